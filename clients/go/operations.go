@@ -337,8 +337,9 @@ func (o KeysOperations) RemoveRoles(ctx context.Context, input RemoveRolesInput,
 //
 // For everybody who finds a key where it should not be; a root key is not needed, whatever the configuration
 // says. If a key with this string exists, in any workspace, it is marked as leaked or disabled, as
-// `leakAction` of its API says, and the event `leak.reported` is sent. The answer is the same for every key
-// string and is sent before the key is looked up, so it does not tell whether the key exists.
+// `leakAction` of its API says, and the event `leak.reported` is sent. A root key has a `leakAction` of its
+// own and the event `root_key.leaked`. The answer is the same for every key string and is sent before the key
+// is looked up, so it does not tell whether the key exists.
 //
 // Permissions of the root key:
 func (o KeysOperations) ReportLeak(ctx context.Context, input ReportLeakInput, options ...CallOption) (*Result[Empty], error) {
@@ -960,14 +961,17 @@ func (o RootKeysOperations) CreateRootKey(ctx context.Context, input CreateRootK
 
 // DeleteRootKey deletes a root key.
 //
-// The root key stops working at once. The calling root key must have every permission of the deleted one. The
-// last administrator of a workspace and the root key of the service's configuration cannot be deleted.
+// The root key stops working at once. The calling root key must have every permission of the deleted ones.
+// The last administrator of a workspace and the root key of the service's configuration cannot be deleted.
+// Root keys that the deleted one created live on, unless `descendants` is true: after a leak, whoever had it
+// may have created some. The calling root key, that of the configuration and those that these created are
+// never deleted as descendants, nor are those of other workspaces.
 //
 // Permissions of the root key: `rootKeys.{rootKeyId}.delete_root_key`
 //
 // Errors besides those of every operation: ErrDataRootKeyNotFound, ErrApplicationProtectedResource.
-func (o RootKeysOperations) DeleteRootKey(ctx context.Context, input DeleteRootKeyInput, options ...CallOption) (*Result[Empty], error) {
-	return call[Empty](ctx, o.connection, traits{"rootKeys.deleteRootKey", never}, input, options)
+func (o RootKeysOperations) DeleteRootKey(ctx context.Context, input DeleteRootKeyInput, options ...CallOption) (*Result[DeleteRootKeyOutput], error) {
+	return call[DeleteRootKeyOutput](ctx, o.connection, traits{"rootKeys.deleteRootKey", never}, input, options)
 }
 
 // DeleteSessions ends sessions of the dashboard.
@@ -1527,6 +1531,9 @@ const (
 	RootKeySourceEnvironment RootKeySource = "environment"
 )
 
+// RootKeyLeakAction is a APILeakAction.
+type RootKeyLeakAction = APILeakAction
+
 // RootKey is a root key, which authenticates a program to the service.
 type RootKey struct {
 	RootKeyID string `json:"rootKeyId"`
@@ -1544,6 +1551,12 @@ type RootKey struct {
 	LastUsedAt *int64 `json:"lastUsedAt,omitzero"`
 	// Unix time in milliseconds. Absent: never.
 	Expires *int64 `json:"expires,omitzero"`
+	// What happens if it is reported as leaked. Absent: `mark`.
+	LeakAction APILeakAction `json:"leakAction,omitzero"`
+	// When it was first reported as leaked, as Unix time in milliseconds. Absent: never.
+	LeakedAt *int64 `json:"leakedAt,omitzero"`
+	// The id of the root key that created it. Absent: the command line, the configuration, or unknown.
+	CreatedBy string `json:"createdBy,omitzero"`
 }
 
 // Session is a session of the dashboard, which stands for a root key.
@@ -1617,6 +1630,7 @@ const (
 	EventTypeRootKeyDisabled   EventType = "root_key.disabled"
 	EventTypeRootKeyEnabled    EventType = "root_key.enabled"
 	EventTypeRootKeyDeleted    EventType = "root_key.deleted"
+	EventTypeRootKeyLeaked     EventType = "root_key.leaked"
 	EventTypeRootKeyRerolled   EventType = "root_key.rerolled"
 	EventTypeIdentityCreated   EventType = "identity.created"
 	EventTypeIdentityUpdated   EventType = "identity.updated"
@@ -3579,6 +3593,9 @@ type ListPortalSessionsInput struct {
 	Cursor *string `json:"cursor,omitzero"`
 }
 
+// CreateRootKeyLeakAction is a APILeakAction.
+type CreateRootKeyLeakAction = APILeakAction
+
 // CreateRootKeyInput is the input of `rootKeys.createRootKey`.
 type CreateRootKeyInput struct {
 	// A label for you. End users never see it.
@@ -3588,6 +3605,9 @@ type CreateRootKeyInput struct {
 	Permissions []string `json:"permissions,omitzero"`
 	// Unix time in milliseconds at which it expires. Omitted: never.
 	Expires *int64 `json:"expires,omitzero"`
+	// What happens if it is reported as leaked. `mark`, the default: it gets `leakedAt` and still works.
+	// `disable`: it is disabled too, unless it is the last administrator of its workspace.
+	LeakAction APILeakAction `json:"leakAction,omitzero"`
 }
 
 // CreateRootKeyOutput is the `data` of an answer of `rootKeys.createRootKey`.
@@ -3601,6 +3621,18 @@ type CreateRootKeyOutput struct {
 type DeleteRootKeyInput struct {
 	// Identifier of a root key; not the root key itself.
 	RootKeyID string `json:"rootKeyId"`
+	// Whether to delete the root keys that it created too, and those that these created. A call deletes up to
+	// 200 of them, all or none; repeat it while `deletedDescendants` is 200. It also works after the root key
+	// itself was deleted.
+	Descendants *bool `json:"descendants,omitzero"`
+}
+
+// DeleteRootKeyOutput is the `data` of an answer of `rootKeys.deleteRootKey`.
+type DeleteRootKeyOutput struct {
+	// How many root keys that it created were deleted, directly or indirectly.
+	DeletedDescendants int64 `json:"deletedDescendants"`
+	// How many root keys that it created, directly or indirectly, are not deleted, in all workspaces.
+	LivingDescendants int64 `json:"livingDescendants"`
 }
 
 // DeleteSessionsInput is the input of `rootKeys.deleteSessions`.
@@ -3652,6 +3684,9 @@ type RerollRootKeyOutput struct {
 	Key Secret `json:"key"`
 }
 
+// UpdateRootKeyLeakAction is a APILeakAction.
+type UpdateRootKeyLeakAction = APILeakAction
+
 // UpdateRootKeyInput is the input of `rootKeys.updateRootKey`.
 type UpdateRootKeyInput struct {
 	// Identifier of a root key; not the root key itself.
@@ -3665,6 +3700,9 @@ type UpdateRootKeyInput struct {
 	Enabled *bool `json:"enabled,omitzero"`
 	// Unix time in milliseconds at which it expires. Null: never.
 	Expires Nullable[int64] `json:"expires,omitzero"`
+	// What happens if it is reported as leaked. `mark`, the default: it gets `leakedAt` and still works.
+	// `disable`: it is disabled too, unless it is the last administrator of its workspace.
+	LeakAction APILeakAction `json:"leakAction,omitzero"`
 }
 
 // CreateWorkspaceInput is the input of `workspaces.createWorkspace`.
@@ -3939,6 +3977,16 @@ type GetFindingsOutputRootKeysUnused struct {
 // GetFindingsOutputRootKeysUnrestricted is for the field RootKeysUnrestricted of GetFindingsOutput.
 type GetFindingsOutputRootKeysUnrestricted = GetFindingsOutputRootKeysUnused
 
+// GetFindingsOutputRootKeysLeaked is for the field RootKeysLeaked of GetFindingsOutput.
+type GetFindingsOutputRootKeysLeaked struct {
+	RootKeyID  string `json:"rootKeyId"`
+	Name       string `json:"name"`
+	CreatedAt  int64  `json:"createdAt"`
+	LastUsedAt *int64 `json:"lastUsedAt,omitzero"`
+	// When it was first reported, as Unix time in milliseconds.
+	LeakedAt int64 `json:"leakedAt"`
+}
+
 // GetFindingsWebhooksDisabledReason is one of the constants below. A newer service can send others.
 type GetFindingsWebhooksDisabledReason string
 
@@ -3982,6 +4030,8 @@ type GetFindingsOutput struct {
 	RootKeysUnused []GetFindingsOutputRootKeysUnused `json:"rootKeysUnused,omitzero"`
 	// The first 20 enabled root keys with the permission `*`. Absent without `rootKeys.*.read_root_key`.
 	RootKeysUnrestricted []GetFindingsOutputRootKeysUnrestricted `json:"rootKeysUnrestricted,omitzero"`
+	// The first 20 enabled root keys that were reported as leaked. Absent without `rootKeys.*.read_root_key`.
+	RootKeysLeaked []GetFindingsOutputRootKeysLeaked `json:"rootKeysLeaked,omitzero"`
 	// Webhooks that the service disabled, because their endpoint failed for too long or answered 410. Absent
 	// without `webhooks.*.read_webhook`.
 	WebhooksDisabled []GetFindingsOutputWebhooksDisabled `json:"webhooksDisabled,omitzero"`

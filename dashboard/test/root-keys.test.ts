@@ -40,6 +40,33 @@ describeDashboard("root keys, sessions, audit log", (dashboard, store) => {
     assert.deepEqual(left, []);
   });
 
+  it("deletes what a leaked root key created, or says how many live on", async () => {
+    const permissions = ["rootKeys.*.create_root_key"];
+    const createdBy = async (as: string, name: string) => {
+      const { body } = await dashboard.server.call("rootKeys.createRootKey", { name, permissions }, as);
+      return body.data;
+    };
+    const page = await dashboard.visit("/root-keys");
+    for (const isAlso of [false, true]) {
+      const name = `leaked ${isAlso}`;
+      const leaked = await dashboard.ok("rootKeys.createRootKey", { name, permissions });
+      const { key } = await createdBy(leaked.key, "first");
+      const { rootKeyId } = await createdBy(key, "second");
+      await dashboard.ok("keys.reportLeak", { key: leaked.key });
+      await page.goto(`${dashboard.address}/root-keys?open=${leaked.rootKeyId}`);
+      const panel = page.getByRole("complementary", { name });
+      await panel.getByText("Leaked", { exact: true }).first().waitFor();
+      await panel.getByRole("button", { name: "Delete…" }).click();
+      if (isAlso) await page.getByRole("switch", { name: /^Delete the root keys that it created/ }).press("Space");
+      await page.getByLabel(`Type ${name} to confirm`).fill(name);
+      await page.getByRole("button", { name: "Delete root key" }).click();
+      const text = isAlso ? "Also 2 root keys that it created." : "Of those that it created, 2 root keys still work.";
+      await page.getByText(`Deleted the root key ${name}. ${text}`).waitFor();
+      const left = await dashboard.ok("rootKeys.listRootKeys", { search: rootKeyId });
+      assert.equal(left.length, isAlso ? 0 : 1);
+    }
+  });
+
   it("signs another browser out", async () => {
     const other = await dashboard.ok("rootKeys.createRootKey", { name: "of a colleague", permissions: ["*"] });
     const theirs = await dashboard.visit("/apis", { as: other.key });

@@ -206,6 +206,12 @@ export type RootKey = {
   lastUsedAt?: number;
   /** Unix time in milliseconds. Absent: never. */
   expires?: number;
+  /** What happens if it is reported as leaked. Absent: `mark`. */
+  leakAction?: "mark" | "disable";
+  /** When it was first reported as leaked, as Unix time in milliseconds. Absent: never. */
+  leakedAt?: number;
+  /** The id of the root key that created it. Absent: the command line, the configuration, or unknown. */
+  createdBy?: string;
 };
 
 /** A session of the dashboard, which stands for a root key. */
@@ -261,7 +267,7 @@ export type AuditEvent = {
 /** A change of state, or a moment that it led to. */
 export type Event = {
   id: string;
-  type: "key.created" | "key.updated" | "key.disabled" | "key.enabled" | "key.deleted" | "key.rerolled" | "key.expiring" | "key.expired" | "key.first_used" | "key.unused" | "keys.imported" | "credits.low" | "credits.refilled" | "limit.exceeded" | "root_key.created" | "root_key.updated" | "root_key.disabled" | "root_key.enabled" | "root_key.deleted" | "root_key.rerolled" | "identity.created" | "identity.updated" | "identity.deleted" | "role.created" | "role.updated" | "role.deleted" | "permission.created" | "permission.updated" | "permission.deleted" | "api.created" | "api.updated" | "api.deleted" | "namespace.created" | "namespace.deleted" | "override.set" | "override.deleted" | "workspace.created" | "workspace.updated" | "webhook.created" | "webhook.updated" | "webhook.disabled" | "webhook.enabled" | "webhook.deleted" | "webhook.test" | "leak.reported" | "auth.failures";
+  type: "key.created" | "key.updated" | "key.disabled" | "key.enabled" | "key.deleted" | "key.rerolled" | "key.expiring" | "key.expired" | "key.first_used" | "key.unused" | "keys.imported" | "credits.low" | "credits.refilled" | "limit.exceeded" | "root_key.created" | "root_key.updated" | "root_key.disabled" | "root_key.enabled" | "root_key.deleted" | "root_key.leaked" | "root_key.rerolled" | "identity.created" | "identity.updated" | "identity.deleted" | "role.created" | "role.updated" | "role.deleted" | "permission.created" | "permission.updated" | "permission.deleted" | "api.created" | "api.updated" | "api.deleted" | "namespace.created" | "namespace.deleted" | "override.set" | "override.deleted" | "workspace.created" | "workspace.updated" | "webhook.created" | "webhook.updated" | "webhook.disabled" | "webhook.enabled" | "webhook.deleted" | "webhook.test" | "leak.reported" | "auth.failures";
   /** The version of the schema of `data`, among those of the type. */
   version: number;
   /** Unix time in milliseconds. */
@@ -1999,6 +2005,11 @@ export type CreateRootKeyInput = {
   permissions: readonly string[];
   /** Unix time in milliseconds at which it expires. Omitted: never. */
   expires?: number | undefined;
+  /**
+   * What happens if it is reported as leaked. `mark`, the default: it gets `leakedAt` and still works. `disable`: it
+   * is disabled too, unless it is the last administrator of its workspace.
+   */
+  leakAction?: "mark" | "disable" | undefined;
 };
 
 /** The `data` of an answer of `rootKeys.createRootKey`. */
@@ -2012,10 +2023,21 @@ export type CreateRootKeyOutput = {
 export type DeleteRootKeyInput = {
   /** Identifier of a root key; not the root key itself. */
   rootKeyId: string;
+  /**
+   * Whether to delete the root keys that it created too, and those that these created. A call deletes up to 200 of
+   * them, all or none; repeat it while `deletedDescendants` is 200. It also works after the root key itself was
+   * deleted.
+   */
+  descendants?: boolean | undefined;
 };
 
 /** The `data` of an answer of `rootKeys.deleteRootKey`. */
-export type DeleteRootKeyOutput = Record<string, never>;
+export type DeleteRootKeyOutput = {
+  /** How many root keys that it created were deleted, directly or indirectly. */
+  deletedDescendants: number;
+  /** How many root keys that it created, directly or indirectly, are not deleted, in all workspaces. */
+  livingDescendants: number;
+};
 
 /** The input of `rootKeys.deleteSessions`. */
 export type DeleteSessionsInput = {
@@ -2087,6 +2109,11 @@ export type UpdateRootKeyInput = {
   enabled?: boolean | undefined;
   /** Unix time in milliseconds at which it expires. Null: never. */
   expires?: number | null | undefined;
+  /**
+   * What happens if it is reported as leaked. `mark`, the default: it gets `leakedAt` and still works. `disable`: it
+   * is disabled too, unless it is the last administrator of its workspace.
+   */
+  leakAction?: "mark" | "disable" | undefined;
 };
 
 /** The `data` of an answer of `rootKeys.updateRootKey`. */
@@ -2163,7 +2190,7 @@ export type EventsListEventsInput = {
   /** Only events after this one: the id of an event. */
   after?: string | undefined;
   /** Only events of these types. */
-  types?: readonly ("key.created" | "key.updated" | "key.disabled" | "key.enabled" | "key.deleted" | "key.rerolled" | "key.expiring" | "key.expired" | "key.first_used" | "key.unused" | "keys.imported" | "credits.low" | "credits.refilled" | "limit.exceeded" | "root_key.created" | "root_key.updated" | "root_key.disabled" | "root_key.enabled" | "root_key.deleted" | "root_key.rerolled" | "identity.created" | "identity.updated" | "identity.deleted" | "role.created" | "role.updated" | "role.deleted" | "permission.created" | "permission.updated" | "permission.deleted" | "api.created" | "api.updated" | "api.deleted" | "namespace.created" | "namespace.deleted" | "override.set" | "override.deleted" | "workspace.created" | "workspace.updated" | "webhook.created" | "webhook.updated" | "webhook.disabled" | "webhook.enabled" | "webhook.deleted" | "webhook.test" | "leak.reported" | "auth.failures")[] | undefined;
+  types?: readonly ("key.created" | "key.updated" | "key.disabled" | "key.enabled" | "key.deleted" | "key.rerolled" | "key.expiring" | "key.expired" | "key.first_used" | "key.unused" | "keys.imported" | "credits.low" | "credits.refilled" | "limit.exceeded" | "root_key.created" | "root_key.updated" | "root_key.disabled" | "root_key.enabled" | "root_key.deleted" | "root_key.leaked" | "root_key.rerolled" | "identity.created" | "identity.updated" | "identity.deleted" | "role.created" | "role.updated" | "role.deleted" | "permission.created" | "permission.updated" | "permission.deleted" | "api.created" | "api.updated" | "api.deleted" | "namespace.created" | "namespace.deleted" | "override.set" | "override.deleted" | "workspace.created" | "workspace.updated" | "webhook.created" | "webhook.updated" | "webhook.disabled" | "webhook.enabled" | "webhook.deleted" | "webhook.test" | "leak.reported" | "auth.failures")[] | undefined;
   /** Only events of this object: the id of a key, an API, a root key or any other resource. */
   objectId?: string | undefined;
   /** Only events at or after this Unix time in milliseconds. */
@@ -2189,7 +2216,7 @@ export type CreateWebhookInput = {
   /** A label for you. */
   name?: string | null | undefined;
   /** The types of events that it gets. Null or omitted: all. */
-  eventTypes?: readonly ("key.created" | "key.updated" | "key.disabled" | "key.enabled" | "key.deleted" | "key.rerolled" | "key.expiring" | "key.expired" | "key.first_used" | "key.unused" | "keys.imported" | "credits.low" | "credits.refilled" | "limit.exceeded" | "root_key.created" | "root_key.updated" | "root_key.disabled" | "root_key.enabled" | "root_key.deleted" | "root_key.rerolled" | "identity.created" | "identity.updated" | "identity.deleted" | "role.created" | "role.updated" | "role.deleted" | "permission.created" | "permission.updated" | "permission.deleted" | "api.created" | "api.updated" | "api.deleted" | "namespace.created" | "namespace.deleted" | "override.set" | "override.deleted" | "workspace.created" | "workspace.updated" | "webhook.created" | "webhook.updated" | "webhook.disabled" | "webhook.enabled" | "webhook.deleted" | "webhook.test" | "leak.reported" | "auth.failures")[] | null | undefined;
+  eventTypes?: readonly ("key.created" | "key.updated" | "key.disabled" | "key.enabled" | "key.deleted" | "key.rerolled" | "key.expiring" | "key.expired" | "key.first_used" | "key.unused" | "keys.imported" | "credits.low" | "credits.refilled" | "limit.exceeded" | "root_key.created" | "root_key.updated" | "root_key.disabled" | "root_key.enabled" | "root_key.deleted" | "root_key.leaked" | "root_key.rerolled" | "identity.created" | "identity.updated" | "identity.deleted" | "role.created" | "role.updated" | "role.deleted" | "permission.created" | "permission.updated" | "permission.deleted" | "api.created" | "api.updated" | "api.deleted" | "namespace.created" | "namespace.deleted" | "override.set" | "override.deleted" | "workspace.created" | "workspace.updated" | "webhook.created" | "webhook.updated" | "webhook.disabled" | "webhook.enabled" | "webhook.deleted" | "webhook.test" | "leak.reported" | "auth.failures")[] | null | undefined;
   /**
    * The APIs of whose keys it gets events, and of which it gets their own events. Events without an `apiId`, such as
    * those of root keys, are left out. Null or omitted: all events.
@@ -2304,7 +2331,7 @@ export type UpdateWebhookInput = {
   /** A label for you. */
   name?: string | null | undefined;
   /** The types of events that it gets. Null or omitted: all. */
-  eventTypes?: readonly ("key.created" | "key.updated" | "key.disabled" | "key.enabled" | "key.deleted" | "key.rerolled" | "key.expiring" | "key.expired" | "key.first_used" | "key.unused" | "keys.imported" | "credits.low" | "credits.refilled" | "limit.exceeded" | "root_key.created" | "root_key.updated" | "root_key.disabled" | "root_key.enabled" | "root_key.deleted" | "root_key.rerolled" | "identity.created" | "identity.updated" | "identity.deleted" | "role.created" | "role.updated" | "role.deleted" | "permission.created" | "permission.updated" | "permission.deleted" | "api.created" | "api.updated" | "api.deleted" | "namespace.created" | "namespace.deleted" | "override.set" | "override.deleted" | "workspace.created" | "workspace.updated" | "webhook.created" | "webhook.updated" | "webhook.disabled" | "webhook.enabled" | "webhook.deleted" | "webhook.test" | "leak.reported" | "auth.failures")[] | null | undefined;
+  eventTypes?: readonly ("key.created" | "key.updated" | "key.disabled" | "key.enabled" | "key.deleted" | "key.rerolled" | "key.expiring" | "key.expired" | "key.first_used" | "key.unused" | "keys.imported" | "credits.low" | "credits.refilled" | "limit.exceeded" | "root_key.created" | "root_key.updated" | "root_key.disabled" | "root_key.enabled" | "root_key.deleted" | "root_key.leaked" | "root_key.rerolled" | "identity.created" | "identity.updated" | "identity.deleted" | "role.created" | "role.updated" | "role.deleted" | "permission.created" | "permission.updated" | "permission.deleted" | "api.created" | "api.updated" | "api.deleted" | "namespace.created" | "namespace.deleted" | "override.set" | "override.deleted" | "workspace.created" | "workspace.updated" | "webhook.created" | "webhook.updated" | "webhook.disabled" | "webhook.enabled" | "webhook.deleted" | "webhook.test" | "leak.reported" | "auth.failures")[] | null | undefined;
   /**
    * The APIs of whose keys it gets events, and of which it gets their own events. Events without an `apiId`, such as
    * those of root keys, are left out. Null or omitted: all events.
@@ -2382,6 +2409,15 @@ export type GetFindingsOutput = {
       name: string;
       createdAt: number;
       lastUsedAt?: number;
+    }[];
+  /** The first 20 enabled root keys that were reported as leaked. Absent without `rootKeys.*.read_root_key`. */
+  rootKeysLeaked?: {
+      rootKeyId: string;
+      name: string;
+      createdAt: number;
+      lastUsedAt?: number;
+      /** When it was first reported, as Unix time in milliseconds. */
+      leakedAt: number;
     }[];
   /**
    * Webhooks that the service disabled, because their endpoint failed for too long or answered 410. Absent without
@@ -2731,8 +2767,9 @@ export interface KeysOperations {
    *
    * For everybody who finds a key where it should not be; a root key is not needed, whatever the configuration says.
    * If a key with this string exists, in any workspace, it is marked as leaked or disabled, as `leakAction` of its API
-   * says, and the event `leak.reported` is sent. The answer is the same for every key string and is sent before the
-   * key is looked up, so it does not tell whether the key exists.
+   * says, and the event `leak.reported` is sent. A root key has a `leakAction` of its own and the event
+   * `root_key.leaked`. The answer is the same for every key string and is sent before the key is looked up, so it does
+   * not tell whether the key exists.
    *
    * Permissions of the root key:
    */
@@ -3236,8 +3273,11 @@ export interface RootKeysOperations {
   /**
    * Delete a root key.
    *
-   * The root key stops working at once. The calling root key must have every permission of the deleted one. The last
-   * administrator of a workspace and the root key of the service's configuration cannot be deleted.
+   * The root key stops working at once. The calling root key must have every permission of the deleted ones. The last
+   * administrator of a workspace and the root key of the service's configuration cannot be deleted. Root keys that the
+   * deleted one created live on, unless `descendants` is true: after a leak, whoever had it may have created some. The
+   * calling root key, that of the configuration and those that these created are never deleted as descendants, nor are
+   * those of other workspaces.
    *
    * Permissions of the root key: `rootKeys.{rootKeyId}.delete_root_key`
    *

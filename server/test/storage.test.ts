@@ -6,7 +6,7 @@ import { after, before, beforeEach, describe, it } from "node:test";
 import { type KyselyPlugin, sql as raw } from "kysely";
 import { Client } from "pg";
 import { z } from "zod";
-import { instantAt } from "../src/clock/clock.ts";
+import { type Instant, instantAt } from "../src/clock/clock.ts";
 import { SimulatedClock } from "../src/clock/simulated.ts";
 import { systemClock } from "../src/clock/system.ts";
 import { readConfig } from "../src/config/config.ts";
@@ -14,6 +14,7 @@ import { readSecrets } from "../src/config/secrets.ts";
 import { operations } from "../src/operations/index.ts";
 import { seededRandom } from "../src/random/seeded.ts";
 import { openStore } from "../src/service/app-store.ts";
+import { type AuditEntry, recordChanges } from "../src/store/administration/audit.ts";
 import { CHANGES_RETENTION, insertChange, pruneChanges, readChanges } from "../src/store/changes.ts";
 import { CHANGES_PER_READ } from "../src/store/changes-page.ts";
 import { findIdempotencyRecords, insertIdempotencyRecords } from "../src/store/idempotency.ts";
@@ -167,6 +168,64 @@ for (const kind of stores) {
       });
       assert.deepEqual(allWorkspaces, ["ws_1"]);
       assert.deepEqual(audit, [["evt_3", "evt_1"], ["evt_1"], []]);
+    });
+
+    it("find the makers of existing root keys in the audit log", async (t) => {
+      const database = await openDatabase(t, kind);
+      const steps = {
+        ...firstSteps,
+        ...Object.fromEntries(Object.entries(schemaSteps).map(([name, { up }]) => [name, up])),
+      };
+      const names = Object.keys(steps);
+      const at = names.indexOf("031-root-key-makers");
+      const run = (from: number, to: number) =>
+        database.write(async ({ db, dialect }) => {
+          for (const name of names.slice(from, to)) await steps[name]!(db as never, dialect);
+        });
+      await run(0, at);
+      const root = { workspace_id: "ws_1", name: "", name_folded: "", hash_version: 1, start: "", grants: "[]" };
+      await database.write(async (sql) => {
+        const workspace = { id: "ws_1", name: "", name_folded: "", enabled: 1, has_imported_keys: 0, is_default: 1 };
+        await sql.db
+          .insertInto("workspaces")
+          .values({ ...workspace, created_at: NOW } as never)
+          .execute();
+        for (const [id, createdAt] of [
+          ["rk_a", 1],
+          ["rk_b", 2],
+          ["rk_c", 3],
+          ["rk_cli", 4],
+          ["rk_forgotten", 5],
+        ] as const) {
+          const row = { ...root, id, hash: id, source: "issued", enabled: 1, created_at: createdAt };
+          await sql.db
+            .insertInto("root_keys")
+            .values(row as never)
+            .execute();
+        }
+        const entry = (actor: string, action: string, occurredAt: number, targets: string[]): AuditEntry => ({
+          ...{ workspaceId: "ws_1", occurredAt: occurredAt as Instant, actor, action, targets },
+          ...{ meta: {}, events: [] },
+        });
+        const entries = [
+          entry("cli", "rootKeys.createRootKey", 1, ["rk_a"]),
+          entry("rk_a", "rootKeys.createRootKey", 2, ["rk_b"]),
+          entry("rk_b", "rootKeys.rerollRootKey", 3, ["rk_b", "rk_c"]),
+          entry("rk_b", "rootKeys.updateRootKey", 4, ["rk_cli"]),
+          entry("cli", "rootKeys.createRootKey", 4, ["rk_cli"]),
+          entry("rk_a", "rootKeys.updateRootKey", 6, ["rk_forgotten"]),
+        ];
+        await recordChanges(sql, entries, seededRandom(1));
+      });
+      await run(at, at + 1);
+      const rows = await database.read(({ db }) =>
+        raw<{ id: string; created_by: string | null }>`
+        select id, created_by from root_keys order by created_at`.execute(db),
+      );
+      assert.deepEqual(
+        rows.rows.map(({ created_by }) => created_by),
+        [null, "rk_a", "rk_b", null, null],
+      );
     });
 
     it("roll back a step that fails", async (t) => {

@@ -1,5 +1,7 @@
 import { sql as raw } from "kysely";
 import type { Instant } from "../clock/clock.ts";
+import { passOnMadeRootKeys } from "./administration/root-keys.ts";
+import { isOneOf } from "./json.ts";
 import { buildIndex } from "./postgres/build-index.ts";
 import type { Sql } from "./store.ts";
 
@@ -49,12 +51,14 @@ export function deletedRows(table: Exclude<keyof typeof references, "keys">) {
         select deleted_at as at from ${raw.table(table)} where ${old(before)} order by deleted_at limit 1`.execute(db);
       return rows[0] === undefined ? null : Number(rows[0].at);
     },
-    async step({ db }: Sql, before: Instant, limit: number): Promise<number> {
-      const { numAffectedRows = 0n } = await raw`
-        delete from ${raw.table(table)} where id in (
-          select id from ${raw.table(table)} where ${old(before)} order by deleted_at limit ${limit}
-        )`.execute(db);
-      return Number(numAffectedRows);
+    async step(sql: Sql, before: Instant, limit: number): Promise<number> {
+      const { rows } = await raw<{ id: string }>`
+        select id from ${raw.table(table)} where ${old(before)} order by deleted_at limit ${limit}`.execute(sql.db);
+      const ids = rows.map(({ id }) => id);
+      if (ids.length === 0) return 0;
+      if (table === "root_keys") await passOnMadeRootKeys(sql, ids);
+      await raw`delete from ${raw.table(table)} where ${isOneOf(sql, "id", ids)}`.execute(sql.db);
+      return ids.length;
     },
   };
 }

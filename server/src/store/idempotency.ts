@@ -124,11 +124,16 @@ export async function insertIdempotencyRecords(
  * Erases outcomes that may contain the string of this key or root key. The records stay, because an attempt that arrives
  * late must not create a second key.
  */
-export async function eraseOutcomesOfKey(sql: Sql, keyId: string): Promise<void> {
+export function eraseOutcomesOfKey(sql: Sql, keyId: string): Promise<void> {
+  return eraseOutcomesOfKeys(sql, [keyId]);
+}
+
+/** Does for several keys or root keys what `eraseOutcomesOfKey` does. */
+export async function eraseOutcomesOfKeys(sql: Sql, keyIds: readonly string[]): Promise<void> {
   await sql.db
     .updateTable("idempotency_records")
     .set({ outcome: "", key_id: null })
-    .where("key_id", "=", keyId)
+    .where(isOneOf(sql, "key_id", keyIds))
     .execute();
 }
 

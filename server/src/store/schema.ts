@@ -94,6 +94,12 @@ export interface RootKeyRow {
   source: "environment" | "issued";
   enabled: SqlBoolean;
   expires_at: number | null;
+  /** The root key that created it; null: the command line, the configuration, or unknown. */
+  created_by: string | null;
+  /** What happens to it if it is reported as leaked; null: it is marked. */
+  leak_action: LeakAction | null;
+  /** When it was first reported as leaked. */
+  leaked_at: number | null;
   created_at: number;
   updated_at: number | null;
   deleted_at: number | null;

@@ -199,6 +199,61 @@ for (const store of stores) {
       }
     });
 
+    it("marks a reported root key, which still works, unless it says otherwise", async () => {
+      for (const leakAction of [undefined, "mark", "disable"] as const) {
+        const body = { name: "leaked", permissions: ["apis.*.create_api"], ...(leakAction && { leakAction }) };
+        const { rootKeyId, key } = await server.ok("rootKeys.createRootKey", body);
+        const call = async () =>
+          (await server.call("apis.createApi", { name: "probe" }, { as: key })).problem ?? "passed";
+        const shown = async () => (await server.ok("rootKeys.listRootKeys", { search: rootKeyId }))[0];
+        assert.equal(await call(), "passed");
+        await report(key, { location: URL });
+        const disabled = leakAction === "disable";
+        assert.equal(await call(), disabled ? "root_key_disabled" : "passed");
+        const { enabled, leakedAt, leakAction: action } = await shown();
+        assert.deepEqual([enabled, leakedAt, action], [!disabled, server.clock.now(), leakAction]);
+        const found = (await server.ok("system.getFindings", {})).rootKeysLeaked as { rootKeyId: string }[];
+        assert.equal(found.map((one) => one.rootKeyId).includes(rootKeyId), !disabled);
+        const reported = { source: "report", url: URL, disabled };
+        const events = (await eventsOf(rootKeyId)).filter(({ type }) => type !== "root_key.created");
+        assert.deepEqual(events, [
+          { type: "root_key.leaked", rootKeyId, name: "leaked", ...reported },
+          ...(disabled ? [{ type: "root_key.disabled", rootKeyId, name: "leaked", actor: "system" }] : []),
+        ]);
+        assert.deepEqual(await auditOf(rootKeyId), [{ actor: "system", ...reported }]);
+
+        // A second report tells nothing new, and disables it again if it was enabled.
+        const before = await server.rows();
+        server.clock.advance(1_000);
+        await report(key);
+        assert.deepEqual(await server.rows(), before);
+        await server.ok("rootKeys.updateRootKey", { rootKeyId, enabled: true });
+        assert.equal(await call(), "passed");
+        await server.request("POST", "/leaks/github", signed(JSON.stringify([{ token: key, url: URL }])));
+        assert.equal(await call(), disabled ? "root_key_disabled" : "passed");
+        assert.equal((await shown()).leakedAt, leakedAt);
+        // A replacement is not leaked, and keeps what happens to it.
+        const roll = await server.ok("rootKeys.rerollRootKey", { rootKeyId, expiration: 0 });
+        const [next] = await server.ok("rootKeys.listRootKeys", { search: roll.rootKeyId });
+        assert.deepEqual([next.leakedAt, next.leakAction], [undefined, leakAction]);
+      }
+    });
+
+    it("marks the last administrator of a workspace, and the root key of the configuration, and disables neither", async () => {
+      const { rootKeyId, key } = await server.workspace("last administrator");
+      await server.ok("rootKeys.updateRootKey", { rootKeyId, leakAction: "disable" }, { as: key });
+      await report(key);
+      const [shown] = await server.ok("rootKeys.listRootKeys", {}, { as: key });
+      assert.deepEqual([shown.enabled, shown.leakedAt], [true, server.clock.now()]);
+      const given = "root_key_of_the_environment_1";
+      await server.store.transact("establish", { now: server.clock.now(), rootKey: given });
+      await server.pass(500);
+      await report(given);
+      const all = await server.ok("rootKeys.listRootKeys", { limit: 100 }, { as: given });
+      const own = all.find(({ source }: { source: string }) => source === "environment");
+      assert.deepEqual([own.enabled, own.leakedAt], [true, server.clock.now()]);
+    });
+
     it("takes the signed example of GitHub's documentation", async () => {
       const { identifier, signature, body } = documented;
       const headers = {

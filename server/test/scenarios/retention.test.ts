@@ -73,6 +73,13 @@ describeOnStores(
       await server.ok("ratelimits.limit", { namespace: "kept", identifier: "a", limit: 5, duration: 60_000 });
       await server.ok("ratelimits.setOverride", { namespace: "gone", identifier: "a", limit: 5, duration: 60_000 });
       const { rootKeyId } = await server.ok("rootKeys.createRootKey", { name: "gone", permissions: ["*"] });
+      // Each of these was made by the one before it.
+      const makers: { rootKeyId: string; key: string }[] = [];
+      for (let i = 0; i < 5; i++) {
+        const [as = server.rootKey, body] = [makers.at(-1)?.key, { name: "made", permissions: ["*"] }];
+        makers.push(await server.ok("rootKeys.createRootKey", body, { as }));
+      }
+      for (const { rootKeyId } of makers.slice(1, 4)) await server.ok("rootKeys.deleteRootKey", { rootKeyId });
       for (const externalId of [alone, shared]) await server.ok("identities.deleteIdentity", { identity: externalId });
       await server.ok("ratelimits.deleteNamespace", { namespace: "gone" });
       await server.ok("rootKeys.deleteRootKey", { rootKeyId });
@@ -94,6 +101,14 @@ describeOnStores(
         ["kept"],
       );
       assert(!(await names("root_keys", "id")).includes(rootKeyId));
+      const stored = await names("root_keys", "id");
+      assert.deepEqual(
+        makers.map((maker) => stored.includes(maker.rootKeyId)),
+        [true, false, false, false, true],
+      );
+      const eldest = { rootKeyId: makers[0]!.rootKeyId, descendants: true };
+      const deleted = await server.ok("rootKeys.deleteRootKey", eldest);
+      assert.deepEqual(deleted, { deletedDescendants: 1, livingDescendants: 0 });
       assert.equal((await server.verify(ofShared.key)).code, "VALID");
 
       // With its last key, the other one goes too.

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { writeCursor } from "../../src/rules/cursor.ts";
-import { describeOnStores } from "../harness.ts";
+import { type CallOptions, describeOnStores } from "../harness.ts";
 
 const MINUTE = 60_000;
 
@@ -10,6 +10,11 @@ describeOnStores("root keys", (server) => {
     server.ok("rootKeys.createRootKey", { name: "made", permissions, ...more }, as === undefined ? {} : { as });
   const show = async (rootKeyId: string, as = server.rootKey) =>
     (await server.ok("rootKeys.listRootKeys", { search: rootKeyId }, { as }))[0];
+  /** The root key of the tests. */
+  const own = async () => {
+    const all = await server.ok("rootKeys.listRootKeys", {});
+    return all.find(({ start }: { start: string }) => start !== "" && server.rootKey.startsWith(start));
+  };
   const mayCall = async (as: string) =>
     (await server.call("apis.createApi", { name: "probe" }, { as })).problem ?? "passed";
 
@@ -26,6 +31,7 @@ describeOnStores("root keys", (server) => {
       enabled: true,
       source: "issued",
       createdAt: server.clock.now(),
+      createdBy: (await own()).rootKeyId,
     });
     assert(!JSON.stringify(await server.rows()).includes(key));
   });
@@ -96,7 +102,8 @@ describeOnStores("root keys", (server) => {
     assert.notEqual(next.rootKeyId, rootKeyId);
     const end = Math.ceil((server.clock.now() + 1) / MINUTE) * MINUTE;
     assert.equal((await show(rootKeyId)).expires, end);
-    const { createdAt, start, ...like } = await show(next.rootKeyId);
+    const { createdAt, createdBy, start, ...like } = await show(next.rootKeyId);
+    assert.equal(createdBy, (await own()).rootKeyId);
     assert.deepEqual(like, {
       rootKeyId: next.rootKeyId,
       name: "rotating",
@@ -268,6 +275,128 @@ describeOnStores("root keys", (server) => {
         // One that is removed before its own call is read fails its authentication.
         assert.match(outcomes.join(), /protected_resource|authentication_failed|root_key_disabled/);
       }
+    });
+  });
+
+  describe("that another one created", () => {
+    const makes = ["rootKeys.*.create_root_key", "apis.*.create_api"];
+    const remove = (rootKeyId: string, more: object = {}, options?: CallOptions) =>
+      server.ok("rootKeys.deleteRootKey", { rootKeyId, ...more }, options);
+    const NONE = { deletedDescendants: 0, livingDescendants: 0 };
+    /** A leaked root key, one that it made, one that this made, and one that replaces the last. */
+    const lineage = async () => {
+      const leaked = await create(makes);
+      const child = await create(makes, {}, leaked.key);
+      const grandchild = await create(makes, {}, child.key);
+      const options = { as: server.rootKey };
+      const replaced = await server.ok(
+        "rootKeys.createRootKey",
+        { name: "made", permissions: makes },
+        { as: grandchild.key },
+      );
+      const replacing = await server.ok(
+        "rootKeys.rerollRootKey",
+        { rootKeyId: replaced.rootKeyId, expiration: 0 },
+        options,
+      );
+      return { leaked, child, grandchild, replaced, replacing };
+    };
+
+    it("live on unless the call says otherwise, and are counted", async () => {
+      const { leaked, child, grandchild } = await lineage();
+      assert.deepEqual(await remove(leaked.rootKeyId), { deletedDescendants: 0, livingDescendants: 3 });
+      assert.equal(await mayCall(leaked.key), "authentication_failed");
+      assert.equal(await mayCall(grandchild.key), "passed");
+      await server.rejected("rootKeys.deleteRootKey", { rootKeyId: leaked.rootKeyId }, "root_key_not_found");
+      // It is not too late for them.
+      const later = await remove(leaked.rootKeyId, { descendants: true });
+      assert.deepEqual(later, { deletedDescendants: 3, livingDescendants: 0 });
+      for (const { key } of [child, grandchild]) assert.equal(await mayCall(key), "authentication_failed");
+      const before = await server.rows();
+      const body = { rootKeyId: leaked.rootKeyId, descendants: true };
+      await server.rejected("rootKeys.deleteRootKey", body, "root_key_not_found");
+      assert.deepEqual(await server.rows(), before);
+    });
+
+    it("are deleted with it, at any depth, with an event and an audit entry for each", async () => {
+      const { leaked, child, grandchild, replaced, replacing } = await lineage();
+      const own = await create(makes, {}, replaced.key).catch(() => undefined);
+      assert.equal(own, undefined, "a replaced root key made another one");
+      const deleted = await remove(leaked.rootKeyId, { descendants: true });
+      assert.deepEqual(deleted, { deletedDescendants: 3, livingDescendants: 0 });
+      const ids = [leaked, child, grandchild, replaced].map(({ rootKeyId }) => rootKeyId);
+      for (const { key } of [leaked, child, grandchild]) assert.equal(await mayCall(key), "authentication_failed");
+      // An administrator made this one.
+      assert.equal(await mayCall(replacing.key), "passed");
+      const events = (await server.rowsOf("events")) as { type: string; object_id: string }[];
+      const seen = events.filter(({ type }) => type === "root_key.deleted").map(({ object_id }) => object_id);
+      assert.deepEqual(seen.filter((id) => ids.includes(id)).sort(), ids.sort());
+      for (const target of ids) {
+        const [entry] = await server.ok("audit.listEvents", { target, action: "rootKeys.deleteRootKey" });
+        assert.equal(entry.meta.descendantsOf, leaked.rootKeyId);
+      }
+    });
+
+    it("are at most two hundred in a call, which can be repeated", async () => {
+      const { rootKeyId, key } = await create(makes);
+      for (let i = 0; i < 205; i++) await create(["apis.*.create_api"], {}, key);
+      const descendants = true;
+      assert.deepEqual(await remove(rootKeyId, { descendants }), { deletedDescendants: 200, livingDescendants: 5 });
+      assert.deepEqual(await remove(rootKeyId, { descendants }), { deletedDescendants: 5, livingDescendants: 0 });
+    });
+
+    it("need every permission of each, or nothing changes", async () => {
+      const { rootKeyId, key } = await create(makes);
+      const child = await create(["apis.*.create_api"], {}, key);
+      const permissions = ["apis.*.create_api", "apis.*.delete_api"];
+      await server.ok("rootKeys.updateRootKey", { rootKeyId: child.rootKeyId, permissions });
+      const limited = await create([...makes, "rootKeys.*.delete_root_key"]);
+      const before = await server.rows();
+      const body = { rootKeyId, descendants: true };
+      await server.rejected("rootKeys.deleteRootKey", body, "insufficient_permissions", { as: limited.key });
+      const one = await create([...makes, "apis.*.delete_api", `rootKeys.${rootKeyId}.delete_root_key`]);
+      const { root_keys, ...others } = await server.rows();
+      assert.equal(root_keys!.length, before.root_keys!.length + 1);
+      await server.rejected("rootKeys.deleteRootKey", body, "insufficient_permissions", { as: one.key });
+      assert.deepEqual(await server.rows(), { root_keys, ...others });
+      assert.equal(await mayCall(child.key), "passed");
+    });
+
+    it("spare the caller and what it made, and the last administrator", async () => {
+      const { rootKeyId, key } = await create(["*"]);
+      const caller = await create(["*"], {}, key);
+      const ofCaller = await create(["apis.*.create_api"], {}, caller.key);
+      const other = await create(["apis.*.create_api"], {}, key);
+      assert.deepEqual(await remove(rootKeyId, { descendants: true }, { as: caller.key }), {
+        ...{ deletedDescendants: 1, livingDescendants: 2 },
+      });
+      for (const { key } of [caller, ofCaller]) assert.equal(await mayCall(key), "passed");
+      assert.equal(await mayCall(other.key), "authentication_failed");
+      // With itself, a root key takes along what it made.
+      assert.deepEqual(await remove(caller.rootKeyId, { descendants: true }, { as: caller.key }), {
+        ...{ deletedDescendants: 1, livingDescendants: 0 },
+      });
+      const { workspaceId, rootKeyId: first, key: as } = await server.workspace("last administrator");
+      assert(workspaceId);
+      await server.ok("rootKeys.createRootKey", { name: "second", permissions: ["*"] }, { as });
+      const body = { rootKeyId: first, descendants: true };
+      await server.rejected("rootKeys.deleteRootKey", body, "protected_resource", { as });
+    });
+
+    it("are counted and not deleted in other workspaces", async () => {
+      const { rootKeyId, key } = await create(["*"]);
+      const elsewhere = await server.ok("workspaces.createWorkspace", { name: "elsewhere" }, { as: key });
+      assert.deepEqual(await remove(rootKeyId, { descendants: true }), {
+        ...{ deletedDescendants: 0, livingDescendants: 1 },
+      });
+      assert.equal(await mayCall(elsewhere.key), "passed");
+      const foreign = { as: elsewhere.key };
+      await server.rejected("rootKeys.deleteRootKey", { rootKeyId, descendants: true }, "root_key_not_found", foreign);
+    });
+
+    it("are none of most root keys", async () => {
+      const { rootKeyId } = await create(makes);
+      assert.deepEqual(await remove(rootKeyId, { descendants: true }), NONE);
     });
   });
 

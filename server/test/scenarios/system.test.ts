@@ -114,7 +114,7 @@ describeOnStores("system.getFindings", (server, store) => {
     const { key: webhooksOnly } = await server.grant("webhooks.*.read_webhook");
     assert.deepEqual(await members(keysOnly), ["creditsLow", "keysExpiring", "keysLeaked"]);
     assert.deepEqual(await members(webhooksOnly), ["webhooksDead", "webhooksDisabled"]);
-    assert.deepEqual(await members(rootKeysOnly), ["rootKeysUnrestricted", "rootKeysUnused"]);
+    assert.deepEqual(await members(rootKeysOnly), ["rootKeysLeaked", "rootKeysUnrestricted", "rootKeysUnused"]);
   });
 });
 

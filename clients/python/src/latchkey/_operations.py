@@ -768,8 +768,9 @@ class KeysOperations:
 
         For everybody who finds a key where it should not be; a root key is not needed, whatever the configuration says.
         If a key with this string exists, in any workspace, it is marked as leaked or disabled, as `leak_action` of its
-        API says, and the event `leak.reported` is sent. The answer is the same for every key string and is sent before
-        the key is looked up, so it does not tell whether the key exists.
+        API says, and the event `leak.reported` is sent. A root key has a `leak_action` of its own and the event
+        `root_key.leaked`. The answer is the same for every key string and is sent before the key is looked up, so it
+        does not tell whether the key exists.
 
         Permissions of the root key:
 
@@ -2204,6 +2205,7 @@ class RootKeysOperations:
         name: str,
         permissions: Sequence[str],
         expires: int | Unset = UNSET,
+        leak_action: Literal["mark", "disable"] | Unset = UNSET,
         options: CallOptions | None = None,
     ) -> Result[CreateRootKeyOutput]:
         """Create a root key.
@@ -2218,29 +2220,44 @@ class RootKeysOperations:
             permissions: Permissions such as `apis.*.create_key`, or `*` for an administrator. Each of the three
                 segments may be `*`. The calling root key must have all of them.
             expires: Unix time in milliseconds at which it expires. Omitted: never.
+            leak_action: What happens if it is reported as leaked. `mark`, the default: it gets `leaked_at` and
+                still works. `disable`: it is disabled too, unless it is the last administrator of its workspace.
         """
         return self._caller.call(_ROOT_KEYS_CREATE_ROOT_KEY, {
             "name": name,
             "permissions": permissions,
             "expires": expires,
+            "leakAction": leak_action,
         }, options)
 
-    def delete_root_key(self, *, root_key_id: str, options: CallOptions | None = None) -> Result[DeleteRootKeyOutput]:
+    def delete_root_key(
+        self,
+        *,
+        root_key_id: str,
+        descendants: bool | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[DeleteRootKeyOutput]:
         """Delete a root key.
 
-        The root key stops working at once. The calling root key must have every permission of the deleted one. The last
-        administrator of a workspace and the root key of the service's configuration cannot be deleted.
+        The root key stops working at once. The calling root key must have every permission of the deleted ones. The
+        last administrator of a workspace and the root key of the service's configuration cannot be deleted. Root keys
+        that the deleted one created live on, unless `descendants` is true: after a leak, whoever had it may have
+        created some. The calling root key, that of the configuration and those that these created are never deleted as
+        descendants, nor are those of other workspaces.
 
         Permissions of the root key: `rootKeys.{rootKeyId}.delete_root_key`
 
         Args:
             root_key_id: Identifier of a root key; not the root key itself.
+            descendants: Whether to delete the root keys that it created too, and those that these created. A call
+                deletes up to 200 of them, all or none; repeat it while `deleted_descendants` is 200. It also works
+                after the root key itself was deleted.
 
         Raises:
             LatchkeyError: `data/root_key_not_found`, `application/protected_resource`. Besides the errors of every
                 operation.
         """
-        return self._caller.call(_ROOT_KEYS_DELETE_ROOT_KEY, {"rootKeyId": root_key_id}, options)
+        return self._caller.call(_ROOT_KEYS_DELETE_ROOT_KEY, {"rootKeyId": root_key_id, "descendants": descendants}, options)
 
     def delete_sessions(
         self,
@@ -2298,6 +2315,7 @@ class RootKeysOperations:
         permissions: Sequence[str] | Unset = UNSET,
         enabled: bool | Unset = UNSET,
         expires: int | None | Unset = UNSET,
+        leak_action: Literal["mark", "disable"] | Unset = UNSET,
         options: CallOptions | None = None,
     ) -> Result[UpdateRootKeyOutput]:
         """Update a root key.
@@ -2315,6 +2333,8 @@ class RootKeysOperations:
                 segments may be `*`. The calling root key must have all of them.
             enabled: Whether the service accepts it.
             expires: Unix time in milliseconds at which it expires. Null: never.
+            leak_action: What happens if it is reported as leaked. `mark`, the default: it gets `leaked_at` and
+                still works. `disable`: it is disabled too, unless it is the last administrator of its workspace.
 
         Raises:
             LatchkeyError: `data/root_key_not_found`, `application/protected_resource`. Besides the errors of every
@@ -2326,6 +2346,7 @@ class RootKeysOperations:
             "permissions": permissions,
             "enabled": enabled,
             "expires": expires,
+            "leakAction": leak_action,
         }, options)
 
 
@@ -2519,7 +2540,7 @@ class EventsListEvents:
         *,
         order: Literal["asc", "desc"] | Unset = UNSET,
         after: str | Unset = UNSET,
-        types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.rerolled", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]] | Unset = UNSET,
+        types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.rerolled", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.leaked", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]] | Unset = UNSET,
         object_id: str | Unset = UNSET,
         start: int | Unset = UNSET,
         end: int | Unset = UNSET,
@@ -2562,7 +2583,7 @@ class EventsListEvents:
         *,
         order: Literal["asc", "desc"] | Unset = UNSET,
         after: str | Unset = UNSET,
-        types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.rerolled", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]] | Unset = UNSET,
+        types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.rerolled", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.leaked", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]] | Unset = UNSET,
         object_id: str | Unset = UNSET,
         start: int | Unset = UNSET,
         end: int | Unset = UNSET,
@@ -2702,7 +2723,7 @@ class WebhooksOperations:
         *,
         endpoint: str,
         name: str | None | Unset = UNSET,
-        event_types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.rerolled", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]] | None | Unset = UNSET,
+        event_types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.rerolled", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.leaked", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]] | None | Unset = UNSET,
         api_ids: Sequence[str] | None | Unset = UNSET,
         options: CallOptions | None = None,
     ) -> Result[CreateWebhookOutput]:
@@ -2836,7 +2857,7 @@ class WebhooksOperations:
         webhook_id: str,
         endpoint: str | Unset = UNSET,
         name: str | None | Unset = UNSET,
-        event_types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.rerolled", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]] | None | Unset = UNSET,
+        event_types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.rerolled", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.leaked", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]] | None | Unset = UNSET,
         api_ids: Sequence[str] | None | Unset = UNSET,
         enabled: bool | Unset = UNSET,
         options: CallOptions | None = None,
@@ -3549,8 +3570,9 @@ class AsyncKeysOperations:
 
         For everybody who finds a key where it should not be; a root key is not needed, whatever the configuration says.
         If a key with this string exists, in any workspace, it is marked as leaked or disabled, as `leak_action` of its
-        API says, and the event `leak.reported` is sent. The answer is the same for every key string and is sent before
-        the key is looked up, so it does not tell whether the key exists.
+        API says, and the event `leak.reported` is sent. A root key has a `leak_action` of its own and the event
+        `root_key.leaked`. The answer is the same for every key string and is sent before the key is looked up, so it
+        does not tell whether the key exists.
 
         Permissions of the root key:
 
@@ -5007,6 +5029,7 @@ class AsyncRootKeysOperations:
         name: str,
         permissions: Sequence[str],
         expires: int | Unset = UNSET,
+        leak_action: Literal["mark", "disable"] | Unset = UNSET,
         options: CallOptions | None = None,
     ) -> Result[CreateRootKeyOutput]:
         """Create a root key.
@@ -5021,34 +5044,44 @@ class AsyncRootKeysOperations:
             permissions: Permissions such as `apis.*.create_key`, or `*` for an administrator. Each of the three
                 segments may be `*`. The calling root key must have all of them.
             expires: Unix time in milliseconds at which it expires. Omitted: never.
+            leak_action: What happens if it is reported as leaked. `mark`, the default: it gets `leaked_at` and
+                still works. `disable`: it is disabled too, unless it is the last administrator of its workspace.
         """
         return await self._caller.call(_ROOT_KEYS_CREATE_ROOT_KEY, {
             "name": name,
             "permissions": permissions,
             "expires": expires,
+            "leakAction": leak_action,
         }, options)
 
     async def delete_root_key(
         self,
         *,
         root_key_id: str,
+        descendants: bool | Unset = UNSET,
         options: CallOptions | None = None,
     ) -> Result[DeleteRootKeyOutput]:
         """Delete a root key.
 
-        The root key stops working at once. The calling root key must have every permission of the deleted one. The last
-        administrator of a workspace and the root key of the service's configuration cannot be deleted.
+        The root key stops working at once. The calling root key must have every permission of the deleted ones. The
+        last administrator of a workspace and the root key of the service's configuration cannot be deleted. Root keys
+        that the deleted one created live on, unless `descendants` is true: after a leak, whoever had it may have
+        created some. The calling root key, that of the configuration and those that these created are never deleted as
+        descendants, nor are those of other workspaces.
 
         Permissions of the root key: `root_keys.{rootKeyId}.delete_root_key`
 
         Args:
             root_key_id: Identifier of a root key; not the root key itself.
+            descendants: Whether to delete the root keys that it created too, and those that these created. A call
+                deletes up to 200 of them, all or none; repeat it while `deleted_descendants` is 200. It also works
+                after the root key itself was deleted.
 
         Raises:
             LatchkeyError: `data/root_key_not_found`, `application/protected_resource`. Besides the errors of every
                 operation.
         """
-        return await self._caller.call(_ROOT_KEYS_DELETE_ROOT_KEY, {"rootKeyId": root_key_id}, options)
+        return await self._caller.call(_ROOT_KEYS_DELETE_ROOT_KEY, {"rootKeyId": root_key_id, "descendants": descendants}, options)
 
     async def delete_sessions(
         self,
@@ -5106,6 +5139,7 @@ class AsyncRootKeysOperations:
         permissions: Sequence[str] | Unset = UNSET,
         enabled: bool | Unset = UNSET,
         expires: int | None | Unset = UNSET,
+        leak_action: Literal["mark", "disable"] | Unset = UNSET,
         options: CallOptions | None = None,
     ) -> Result[UpdateRootKeyOutput]:
         """Update a root key.
@@ -5123,6 +5157,8 @@ class AsyncRootKeysOperations:
                 segments may be `*`. The calling root key must have all of them.
             enabled: Whether the service accepts it.
             expires: Unix time in milliseconds at which it expires. Null: never.
+            leak_action: What happens if it is reported as leaked. `mark`, the default: it gets `leaked_at` and
+                still works. `disable`: it is disabled too, unless it is the last administrator of its workspace.
 
         Raises:
             LatchkeyError: `data/root_key_not_found`, `application/protected_resource`. Besides the errors of every
@@ -5134,6 +5170,7 @@ class AsyncRootKeysOperations:
             "permissions": permissions,
             "enabled": enabled,
             "expires": expires,
+            "leakAction": leak_action,
         }, options)
 
 
@@ -5327,7 +5364,7 @@ class AsyncEventsListEvents:
         *,
         order: Literal["asc", "desc"] | Unset = UNSET,
         after: str | Unset = UNSET,
-        types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.rerolled", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]] | Unset = UNSET,
+        types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.rerolled", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.leaked", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]] | Unset = UNSET,
         object_id: str | Unset = UNSET,
         start: int | Unset = UNSET,
         end: int | Unset = UNSET,
@@ -5370,7 +5407,7 @@ class AsyncEventsListEvents:
         *,
         order: Literal["asc", "desc"] | Unset = UNSET,
         after: str | Unset = UNSET,
-        types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.rerolled", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]] | Unset = UNSET,
+        types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.rerolled", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.leaked", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]] | Unset = UNSET,
         object_id: str | Unset = UNSET,
         start: int | Unset = UNSET,
         end: int | Unset = UNSET,
@@ -5510,7 +5547,7 @@ class AsyncWebhooksOperations:
         *,
         endpoint: str,
         name: str | None | Unset = UNSET,
-        event_types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.rerolled", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]] | None | Unset = UNSET,
+        event_types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.rerolled", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.leaked", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]] | None | Unset = UNSET,
         api_ids: Sequence[str] | None | Unset = UNSET,
         options: CallOptions | None = None,
     ) -> Result[CreateWebhookOutput]:
@@ -5649,7 +5686,7 @@ class AsyncWebhooksOperations:
         webhook_id: str,
         endpoint: str | Unset = UNSET,
         name: str | None | Unset = UNSET,
-        event_types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.rerolled", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]] | None | Unset = UNSET,
+        event_types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.rerolled", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.leaked", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]] | None | Unset = UNSET,
         api_ids: Sequence[str] | None | Unset = UNSET,
         enabled: bool | Unset = UNSET,
         options: CallOptions | None = None,

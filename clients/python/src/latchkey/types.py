@@ -255,6 +255,12 @@ class RootKey:
     """Time of a recent call, within about a minute. Absent: never used."""
     expires: int | None = None
     """Unix time in milliseconds. Absent: never."""
+    leak_action: Literal["mark", "disable"] | None = None
+    """What happens if it is reported as leaked. Absent: `mark`."""
+    leaked_at: int | None = None
+    """When it was first reported as leaked, as Unix time in milliseconds. Absent: never."""
+    created_by: str | None = None
+    """The id of the root key that created it. Absent: the command line, the configuration, or unknown."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -317,7 +323,7 @@ class Event:
     """A change of state, or a moment that it led to."""
 
     id: str
-    type: Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.rerolled", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]
+    type: Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.rerolled", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.leaked", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]
     version: int
     """The version of the schema of `data`, among those of the type."""
     created_at: int
@@ -1502,7 +1508,10 @@ class CreateRootKeyOutput:
 
 @dataclass(frozen=True, kw_only=True)
 class DeleteRootKeyOutput:
-    pass
+    deleted_descendants: int
+    """How many root keys that it created were deleted, directly or indirectly."""
+    living_descendants: int
+    """How many root keys that it created, directly or indirectly, are not deleted, in all workspaces."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1653,6 +1662,16 @@ class GetFindingsOutputRootKeysUnrestrictedEntry:
 
 
 @dataclass(frozen=True, kw_only=True)
+class GetFindingsOutputRootKeysLeakedEntry:
+    root_key_id: str
+    name: str
+    created_at: int
+    last_used_at: int | None = None
+    leaked_at: int
+    """When it was first reported, as Unix time in milliseconds."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class GetFindingsOutputWebhooksDisabledEntry:
     webhook_id: str
     name: str | None = None
@@ -1688,6 +1707,8 @@ class GetFindingsOutput:
     """The first 20 enabled root keys that made no call for 90 days. Absent without `rootKeys.*.read_root_key`."""
     root_keys_unrestricted: list[GetFindingsOutputRootKeysUnrestrictedEntry] | None = None
     """The first 20 enabled root keys with the permission `*`. Absent without `rootKeys.*.read_root_key`."""
+    root_keys_leaked: list[GetFindingsOutputRootKeysLeakedEntry] | None = None
+    """The first 20 enabled root keys that were reported as leaked. Absent without `rootKeys.*.read_root_key`."""
     webhooks_disabled: list[GetFindingsOutputWebhooksDisabledEntry] | None = None
     """Webhooks that the service disabled, because their endpoint failed for too long or answered 410. Absent without
     `webhooks.*.read_webhook`.

@@ -32,6 +32,7 @@ export function Findings() {
   }
   if (findings.error || (isAllowed && !findings.data)) return <Loading of={findings} lines={4} />;
   const { keysExpiring, creditsLow, keysLeaked, rootKeysUnused = [], rootKeysUnrestricted = [] } = findings.data ?? {};
+  const { rootKeysLeaked = [] } = findings.data ?? {};
   const { webhooksDisabled = [], webhooksDead = [] } = findings.data ?? {};
   const degraded = (status.data?.components ?? []).filter(({ status }) => status === "degraded");
   const lookupsRefused = status.data?.service?.recent.lookupsRefused ?? 0;
@@ -43,6 +44,7 @@ export function Findings() {
     !keysExpiring?.count &&
     !creditsLow?.count &&
     !keysLeaked?.count &&
+    !rootKeysLeaked.length &&
     !webhooksDisabled.length &&
     !webhooksDead.length &&
     !rootKeysUnused.length &&
@@ -80,6 +82,15 @@ export function Findings() {
             }))}
             of={keysLeaked.count}
           />
+        </Finding>
+      )}
+      {rootKeysLeaked.length > 0 && (
+        <Finding
+          tone="bad"
+          badge="Leaked"
+          title={`${counted(rootKeysLeaked.length, "root key")} reported as leaked, and still valid`}
+        >
+          <RootKeys of={rootKeysLeaked} />
         </Finding>
       )}
       {webhooksDisabled.length > 0 && (

@@ -10,6 +10,7 @@ import { TextField } from "../../ui/fields.tsx";
 import { FormDialog } from "../../ui/form-dialog.tsx";
 import { NewSecretDialog } from "../../ui/new-secret-dialog.tsx";
 import { OVERLAP, OverlapField } from "../../ui/overlap-field.tsx";
+import { Select } from "../../ui/select.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { PermissionPicker, permissionsProblem } from "./permission-picker.tsx";
 
@@ -62,12 +63,14 @@ export function EditRootKey({ of: before, onClose }: { of: RootKey; onClose: () 
   const [name, setName] = useState(before.name);
   const [permissions, setPermissions] = useState<readonly string[]>(before.permissions);
   const [expires, setExpires] = useState(before.expires);
+  const [leakAction, setLeakAction] = useState(before.leakAction ?? "mark");
   const nameProblem = textProblem(member(updateSchema, "name"), name);
   const listProblem = permissionsProblem(permissions, member(updateSchema, "permissions"));
   const changes = {
     ...(name !== before.name && { name }),
     ...(permissions.join(" ") !== before.permissions.join(" ") && { permissions }),
     ...(expires !== before.expires && { expires: expires ?? null }),
+    ...(leakAction !== (before.leakAction ?? "mark") && { leakAction }),
   };
   return (
     <FormDialog
@@ -92,6 +95,15 @@ export function EditRootKey({ of: before, onClose }: { of: RootKey; onClose: () 
       <TextField label="Name" value={name} onChange={setName} problem={nameProblem} autoFocus />
       <PermissionPicker value={permissions} onChange={setPermissions} problem={listProblem} />
       <ExpiryField value={expires} onChange={setExpires} />
+      <Select
+        label="If it is reported as leaked"
+        value={leakAction}
+        onChange={setLeakAction}
+        options={[
+          { value: "mark", label: "Mark it as leaked" },
+          { value: "disable", label: "Mark and disable it" },
+        ]}
+      />
     </FormDialog>
   );
 }

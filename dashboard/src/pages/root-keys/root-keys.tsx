@@ -14,6 +14,7 @@ import { CopyButton, Id } from "../../ui/copy-button.tsx";
 import type { Column } from "../../ui/data-table.tsx";
 import { ConfirmDialog } from "../../ui/dialog.tsx";
 import { EmptyState } from "../../ui/empty-state.tsx";
+import { Switch } from "../../ui/fields.tsx";
 import { Filters, SearchField } from "../../ui/filters.tsx";
 import { ListingWithPanel, useSearchMembers } from "../../ui/listing.tsx";
 import { Loading } from "../../ui/loading.tsx";
@@ -74,6 +75,11 @@ export function RootKeysPage() {
   );
 }
 
+interface Descendants {
+  readonly deletedDescendants: number;
+  readonly livingDescendants: number;
+}
+
 const columns: readonly Column<RootKey>[] = [
   {
     id: "name",
@@ -118,6 +124,14 @@ const columns: readonly Column<RootKey>[] = [
   },
 ];
 
+/** What became of the root keys that a deleted one created. */
+function descendantsText({ deletedDescendants, livingDescendants }: Descendants): string {
+  const also = deletedDescendants > 0 ? ` Also ${counted(deletedDescendants, "root key")} that it created.` : "";
+  const rest =
+    livingDescendants > 0 ? ` Of those that it created, ${counted(livingDescendants, "root key")} still work.` : "";
+  return also + rest;
+}
+
 function Name({ of: { rootKeyId, name } }: { of: RootKey }) {
   const { rootKey } = useSession();
   return (
@@ -138,6 +152,7 @@ function RootKeyPanel({
   onMade: (made: Made) => void;
 }) {
   const [dialog, setDialog] = useState<"edit" | "rotate" | "delete">();
+  const [descendants, setDescendants] = useState(false);
   const update = useCall("rootKeys.updateRootKey");
   const remove = useCall("rootKeys.deleteRootKey");
   const { rootKey: own } = useSession();
@@ -156,7 +171,7 @@ function RootKeyPanel({
       </Panel>
     );
   }
-  const { name, start, permissions, enabled, source, createdAt, lastUsedAt, expires } = rootKey;
+  const { name, start, permissions, enabled, source, createdAt, lastUsedAt, expires, leakedAt, createdBy } = rootKey;
   const isOwn = own.keyId === rootKeyId;
   const fixed = source === "environment" && "It is the root key of the configuration: change it there";
   const setEnabled = (value: boolean) =>
@@ -223,6 +238,22 @@ function RootKeyPanel({
         <dd>
           <Time at={createdAt} />
         </dd>
+        {createdBy !== undefined && (
+          <>
+            <dt>Created by</dt>
+            <dd>
+              <Id id={createdBy} />
+            </dd>
+          </>
+        )}
+        {leakedAt !== undefined && (
+          <>
+            <dt>Leaked</dt>
+            <dd>
+              reported <Time at={leakedAt} />
+            </dd>
+          </>
+        )}
         <dt>Expires</dt>
         <dd>{expires === undefined ? "never" : <Time at={expires} />}</dd>
         <dt>Permissions</dt>
@@ -250,13 +281,23 @@ function RootKeyPanel({
         isOpen={dialog === "delete"}
         onClose={() => setDialog(undefined)}
         onConfirm={async () => {
-          await remove.mutateAsync({ rootKeyId });
+          const { data } = await remove.mutateAsync({ rootKeyId, ...(descendants && { descendants }) });
           close();
-          toast({ text: `Deleted the root key ${name}.` });
+          toast({ text: `Deleted the root key ${name}.${descendantsText(data)}` });
         }}
       >
-        Programs that use <strong className="font-medium">{name || rootKeyId}</strong> are refused at once. This cannot
-        be undone.
+        <p>
+          Programs that use <strong className="font-medium">{name || rootKeyId}</strong> are refused at once. This
+          cannot be undone.
+        </p>
+        <div className="mt-3">
+          <Switch
+            label="Delete the root keys that it created too"
+            description="After a leak, whoever had it may have created some. Those of this session stay."
+            value={descendants}
+            onChange={setDescendants}
+          />
+        </div>
       </ConfirmDialog>
     </Panel>
   );

@@ -144,7 +144,15 @@ const deleteRootKey: CommandHandler = (invocation, options, [rootKeyId]) =>
         rootKeyId: rootKeyId as string,
       }),
     );
-    print(invocation.json, result, () => [`Root key ${result.rootKeyId} is deleted.`]);
+    print(invocation.json, result, () => [
+      `Root key ${result.rootKeyId} is deleted.`,
+      ...(result.livingDescendants === 0
+        ? []
+        : [
+            `Root keys that it created, directly or indirectly: ${result.livingDescendants} live on. ` +
+              `\`latchkey root-keys delete-root-key --root-key-id ${result.rootKeyId} --descendants\` deletes them.`,
+          ]),
+    ]);
   });
 
 const revokeOtherRootKeys: CommandHandler = (invocation, options) =>

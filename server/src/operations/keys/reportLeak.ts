@@ -12,8 +12,9 @@ export const reportLeak = metered("keys.reportLeak", {
   description:
     "For everybody who finds a key where it should not be; a root key is not needed, whatever the configuration says. If " +
     "a key with this string exists, in any workspace, it is marked as leaked or disabled, as `leakAction` of its API " +
-    "says, and the event `leak.reported` is sent. The answer is the same for every key string and is sent before the key " +
-    "is looked up, so it does not tell whether the key exists.",
+    "says, and the event `leak.reported` is sent. A root key has a `leakAction` of its own and the event `root_key.leaked`. " +
+    "The answer is the same for every key string and is sent before the key is looked up, so it does not tell whether the " +
+    "key exists.",
   isPublic: true,
   permissions: [],
   input: z.strictObject({

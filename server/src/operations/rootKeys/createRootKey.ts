@@ -2,7 +2,7 @@ import { z } from "zod";
 import { mutation } from "../../rpc/operation.ts";
 import { exampleRootKey, exampleRootKeyInput, exampleRootKeySecret } from "../examples.ts";
 import { Expires, Name } from "../schema.ts";
-import { canonicalGrants, IssuedOutput, RootKeyPermissions } from "./record.ts";
+import { canonicalGrants, IssuedOutput, LeakActionInput, RootKeyPermissions } from "./record.ts";
 
 export const createRootKey = mutation("rootKeys.createRootKey", {
   summary: "Create a root key",
@@ -16,6 +16,7 @@ export const createRootKey = mutation("rootKeys.createRootKey", {
     name: Name,
     permissions: RootKeyPermissions,
     expires: Expires.optional().describe("Unix time in milliseconds at which it expires. Omitted: never."),
+    leakAction: LeakActionInput.optional(),
   }),
   output: z.strictObject(IssuedOutput),
   problems: [],
@@ -32,15 +33,21 @@ export const createRootKey = mutation("rootKeys.createRootKey", {
       detail: "POST request body for '/v2/rootKeys.createRootKey' failed to validate schema",
     },
   ],
-}).handle(async ({ name, permissions, expires }, { store, principal, random, secrets, now, invalidate, audit }) => {
-  principal.authorize("rootKeys.*.create_root_key");
-  const grants = canonicalGrants(permissions);
-  principal.authorizeGrants(grants);
-  const issued = await store.rootKeys.issue({ name, grants, expiresAt: expires ?? null }, { random, secrets }, now);
-  invalidate.rootKeyHash(issued.hash);
-  const { rootKeyId } = issued;
-  audit([rootKeyId], { name, permissions: grants, expires }, [
-    { type: "root_key.created", objectId: rootKeyId, data: { rootKeyId, name } },
-  ]);
-  return { rootKeyId: issued.rootKeyId, key: issued.key };
-});
+}).handle(
+  async ({ name, permissions, expires, leakAction }, { store, principal, random, secrets, now, invalidate, audit }) => {
+    principal.authorize("rootKeys.*.create_root_key");
+    const grants = canonicalGrants(permissions);
+    principal.authorizeGrants(grants);
+    const issued = await store.rootKeys.issue(
+      { name, grants, expiresAt: expires ?? null, createdBy: principal.rootKeyId, leakAction },
+      { random, secrets },
+      now,
+    );
+    invalidate.rootKeyHash(issued.hash);
+    const { rootKeyId } = issued;
+    audit([rootKeyId], { name, permissions: grants, expires, leakAction }, [
+      { type: "root_key.created", objectId: rootKeyId, data: { rootKeyId, name } },
+    ]);
+    return { rootKeyId: issued.rootKeyId, key: issued.key };
+  },
+);

@@ -24,6 +24,13 @@ export const RootKeyPermissions = z
       "calling root key must have all of them.",
   );
 
+export const LeakActionInput = z
+  .enum(["mark", "disable"])
+  .describe(
+    "What happens if it is reported as leaked. `mark`, the default: it gets `leakedAt` and still works. `disable`: it is " +
+      "disabled too, unless it is the last administrator of its workspace.",
+  );
+
 /** The grants in canonical spelling, without duplicates. */
 export function canonicalGrants(permissions: readonly string[]): string[] {
   return [...new Set(permissions.map((permission) => parseGrant(permission)!))];
@@ -44,6 +51,18 @@ export const RootKeyOutput = z
     updatedAt: z.int().optional(),
     lastUsedAt: z.int().optional().describe("Time of a recent call, within about a minute. Absent: never used."),
     expires: z.int().optional().describe("Unix time in milliseconds. Absent: never."),
+    leakAction: z
+      .enum(["mark", "disable"])
+      .optional()
+      .describe("What happens if it is reported as leaked. Absent: `mark`."),
+    leakedAt: z
+      .int()
+      .optional()
+      .describe("When it was first reported as leaked, as Unix time in milliseconds. Absent: never."),
+    createdBy: z
+      .string()
+      .optional()
+      .describe("The id of the root key that created it. Absent: the command line, the configuration, or unknown."),
   })
   .meta({ id: "RootKey", description: "A root key, which authenticates a program to the service." });
 
@@ -59,6 +78,9 @@ export function toRootKeyOutput(rootKey: ListedRootKey): z.input<typeof RootKeyO
     ...(rootKey.updated_at !== null && { updatedAt: rootKey.updated_at }),
     ...(rootKey.last_used_at !== null && { lastUsedAt: rootKey.last_used_at }),
     ...(rootKey.expires_at !== null && { expires: rootKey.expires_at }),
+    ...(rootKey.leak_action !== null && { leakAction: rootKey.leak_action }),
+    ...(rootKey.leaked_at !== null && { leakedAt: rootKey.leaked_at }),
+    ...(rootKey.created_by !== null && { createdBy: rootKey.created_by }),
   };
 }
 

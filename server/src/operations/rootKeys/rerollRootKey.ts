@@ -36,11 +36,14 @@ export const rerollRootKey = mutation("rootKeys.rerollRootKey", {
     },
   ],
 }).handle(async ({ rootKeyId, expiration }, context) => {
-  const { store, random, secrets, now, invalidate, audit } = context;
+  const { store, principal, random, secrets, now, invalidate, audit } = context;
   const old = await lockRootKey(rootKeyId, "create_root_key", context);
   const { name, enabled, expires_at } = old;
   const issued = await store.rootKeys.issue(
-    { name, grants: grantsOf(old), enabled, expiresAt: expires_at },
+    {
+      ...{ name, grants: grantsOf(old), enabled, expiresAt: expires_at },
+      ...{ createdBy: principal.rootKeyId, leakAction: old.leak_action },
+    },
     { random, secrets },
     now,
   );

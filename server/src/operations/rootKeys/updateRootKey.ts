@@ -6,7 +6,7 @@ import { type ColumnsFor, columnsOf, flag } from "../columns.ts";
 import { exampleRootKey } from "../examples.ts";
 import { Empty, Expires, Name, RootKeyId } from "../schema.ts";
 import { lockRootKey } from "./lock-root-key.ts";
-import { canonicalGrants, LAST_ADMINISTRATOR, RootKeyPermissions } from "./record.ts";
+import { canonicalGrants, LAST_ADMINISTRATOR, LeakActionInput, RootKeyPermissions } from "./record.ts";
 
 export const updateRootKey = mutation("rootKeys.updateRootKey", {
   summary: "Update a root key",
@@ -22,6 +22,7 @@ export const updateRootKey = mutation("rootKeys.updateRootKey", {
     permissions: RootKeyPermissions.optional(),
     enabled: z.boolean().optional().describe("Whether the service accepts it."),
     expires: Expires.nullable().optional().describe("Unix time in milliseconds at which it expires. Null: never."),
+    leakAction: LeakActionInput.optional(),
   }),
   output: Empty,
   problems: ["root_key_not_found", "protected_resource"],
@@ -51,8 +52,9 @@ export const updateRootKey = mutation("rootKeys.updateRootKey", {
     permissions: () => ({ grants: JSON.stringify(permissions) }),
     enabled: (isEnabled) => ({ enabled: flag(isEnabled) }),
     expires: (expires) => ({ expires_at: expires }),
+    leakAction: (leakAction) => ({ leak_action: leakAction }),
   } satisfies ColumnsFor<typeof given>);
-  if (!isAdministrator({ ...rootKey, ...values }) && (await store.rootKeys.isLastAdministrator(rootKey))) {
+  if (!isAdministrator({ ...rootKey, ...values }) && (await store.rootKeys.hasNoAdministratorBeside([rootKey]))) {
     return fail("protected_resource", LAST_ADMINISTRATOR);
   }
   await store.rootKeys.update(rootKeyId, values, now);
@@ -63,6 +65,7 @@ export const updateRootKey = mutation("rootKeys.updateRootKey", {
     permissions: grantsOf(rootKey),
     enabled: rootKey.enabled === 1,
     expires: rootKey.expires_at,
+    leakAction: rootKey.leak_action ?? "mark",
   };
   const differing = changedValues(after, former);
   const data = { rootKeyId, name: name ?? rootKey.name };

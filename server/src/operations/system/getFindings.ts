@@ -44,8 +44,12 @@ const counted = <Fields extends z.ZodRawShape>(fields: Fields, what: string) =>
     .optional()
     .describe(`${what} Absent without \`apis.*.read_key\`.`);
 
-const rootKeys = (what: string) =>
-  z.array(FoundRootKey).max(FOUND_MAX).optional().describe(`${what} Absent without \`rootKeys.*.read_root_key\`.`);
+const rootKeys = <Fields extends z.ZodRawShape>(what: string, fields: Fields = {} as Fields) =>
+  z
+    .array(FoundRootKey.extend(fields))
+    .max(FOUND_MAX)
+    .optional()
+    .describe(`${what} Absent without \`rootKeys.*.read_root_key\`.`);
 
 const webhooks = <Fields extends z.ZodRawShape>(fields: Fields, what: string) =>
   z
@@ -74,6 +78,9 @@ export const getFindings = query("system.getFindings", {
     ),
     rootKeysUnused: rootKeys(`The first ${FOUND_MAX} enabled root keys that made no call for 90 days.`),
     rootKeysUnrestricted: rootKeys(`The first ${FOUND_MAX} enabled root keys with the permission \`*\`.`),
+    rootKeysLeaked: rootKeys(`The first ${FOUND_MAX} enabled root keys that were reported as leaked.`, {
+      leakedAt: z.int().describe("When it was first reported, as Unix time in milliseconds."),
+    }),
     webhooksDisabled: webhooks(
       {
         disabledAt: z.int().describe("Unix time in milliseconds."),
@@ -97,6 +104,7 @@ export const getFindings = query("system.getFindings", {
         keysLeaked: { count: 0, keys: [] },
         rootKeysUnused: [],
         rootKeysUnrestricted: [{ rootKeyId: exampleAdministratorId, name: "administrator", createdAt: exampleTime }],
+        rootKeysLeaked: [],
         webhooksDisabled: [],
         webhooksDead: [],
       },
@@ -145,12 +153,22 @@ function findRootKeys(all: readonly ListedRootKey[], now: Instant) {
   const usable = all.filter(({ enabled, expires_at }) => enabled === 1 && (expires_at === null || expires_at > now));
   const unused = usable.filter(({ last_used_at, created_at }) => (last_used_at ?? created_at) <= now - UNUSED_FOR);
   const unrestricted = usable.filter((rootKey) => grantsOf(rootKey).includes(ADMINISTRATOR));
-  const first = (found: readonly ListedRootKey[]) =>
-    found.slice(0, FOUND_MAX).map(({ id, name, created_at, last_used_at }) => ({
-      ...{ rootKeyId: id, name, createdAt: created_at },
-      ...(last_used_at !== null && { lastUsedAt: last_used_at }),
-    }));
-  return { rootKeysUnused: first(unused), rootKeysUnrestricted: first(unrestricted) };
+  const leaked = usable.flatMap((rootKey) => {
+    const { leaked_at: leakedAt } = rootKey;
+    return leakedAt === null ? [] : { ...foundRootKey(rootKey), leakedAt };
+  });
+  return {
+    rootKeysUnused: unused.slice(0, FOUND_MAX).map(foundRootKey),
+    rootKeysUnrestricted: unrestricted.slice(0, FOUND_MAX).map(foundRootKey),
+    rootKeysLeaked: leaked.slice(0, FOUND_MAX),
+  };
+}
+
+function foundRootKey({ id, name, created_at, last_used_at }: ListedRootKey) {
+  return {
+    ...{ rootKeyId: id, name, createdAt: created_at },
+    ...(last_used_at !== null && { lastUsedAt: last_used_at }),
+  };
 }
 
 async function findWebhooks({ webhooks, webhookDeliveries }: StoreReader) {

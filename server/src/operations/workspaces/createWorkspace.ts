@@ -37,7 +37,12 @@ export const createWorkspace = mutation("workspaces.createWorkspace", {
   const workspaces = await store.allWorkspaces();
   if (!workspaces) return fail("insufficient_permissions", NOT_DEFAULT);
   const workspaceId = await workspaces.create({ name, requestsPerMinute }, random, now);
-  const administrator = { name: "administrator", grants: [ADMINISTRATOR], expiresAt: null };
+  const administrator = {
+    name: "administrator",
+    grants: [ADMINISTRATOR],
+    expiresAt: null,
+    createdBy: principal.rootKeyId,
+  };
   const { rootKeyId, key, hash } = await workspaces
     .rootKeysOf(workspaceId)
     .issue(administrator, { random, secrets }, now);

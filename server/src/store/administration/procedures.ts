@@ -62,7 +62,11 @@ export function administrationProcedures({ random, secrets }: AdministrationOpti
   ): Promise<IssuedRootKey> {
     const { workspaceId, name, grants, expiresAt = null, now } = options;
     const rootKeys = new RootKeyWriter(sql, workspaceId);
-    const { rootKeyId, key, hash } = await rootKeys.issue({ name, grants, expiresAt }, { random, secrets }, now);
+    const { rootKeyId, key, hash } = await rootKeys.issue(
+      { name, grants, expiresAt, createdBy: null },
+      { random, secrets },
+      now,
+    );
     await insertChange(sql, [hash], now);
     await audit(sql, options, workspaceId, "rootKeys.createRootKey", [rootKeyId], { name, permissions: grants }, [
       { type: "root_key.created", objectId: rootKeyId, data: { rootKeyId, name } },
@@ -108,7 +112,7 @@ export function administrationProcedures({ random, secrets }: AdministrationOpti
     const tags: string[] = [];
     const all = await rootKeys.list();
     for (const replaced of all.filter((rootKey) => rootKey.source === "environment" && rootKey.hash !== hash)) {
-      await rootKeys.markDeleted(replaced.id, context.now);
+      await rootKeys.markDeleted([replaced.id], context.now);
       const because = "replaced by configuration";
       await audit(sql, context, workspaceId, "rootKeys.deleteRootKey", [replaced.id], { because }, [deleted(replaced)]);
       tags.push(replaced.id);
@@ -130,6 +134,7 @@ export function administrationProcedures({ random, secrets }: AdministrationOpti
         // The key was not generated here, so any part of it may be secret.
         start: "",
         ...administrator,
+        ...{ created_by: null, leak_action: null },
         created_at: context.now,
       });
       await audit(sql, context, workspaceId, "rootKeys.createRootKey", [id], { because: GIVEN }, [
@@ -234,23 +239,23 @@ export function administrationProcedures({ random, secrets }: AdministrationOpti
       async deleteRootKey(
         sql: Sql,
         options: CommandContext & { workspaceId: string; rootKeyId: string },
-      ): Promise<{ rootKeyId: string } | Rollback<Rejection>> {
+      ): Promise<{ rootKeyId: string; livingDescendants: number } | Rollback<Rejection>> {
         const { workspaceId, rootKeyId, now } = options;
         const rootKeys = new RootKeyWriter(sql, workspaceId);
         const rootKey = await rootKeys.findForUpdate(rootKeyId);
         if (!rootKey)
           return new Rollback({ rejected: `There is no root key ${rootKeyId} in workspace ${workspaceId}.` });
-        if (await rootKeys.isLastAdministrator(rootKey)) {
+        if (await rootKeys.hasNoAdministratorBeside([rootKey])) {
           return new Rollback({
             rejected: `${rootKeyId} is the last administrator of workspace ${workspaceId}. Create another one first.`,
           });
         }
-        await rootKeys.markDeleted(rootKeyId, now);
+        await rootKeys.markDeleted([rootKeyId], now);
         await insertChange(sql, [rootKeyId], now);
         await audit(sql, options, workspaceId, "rootKeys.deleteRootKey", [rootKeyId], { name: rootKey.name }, [
           deleted(rootKey),
         ]);
-        return { rootKeyId };
+        return { rootKeyId, livingDescendants: (await rootKeys.findMade(rootKeyId, null)).living };
       },
 
       /**
@@ -286,7 +291,7 @@ export function administrationProcedures({ random, secrets }: AdministrationOpti
           });
         }
         for (const other of others) {
-          await rootKeys.markDeleted(other.id, now);
+          await rootKeys.markDeleted([other.id], now);
           await audit(sql, options, workspaceId, "rootKeys.deleteRootKey", [other.id], { name: other.name }, [
             deleted(other),
           ]);

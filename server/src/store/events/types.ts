@@ -160,6 +160,17 @@ export const eventTypes = {
   "root_key.disabled": { summary: "A root key was disabled.", version: 1, data: z.strictObject(rootKey) },
   "root_key.enabled": { summary: "A root key was enabled again.", version: 1, data: z.strictObject(rootKey) },
   "root_key.deleted": { summary: "A root key was deleted.", version: 1, data: z.strictObject(rootKey) },
+  "root_key.leaked": {
+    summary: "A root key was reported as leaked.",
+    version: 1,
+    data: z.strictObject({
+      rootKeyId: z.string(),
+      name: z.string(),
+      source: z.string().describe("Which kind of report it was, such as `github`."),
+      url: z.string().optional().describe("Where the root key was found, as the report says."),
+      disabled: z.boolean().describe("Whether the report disabled the root key."),
+    }),
+  },
   "root_key.rerolled": {
     summary: "A root key was replaced by another one.",
     version: 1,
@@ -279,6 +290,7 @@ const withoutActor: ReadonlySet<EventType> = new Set<EventType>([
   "limit.exceeded",
   "leak.reported",
   "auth.failures",
+  "root_key.leaked",
 ]);
 
 /** Whether the data of a type has an actor. */

@@ -2,6 +2,7 @@ import { sql as raw } from "kysely";
 import type { Instant } from "../../clock/clock.ts";
 import type { Random } from "../../random/random.ts";
 import { type AuditEntry, recordChanges } from "../administration/audit.ts";
+import { findRootKeysByHashes, RootKeyWriter } from "../administration/root-keys.ts";
 import { insertChange } from "../changes.ts";
 import { isOneOf } from "../json.ts";
 import type { Sql } from "../store.ts";
@@ -21,15 +22,17 @@ export interface LeakReport {
 /** Keys of one string, in different workspaces, that one report can concern. Only imported keys can share a string. */
 const KEYS_PER_REPORT_MAX = 20;
 
-/** Those of these hashes that a key of any workspace has. */
+/** Those of these hashes that a key or a root key of any workspace has. */
 export async function findLeakedHashes(sql: Sql, hashes: readonly string[]): Promise<string[]> {
-  const rows = await keysWithHashes(sql, hashes).select("keys.hash").distinct().execute();
-  return rows.map(({ hash }) => hash);
+  const keys = await keysWithHashes(sql, hashes).select("keys.hash").distinct().execute();
+  const rootKeys = await findRootKeysByHashes(sql, hashes);
+  return [...new Set([...keys, ...rootKeys].map(({ hash }) => hash))];
 }
 
 /**
- * Marks the reported keys, and disables those whose API says so, with an entry in the audit log and an event for each. A key
- * that was reported before is disabled again if it has been enabled since, and otherwise does not change.
+ * Marks the reported keys and root keys, and disables those whose API says so, or which say so themselves, with an entry in
+ * the audit log and an event for each. One that was reported before is disabled again if it has been enabled since, and
+ * otherwise does not change.
  *
  * @returns the change; null if no key changed.
  */
@@ -40,6 +43,65 @@ export async function recordLeaks(
 ): Promise<{ tags: string[]; sequence: number } | null> {
   const reportOf = new Map<string, LeakReport>();
   for (const report of reports) for (const hash of report.hashes) if (!reportOf.has(hash)) reportOf.set(hash, report);
+  // First, because the lock on root keys comes before all others.
+  const tags = await recordLeakedRootKeys(sql, reportOf, now, random);
+  tags.push(...(await recordLeakedKeys(sql, reportOf, now, random)));
+  return tags.length === 0 ? null : { tags, sequence: await insertChange(sql, tags, now) };
+}
+
+/** Returns the ids of the root keys that changed. */
+async function recordLeakedRootKeys(
+  sql: Sql,
+  reportOf: ReadonlyMap<string, LeakReport>,
+  now: Instant,
+  random: Random,
+): Promise<string[]> {
+  const found = await findRootKeysByHashes(sql, [...reportOf.keys()]);
+  const workspaceIds = [...new Set(found.map(({ workspace_id }) => workspace_id))].sort();
+  const changed: string[] = [];
+  for (const workspaceId of workspaceIds) {
+    const rootKeys = new RootKeyWriter(sql, workspaceId);
+    for (const { id, hash } of found.filter(({ workspace_id }) => workspace_id === workspaceId)) {
+      const rootKey = await rootKeys.findForUpdate(id);
+      if (!rootKey) continue;
+      // What the configuration says, it says again at the next start. A workspace keeps its last administrator.
+      const isDisabled =
+        rootKey.enabled === 1 &&
+        rootKey.leak_action === "disable" &&
+        rootKey.source !== "environment" &&
+        !(await rootKeys.hasNoAdministratorBeside([rootKey]));
+      if (rootKey.leaked_at !== null && !isDisabled) continue;
+      await rootKeys.update(
+        id,
+        { leaked_at: rootKey.leaked_at ?? now, ...(isDisabled && { enabled: 0 as const }) },
+        now,
+      );
+      const { source, url } = reportOf.get(hash)!;
+      const reported = { source, ...(url !== null && { url }), disabled: isDisabled };
+      const shown = { rootKeyId: id, name: rootKey.name };
+      const entry: AuditEntry = {
+        ...{ workspaceId, occurredAt: now, actor: "system", action: "keys.reportLeak" },
+        targets: [id],
+        meta: reported,
+        events: [
+          { type: "root_key.leaked", objectId: id, data: { ...shown, ...reported } },
+          ...(isDisabled ? [{ type: "root_key.disabled" as const, objectId: id, data: shown }] : []),
+        ],
+      };
+      await recordChanges(sql, [entry], random);
+      changed.push(id);
+    }
+  }
+  return changed;
+}
+
+/** Returns the ids of the keys that changed. */
+async function recordLeakedKeys(
+  sql: Sql,
+  reportOf: ReadonlyMap<string, LeakReport>,
+  now: Instant,
+  random: Random,
+): Promise<string[]> {
   const found = await findReportedKeys(sql, [...reportOf.keys()]);
   const counts = new Map<LeakReport, number>();
   const leaked = found.filter(({ hash, leaked_at, leak_action, enabled }) => {
@@ -48,7 +110,7 @@ export async function recordLeaks(
     counts.set(report, count);
     return count <= KEYS_PER_REPORT_MAX && (leaked_at === null || (leak_action === "disable" && enabled === 1));
   });
-  if (leaked.length === 0) return null;
+  if (leaked.length === 0) return [];
 
   const disabled = leaked.filter(({ leak_action, enabled }) => leak_action === "disable" && enabled === 1);
   const update = (keys: typeof leaked) => {
@@ -78,8 +140,7 @@ export async function recordLeaks(
     };
   });
   await recordChanges(sql, entries, random);
-  const tags = leaked.map(({ id }) => id);
-  return { tags, sequence: await insertChange(sql, tags, now) };
+  return leaked.map(({ id }) => id);
 }
 
 /** The keys of these hashes in every workspace, locked in a fixed order until the transaction ends. */

@@ -28,6 +28,7 @@ import { up as webhooks } from "./027-webhooks.ts";
 import { up as endedKeys } from "./028-ended-keys.ts";
 import { up as workspaceUsage } from "./029-workspace-usage.ts";
 import { up as webhookPositions } from "./030-webhook-positions.ts";
+import { up as rootKeyMakers } from "./031-root-key-makers.ts";
 
 export type MigrationStep = (db: Kysely<unknown>, dialect: "sqlite" | "postgres") => Promise<void>;
 
@@ -82,4 +83,5 @@ export const schemaSteps: Readonly<Record<string, SchemaStep>> = {
   "028-ended-keys": expand(endedKeys),
   "029-workspace-usage": expand(workspaceUsage),
   "030-webhook-positions": expand(webhookPositions),
+  "031-root-key-makers": expand(rootKeyMakers),
 };
