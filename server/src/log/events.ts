@@ -25,6 +25,13 @@ export function openEvents(log: Log, monotonic: () => number) {
       ),
     workerEnded: (thread: number, cause: unknown, restartInMs: number) =>
       log.error({ ...loggable(cause), thread, restartInMs }, "a worker thread has ended and will be replaced"),
+    outboundThreadLost: (cause: unknown) =>
+      sampled(
+        "outbound",
+        cause,
+        loggable(cause),
+        "the thread that sends requests to webhooks and upstream verifiers has ended and will be replaced",
+      ),
     startWaits: (what: string, cause: unknown) =>
       log.warn({ ...loggable(cause), what }, "the start waits for a service that does not answer"),
     claimWaits: (length: number) =>

@@ -8,7 +8,10 @@ import { describe, it, type TestContext } from "node:test";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { SimulatedClock } from "../clock/simulated.ts";
-import { OutboundClient, OutboundFailure, type OutboundFailureReason, type OutboundOptions } from "./client.ts";
+import { OutboundClient, type OutboundOptions } from "./client.ts";
+import { OutboundFailure, type OutboundFailureReason } from "./exchange.ts";
+import { HttpTransport } from "./http-transport.ts";
+import type { Resolve } from "./resolve.ts";
 
 const TIMEOUT = 10_000;
 
@@ -259,10 +262,13 @@ describe("OutboundClient", () => {
   });
 });
 
-function open(t: TestContext, options: Partial<OutboundOptions> = {}) {
+/** A client in this thread. */
+function open(t: TestContext, { resolve, ...options }: Partial<OutboundOptions> & { resolve?: Resolve } = {}) {
   const clock = new SimulatedClock(1_768_478_400_000);
+  const transport = new HttpTransport(resolve);
+  t.after(() => transport.close());
   const client = new OutboundClient({
-    ...{ clock, allowPrivate: true, timeout: TIMEOUT, answerBytesMax: 1_000, requestsPerHost: 10, requestsMax: 10 },
+    ...{ clock, transport, allowPrivate: true, timeout: TIMEOUT, answerBytesMax: 1_000, requestsPerHost: 10, requestsMax: 10 },
     ...options,
   });
   t.after(() => client.close());

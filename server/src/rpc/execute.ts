@@ -114,6 +114,7 @@ export interface OperationDependencies {
   portal: MutationContext<never>["portal"];
   maxima: QuotaMaxima;
   webhooks: MutationContext<never>["webhooks"];
+  upstreams: MutationContext<never>["upstreams"];
 }
 
 function fail(code: ProblemCode, detail?: string): never {
@@ -220,7 +221,7 @@ async function runMutation(
   operation: Mutation | Bulk,
   sql: Sql,
   call: OperationCall,
-  { random, secrets, vault, publicUrl, portal, maxima, webhooks }: OperationDependencies,
+  { random, secrets, vault, publicUrl, portal, maxima, webhooks, upstreams }: OperationDependencies,
 ): Promise<MutationOutcome | Rollback<MutationOutcome>> {
   const now = instantAt(call.now);
   const { workspaceId } = call.principal;
@@ -250,6 +251,7 @@ async function runMutation(
       publicUrl,
       portal,
       webhooks,
+      upstreams,
       fail,
       invalidate: invalidation,
       audit: (targets, meta, events) => {

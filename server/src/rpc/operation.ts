@@ -123,6 +123,10 @@ export interface MutationContext<Code extends ProblemCode> extends CallContext<C
     /** Why no webhook can have this URL; undefined if it can. */
     findUrlFault(url: string): string | undefined;
   };
+  readonly upstreams: {
+    /** Why no upstream verifier can have this URL; undefined if it can. */
+    findUrlFault(url: string): string | undefined;
+  };
   /** Invalidates what changed in every node's caches. A handler that writes must call it, at least with `nothing`. */
   readonly invalidate: Invalidation;
   /**

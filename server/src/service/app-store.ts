@@ -27,7 +27,9 @@ export async function openStore(
   const { publicUrl } = config;
   const vault = keyRingSource(config, secrets);
   const procedures: ProcedureOptions = {
-    ...{ seed, vault, publicUrl, allowPrivateWebhooks: config.webhooks.allowPrivate },
+    ...{ seed, vault, publicUrl },
+    allowPrivateWebhooks: config.webhooks.allowPrivate,
+    allowPrivateUpstreams: config.upstreamAllowPrivate,
     ...{ portalEndedKeysMax: config.portal.endedKeys, maxima: config.perWorkspace },
   };
   if (config.database.kind === "postgres") {

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { GithubKeys, githubKeysFile, parseGithubKeys } from "../leaks/github-keys.ts";
 import { OperatorError } from "../log/operator-error.ts";
 import { OutboundClient } from "../outbound/client.ts";
-import type { Start } from "./open.ts";
+import type { Parts, Start } from "./open.ts";
 
 const FETCH = { timeout: 5_000, answerBytesMax: 64 * 1024, requestsPerHost: 1, requestsMax: 1 };
 
@@ -11,7 +11,10 @@ const FETCH = { timeout: 5_000, answerBytesMax: 64 * 1024, requestsPerHost: 1, r
  *
  * @throws {OperatorError} if it names a file without such keys. An address is read at the first report.
  */
-export function openGithubKeys({ config: { githubKeys: place }, clock, opened }: Start): GithubKeys | undefined {
+export function openGithubKeys(
+  { config: { githubKeys: place }, clock, opened }: Start,
+  { outbound }: Pick<Parts, "outbound">,
+): GithubKeys | undefined {
   if (place === undefined) return undefined;
   if (!place.startsWith("https:")) {
     try {
@@ -26,7 +29,7 @@ export function openGithubKeys({ config: { githubKeys: place }, clock, opened }:
     return new GithubKeys(clock, githubKeysFile(place));
   }
   // The operator chose the address, so it may be in the network of the service.
-  const client = new OutboundClient({ clock, allowPrivate: true, ...FETCH });
+  const client = new OutboundClient({ clock, transport: outbound, allowPrivate: true, ...FETCH });
   opened.defer(() => client.close());
   return new GithubKeys(clock, async () => {
     const headers = { accept: "application/json", "user-agent": "latchkey" };

@@ -11,6 +11,7 @@ import type { Events } from "../log/events.ts";
 import type { Log } from "../log/log.ts";
 import { OperatorError } from "../log/operator-error.ts";
 import { StoreMetrics } from "../metrics/calls.ts";
+import { OutboundThread } from "../outbound/outbound-thread.ts";
 import type { Random } from "../random/random.ts";
 import type { IssuedRootKey } from "../store/administration/procedures.ts";
 import type { Claim, StoreObserver } from "../store/store.ts";
@@ -81,6 +82,8 @@ export interface Parts {
   schema: SchemaWatch;
   storage: StorageWatch;
   retention: Retention;
+  /** Sends the requests of webhooks, upstream verifiers and the like. */
+  outbound: OutboundThread;
   webhooks: WebhookDelivery;
 }
 
@@ -143,8 +146,10 @@ export async function openParts(start: Start): Promise<Parts> {
   deferStop(start, () => retention.stop());
   const eventSweep = new EventSweep(leased);
   deferStop(start, () => eventSweep.stop());
+  const outbound = new OutboundThread({ clock, onLoss: events.outboundThreadLost });
+  deferStop(start, () => outbound.close());
   const { allowPrivate } = config.webhooks;
-  const webhooks = openWebhookDelivery({ ...leased, allowPrivate, random });
+  const webhooks = openWebhookDelivery({ ...leased, allowPrivate, random, outbound });
   deferStop(start, () => webhooks.stop());
   return {
     store,
@@ -159,6 +164,7 @@ export async function openParts(start: Start): Promise<Parts> {
     schema,
     storage,
     retention,
+    outbound,
     webhooks,
   };
 }

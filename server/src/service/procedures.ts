@@ -8,7 +8,7 @@ import type { OpenedKeyMigration } from "../directory/records.ts";
 import { findUpstream } from "../operations/apis/upstream.ts";
 import { operations, portalOperations } from "../operations/index.ts";
 import { createUpstreamKey, type UpstreamKey } from "../operations/keys/upstream-key.ts";
-import { findUrlFault as findUrlFaultOf } from "../outbound/url.ts";
+import { findUrlFault } from "../outbound/url.ts";
 import { seededRandom } from "../random/seeded.ts";
 import { systemRandom } from "../random/system.ts";
 import { operationProcedures } from "../rpc/execute.ts";
@@ -95,6 +95,8 @@ export interface ProcedureOptions {
   publicUrl?: string | undefined;
   /** Whether webhooks may go to private addresses. */
   allowPrivateWebhooks?: boolean | undefined;
+  /** Whether upstream verifiers may be at private addresses. */
+  allowPrivateUpstreams?: boolean | undefined;
   /** Keys of an owner that expired and are not deleted yet. Omitted: the default of the setting. */
   portalEndedKeysMax?: number | undefined;
   /** The largest numbers of rows of a workspace. Omitted: the defaults of the settings. */
@@ -117,16 +119,17 @@ function mayTakeLong(name: string, argument: { operation: string }): boolean {
 
 /** Every procedure that runs beside the database, in any thread. */
 export function openProcedures(options: ProcedureOptions) {
-  const { seed, vault: keyRingSource, publicUrl = "", keyFilter: filterState, allowPrivateWebhooks = false } = options;
+  const { seed, vault: keyRingSource, publicUrl = "", keyFilter: filterState } = options;
+  const { allowPrivateWebhooks = false, allowPrivateUpstreams = false } = options;
   const { portalEndedKeysMax = 20, maxima = defaultMaxima } = options;
   const vault = new Vault(new KeyRing(keyRingSource));
   const random = seed === undefined ? systemRandom : seededRandom(seed);
   const keyFilter = filterState && new BloomFilter(filterState);
-  const findUrlFault = (url: string) => findUrlFaultOf(url, allowPrivateWebhooks);
   const ofOperations = operationProcedures([...operations, ...portalOperations], {
     ...{ random, secrets: systemSecrets, vault, publicUrl },
     ...{ portal: { endedKeysMax: portalEndedKeysMax }, maxima },
-    webhooks: { findUrlFault },
+    webhooks: { findUrlFault: (url) => findUrlFault(url, allowPrivateWebhooks) },
+    upstreams: { findUrlFault: (url) => findUrlFault(url, allowPrivateUpstreams) },
   });
   const ofAdministration = administrationProcedures({ random, secrets: systemSecrets });
   const ofSessions = sessionProcedures({ random, secrets: systemSecrets });

@@ -18,10 +18,11 @@ const QUESTIONS_MAX = 256;
 /** Opens what asks the upstream verifiers of APIs. */
 export function openUpstreams(
   { config, clock, events, opened }: Start,
-  { store, directories }: Pick<Parts, "store" | "directories">,
+  { store, directories, outbound }: Pick<Parts, "store" | "directories" | "outbound">,
 ): Upstreams<ImportedAttributes> {
   const client = new OutboundClient({
-    ...{ clock, allowPrivate: config.upstreamAllowPrivate, timeout: TIMEOUT_MAX, answerBytesMax: ANSWER_BYTES_MAX },
+    ...{ clock, transport: outbound },
+    ...{ allowPrivate: config.upstreamAllowPrivate, timeout: TIMEOUT_MAX, answerBytesMax: ANSWER_BYTES_MAX },
     ...{ requestsPerHost: QUESTIONS_PER_HOST_MAX, requestsMax: QUESTIONS_MAX },
   });
   opened.defer(() => client.close());

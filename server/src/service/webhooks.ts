@@ -2,6 +2,8 @@ import { after, type Instant, type Milliseconds } from "../clock/clock.ts";
 import { every } from "../clock/every.ts";
 import type { Events } from "../log/events.ts";
 import { OutboundClient } from "../outbound/client.ts";
+import type { Transport } from "../outbound/exchange.ts";
+import { OUTBOUND_END_MAX } from "../outbound/outbound-thread.ts";
 import { hostOf } from "../outbound/url.ts";
 import type { Random } from "../random/random.ts";
 import { nextAttempt } from "../rules/webhook-retries.ts";
@@ -193,7 +195,7 @@ export class WebhookDelivery {
       const free = deliveries.filter(({ event_number }) => !this.#underWay.has(nameOf(webhook, event_number)));
       for (const delivery of free.slice(0, count)) {
         // A request must have ended when another node can take the lease.
-        if (this.#isStopped || clock.monotonic() + REQUEST_TIMEOUT >= this.#held.until) return false;
+        if (this.#isStopped || clock.monotonic() + REQUEST_TIMEOUT + OUTBOUND_END_MAX >= this.#held.until) return false;
         this.#underWay.add(nameOf(webhook, delivery.event_number));
         this.#slots.take(senderOf(webhook));
         begun++;
@@ -243,10 +245,12 @@ export class WebhookDelivery {
 /** Starts to deliver. `allowPrivate`: to any address, and over unencrypted HTTP. */
 export function openWebhookDelivery({
   allowPrivate,
+  outbound,
   ...options
-}: Omit<WebhookDeliveryOptions, "client"> & { allowPrivate: boolean }): WebhookDelivery {
+}: Omit<WebhookDeliveryOptions, "client"> & { allowPrivate: boolean; outbound: Transport }): WebhookDelivery {
   const client = new OutboundClient({
     clock: options.clock,
+    transport: outbound,
     allowPrivate,
     timeout: REQUEST_TIMEOUT,
     answerBytesMax: ANSWER_BYTES_MAX,

@@ -8,6 +8,7 @@ import { DashboardFiles } from "../http/dashboard/files.ts";
 import type { Readiness } from "../http/health.ts";
 import type { Expose } from "../http/metrics.ts";
 import { type HttpServer, openHttp } from "../http/server.ts";
+import type { GithubKeys } from "../leaks/github-keys.ts";
 import { LeakReports } from "../leaks/reports.ts";
 import type { Charge } from "../limits/counters.ts";
 import { DatabaseReplayStore } from "../limits/database-replay-store.ts";
@@ -35,6 +36,8 @@ const MINUTE = 60_000;
 export interface Wired {
   rpc: Rpc;
   leaks: LeakReports;
+  /** Undefined without a place of such keys. */
+  githubKeys: GithubKeys | undefined;
   /** All metrics, in Prometheus' text format. */
   expose: Expose;
   totals: Totals;
@@ -146,13 +149,14 @@ export function wire(start: Start, parts: Parts): Wired {
     await totals.refresh();
     return metrics.expose();
   };
-  return { rpc, leaks, expose, totals, counted, recordFirstUses, failedAuthentications };
+  const githubKeys = openGithubKeys(start, parts);
+  return { rpc, leaks, githubKeys, expose, totals, counted, recordFirstUses, failedAuthentications };
 }
 
 /** Opens the HTTP server, which does not listen yet. */
 export function wireHttp(
   start: Start,
-  { rpc, leaks, expose }: Wired,
+  { rpc, leaks, githubKeys, expose }: Wired,
   readiness: () => Readiness,
   otherThreads: OtherThreads | undefined,
 ): Promise<HttpServer> {
@@ -165,7 +169,7 @@ export function wireHttp(
     fastLane: config.fastLane,
     dashboard: config.dashboard ? { version, files: readDashboard(start) } : null,
     metrics: config.metrics === "on" ? expose : null,
-    leaks: { leaks, githubKeys: openGithubKeys(start) },
+    leaks: { leaks, githubKeys },
     document: publishedDocument({ version, publicUrl }, clock),
   });
 }

@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import { SimulatedClock } from "../clock/simulated.ts";
 import { LookupBudget } from "../directory/budget.ts";
 import { Generations } from "../directory/generations.ts";
-import { OutboundFailure } from "../outbound/client.ts";
+import { OutboundFailure } from "../outbound/exchange.ts";
 import { Upstreams, UpstreamUnavailable } from "./upstreams.ts";
 
 /** What a verifier does with a question. */

@@ -3,7 +3,7 @@ import type { CallDirectories } from "../directory/directories.ts";
 import { NegativeCache } from "../directory/negative-cache.ts";
 import { Overloaded } from "../log/overloaded.ts";
 import { Histograms } from "../metrics/histogram.ts";
-import { OutboundFailure } from "../outbound/client.ts";
+import { OutboundFailure } from "../outbound/exchange.ts";
 
 /** An HTTP endpoint that knows the keys of an API which are not here yet. */
 export interface UpstreamVerifier {

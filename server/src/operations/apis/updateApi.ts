@@ -148,9 +148,11 @@ const UPSTREAMS_PER_WORKSPACE_MAX = 5;
 async function storedUpstream(
   apiId: string,
   { headers, ...upstream }: z.output<typeof UpstreamInput>,
-  { store, principal, vault, fail }: MutationContext<"precondition_failed">,
+  { store, principal, vault, upstreams, fail }: MutationContext<"precondition_failed">,
 ): Promise<StoredUpstream> {
   principal.authorize(`apis.${apiId}.create_key`);
+  const fault = upstreams.findUrlFault(upstream.url);
+  if (fault !== undefined) fail("invalid_input", `\`upstream.url\` ${fault}.`);
   if ((await store.apis.countOtherUpstreams(apiId)) >= UPSTREAMS_PER_WORKSPACE_MAX) {
     return fail(
       "precondition_failed",
