@@ -3,14 +3,18 @@ import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { LookupAddress } from "node:dns";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type RequestListener, type Server } from "node:http";
-import { type AddressInfo, createServer as createTcpServer, type Socket, type Server as TcpServer } from "node:net";
+import { type AddressInfo, createServer as createTcpServer, Socket, type Server as TcpServer } from "node:net";
 import { describe, it, type TestContext } from "node:test";
+import { setDefaultCACertificates } from "node:tls";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
+import { floods, openHostileEndpoint, TEST_CERTIFICATE } from "../../test/adversary/hostile-endpoint.ts";
+import { eventually } from "../../test/process.ts";
 import { SimulatedClock } from "../clock/simulated.ts";
 import { OutboundClient, type OutboundOptions } from "./client.ts";
 import { OutboundFailure, type OutboundFailureReason } from "./exchange.ts";
 import { HttpTransport } from "./http-transport.ts";
+import { ReadAllowance } from "./read-allowance.ts";
 import type { Resolve } from "./resolve.ts";
 
 const TIMEOUT = 10_000;
@@ -195,6 +199,28 @@ describe("OutboundClient", () => {
     }
   });
 
+  for (const [what, flood] of Object.entries(floods)) {
+    if (flood.again === undefined) continue;
+    it(`stops to read before the time limit: ${what}`, async (t) => {
+      setDefaultCACertificates([TEST_CERTIFICATE]);
+      const { url, sockets } = await openHostileEndpoint(t, flood);
+      const { client } = open(t, { answerBytesMax: 64 * 1024 });
+      // The clock stands still. A true answer counts, whatever follows it.
+      await get(client, url).catch((error) => assert.equal(error.reason, "failed", error.message));
+      await eventually("the end of the connection", () => sockets.size === 0);
+    });
+  }
+
+  it("closes a connection with TLS sessions without end", () => {
+    const socket = new Socket();
+    ReadAllowance.of(socket).grant(1_000);
+    for (let i = 0; i < 16; i++) socket.emit("session");
+    assert.equal(socket.destroyed, false);
+    socket.on("error", () => {});
+    socket.emit("session");
+    assert.equal(socket.destroyed, true);
+  });
+
   it("says why a connection failed", async (t) => {
     const { url, server } = await serve(t, () => {});
     server.close();
@@ -268,7 +294,15 @@ function open(t: TestContext, { resolve, ...options }: Partial<OutboundOptions> 
   const transport = new HttpTransport(resolve);
   t.after(() => transport.close());
   const client = new OutboundClient({
-    ...{ clock, transport, allowPrivate: true, timeout: TIMEOUT, answerBytesMax: 1_000, requestsPerHost: 10, requestsMax: 10 },
+    ...{
+      clock,
+      transport,
+      allowPrivate: true,
+      timeout: TIMEOUT,
+      answerBytesMax: 1_000,
+      requestsPerHost: 10,
+      requestsMax: 10,
+    },
     ...options,
   });
   t.after(() => client.close());

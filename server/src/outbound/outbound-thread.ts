@@ -1,22 +1,8 @@
 import { Worker } from "node:worker_threads";
 import type { Clock, Milliseconds, Timer } from "../clock/clock.ts";
 import { startTimeout } from "../clock/timeout.ts";
-import {
-  type Exchange,
-  type ExchangePlan,
-  type OutboundAnswer,
-  OutboundFailure,
-  type OutboundFailureReason,
-  type Transport,
-} from "./exchange.ts";
-
-export type ToOutboundThread =
-  | [type: "begin", id: number, plan: ExchangePlan]
-  | [type: "end", id: number, reason: OutboundFailureReason, message: string];
-
-export type FromOutboundThread =
-  | [type: "answer", id: number, status: number, body: Uint8Array, isComplete: boolean]
-  | [type: "failure", id: number, reason: OutboundFailureReason, message: string];
+import { type Exchange, type ExchangePlan, type OutboundAnswer, OutboundFailure, type Transport } from "./exchange.ts";
+import type { FromOutboundThread, ToOutboundThread } from "./thread-messages.ts";
 
 /** How long the thread has to say what it has of a request that was ended. */
 const END_MAX: Milliseconds = 250;
@@ -194,6 +180,6 @@ class RunningThread {
   }
 }
 
-function failing(reason: OutboundFailureReason, message: string): Exchange {
+function failing(reason: OutboundFailure["reason"], message: string): Exchange {
   return { answer: Promise.reject(new OutboundFailure(reason, message)), end() {} };
 }

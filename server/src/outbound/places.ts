@@ -17,10 +17,15 @@ export class Places {
     return this.#taken;
   }
 
+  /** The places of an owner. */
+  of(owner: string): number {
+    return this.#byOwner.get(owner) ?? 0;
+  }
+
   /** Whether there is a place. Without an owner, every free place counts. */
   hasRoom(owner: string | undefined): boolean {
     const free = this.#max - this.#taken;
-    return owner === undefined ? free > 0 : free > (this.#byOwner.get(owner) ?? 0);
+    return owner === undefined ? free > 0 : free > this.of(owner);
   }
 
   take(owner: string | undefined): void {

@@ -57,6 +57,8 @@ export class ReadAllowance {
   };
 
   #refuse(): void {
-    this.#socket.destroy(new OutboundFailure("failed", "The request failed: the host sent more than an answer may have"));
+    this.#socket.destroy(
+      new OutboundFailure("failed", "The request failed: the host sent more than an answer may have"),
+    );
   }
 }

@@ -1,7 +1,7 @@
 import { parentPort } from "node:worker_threads";
 import { type Exchange, OutboundFailure } from "./exchange.ts";
 import { HttpTransport } from "./http-transport.ts";
-import type { FromOutboundThread, ToOutboundThread } from "./outbound-thread.ts";
+import type { FromOutboundThread, ToOutboundThread } from "./thread-messages.ts";
 
 const transport = new HttpTransport();
 const open = new Map<number, Exchange>();

@@ -24,7 +24,14 @@ const REQUEST_TIMEOUT: Milliseconds = 15_000;
 const ANSWER_BYTES_MAX = 1_024;
 
 /** Requests that are under way. A workspace takes half of those to one host at most. */
-const SLOTS: SlotBounds = { total: 100, perHost: 40, perWorkspace: 20, perWebhook: 5 };
+const SLOTS: SlotBounds = { total: 100, perHost: 40, perWorkspace: 20, perWebhook: 5, slow: 20 };
+
+/** The time of an attempt after which its endpoint counts as slow, and for how long. */
+const SLOW_MIN: Milliseconds = 5_000;
+const SLOW_FOR: Milliseconds = 60_000;
+
+/** Slow endpoints that are remembered. Beyond it, all are forgotten: each gets on the list again by its next attempt. */
+const SLOW_MAX = 10_000;
 
 /** Webhooks whose deliveries are read at once. */
 const WEBHOOKS_PER_READ = 20;
@@ -52,8 +59,10 @@ export class WebhookDelivery {
   readonly #held: HeldLease;
   readonly #timer: { cancel(): void };
   readonly #slots = new Slots(SLOTS);
-  /** Deliveries under way or not recorded yet, by webhook and number. */
-  readonly #underWay = new Set<string>();
+  /** Deliveries under way or not recorded yet, by webhook and number, with what gives their slots back. */
+  readonly #underWay = new Map<string, () => void>();
+  /** Monotonic time until which a webhook counts as slow. */
+  readonly #slowUntil = new Map<string, Milliseconds>();
   #recording: { attempt: Attempt; webhook: Receiver }[] = [];
   #running: Promise<void> | undefined;
   /** The last transaction of deliveries. */
@@ -184,20 +193,23 @@ export class WebhookDelivery {
     // An endpoint that fails, or is slow, delays its own deliveries.
     const delayed = due.filter(({ webhookId, isFailing }) => !isFailing && this.#slots.of(webhookId) === 0);
     this.#dueLag = delayed.reduce((lag, { dueAt }) => Math.max(lag, now - dueAt), 0);
-    const candidates = due.map((webhook) => ({ ...webhook, host: hostOf(webhook.url) }));
+    const candidates = due.map((webhook) => {
+      return { ...webhook, host: hostOf(webhook.url), isSlow: webhook.isFailing || this.#isSlow(webhook.webhookId) };
+    });
     const shares = [...this.#slots.divide(candidates)].slice(0, WEBHOOKS_PER_READ);
     if (shares.length === 0) return false;
     const wanted = shares.map(([{ webhookId }, count]) => ({ webhookId, limit: count + this.#slots.of(webhookId) }));
     const found = await store.read("dueDeliveries", { wanted, now });
     let begun = 0;
     for (const { webhook, deliveries } of found) {
-      const [, count] = shares.find(([{ webhookId }]) => webhookId === webhook.webhookId)!;
+      const [candidate, count] = shares.find(([{ webhookId }]) => webhookId === webhook.webhookId)!;
       const free = deliveries.filter(({ event_number }) => !this.#underWay.has(nameOf(webhook, event_number)));
       for (const delivery of free.slice(0, count)) {
         // A request must have ended when another node can take the lease.
         if (this.#isStopped || clock.monotonic() + REQUEST_TIMEOUT + OUTBOUND_END_MAX >= this.#held.until) return false;
-        this.#underWay.add(nameOf(webhook, delivery.event_number));
-        this.#slots.take(senderOf(webhook));
+        // With the URL that was read last.
+        const giveBack = this.#slots.take({ ...candidate, host: hostOf(webhook.url) });
+        this.#underWay.set(nameOf(webhook, delivery.event_number), giveBack);
         begun++;
         void this.#attempt(webhook, delivery);
       }
@@ -223,6 +235,7 @@ export class WebhookDelivery {
     // A stop ended it.
     if (error !== null && this.#isStopped) return;
     const duration = clock.monotonic() - startedAt;
+    if (duration >= SLOW_MIN) this.#recordSlow(webhook.webhookId);
     const isGone = answerStatus === GONE;
     const chance = random.below(2 ** 20) / 2 ** 20;
     const endedAt = after(at, Math.round(duration));
@@ -237,8 +250,18 @@ export class WebhookDelivery {
   }
 
   #end(webhook: Receiver, eventNumber: number): void {
-    this.#underWay.delete(nameOf(webhook, eventNumber));
-    this.#slots.giveBack(senderOf(webhook));
+    const name = nameOf(webhook, eventNumber);
+    this.#underWay.get(name)!();
+    this.#underWay.delete(name);
+  }
+
+  #isSlow(webhookId: string): boolean {
+    return (this.#slowUntil.get(webhookId) ?? 0) > this.#options.clock.monotonic();
+  }
+
+  #recordSlow(webhookId: string): void {
+    if (this.#slowUntil.size >= SLOW_MAX) this.#slowUntil.clear();
+    this.#slowUntil.set(webhookId, this.#options.clock.monotonic() + SLOW_FOR);
   }
 }
 
@@ -259,10 +282,6 @@ export function openWebhookDelivery({
     requestsMax: SLOTS.total,
   });
   return new WebhookDelivery({ ...options, client });
-}
-
-function senderOf({ webhookId, workspaceId, url }: Receiver) {
-  return { webhookId, workspaceId, host: hostOf(url) };
 }
 
 function nameOf({ webhookId }: Pick<Receiver, "webhookId">, eventNumber: number): string {

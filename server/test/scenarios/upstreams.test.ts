@@ -346,9 +346,23 @@ describe("questions to upstream verifiers", () => {
   });
 
   it("go to public addresses only, unless the configuration allows others", async (t) => {
-    const { other, server } = await upstreamServer(t, {});
+    const server = await new TestServer({}).open();
+    t.after(() => server.close());
+    const apiId = await server.createApi();
+    for (const [url, fault] of [
+      ["http://example.com/verify", "must begin with https://"],
+      ["https://127.0.0.1/verify", "must be a public address"],
+      ["https://[::ffff:10.0.0.1]/verify", "must be a public address"],
+      ["https://user:word@example.com/verify", "must not contain a user name or a password"],
+    ] as const) {
+      const { status, problem, body } = await server.call("apis.updateApi", { apiId, name: "x", upstream: { url } });
+      assert.deepEqual([status, problem, body.error.detail], [400, "invalid_input", `\`upstream.url\` ${fault}.`]);
+    }
+    const api = await server.ok("apis.getApi", { apiId });
+    assert.deepEqual([api.name, api.upstream], ["payments", undefined]);
+    // What a name stands for is found at each question.
+    await server.ok("apis.updateApi", { apiId, upstream: { url: "https://localhost/verify" } });
     await server.rejected("keys.verifyKey", { key: "unknown" }, "service_unavailable");
-    assert.deepEqual(other.takeKeys(), []);
   });
 
   it("about keys of callers without a root key are asked too", async (t) => {

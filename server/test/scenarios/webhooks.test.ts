@@ -285,13 +285,19 @@ describeOnStores(
       await server.pass(15_000);
     });
 
-    it("lets no workspace occupy a host that it shares with others", async (t) => {
-      const slow = await Promise.all([1, 2, 3, 4].map(() => openWebhook(t)));
-      for (const { receiver } of slow) receiver.answer = () => undefined;
-      for (let i = 0; i < 6; i++) await server.createApi();
-      const requests = () => slow.reduce((sum, { receiver }) => sum + receiver.received.length, 0);
+    it("lets no workspaces occupy a host that they share with another one", async (t) => {
+      const slow = await WebhookReceiver.open(t);
+      slow.answer = () => undefined;
+      const hostile: string[] = [];
+      for (const name of ["first", "second", "third"]) {
+        const { key: as } = await server.workspace(name);
+        hostile.push(as);
+        for (let i = 0; i < 4; i++) await server.ok("webhooks.createWebhook", { endpoint: slow.url }, { as });
+        for (let i = 0; i < 5; i++) await server.ok("apis.createApi", { name: "Documents" }, { as });
+      }
       await server.pass(500);
-      await eventually("the workspace to have its most requests open", async () => requests() === 20);
+      // Of 40 requests to a host, three workspaces get ten each, and one more.
+      await eventually("the workspaces to have their most requests open", async () => slow.received.length >= 30);
 
       const { key: as } = await server.workspace("on the same host");
       const receiver = await WebhookReceiver.open(t);
@@ -301,8 +307,12 @@ describeOnStores(
       await eventually("the other workspace to get its event", async () => receiver.types.includes("api.created"));
       const found = await server.ok("webhooks.listDeliveries", { webhookId }, { as });
       for (const { lastAttempt } of found) assert.equal(lastAttempt?.error, undefined);
-      assert.equal(requests(), 20);
-      for (const { webhookId } of slow) await server.ok("webhooks.deleteWebhook", { webhookId });
+      assert(slow.received.length <= 31, String(slow.received.length));
+      for (const as of hostile) {
+        for (const { webhookId } of await server.ok("webhooks.listWebhooks", {}, { as })) {
+          await server.ok("webhooks.deleteWebhook", { webhookId }, { as });
+        }
+      }
       await server.pass(15_000);
     });
 

@@ -88,6 +88,12 @@ export const updateApi = mutation("apis.updateApi", {
       },
       output: {},
     },
+    {
+      summary: "An upstream verifier at an address that is not public",
+      input: { apiId: exampleApi.apiId, upstream: { url: "https://127.0.0.1/verify" } },
+      problem: "invalid_input",
+      detail: "`upstream.url` must be a public address.",
+    },
     { summary: "Let holders read their keys", input: { apiId: exampleApi.apiId, ownKeyAccess: true }, output: {} },
     { summary: "Allow every address", input: { apiId: exampleApi.apiId, allowedIps: null }, output: {} },
     {
