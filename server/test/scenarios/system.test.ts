@@ -222,7 +222,7 @@ describe("system.getStatus", () => {
     const states = Object.fromEntries(
       components.map((one: { name: string; status: string }) => [one.name, one.status]),
     );
-    assert.deepEqual(states, { database: "ok", redis: "off", analytics: "degraded" });
+    assert.deepEqual(states, { database: "ok", storage: "ok", redis: "off", analytics: "degraded" });
   });
 });
 
