@@ -912,8 +912,8 @@ func (o PortalOperations) CreateSession(ctx context.Context, input CreateSession
 
 // DeletePortalSessions ends sessions of the portal.
 //
-// Ends all sessions of an API, those of one identity, or one session, on every node at once. A session that
-// has ended already is no error.
+// Ends all sessions of an API, those of one identity, or one session: on its node at once, on others within a
+// second. A session that has ended already is no error.
 //
 // Permissions of the root key: `apis.{apiId}.delete_portal_session`
 //
@@ -976,8 +976,8 @@ func (o RootKeysOperations) DeleteRootKey(ctx context.Context, input DeleteRootK
 
 // DeleteSessions ends sessions of the dashboard.
 //
-// Ends all sessions of a root key, or one of them, on every node at once. A session that has ended already is
-// no error.
+// Ends all sessions of a root key, or one of them: on its node at once, on others within a second. A session
+// that has ended already is no error.
 //
 // Permissions of the root key: `rootKeys.{rootKeyId}.update_root_key`
 //
@@ -4128,7 +4128,7 @@ type GetStatusOutputServiceRecent struct {
 	P50Ms *float64 `json:"p50Ms,omitzero"`
 	// 99 % of them were answered in at most this time.
 	P99Ms *float64 `json:"p99Ms,omitzero"`
-	// Look-ups of unknown keys and root keys that were refused, because their budget was used up.
+	// Look-ups that were refused, because the budget for unknown keys, root keys and sessions was used up.
 	LookupsRefused int64 `json:"lookupsRefused"`
 	// The last 60 minutes one by one, the oldest first. The last one is in progress.
 	Minutes []GetStatusOutputServiceRecentMinute `json:"minutes"`

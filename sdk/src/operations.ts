@@ -2496,7 +2496,7 @@ export type GetStatusOutput = {
       p50Ms?: number;
       /** 99 % of them were answered in at most this time. */
       p99Ms?: number;
-      /** Look-ups of unknown keys and root keys that were refused, because their budget was used up. */
+      /** Look-ups that were refused, because the budget for unknown keys, root keys and sessions was used up. */
       lookupsRefused: number;
       /** The last 60 minutes one by one, the oldest first. The last one is in progress. */
       minutes: {
@@ -3239,8 +3239,8 @@ export interface PortalOperations {
   /**
    * End sessions of the portal.
    *
-   * Ends all sessions of an API, those of one identity, or one session, on every node at once. A session that has
-   * ended already is no error.
+   * Ends all sessions of an API, those of one identity, or one session: on its node at once, on others within a
+   * second. A session that has ended already is no error.
    *
    * Permissions of the root key: `apis.{apiId}.delete_portal_session`
    *
@@ -3288,8 +3288,8 @@ export interface RootKeysOperations {
   /**
    * End sessions of the dashboard.
    *
-   * Ends all sessions of a root key, or one of them, on every node at once. A session that has ended already is no
-   * error.
+   * Ends all sessions of a root key, or one of them: on its node at once, on others within a second. A session that
+   * has ended already is no error.
    *
    * Permissions of the root key: `rootKeys.{rootKeyId}.update_root_key`
    *

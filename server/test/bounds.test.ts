@@ -390,7 +390,7 @@ describeOnStores(
     it("are counted when their look-up is rejected", async () => {
       const rejected = async () => {
         const { body } = await scrape(server);
-        return Number(/^latchkey_lookups_refused_total (\d+)$/m.exec(body)![1]);
+        return Number(/^latchkey_lookups_refused_total\{kind="keys"\} (\d+)$/m.exec(body)![1]);
       };
       await wait();
       const before = await rejected();

@@ -149,7 +149,9 @@ describe("/metrics", () => {
     const exposed = await scrape(server);
     assert(exposed.value("latchkey_directory_entries", 'kind="keys"') >= 1);
     assert(exposed.value("latchkey_directory_bytes", 'kind="keys"') > 0);
-    assert.equal(exposed.value("latchkey_lookups_refused_total"), 0);
+    for (const kind of ["keys", "rootKeys", "sessions", "signInLinks", "leakReports"]) {
+      assert.equal(exposed.value("latchkey_lookups_refused_total", `kind="${kind}"`), 0);
+    }
     assert.equal(exposed.value("latchkey_database_reachable"), 1);
   });
 

@@ -18,6 +18,11 @@ export function hashPeppered(pepper: Uint8Array, secret: string): string {
   return createHmac("sha256", pepper).update(secret).digest("base64url");
 }
 
+/** HMAC-SHA-256 of a text. */
+export function hmacSha256(key: string, text: string): Uint8Array {
+  return createHmac("sha256", key).update(text).digest();
+}
+
 /** Compares two strings or byte arrays in a time that depends only on their lengths. */
 export function constantTimeEqual(a: string | Uint8Array, b: string | Uint8Array): boolean {
   const left = Buffer.from(a);

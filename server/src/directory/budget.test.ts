@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { SimulatedClock } from "../clock/simulated.ts";
+import { seededRandom } from "../random/seeded.ts";
 import { LookupBudget, LookupsExhausted } from "./budget.ts";
 
 const findNothing = async (): Promise<string | null> => null;
@@ -38,19 +39,107 @@ describe("LookupBudget", () => {
     assert.equal(await allowed(budget, 25), 10);
   });
 
-  it("bounds concurrent look-ups, successful or not", async () => {
+  it("passes any number of successful look-ups at once, no more of them in progress than it could pay for", async () => {
     const budget = new LookupBudget(new SimulatedClock(0), 10);
-    assert.equal(await allowed(budget, 25, findRecord), 10);
+    let open = 0;
+    let openMax = 0;
+    const find = async () => {
+      openMax = Math.max(openMax, ++open);
+      await new Promise(setImmediate);
+      open--;
+      return "a record";
+    };
+    assert.equal(await allowed(budget, 1_000, find), 1_000);
+    assert.equal(openMax, 10);
     assert.equal(await allowed(budget, 25), 10);
   });
 
-  it("does not refund a failed look-up", async () => {
+  it("passes successful look-ups among unknown names for as long as these leave something of the share", async () => {
+    for (const unknown of [1, 5, 9]) {
+      const budget = new LookupBudget(new SimulatedClock(0), 10);
+      let begun = 0;
+      // The unknown ones are spread among the others.
+      const lookup = async () => (begun++ % 100 < unknown ? null : "a record");
+      assert.equal(await allowed(budget, 100, lookup), 100, `${unknown} unknown`);
+      assert.equal(budget.rejected, 0);
+      assert.equal(await allowed(budget, 25), 10 - unknown);
+    }
+  });
+
+  it("never has more unsuccessful look-ups than its rate, however they mix with others and end", async () => {
+    for (let seed = 1; seed <= 20; seed++) {
+      const random = seededRandom(seed);
+      const clock = new SimulatedClock(0);
+      const budget = new LookupBudget(clock, 50);
+      const ending: (() => void)[] = [];
+      let unknown = 0;
+      const lookup = () =>
+        new Promise<string | null>((resolve) => {
+          const isUnknown = random.below(3) > 0;
+          ending.push(() => {
+            if (isUnknown) unknown++;
+            resolve(isUnknown ? null : "a record");
+          });
+        });
+      const all: Promise<unknown>[] = [];
+      for (let step = 0; step < 300; step++) {
+        for (let n = random.below(12); n > 0; n--) all.push(budget.spend(`ws_${random.below(4)}`, lookup));
+        all.push(Promise.allSettled(all.splice(0)));
+        for (let n = random.below(12); n > 0 && ending.length > 0; n--) {
+          ending.splice(random.below(ending.length), 1)[0]!();
+        }
+        await new Promise(setImmediate);
+        clock.advance(random.below(40));
+        // A source that was alone had the whole second; with four of them each has a quarter.
+        const most = 4 * 50 + (50 * clock.monotonic()) / 1_000;
+        assert(unknown <= most, `${unknown} after ${clock.monotonic()} ms, seed ${seed}`);
+      }
+      while (ending.length > 0) {
+        for (const end of ending.splice(0)) end();
+        await new Promise(setImmediate);
+      }
+      await Promise.all(all);
+    }
+  });
+
+  it("rejects what waits once the share is used up, and admits the same source again when it is refilled", async () => {
+    const clock = new SimulatedClock(0);
+    const budget = new LookupBudget(clock, 10);
+    assert.equal(await allowed(budget, 500), 10);
+    assert.equal(budget.rejected, 490);
+    assert.equal(await allowed(budget, 1, findRecord), 0);
+    clock.advance(100);
+    assert.equal(await allowed(budget, 500, findRecord), 500);
+  });
+
+  it("charges no look-up that failed: it does not say that the name is unknown", async () => {
     const budget = new LookupBudget(new SimulatedClock(0), 1);
-    await assert.rejects(
-      budget.spend("ws_1", () => Promise.reject(new Error("away"))),
-      /away/,
-    );
-    assert.equal(await allowed(budget, 1), 0);
+    for (let i = 0; i < 10; i++) {
+      await assert.rejects(
+        budget.spend("ws_1", () => Promise.reject(new Error("away"))),
+        /away/,
+      );
+    }
+    assert.equal(await allowed(budget, 1), 1);
+  });
+
+  it("lets as many look-ups of one source wait as are bounded", async () => {
+    const budget = new LookupBudget(new SimulatedClock(0), 10);
+    const gate = Promise.withResolvers<string>();
+    const all = allowed(budget, 20_000, () => gate.promise);
+    await new Promise(setImmediate);
+    assert.equal(budget.rejected, 20_000 - 10 - 16_384);
+    // Another source does not wait.
+    assert.equal(await allowed(budget, 5, findRecord, "other"), 5);
+    gate.resolve("a record");
+    assert.equal(await all, 10 + 16_384);
+  });
+
+  it("charges reports of any name, apart from look-ups in progress", async () => {
+    const budget = new LookupBudget(new SimulatedClock(0), 3);
+    for (let i = 0; i < 3; i++) budget.take("ws_1");
+    assert.throws(() => budget.take("ws_1"), LookupsExhausted);
+    assert.equal(budget.rejected, 1);
   });
 
   it("keeps the share of a source with few look-ups while another floods", async () => {

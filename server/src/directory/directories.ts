@@ -1,11 +1,13 @@
 import type { Clock, Milliseconds } from "../clock/clock.ts";
 import type { BloomFilter } from "../crypto/bloom-filter.ts";
 import type { StoredRootKey } from "../store/administration/root-keys.ts";
+import type { StoredSession } from "../store/administration/sessions.ts";
 import type { StoredWorkspace } from "../store/administration/workspaces.ts";
 import type { Changes, ChangesCursor } from "../store/changes-page.ts";
 import type { KeyMigrationReference } from "../store/keys/key-migrations.ts";
 import type { DeletedKey, KeyLocation } from "../store/keys/lookup.ts";
 import type { StoredKey } from "../store/keys/stored-key.ts";
+import type { StoredPortalSession } from "../store/portal/portal-sessions.ts";
 import type { NamespaceReference, StoredNamespace } from "../store/ratelimits/namespaces.ts";
 import { LookupBudget } from "./budget.ts";
 import { ChangesFollower } from "./changes-follower.ts";
@@ -27,8 +29,12 @@ import {
   type NamespaceRecord,
   namespaceRecord,
   type OpenedKeyMigration,
+  type PortalSessionRecord,
+  portalSessionRecord,
   type RootKeyRecord,
   rootKeyRecord,
+  type SessionRecord,
+  sessionRecord,
   type WorkspaceRecord,
   workspaceRecord,
 } from "./records.ts";
@@ -40,6 +46,8 @@ export interface DirectorySource {
   workspaces(ids: readonly string[]): Promise<StoredWorkspace[]>;
   keyMigrations(references: readonly KeyMigrationReference[]): Promise<OpenedKeyMigration[]>;
   namespaces(references: readonly NamespaceReference[]): Promise<StoredNamespace[]>;
+  sessions(hashes: readonly string[]): Promise<StoredSession[]>;
+  portalSessions(hashes: readonly string[]): Promise<StoredPortalSession[]>;
   changes(cursor: ChangesCursor | undefined): Promise<Changes>;
 }
 
@@ -47,14 +55,14 @@ export interface RecordCachesOptions {
   clock: Clock;
   source: Omit<DirectorySource, "changes">;
   generations: Generations;
-  /** Memory of the cache of keys, in bytes. Namespaces may use a quarter of it, root keys, workspaces and migrations 1/16 each. */
+  /** Memory of the cache of keys, in bytes. The others may use parts of it: see `share`. */
   bytesMax: number;
 }
 
 export interface DirectoriesOptions extends Omit<RecordCachesOptions, "generations"> {
   source: DirectorySource;
   staleMax: Milliseconds;
-  /** Unsuccessful look-ups per second: of unknown keys, and of unknown root keys. */
+  /** Unsuccessful look-ups per second, of each kind. */
   lookupsPerSecond: number;
   onReachability(reachable: boolean, cause?: unknown): void;
   /** Called after everything was invalidated because the database was replaced. */
@@ -64,7 +72,14 @@ export interface DirectoriesOptions extends Omit<RecordCachesOptions, "generatio
 /** Fewer bytes than any cached key takes. */
 const RECORD_BYTES_MIN = 1_000;
 
-export type DirectoryKind = "keys" | "rootKeys" | "workspaces" | "keyMigrations" | "namespaces";
+export type DirectoryKind =
+  | "keys"
+  | "rootKeys"
+  | "workspaces"
+  | "keyMigrations"
+  | "namespaces"
+  | "sessions"
+  | "portalSessions";
 
 /** How one kind of record is cached. `S` is the type of a row in the store, `R` the type of its record. */
 interface DirectoryOptions<S, R> {
@@ -75,7 +90,8 @@ interface DirectoryOptions<S, R> {
   load(names: readonly string[]): Promise<readonly S[]>;
   /** The name of a row in the cache. */
   nameOf(row: S): string;
-  toRecord(row: S): LoadedRecord<R>;
+  /** @param readAt the monotonic time before its query. */
+  toRecord(row: S, readAt: Milliseconds): LoadedRecord<R>;
 }
 
 /** The record caches of one thread. */
@@ -87,6 +103,8 @@ export class RecordCaches {
     workspaces: newRecordCacheCounts(),
     keyMigrations: newRecordCacheCounts(),
     namespaces: newRecordCacheCounts(),
+    sessions: newRecordCacheCounts(),
+    portalSessions: newRecordCacheCounts(),
   };
   /** By `lookupKey`. */
   readonly keys: RecordCache<KeyRecord>;
@@ -98,6 +116,10 @@ export class RecordCaches {
   readonly keyMigrations: RecordCache<KeyMigrationRecord>;
   /** By `namespaceLookupKey`. */
   readonly namespaces: RecordCache<NamespaceRecord>;
+  /** By hash of the token. Only the main thread uses it, like the next one. */
+  readonly sessions: RecordCache<SessionRecord>;
+  /** By hash of the token. */
+  readonly portalSessions: RecordCache<PortalSessionRecord>;
   /**
    * Contains the `keyLocation` of all keys, existing and deleted; undefined while it is incomplete. Only used when this
    * process is the only writer of the database: it would miss new keys of other nodes.
@@ -115,7 +137,10 @@ export class RecordCaches {
     // Except for keys, a name is its own tag.
     const openDirectory = <S, R>({ kind, share, load, nameOf, toRecord }: DirectoryOptions<S, R>) =>
       openCache<R>(kind, share, {
-        load: async (names) => new Map((await load(names)).map((row) => [nameOf(row), toRecord(row)])),
+        load: async (names) => {
+          const readAt = clock.monotonic();
+          return new Map((await load(names)).map((row) => [nameOf(row), toRecord(row, readAt)]));
+        },
         tagOf: (name) => name,
       });
 
@@ -161,14 +186,36 @@ export class RecordCaches {
       nameOf: ({ name_or_id, workspace_id }: StoredNamespace) => namespaceLookupKey(name_or_id, workspace_id),
       toRecord: namespaceRecord,
     });
+    this.sessions = openDirectory({
+      kind: "sessions",
+      share: 1 / 64,
+      load: source.sessions,
+      nameOf: ({ session }: StoredSession) => session.hash,
+      toRecord: sessionRecord,
+    });
+    this.portalSessions = openDirectory({
+      kind: "portalSessions",
+      share: 1 / 32,
+      load: source.portalSessions,
+      nameOf: ({ session }: StoredPortalSession) => session.hash,
+      toRecord: portalSessionRecord,
+    });
   }
 }
+
+/** What a budget of look-ups is for. */
+export type LookupKind = "keys" | "rootKeys" | "sessions" | "signInLinks" | "leakReports";
+
+/** Uses of links that sign in, per second. A link is used once, by a person at this machine. */
+const SIGN_IN_LINKS_PER_SECOND = 5;
 
 /** The record caches as calls use them: with what says whether they are current, and how many look-ups may fail. */
 export interface CallDirectories extends RecordCaches {
   readonly changes: Pick<ChangesFollower, "mayServe" | "reachable" | "recordOwn" | "readAt">;
   readonly keyBudget: Pick<LookupBudget, "spend">;
   readonly rootKeyBudget: Pick<LookupBudget, "spend">;
+  readonly sessionBudget: Pick<LookupBudget, "spend">;
+  readonly linkBudget: Pick<LookupBudget, "spend">;
 }
 
 /** All record caches, and their invalidation. */
@@ -178,6 +225,12 @@ export class Directories extends RecordCaches implements CallDirectories {
   readonly keyBudget: LookupBudget;
   /** For look-ups of root keys, by address. */
   readonly rootKeyBudget: LookupBudget;
+  /** For look-ups of sessions by tokens that this service has not signed, by address. */
+  readonly sessionBudget: LookupBudget;
+  /** For links that sign in, by address. */
+  readonly linkBudget: LookupBudget;
+  /** For reports of leaked keys, like `keyBudget`. Apart from it, because a report of an existing key is charged too. */
+  readonly reportBudget: LookupBudget;
 
   /** @param cachesBytesMax memory of the caches of this thread, if other threads have caches too. */
   constructor(options: DirectoriesOptions, cachesBytesMax = options.bytesMax) {
@@ -186,11 +239,25 @@ export class Directories extends RecordCaches implements CallDirectories {
     super({ clock, source, generations, bytesMax: cachesBytesMax });
     this.keyBudget = new LookupBudget(clock, lookupsPerSecond);
     this.rootKeyBudget = new LookupBudget(clock, lookupsPerSecond);
+    this.sessionBudget = new LookupBudget(clock, lookupsPerSecond);
+    this.linkBudget = new LookupBudget(clock, SIGN_IN_LINKS_PER_SECOND);
+    this.reportBudget = new LookupBudget(clock, lookupsPerSecond);
     this.changes = new ChangesFollower({
       ...{ clock, generations, staleMax, onReachability },
       read: source.changes,
       ...(onLost && { onLost }),
     });
+  }
+
+  /** Look-ups that were rejected, by kind. */
+  get refusedLookups(): Readonly<Record<LookupKind, number>> {
+    return {
+      keys: this.keyBudget.rejected,
+      rootKeys: this.rootKeyBudget.rejected,
+      sessions: this.sessionBudget.rejected,
+      signInLinks: this.linkBudget.rejected,
+      leakReports: this.reportBudget.rejected,
+    };
   }
 }
 

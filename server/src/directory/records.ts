@@ -1,14 +1,16 @@
 import type { BlockList } from "node:net";
-import { type Instant, instantAt } from "../clock/clock.ts";
+import { type Instant, instantAt, type Milliseconds } from "../clock/clock.ts";
 import { addressList } from "../rules/address.ts";
 import { type HashAlgorithm, hashVersions } from "../rules/imported-keys.ts";
 import { compiledBytes, Overrides } from "../rules/override-patterns.ts";
 import { compilePermissions, type Permissions } from "../rules/permissions.ts";
 import type { LimitMode } from "../rules/strict-window.ts";
 import type { StoredRootKey } from "../store/administration/root-keys.ts";
+import type { StoredSession } from "../store/administration/sessions.ts";
 import type { StoredWorkspace } from "../store/administration/workspaces.ts";
 import type { DeletedKey } from "../store/keys/lookup.ts";
 import type { StoredKey, StoredRatelimit } from "../store/keys/stored-key.ts";
+import type { StoredPortalSession } from "../store/portal/portal-sessions.ts";
 import type { StoredNamespace } from "../store/ratelimits/namespaces.ts";
 import type { KeyMigrationRow } from "../store/schema.ts";
 import type { LoadedRecord } from "./record-cache.ts";
@@ -73,6 +75,22 @@ export interface RootKeyRecord {
   /** The calls per minute that its workspace may make; null: unlimited. */
   readonly requestsPerMinute: number | null;
 }
+
+/** A session of the dashboard or of the portal. */
+interface ReadRecord<S> {
+  readonly stored: S;
+  /** Monotonic time before which its query began. */
+  readonly readAt: Milliseconds;
+}
+
+/** A session of the dashboard. */
+export interface SessionRecord extends ReadRecord<StoredSession> {
+  /** The latest use that was written. */
+  touchedAt: number;
+}
+
+/** A session of the portal. */
+export type PortalSessionRecord = ReadRecord<StoredPortalSession>;
 
 /** A workspace as the hot path needs it. */
 export interface WorkspaceRecord {
@@ -199,6 +217,36 @@ export function rootKeyRecord(rootKey: StoredRootKey): LoadedRecord<RootKeyRecor
     tags: [rootKey.id, rootKey.workspace_id],
     bytes: 1_000 + 3 * rootKey.grants.length,
   };
+}
+
+export function sessionRecord(stored: StoredSession, readAt: Milliseconds): LoadedRecord<SessionRecord> {
+  const { session, rootKey } = stored;
+  return {
+    record: { stored, readAt, touchedAt: session.last_used_at },
+    tags: [session.id, rootKey.id, session.workspace_id],
+    bytes: 2_000 + 3 * rootKey.grants.length,
+  };
+}
+
+export function portalSessionRecord(
+  stored: StoredPortalSession,
+  readAt: Milliseconds,
+): LoadedRecord<PortalSessionRecord> {
+  const { session, rootKey } = stored;
+  const { id, api_id, identity_id, workspace_id, terms, page } = session;
+  return {
+    record: { stored, readAt },
+    tags: [
+      ...[id, rootKey.id, workspace_id, api_id, identity_id],
+      ...[portalSessionsTag(api_id), portalSessionsTag(identity_id)],
+    ],
+    bytes: 2_000 + 3 * rootKey.grants.length + 2 * (terms.length + page.length),
+  };
+}
+
+/** The tag of all sessions of the portal in an API, or of an identity. Keys do not have it, so that they stay cached. */
+export function portalSessionsTag(id: string): string {
+  return `portal sessions of ${id}`;
 }
 
 export function workspaceRecord(workspace: StoredWorkspace): LoadedRecord<WorkspaceRecord> {

@@ -1,4 +1,5 @@
 import { importTag, keyMigrationLookupKey } from "../directory/directories.ts";
+import { portalSessionsTag } from "../directory/records.ts";
 
 /**
  * What a mutation invalidates: each verb adds the tag under which the directories cache what changed. A handler that
@@ -46,6 +47,16 @@ export class Invalidation {
   /** A new root key, by the hash of its string: the negative cache may hold it. */
   rootKeyHash(hash: string): void {
     this.#add(hash);
+  }
+
+  /** A session that has ended. */
+  session(sessionId: string): void {
+    this.#add(sessionId);
+  }
+
+  /** Every session of the portal in an API, or of an identity. */
+  portalSessionsOf(id: string): void {
+    this.#add(portalSessionsTag(id));
   }
 
   /** Every key of an API. */

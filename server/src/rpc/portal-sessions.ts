@@ -1,42 +1,34 @@
-import type { Clock, Instant } from "../clock/clock.ts";
-import { hashSecret } from "../crypto/hash.ts";
-import { LookupBudget } from "../directory/budget.ts";
+import type { Instant } from "../clock/clock.ts";
+import type { CallDirectories } from "../directory/directories.ts";
 import { rootKeyRecord } from "../directory/records.ts";
 import type { Limiter } from "../limits/limiter.ts";
-import { addressNetwork } from "../rules/address.ts";
 import { compileGrants, meets } from "../rules/grants.ts";
-import { PORTAL_TOKEN_PREFIX } from "../rules/key-string.ts";
 import { type PortalTerms, portalGrants } from "../rules/portal-terms.ts";
+import { isPortalToken } from "../rules/session-token.ts";
 import { findPortalSession, type StoredPortalSession } from "../store/portal/portal-sessions.ts";
-import type { Sql, Store } from "../store/store.ts";
+import type { Sql } from "../store/store.ts";
+import { findSession, type SessionSource } from "./find-session.ts";
 import { type PlainPrincipal, Principal, requireUsable } from "./principal.ts";
 import { Problem } from "./problems.ts";
-import type { sessionProcedures } from "./session-procedures.ts";
 import { admitSession } from "./workspace-limit.ts";
 
-/** Look-ups of tokens that do not exist, per second, divided among the addresses that send them. */
-const UNKNOWN_PER_SECOND = 50;
+const BEARER = /^bearer +(\S{1,100})$/i;
 
-const BEARER = new RegExp(`^bearer +(${PORTAL_TOKEN_PREFIX}_[0-9A-Za-z]{20,60})$`, "i");
-
-export interface PortalSessionsOptions {
-  clock: Clock;
-  store: Store<ReturnType<typeof sessionProcedures>>;
+export interface PortalSessionsOptions extends SessionSource {
+  directories: CallDirectories;
   limiter: Limiter;
 }
 
 /**
- * Sessions of the portal. A session has those permissions of its terms that the root key which created it has, and every
- * call reads both from the database: a session ends on every node when it, its root key, its API or its owner is deleted,
- * and when the root key is disabled or expires.
+ * Sessions of the portal. A session has those permissions of its terms that the root key which created it has. It ends
+ * when it, its root key, its API or its owner is deleted, and when the root key is disabled or expires: at once on the
+ * node of the change, within a second on others.
  */
 export class PortalSessions {
   readonly #options: PortalSessionsOptions;
-  readonly #unknown: LookupBudget;
 
   constructor(options: PortalSessionsOptions) {
     this.#options = options;
-    this.#unknown = new LookupBudget(options.clock, UNKNOWN_PER_SECOND);
   }
 
   /**
@@ -53,11 +45,11 @@ export class PortalSessions {
       );
     }
     const token = BEARER.exec(authorization.trim())?.[1];
-    if (token === undefined) throw ended();
-    const { clock, store, limiter } = this.#options;
-    const lookup = { hash: hashSecret(token), now: clock.now() };
-    const stored = await this.#unknown.spend(addressNetwork(address), () => store.read("findPortalSession", lookup));
-    if (stored === null) throw ended();
+    if (token === undefined || !isPortalToken(token)) throw ended();
+    const { clock, directories, limiter } = this.#options;
+    const record = await findSession(token, address, directories.portalSessions, this.#options);
+    if (record === null) throw ended();
+    const { stored } = record;
     const principal = new Principal(portalPrincipal(stored, clock.now()), stored.rootKey.workspace_requests_per_minute);
     await admitSession(stored.session, limiter);
     return principal;
@@ -66,12 +58,13 @@ export class PortalSessions {
 
 /** The principal of a session as this transaction sees it. @throws {Problem} if the session has ended. */
 export async function portalPrincipalInTransaction(sql: Sql, sessionId: string, now: Instant): Promise<PlainPrincipal> {
-  const stored = await findPortalSession(sql, { id: sessionId }, now);
+  const stored = await findPortalSession(sql, sessionId, now);
   if (stored === undefined) throw ended();
   return portalPrincipal(stored, now);
 }
 
 function portalPrincipal({ session, rootKey, externalId }: StoredPortalSession, now: Instant): PlainPrincipal {
+  if (now >= session.expires_at) throw ended();
   const { record } = rootKeyRecord(rootKey);
   try {
     requireUsable(record, now);

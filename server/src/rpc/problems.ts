@@ -612,7 +612,8 @@ export const problems = {
     title: "Service Unavailable",
     detail: "Too many unknown keys are being looked up at the moment; nothing was charged. Try again shortly.",
     meaning:
-      "The key or root key is not cached, and callers that sent unknown ones have used up the look-ups of this second.",
+      "The key, root key or session is not cached, and unknown ones from the same workspace or address have used up its " +
+      "look-ups of this second.",
     causes: [
       "Somebody tries invented keys.",
       "A program calls again and again with a key that does not exist any more.",

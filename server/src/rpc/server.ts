@@ -117,6 +117,8 @@ export interface RpcOptions {
   };
   /** What this node knows without the database, as members of an answer to this caller. */
   describeNode(question: NodeQuestion, caller: Principal, now: Instant): Promise<object>;
+  /** The key that signs tokens of sessions. */
+  tokenKey: string;
   /** The workspace of callers without a root key. */
   defaultWorkspaceId: string;
   /** Whether keys.verifyKey requires a root key. */
@@ -137,9 +139,12 @@ export interface RpcOptions {
 }
 
 // Reads and writes together use the 8 connections to PostgreSQL of their lane.
-const READING = { runningMax: 3, runningPerWorkspaceMax: 2, waitingPerWorkspaceMax: 1_000 };
+// Calls of end users count for their workspace: some hundreds load their keys and their usage in one second.
+const READING = { runningMax: 3, runningPerWorkspaceMax: 2, waitingPerWorkspaceMax: 5_000 };
 const WRITING = { runningMax: 5, runningPerWorkspaceMax: 3, waitingPerWorkspaceMax: 1_000 };
 const RANKING = { runningMax: 1, runningPerWorkspaceMax: 1, waitingPerWorkspaceMax: 20 };
+/** Holders of keys, of whom thousands read in one second when each of their clients starts with it. */
+const HOLDING = { runningMax: 3, runningPerWorkspaceMax: 2, waitingPerWorkspaceMax: 5_000 };
 const READING_BODIES = { runningMax: 2, runningPerWorkspaceMax: 1, waitingPerWorkspaceMax: 20 };
 
 /** The days of usage that the holder of a key can read, with today. */
@@ -162,7 +167,7 @@ export class Rpc {
   readonly #reads = new FairQueue(READING);
   readonly #writes = new FairQueue(WRITING);
   readonly #rankings = new FairQueue(RANKING);
-  readonly #holders = new FairQueue(RANKING);
+  readonly #holders = new FairQueue(HOLDING);
   readonly #longBodies = new FairQueue(READING_BODIES);
   readonly #quotas: QuotaCounts;
   readonly #recordQuota: WorkspaceQuota;
@@ -171,9 +176,9 @@ export class Rpc {
   constructor(options: RpcOptions) {
     this.#options = options;
     this.#authenticator = new Authenticator(options.directories);
-    const { clock, store } = options;
+    const { clock, store, directories, tokenKey } = options;
     this.sessions = new Sessions({
-      ...{ clock, store, authenticator: this.#authenticator },
+      ...{ clock, store, directories, tokenKey, authenticator: this.#authenticator },
       write: async ({ workspaceId, requestsPerMinute }, work) => {
         const admission =
           requestsPerMinute === null ? undefined : admit({ workspaceId }, requestsPerMinute, options.limiter);
@@ -182,7 +187,7 @@ export class Rpc {
         return this.#writes.run(workspaceId, work);
       },
     });
-    this.#portalSessions = new PortalSessions({ clock, store, limiter: options.limiter });
+    this.#portalSessions = new PortalSessions({ clock, directories, tokenKey, limiter: options.limiter });
     const create = (creation: NamespaceCreation<Principal>) => this.#createNamespaces(creation);
     this.#namespaces = options.namespaces ?? new Namespaces({ directories: options.directories, create });
     this.#quotas = quotaCounts(clock, store);
@@ -514,21 +519,17 @@ export class Rpc {
     const { store, analytics, limiter, recorder, clock } = this.#options;
     await admitHolder({ keyId, workspaceId }, limiter);
     return this.#holders.run(workspaceId, async () => {
-      const { balance } = await store.read("keyOrigins", { workspaceId, keyId, poolId, slugs: [] });
-      if (recorder === null) return { balance, usage: null };
+      const balance = store
+        .read("keyOrigins", { workspaceId, keyId, poolId, slugs: [] })
+        .then((origins) => origins.balance);
+      if (recorder === null) return { balance: await balance, usage: null };
       const now = clock.now();
       const today = Math.floor(now / levels.day) * levels.day;
       const start = Math.max(today - (OWN_USAGE_DAYS - 1) * levels.day, analytics.oldest("day", now));
       const end = today + levels.day;
-      const counts = await analytics.stats({
-        about: "verifications",
-        subject: keyId,
-        level: "day",
-        start,
-        end,
-        tags: [],
-      });
-      return { balance, usage: { start, end, counts: JSON.parse(`{${counts}}`) } };
+      const question = { about: "verifications", subject: keyId, level: "day", start, end, tags: [] } as const;
+      const [stored, counts] = await Promise.all([balance, analytics.stats(question)]);
+      return { balance: stored, usage: { start, end, counts: JSON.parse(`{${counts}}`) } };
     });
   };
 

@@ -6,19 +6,29 @@ import { recordChange } from "../store/administration/audit.ts";
 import { findRootKey, type StoredRootKey } from "../store/administration/root-keys.ts";
 import {
   createSession,
-  findSession,
+  findSessions,
   redeemLink,
   type SignIn,
   type StoredSession,
   touchSession,
 } from "../store/administration/sessions.ts";
-import { findPortalSession } from "../store/portal/portal-sessions.ts";
+import { insertChange } from "../store/changes.ts";
+import { findPortalSessions } from "../store/portal/portal-sessions.ts";
 import { Rollback, type Sql } from "../store/store.ts";
+import type { RecordedChange } from "./execute.ts";
 import { requireUsable } from "./principal.ts";
 import { type PlainProblem, Problem, plainProblem } from "./problems.ts";
 
-/** A new session with its token, or why there is none. */
-export type SignedIn = { token: string; stored: StoredSession } | { problem: PlainProblem };
+/** A new session with its token, or why there is none. `change`: it ended others. */
+export type SignedIn =
+  | { token: string; stored: StoredSession; change: RecordedChange | null }
+  | { problem: PlainProblem };
+
+/** Publishes the end of sessions to every node; null if there is none. */
+async function publishEnd(sql: Sql, sessionIds: string[], now: Instant): Promise<RecordedChange | null> {
+  if (sessionIds.length === 0) return null;
+  return { tags: sessionIds, sequence: await insertChange(sql, sessionIds, now) };
+}
 
 /** The procedures of sessions of the dashboard and of the portal. */
 export function sessionProcedures({ random, secrets }: { random: Random; secrets: SecretSource }) {
@@ -50,9 +60,9 @@ export function sessionProcedures({ random, secrets }: { random: Random; secrets
   ): Promise<SignedIn | Rollback<SignedIn>> {
     try {
       requireUsable(rootKey === undefined ? null : rootKeyRecord(rootKey).record, given.now);
-      const created = await createSession(sql, given, { random, secrets });
-      await audit(sql, "dashboard.signIn", rootKey!, created!.stored.session.id, given.now);
-      return created!;
+      const { token, stored, ended } = (await createSession(sql, given, { random, secrets }))!;
+      await audit(sql, "dashboard.signIn", rootKey!, stored.session.id, given.now);
+      return { token, stored, change: await publishEnd(sql, ended, given.now) };
     } catch (error) {
       if (!(error instanceof Problem)) throw error;
       return new Rollback({ problem: plainProblem(error) });
@@ -61,9 +71,10 @@ export function sessionProcedures({ random, secrets }: { random: Random; secrets
 
   return {
     reading: {
-      findSession: (sql: Sql, { hash, now }: { hash: string; now: Instant }) => findSession(sql, hash, now),
-      findPortalSession: async (sql: Sql, { hash, now }: { hash: string; now: Instant }) =>
-        (await findPortalSession(sql, { hash }, now)) ?? null,
+      sessionsByHashes: (sql: Sql, { hashes, now }: { hashes: readonly string[]; now: Instant }) =>
+        findSessions(sql, hashes, now),
+      portalSessionsByHashes: (sql: Sql, { hashes, now }: { hashes: readonly string[]; now: Instant }) =>
+        findPortalSessions(sql, hashes, now),
     },
     writing: {
       signIn: async (sql: Sql, given: SignIn) => signIn(sql, await findRootKey(sql, given.rootKeyId), given),
@@ -74,11 +85,13 @@ export function sessionProcedures({ random, secrets }: { random: Random; secrets
         return signIn(sql, rootKey, { ...given, rootKeyId: rootKey.id });
       },
       touchSession,
-      signOut: async (sql: Sql, { hash, now }: { hash: string; now: Instant }) => {
+      /** Null if there is no such session. */
+      signOut: async (sql: Sql, { hash, now }: { hash: string; now: Instant }): Promise<RecordedChange | null> => {
         const session = await sql.db.deleteFrom("sessions").where("hash", "=", hash).returningAll().executeTakeFirst();
-        if (session === undefined) return;
+        if (session === undefined) return null;
         const { root_key_id: id, workspace_id } = session;
         await audit(sql, "dashboard.signOut", { id, workspace_id }, session.id, now);
+        return publishEnd(sql, [session.id], now);
       },
     },
   };

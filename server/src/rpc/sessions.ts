@@ -1,27 +1,24 @@
 import type { Clock, Instant, Milliseconds } from "../clock/clock.ts";
 import { hashSecret } from "../crypto/hash.ts";
-import { LookupBudget } from "../directory/budget.ts";
-import { rootKeyRecord } from "../directory/records.ts";
+import type { CallDirectories } from "../directory/directories.ts";
+import { rootKeyRecord, type SessionRecord } from "../directory/records.ts";
 import { addressNetwork } from "../rules/address.ts";
+import { isDashboardToken } from "../rules/session-token.ts";
 import { grantsOf } from "../store/administration/root-keys.ts";
 import { type StoredSession, sessionEnd } from "../store/administration/sessions.ts";
 import type { Store } from "../store/store.ts";
 import type { Authenticator } from "./authenticate.ts";
+import type { RecordedChange } from "./execute.ts";
+import { findSession, type SessionSource } from "./find-session.ts";
 import { Principal, requireUsable } from "./principal.ts";
 import { Problem, problemFrom } from "./problems.ts";
 import type { SignedIn, sessionProcedures } from "./session-procedures.ts";
 
-/** Sign-ins that fail, per second, divided among the addresses that try. */
-const FAILED_PER_SECOND = 5;
-
-/** Look-ups of tokens that do not exist, per second, divided in the same way. */
-const UNKNOWN_PER_SECOND = 50;
-
 /** The precision of the time of the last use. */
 const TOUCH_INTERVAL: Milliseconds = 60_000;
 
-/** A token: 32 bytes as base64url. Anything else is rejected without a look-up. */
-const TOKEN = /^[A-Za-z0-9_-]{43}$/;
+/** The token of a link: 32 bytes as base64url. Anything else is rejected without a look-up. */
+const LINK = /^[A-Za-z0-9_-]{43}$/;
 
 /** What a caller signs in with. */
 export type Credential = { rootKey: string } | { link: string };
@@ -43,8 +40,8 @@ export interface SessionOutput {
   expiresAt: number;
 }
 
-export interface SessionsOptions {
-  clock: Clock;
+export interface SessionsOptions extends SessionSource {
+  directories: CallDirectories;
   store: Store<ReturnType<typeof sessionProcedures>>;
   authenticator: Authenticator;
   /**
@@ -55,69 +52,59 @@ export interface SessionsOptions {
 }
 
 /**
- * Sessions of the dashboard. A session stands for its root key, and every call reads both from the database: a session
- * ends on every node when it or its root key is deleted, and when the root key is disabled or expires.
+ * Sessions of the dashboard. A session stands for its root key. It ends when it or its root key is deleted, and when the
+ * root key is disabled or expires: at once on the node of the change, within a second on others.
  */
 export class Sessions {
+  readonly #options: SessionsOptions;
   readonly #clock: Clock;
   readonly #store: SessionsOptions["store"];
   readonly #authenticator: Authenticator;
   readonly #write: SessionsOptions["write"];
-  readonly #failures: LookupBudget;
-  readonly #unknown: LookupBudget;
 
-  constructor({ clock, store, authenticator, write }: SessionsOptions) {
+  constructor(options: SessionsOptions) {
+    const { clock, store, authenticator, write } = options;
+    this.#options = options;
     this.#clock = clock;
     this.#store = store;
     this.#authenticator = authenticator;
     this.#write = write;
-    this.#failures = new LookupBudget(clock, FAILED_PER_SECOND);
-    this.#unknown = new LookupBudget(clock, UNKNOWN_PER_SECOND);
   }
 
   /**
    * Creates a session with a new token.
    *
-   * @throws {Problem} if the root key or the link is not valid; with `LookupsExhausted` after too many failed attempts.
+   * @throws {Problem} if the root key or the link is not valid; with `LookupsExhausted` after too many unknown ones.
    */
   async signIn(credential: Credential, caller: SessionCaller): Promise<{ token: string; session: SessionOutput }> {
-    let problem = new Problem("authentication_failed");
-    const signedIn = await this.#failures.spend(addressNetwork(caller.address), async () => {
-      try {
-        return await this.#trySignIn(credential, caller);
-      } catch (error) {
-        if (!(error instanceof Problem)) throw error;
-        problem = error;
-        return null;
-      }
-    });
-    if (signedIn === null) throw problem;
-    this.#authenticator.recordUse(signedIn.stored.rootKey.id, this.#clock.now());
-    return { token: signedIn.token, session: sessionOutput(signedIn.stored) };
+    const now = this.#clock.now();
+    const signedIn =
+      "link" in credential
+        ? await this.#signInByLink(credential.link, caller, now)
+        : await this.#signInByRootKey(credential.rootKey, caller, now);
+    if ("problem" in signedIn) throw problemFrom(signedIn.problem);
+    const { token, stored, change } = signedIn;
+    this.#apply(change);
+    this.#authenticator.recordUse(stored.rootKey.id, now);
+    return { token, session: sessionOutput(stored) };
   }
 
-  async #trySignIn(credential: Credential, { address, userAgent, isLocal }: SessionCaller) {
-    const now = this.#clock.now();
-    const given = { address, userAgent, now };
-    let signedIn: SignedIn | null;
-    if ("link" in credential) {
-      if (!isLocal) throw new Problem("authentication_failed", LINK_IS_LOCAL);
-      if (!TOKEN.test(credential.link)) throw new Problem("authentication_failed", LINK_INVALID);
-      signedIn = await this.#store.transact("signInByLink", { ...given, linkHash: hashSecret(credential.link) });
-      if (signedIn === null) throw new Problem("authentication_failed", LINK_INVALID);
-    } else {
-      const { rootKey } = credential;
-      const principal = await this.#authenticator.authenticate(
-        { authorization: `Bearer ${rootKey}` },
-        address,
-        now,
-        this.#clock.monotonic(),
-      );
-      const { rootKeyId } = principal!;
-      signedIn = await this.#write(principal!, () => this.#store.transact("signIn", { ...given, rootKeyId }));
-    }
-    if ("problem" in signedIn) throw problemFrom(signedIn.problem);
+  async #signInByLink(link: string, { address, userAgent, isLocal }: SessionCaller, now: Instant): Promise<SignedIn> {
+    if (!isLocal) throw new Problem("authentication_failed", LINK_IS_LOCAL);
+    if (!LINK.test(link)) throw new Problem("authentication_failed", LINK_INVALID);
+    const signedIn = await this.#options.directories.linkBudget.spend(addressNetwork(address), () =>
+      this.#store.transact("signInByLink", { address, userAgent, now, linkHash: hashSecret(link) }),
+    );
+    if (signedIn === null) throw new Problem("authentication_failed", LINK_INVALID);
     return signedIn;
+  }
+
+  /** An unknown root key costs what it costs in any other call: a look-up of the budget for root keys. */
+  async #signInByRootKey(rootKey: string, { address, userAgent }: SessionCaller, now: Instant): Promise<SignedIn> {
+    const credentials = { authorization: `Bearer ${rootKey}` };
+    const principal = await this.#authenticator.authenticate(credentials, address, now, this.#clock.monotonic());
+    const { rootKeyId } = principal!;
+    return this.#write(principal!, () => this.#store.transact("signIn", { address, userAgent, now, rootKeyId }));
   }
 
   /** The session of a token. @throws {Problem} if it has ended, or its root key may not make calls. */
@@ -134,37 +121,49 @@ export class Sessions {
 
   /** Ends a session. A token of none is looked up within the budget, and causes no transaction. */
   async signOut(token: string, address: string): Promise<void> {
-    const stored = await this.#find(token, address);
-    if (stored === null) return;
-    const caller = { workspaceId: stored.rootKey.workspace_id, requestsPerMinute: null };
-    await this.#write(caller, () =>
+    const record = await this.#find(token, address);
+    if (record === null) return;
+    const caller = { workspaceId: record.stored.rootKey.workspace_id, requestsPerMinute: null };
+    const change = await this.#write(caller, () =>
       this.#store.transact("signOut", { hash: hashSecret(token), now: this.#clock.now() }),
     );
+    this.#apply(change);
   }
 
   async #use(token: string, address: string): Promise<StoredSession> {
     const now = this.#clock.now();
-    const stored = await this.#find(token, address);
-    if (stored === null) throw ended();
+    const record = await this.#find(token, address);
+    if (record === null) throw ended();
+    const { stored } = record;
     requireUsable(rootKeyRecord(stored.rootKey).record, now);
-    await this.#touch(stored, now);
+    await this.#touch(record, now);
     return stored;
   }
 
-  async #find(token: string, address: string): Promise<StoredSession | null> {
-    if (!TOKEN.test(token)) return null;
-    const lookup = { hash: hashSecret(token), now: this.#clock.now() };
-    return this.#unknown.spend(
-      addressNetwork(address),
-      async () => (await this.#store.read("findSession", lookup)) ?? null,
-    );
+  async #find(token: string, address: string): Promise<SessionRecord | null> {
+    if (!isDashboardToken(token)) return null;
+    const record = await findSession(token, address, this.#options.directories.sessions, this.#options);
+    if (record === null) return null;
+    const { expires_at } = record.stored.session;
+    const isLive = this.#clock.now() < sessionEnd({ expires_at, last_used_at: record.touchedAt });
+    return isLive ? record : null;
   }
 
-  /** Extends the session. A failed write is ignored: the next call repeats it. */
-  async #touch({ session }: StoredSession, now: Instant): Promise<void> {
-    if (now - session.last_used_at < TOUCH_INTERVAL) return;
-    this.#authenticator.recordUse(session.root_key_id, now);
-    await this.#store.transact("touchSession", { sessionId: session.id, now }).catch(() => {});
+  /** Extends the session. A failed write is ignored: a call repeats it after the session was read again. */
+  async #touch(record: SessionRecord, now: Instant): Promise<void> {
+    if (now - record.touchedAt < TOUCH_INTERVAL) return;
+    record.touchedAt = now;
+    const { id, root_key_id } = record.stored.session;
+    this.#authenticator.recordUse(root_key_id, now);
+    await this.#store.transact("touchSession", { sessionId: id, now }).catch(() => {});
+  }
+
+  /** Invalidates the sessions that a transaction has ended. */
+  #apply(change: RecordedChange | null): void {
+    if (change === null) return;
+    const { generations, changes } = this.#options.directories;
+    generations.bump(change.tags);
+    changes.recordOwn(change.sequence);
   }
 }
 

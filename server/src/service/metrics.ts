@@ -82,6 +82,7 @@ export function openMetrics(sources: MetricSources): Metrics {
 
 function labelledMetrics({
   totals,
+  directories,
   retention,
   webhooks,
   upstreams,
@@ -145,6 +146,12 @@ function labelledMetrics({
       "place",
       () => [...storage.room].map(([place, { size }]) => [place, size] as const),
     ],
+    [
+      "latchkey_lookups_refused_total",
+      "Look-ups rejected because the budget for unknown names of their kind was used up.",
+      "kind",
+      () => Object.entries(directories.refusedLookups),
+    ],
     ["latchkey_directory_entries", "Cached records.", "kind", read("entries")],
     ["latchkey_directory_bytes", "Estimated memory of cached records.", "kind", read("bytes")],
     ["latchkey_directory_hits_total", "Look-ups answered from the cache.", "kind", read("hits")],
@@ -162,13 +169,8 @@ function threadMetrics({ totals }: MetricSources): Metric[] {
 }
 
 function directoryMetrics({ directories }: MetricSources): Metric[] {
-  const { keyBudget, rootKeyBudget, changes } = directories;
+  const { changes } = directories;
   return [
-    [
-      "latchkey_lookups_refused_total",
-      "Look-ups of unknown keys rejected because their budget was used up.",
-      () => keyBudget.rejected + rootKeyBudget.rejected,
-    ],
     [
       "latchkey_changes_age_seconds",
       "Time since this node last read the table of changes.",

@@ -32,8 +32,8 @@ const RECENT_MINUTES = 10;
 export const DESCRIBED_MINUTES = 60;
 
 /** The numbers of this node whose latest rise is described: refused look-ups, and verifications by latency. */
-export function recentNumbers(calls: CallMetrics, { keyBudget, rootKeyBudget }: Directories): number[] {
-  return [keyBudget.rejected + rootKeyBudget.rejected, ...calls.latencies("keys.verifyKey")];
+export function recentNumbers(calls: CallMetrics, { refusedLookups }: Directories): number[] {
+  return [Object.values(refusedLookups).reduce((sum, count) => sum + count, 0), ...calls.latencies("keys.verifyKey")];
 }
 
 /** Answers questions about this node. Nothing that it says contains a secret. */

@@ -72,6 +72,8 @@ export interface Parts {
   storeMetrics: StoreMetrics;
   claim: Claim;
   workspaceId: string;
+  /** The key that signs tokens of sessions. */
+  tokenKey: string;
   /** The administrator's root key, if this start made it. */
   issued: IssuedRootKey | undefined;
   directories: Directories;
@@ -108,7 +110,7 @@ export async function openParts(start: Start): Promise<Parts> {
   const { config, secrets, openers } = start;
   const store = await openers.openStore(config, secrets, start, observe);
   deferStop(start, () => store.close());
-  const { claim, workspaceId, issued } = await prepare(start, store);
+  const { claim, workspaceId, tokenKey, issued } = await prepare(start, store);
   const directories = await openDirectories(start, store);
   const { clock, random, events, waiting, opened } = start;
   const limits = await openLimits(config, secrets, {
@@ -156,6 +158,7 @@ export async function openParts(start: Start): Promise<Parts> {
     storeMetrics,
     claim,
     workspaceId,
+    tokenKey,
     issued,
     directories,
     limits,
@@ -219,12 +222,15 @@ export function deferStop({ clock, opened }: Start, stop: () => Promise<unknown>
 }
 
 /** Claims the database, migrates it, and makes sure that the default workspace and its administrator exist. */
-async function prepare(start: Start, store: AppStore): Promise<Pick<Parts, "claim" | "workspaceId" | "issued">> {
+async function prepare(
+  start: Start,
+  store: AppStore,
+): Promise<Pick<Parts, "claim" | "workspaceId" | "tokenKey" | "issued">> {
   const { config, secrets, clock, folder, events } = start;
   const options = { shared: secrets.redisUrl !== undefined, lease: config.staleMax };
   const claim = await claimDatabase(store, options, folder, events, (error) => start.onFatal?.(error));
   deferStop(start, () => claim.release());
-  const { workspaceId, issued, otherAdministrators } = await store.transact("prepare", {
+  const { workspaceId, tokenKey, issued, otherAdministrators } = await store.transact("prepare", {
     now: clock.now(),
     rootKey: secrets.rootKey,
   });
@@ -233,7 +239,7 @@ async function prepare(start: Start, store: AppStore): Promise<Pick<Parts, "clai
   const move = await store.read("findMove", null);
   if (move?.role === "source") events.moveUnfinished({ to: move.other, startedAt: move.startedAt });
   await claim.settle();
-  return { claim, workspaceId, issued };
+  return { claim, workspaceId, tokenKey, issued };
 }
 
 async function openDirectories({ config, clock, events, opened }: Start, store: AppStore): Promise<Directories> {
@@ -248,6 +254,8 @@ async function openDirectories({ config, clock, events, opened }: Start, store: 
       workspaces: (ids) => store.read("workspacesByIds", ids),
       keyMigrations: (references) => store.read("keyMigrationsByReferences", references),
       namespaces: (references) => store.read("namespacesByReferences", references),
+      sessions: (hashes) => store.read("sessionsByHashes", { hashes, now: clock.now() }),
+      portalSessions: (hashes) => store.read("portalSessionsByHashes", { hashes, now: clock.now() }),
       changes: (cursor) => store.read("readChanges", cursor),
     },
     onReachability: (reachable, cause) =>

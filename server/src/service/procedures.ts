@@ -18,6 +18,7 @@ import { defaultMaxima, type QuotaMaxima } from "../store/administration/quotas.
 import { type RootKeyUse, recordRootKeyUses } from "../store/administration/root-key-usage.ts";
 import { findRootKeysByHashes } from "../store/administration/root-keys.ts";
 import { createLink } from "../store/administration/sessions.ts";
+import { ensureTokenKey } from "../store/administration/token-key.ts";
 import { WorkspaceReader } from "../store/administration/workspaces.ts";
 import { insertChange, readChanges } from "../store/changes.ts";
 import { indexDeletedRows } from "../store/deleted-rows.ts";
@@ -219,7 +220,8 @@ export function openProcedures(options: ProcedureOptions) {
         await requireServable(sql);
         await vault.check(sql);
         if (keyFilter) await watchKeyLocations(sql);
-        return ofAdministration.writing.establish(sql, options);
+        const tokenKey = await ensureTokenKey(sql, systemSecrets);
+        return { ...(await ofAdministration.writing.establish(sql, options)), tokenKey };
       },
       /** Records the first verifications of imported keys. Returns the change. */
       recordFirstUses: async (sql: Sql, { uses, now }: { uses: readonly ImportedKeyUse[]; now: Instant }) => {
@@ -274,6 +276,8 @@ export function openProcedures(options: ProcedureOptions) {
     workspacesByIds: "lookup",
     keyMigrationsByReferences: "lookup",
     namespacesByReferences: "lookup",
+    sessionsByHashes: "lookup",
+    portalSessionsByHashes: "lookup",
     spend: "ledger",
     readBalances: "ledger",
     once: "metered",

@@ -52,7 +52,7 @@ type RecordFirstUses = ConstructorParameters<typeof Verification>[0]["recordFirs
 /** Connects the parts with one another: what answers calls, and what reads the metrics. */
 export function wire(start: Start, parts: Parts): Wired {
   const { config, clock, random, events } = start;
-  const { store, storeMetrics, directories, limits, analytics, workspaceId } = parts;
+  const { store, storeMetrics, directories, limits, analytics, workspaceId, tokenKey } = parts;
   const { limiter } = limits;
   const ledger = new Ledger({
     clock,
@@ -79,7 +79,7 @@ export function wire(start: Start, parts: Parts): Wired {
     balances: new BalanceReader({ clock, read: (question) => store.read("readBalances", question) }),
   });
   const leaks = new LeakReports({
-    ...{ clock, budget: directories.keyBudget, isReachable: () => directories.changes.reachable },
+    ...{ clock, budget: directories.reportBudget, isReachable: () => directories.changes.reachable },
     find: (hashes) => store.read("leakedHashes", hashes),
     async record(reports, now) {
       const change = await store.transact("recordLeaks", { reports, now });
@@ -122,6 +122,7 @@ export function wire(start: Start, parts: Parts): Wired {
       return node.describe(question, caller, now);
     },
     defaultWorkspaceId: workspaceId,
+    tokenKey,
     idempotencyRecordsMax: config.idempotencyRecordsMax,
     portalKeysPerDay: config.portal.keysPerDay,
     verifyAuth: config.verifyAuth,

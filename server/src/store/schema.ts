@@ -12,6 +12,7 @@ export interface Schema {
   root_key_usage: { root_key_id: string; last_used_at: number };
   sessions: SessionRow;
   portal_sessions: PortalSessionRow;
+  token_key: { id: 1; key: string };
   sign_in_links: { hash: string; root_key_id: string; expires_at: number };
   apis: ApiRow;
   identities: IdentityRow;

@@ -155,6 +155,8 @@ class Process {
         workspaces: (ids) => store.read("workspacesByIds", ids),
         keyMigrations: (references) => store.read("keyMigrationsByReferences", references),
         namespaces: (references) => store.read("namespacesByReferences", references),
+        sessions: (hashes) => store.read("sessionsByHashes", { hashes, now: clock.now() }),
+        portalSessions: (hashes) => store.read("portalSessionsByHashes", { hashes, now: clock.now() }),
         changes: (cursor) => store.read("readChanges", cursor),
       },
       onReachability() {},

@@ -2091,8 +2091,8 @@ class PortalOperations:
     ) -> Result[DeletePortalSessionsOutput]:
         """End sessions of the portal.
 
-        Ends all sessions of an API, those of one identity, or one session, on every node at once. A session that has
-        ended already is no error.
+        Ends all sessions of an API, those of one identity, or one session: on its node at once, on others within a
+        second. A session that has ended already is no error.
 
         Permissions of the root key: `apis.{apiId}.delete_portal_session`
 
@@ -2268,8 +2268,8 @@ class RootKeysOperations:
     ) -> Result[DeleteSessionsOutput]:
         """End sessions of the dashboard.
 
-        Ends all sessions of a root key, or one of them, on every node at once. A session that has ended already is no
-        error.
+        Ends all sessions of a root key, or one of them: on its node at once, on others within a second. A session that
+        has ended already is no error.
 
         Permissions of the root key: `rootKeys.{rootKeyId}.update_root_key`
 
@@ -4915,8 +4915,8 @@ class AsyncPortalOperations:
     ) -> Result[DeletePortalSessionsOutput]:
         """End sessions of the portal.
 
-        Ends all sessions of an API, those of one identity, or one session, on every node at once. A session that has
-        ended already is no error.
+        Ends all sessions of an API, those of one identity, or one session: on its node at once, on others within a
+        second. A session that has ended already is no error.
 
         Permissions of the root key: `apis.{apiId}.delete_portal_session`
 
@@ -5092,8 +5092,8 @@ class AsyncRootKeysOperations:
     ) -> Result[DeleteSessionsOutput]:
         """End sessions of the dashboard.
 
-        Ends all sessions of a root key, or one of them, on every node at once. A session that has ended already is no
-        error.
+        Ends all sessions of a root key, or one of them: on its node at once, on others within a second. A session that
+        has ended already is no error.
 
         Permissions of the root key: `root_keys.{rootKeyId}.update_root_key`
 

@@ -1779,7 +1779,7 @@ class GetStatusOutputServiceRecent:
     p99_ms: float | None = None
     """99 % of them were answered in at most this time."""
     lookups_refused: int
-    """Look-ups of unknown keys and root keys that were refused, because their budget was used up."""
+    """Look-ups that were refused, because the budget for unknown keys, root keys and sessions was used up."""
     minutes: list[GetStatusOutputServiceRecentMinutesEntry]
     """The last 60 minutes one by one, the oldest first. The last one is in progress."""
 

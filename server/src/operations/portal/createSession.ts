@@ -1,13 +1,10 @@
 import { z } from "zod";
 import { hashSecret } from "../../crypto/hash.ts";
 import { mutation } from "../../rpc/operation.ts";
-import { formatKey, PORTAL_TOKEN_PREFIX } from "../../rules/key-string.ts";
 import { type PortalPage, type PortalTerms, portalRequirement } from "../../rules/portal-terms.ts";
 import { exampleApi, exampleIdentityInput, exampleKeyInput, examplePortalSession } from "../examples.ts";
 import { ApiId, asSecret, ExternalId, Identity } from "../schema.ts";
 import { KEYS_DEFAULT, PortalActions, PortalKeys, PortalPageInput, SessionLife } from "./fields.ts";
-
-const TOKEN_BYTES = 24;
 
 const ONE_OWNER = "Name one owner: `externalId` or `identity`.";
 
@@ -97,7 +94,7 @@ export const createSession = mutation("portal.createSession", {
       : await store.identities.ensure(externalId, random, now);
   if (identityId === undefined) return fail("identity_not_found");
 
-  const { key: token } = formatKey(PORTAL_TOKEN_PREFIX, secrets(TOKEN_BYTES));
+  const token = await store.portalSessions.newToken(secrets);
   const terms: PortalTerms = {
     actions,
     keys: {
@@ -112,14 +109,16 @@ export const createSession = mutation("portal.createSession", {
     ...{ language: page?.language ?? null, returnUrl: page?.returnUrl ?? null },
   };
   const expiresAt = now + expiresIn;
-  const sessionId = await store.portalSessions.insert(
+  const { id: sessionId, ended } = await store.portalSessions.insert(
     {
       ...{ root_key_id: principal.rootKeyId, api_id: apiId, identity_id: identityId, hash: hashSecret(token) },
       ...{ terms: JSON.stringify(terms), page: JSON.stringify(looks), created_at: now, expires_at: expiresAt },
     },
     random,
   );
-  invalidate.nothing("Sessions are not cached.");
+  if (ended.length === 0)
+    invalidate.nothing("A token is not sent before its session exists, so none is cached as missing.");
+  for (const id of ended) invalidate.session(id);
   audit([sessionId, apiId, identityId], { actions, expiresAt }, []);
   return { sessionId, token, url: `${publicUrl}/portal#${token}`, expiresAt };
 });

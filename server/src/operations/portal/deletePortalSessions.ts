@@ -6,8 +6,8 @@ import { ApiId, Identity, text } from "../schema.ts";
 export const deletePortalSessions = mutation("portal.deletePortalSessions", {
   summary: "End sessions of the portal",
   description:
-    "Ends all sessions of an API, those of one identity, or one session, on every node at once. A session that has ended " +
-    "already is no error.",
+    "Ends all sessions of an API, those of one identity, or one session: on its node at once, on others within a second. " +
+    "A session that has ended already is no error.",
   narrowsAccess: true,
   permissions: ["apis.{apiId}.delete_portal_session"],
   input: z.strictObject({
@@ -31,7 +31,8 @@ export const deletePortalSessions = mutation("portal.deletePortalSessions", {
   // An identity that does not exist has no sessions.
   const identityId = identity && ((await store.identities.find(identity))?.id ?? "");
   const deleted = await store.portalSessions.delete({ apiId, identityId, sessionId });
-  invalidate.nothing("Sessions are not cached.");
+  if (sessionId === undefined) invalidate.portalSessionsOf(identityId || apiId);
+  else invalidate.session(sessionId);
   const targets = [apiId, ...(identityId ? [identityId] : []), ...(deleted > 0 && sessionId ? [sessionId] : [])];
   audit(targets, { deleted }, []);
   return { deleted };

@@ -6,7 +6,8 @@ import { RootKeyId, text } from "../schema.ts";
 export const deleteSessions = mutation("rootKeys.deleteSessions", {
   summary: "End sessions of the dashboard",
   description:
-    "Ends all sessions of a root key, or one of them, on every node at once. A session that has ended already is no error.",
+    "Ends all sessions of a root key, or one of them: on its node at once, on others within a second. A session that has " +
+    "ended already is no error.",
   permissions: ["rootKeys.{rootKeyId}.update_root_key"],
   input: z.strictObject({
     rootKeyId: RootKeyId,
@@ -26,7 +27,8 @@ export const deleteSessions = mutation("rootKeys.deleteSessions", {
   if (!(await store.rootKeys.find(rootKeyId))) return fail("root_key_not_found");
   principal.authorize(`rootKeys.${rootKeyId}.update_root_key`);
   const deleted = await store.sessions.delete(rootKeyId, sessionId);
-  invalidate.nothing("Sessions are not cached.");
+  if (deleted.length === 0) invalidate.nothing("No session has ended.");
+  for (const id of deleted) invalidate.session(id);
   audit([rootKeyId, ...deleted], { deleted: deleted.length }, []);
   return { deleted: deleted.length };
 });

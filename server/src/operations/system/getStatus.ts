@@ -55,7 +55,9 @@ export const getStatus = analysis("system.getStatus", {
             ...Latencies,
             lookupsRefused: z
               .int()
-              .describe("Look-ups of unknown keys and root keys that were refused, because their budget was used up."),
+              .describe(
+                "Look-ups that were refused, because the budget for unknown keys, root keys and sessions was used up.",
+              ),
             minutes: z
               .array(z.strictObject(Latencies))
               .describe("The last 60 minutes one by one, the oldest first. The last one is in progress."),

@@ -48,13 +48,16 @@ export type RecordQuery =
   | "keyMigrationsByReferences"
   | "namespacesByReferences";
 
+/** The budgets that workers use. */
+export type WorkerBudget = "keyBudget" | "rootKeyBudget";
+
 /** What a worker asks the main thread. */
 export type Question =
   /** A call that the worker cannot answer alone; the answer is an `RpcResponse`. */
   | readonly [kind: "call", operation: string, request: RpcRequest]
   | readonly [kind: "load", query: RecordQuery, names: readonly unknown[]]
-  /** Deducts a look-up. A message `found` with the number of this question says what it found. */
-  | readonly [kind: "lookUp", budget: "keyBudget" | "rootKeyBudget", source: string]
+  /** Admits a look-up. A message `lookedUp` with the number of this question says when it has ended. */
+  | readonly [kind: "lookUp", budget: WorkerBudget, source: string]
   | readonly [kind: "mayServe"]
   /** Ends an unused connection of another thread; the answer is whether it did. */
   | readonly [kind: "makeRoom", network: string]
@@ -75,7 +78,7 @@ export type FromWorker =
   | TunnelOpening
   | TunnelMessage
   | readonly [kind: "ask", id: number, question: Question]
-  | readonly [kind: "found", id: number, isFound: boolean]
+  | readonly [kind: "lookedUp", id: number, isUnknown: boolean]
   | readonly [kind: "report", report: Report]
   /** Answers `collect`, after its report. */
   | readonly [kind: "collected", id: number]

@@ -40,6 +40,7 @@ import {
   type Question,
   type RecordQuery,
   type ToWorker,
+  type WorkerBudget,
   type WorkerStart,
 } from "./messages.ts";
 import { Published } from "./published.ts";
@@ -79,10 +80,10 @@ class MainThread {
 /** The budget for look-ups, which the main thread keeps for all threads. */
 class SharedBudget {
   readonly #main: MainThread;
-  readonly #budget: "keyBudget" | "rootKeyBudget";
+  readonly #budget: WorkerBudget;
   readonly #outgoing: Outgoing<FromWorker>;
 
-  constructor(main: MainThread, budget: "keyBudget" | "rootKeyBudget", outgoing: Outgoing<FromWorker>) {
+  constructor(main: MainThread, budget: WorkerBudget, outgoing: Outgoing<FromWorker>) {
     this.#main = main;
     this.#budget = budget;
     this.#outgoing = outgoing;
@@ -90,12 +91,13 @@ class SharedBudget {
 
   async spend<R>(source: string, lookup: () => Promise<R | null>): Promise<R | null> {
     const { id } = await this.#main.ask(["lookUp", this.#budget, source]);
-    let found: R | null = null;
+    let isUnknown = false;
     try {
-      found = await lookup();
+      const found = await lookup();
+      isUnknown = found === null;
       return found;
     } finally {
-      this.#outgoing.send(["found", id, found !== null]);
+      this.#outgoing.send(["lookedUp", id, isUnknown]);
     }
   }
 }
@@ -238,6 +240,7 @@ const missing = {
   describeNode: elsewhere,
   leaks: { accept: elsewhere },
   upstreams: { ask: elsewhere },
+  tokenKey: "",
 };
 
 /** The operations that a worker answers. */
@@ -370,12 +373,14 @@ function openDirectories(
     workspaces: load("workspacesByIds"),
     keyMigrations: load("keyMigrationsByReferences"),
     namespaces: load("namespacesByReferences"),
+    ...{ sessions: elsewhere, portalSessions: elsewhere },
   };
   const caches = new RecordCaches({ clock, source, generations: new Generations(generations), bytesMax });
   return Object.assign(caches, {
     changes: new SharedChanges(main, state, clock, config.staleMax),
     keyBudget: new SharedBudget(main, "keyBudget", outgoing),
     rootKeyBudget: new SharedBudget(main, "rootKeyBudget", outgoing),
+    ...{ sessionBudget: { spend: elsewhere }, linkBudget: { spend: elsewhere } },
   });
 }
 

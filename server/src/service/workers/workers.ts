@@ -15,7 +15,15 @@ import type { Parts, Start } from "../open.ts";
 import type { Wired } from "../wire.ts";
 import { addCounts, countsAfterEnd, type ThreadCounts } from "./counts.ts";
 import { SharedMainState } from "./main-state.ts";
-import { type FromWorker, Outgoing, type Question, type Report, type ToWorker, type WorkerStart } from "./messages.ts";
+import {
+  type FromWorker,
+  Outgoing,
+  type Question,
+  type Report,
+  type ToWorker,
+  type WorkerBudget,
+  type WorkerStart,
+} from "./messages.ts";
 import type { OtherThreads } from "./totals.ts";
 
 /** How often the state of the main thread is published, and for how long counters may be charged without news. */
@@ -261,7 +269,7 @@ class RunningWorker {
   readonly #outgoing: Outgoing<ToWorker>;
   readonly #connections = new Map<number, TunnelledConnection>();
   /** Look-ups in progress by the number of their question. */
-  readonly #lookUps = new Map<number, { budget: "keyBudget" | "rootKeyBudget"; share: Share }>();
+  readonly #lookUps = new Map<number, { budget: WorkerBudget; share: Share }>();
   readonly #collects = new Map<number, () => void>();
   readonly #rooms = new Map<number, (isMade: boolean) => void>();
   #asked = 0;
@@ -356,6 +364,8 @@ class RunningWorker {
     for (const resolve of this.#collects.values()) resolve();
     this.#collects.clear();
     for (const resolve of this.#rooms.values()) resolve(false);
+    // What they would have found is unknown, and look-ups that wait for them must not wait for ever.
+    for (const id of [...this.#lookUps.keys()]) this.#endLookUp(id, false);
   }
 
   #handle(message: FromWorker): void {
@@ -363,8 +373,8 @@ class RunningWorker {
       case "ask":
         void this.#answer(message[1], message[2]);
         return;
-      case "found":
-        this.#finishLookUp(message[1], message[2]);
+      case "lookedUp":
+        this.#endLookUp(message[1], message[2]);
         return;
       case "report":
         this.#adopt(message[1]);
@@ -411,8 +421,7 @@ class RunningWorker {
       case "load":
         return store.read(question[1], question[2] as never);
       case "lookUp":
-        this.#lookUps.set(id, { budget: question[1], share: directories[question[1]].take(question[2]) });
-        return undefined;
+        return this.#beginLookUp(id, question[1], question[2]);
       case "mayServe":
         return directories.changes.mayServe(clock.now(), clock.monotonic());
       case "makeRoom":
@@ -426,10 +435,16 @@ class RunningWorker {
     }
   }
 
-  #finishLookUp(id: number, isFound: boolean): void {
+  async #beginLookUp(id: number, budget: WorkerBudget, source: string): Promise<void> {
+    const share = await this.#options.directories[budget].begin(source);
+    this.#lookUps.set(id, { budget, share });
+    if (this.#isEnded) this.#endLookUp(id, false);
+  }
+
+  #endLookUp(id: number, isUnknown: boolean): void {
     const lookUp = this.#lookUps.get(id);
     this.#lookUps.delete(id);
-    if (lookUp && isFound) this.#options.directories[lookUp.budget].giveBack(lookUp.share);
+    if (lookUp) this.#options.directories[lookUp.budget].end(lookUp.share, isUnknown);
   }
 
   #adopt({ counts, analytics, decisions, exceeded, rootKeyUses, failedAuthentications }: Report): void {

@@ -34,6 +34,13 @@ export function findRootKeysByHashes(sql: Sql, hashes: readonly string[]): Promi
     .execute();
 }
 
+/** Root keys of any workspace that are not deleted. */
+export function findRootKeys(sql: Sql, ids: readonly string[]): Promise<StoredRootKey[]> {
+  return selectStored(sql)
+    .where(isOneOf(sql, "root_keys.id", ids))
+    .execute();
+}
+
 /** A root key that is not deleted, as this transaction sees it. */
 export function findRootKey(sql: Sql, rootKeyId: string): Promise<StoredRootKey | undefined> {
   return selectStored(sql).where("root_keys.id", "=", rootKeyId).executeTakeFirst();

@@ -2,11 +2,14 @@ import type { Instant, Milliseconds } from "../../clock/clock.ts";
 import { hashSecret } from "../../crypto/hash.ts";
 import type { SecretSource } from "../../crypto/secret.ts";
 import { newId, type Random } from "../../random/random.ts";
+import { newDashboardToken } from "../../rules/session-token.ts";
+import { isOneOf } from "../json.ts";
 import { onePage, type PageOptions } from "../page.ts";
 import type { SessionRow } from "../schema.ts";
 import type { Sql } from "../store.ts";
 import { WorkspaceRows } from "../workspace-rows.ts";
-import { findRootKey, type StoredRootKey } from "./root-keys.ts";
+import { findRootKey, findRootKeys, type StoredRootKey } from "./root-keys.ts";
+import { findTokenKey } from "./token-key.ts";
 
 const HOUR = 3_600_000;
 
@@ -43,10 +46,17 @@ export function sessionEnd({ last_used_at, expires_at }: Pick<SessionRow, "last_
   return Math.min(expires_at, last_used_at + SESSION_IDLE_MAX);
 }
 
-/** The session with this hash of its token; undefined if it has ended or its root key was deleted. */
-export async function findSession(sql: Sql, hash: string, now: Instant): Promise<StoredSession | undefined> {
-  const session = await sql.db.selectFrom("sessions").selectAll().where("hash", "=", hash).executeTakeFirst();
-  return session && now < sessionEnd(session) ? withRootKey(sql, session) : undefined;
+/** The sessions with these hashes of their tokens, without those that have ended or whose root key was deleted. */
+export async function findSessions(sql: Sql, hashes: readonly string[], now: Instant): Promise<StoredSession[]> {
+  const rows = await sql.db
+    .selectFrom("sessions")
+    .selectAll()
+    .where(isOneOf(sql, "hash", hashes))
+    .execute();
+  return withRootKeys(
+    sql,
+    rows.filter((session) => now < sessionEnd(session)),
+  );
 }
 
 /** Whether a session exists that has not ended. */
@@ -55,29 +65,43 @@ export async function isSessionLive(sql: Sql, sessionId: string, now: Instant): 
   return session !== undefined && now < sessionEnd(session);
 }
 
-async function withRootKey(sql: Sql, session: SessionRow): Promise<StoredSession | undefined> {
-  const rootKey = await findRootKey(sql, session.root_key_id);
-  if (rootKey === undefined) return undefined;
-  const { name } = await sql.db
+async function withRootKeys(sql: Sql, sessions: readonly SessionRow[]): Promise<StoredSession[]> {
+  if (sessions.length === 0) return [];
+  const ids = new Set(sessions.map(({ root_key_id }) => root_key_id));
+  const rootKeys = new Map((await findRootKeys(sql, [...ids])).map((rootKey) => [rootKey.id, rootKey]));
+  const workspaceIds = new Set(sessions.map(({ workspace_id }) => workspace_id));
+  const workspaces = await sql.db
     .selectFrom("workspaces")
-    .select("name")
-    .where("id", "=", session.workspace_id)
-    .executeTakeFirstOrThrow();
-  return { session, rootKey, workspaceName: name };
+    .select(["id", "name"])
+    .where(isOneOf(sql, "id", [...workspaceIds]))
+    .execute();
+  const names = new Map(workspaces.map(({ id, name }) => [id, name]));
+  return sessions.flatMap((session) => {
+    const rootKey = rootKeys.get(session.root_key_id);
+    return rootKey === undefined ? [] : [{ session, rootKey, workspaceName: names.get(session.workspace_id)! }];
+  });
+}
+
+/** A new session. Only this result contains its token. */
+export interface NewSession {
+  token: string;
+  stored: StoredSession;
+  /** The ids of sessions that it ended. */
+  ended: string[];
 }
 
 /**
  * Creates a session, and deletes the least recently used ones of the root key and the oldest of the workspace beyond the
- * maximum. Only this result contains the token. Undefined if the root key does not exist.
+ * maximum. Undefined if the root key does not exist.
  */
 export async function createSession(
   sql: Sql,
   { rootKeyId, address, userAgent, now }: SignIn,
   { random, secrets }: { random: Random; secrets: SecretSource },
-): Promise<{ token: string; stored: StoredSession } | undefined> {
+): Promise<NewSession | undefined> {
   const rootKey = await findRootKey(sql, rootKeyId);
   if (rootKey === undefined) return undefined;
-  const token = Buffer.from(secrets(TOKEN_BYTES)).toString("base64url");
+  const token = newDashboardToken(await findTokenKey(sql), secrets);
   const session: SessionRow = {
     id: newId(random, "ses"),
     workspace_id: rootKey.workspace_id,
@@ -89,14 +113,22 @@ export async function createSession(
     last_used_at: now,
     expires_at: now + SESSION_LIFE,
   };
-  await deleteBeyond(sql, "root_key_id", rootKeyId, SESSIONS_PER_ROOT_KEY_MAX - 1);
-  await deleteBeyond(sql, "workspace_id", rootKey.workspace_id, SESSIONS_PER_WORKSPACE_MAX - 1);
+  const ended = [
+    ...(await deleteBeyond(sql, "root_key_id", rootKeyId, SESSIONS_PER_ROOT_KEY_MAX - 1)),
+    ...(await deleteBeyond(sql, "workspace_id", rootKey.workspace_id, SESSIONS_PER_WORKSPACE_MAX - 1)),
+  ];
   await sql.db.insertInto("sessions").values(session).execute();
-  return { token, stored: (await withRootKey(sql, session))! };
+  const [stored] = await withRootKeys(sql, [session]);
+  return { token, stored: stored!, ended };
 }
 
-/** Keeps the newest sessions of a root key or of a workspace. */
-async function deleteBeyond(sql: Sql, column: "root_key_id" | "workspace_id", id: string, max: number): Promise<void> {
+/** Keeps the newest sessions of a root key or of a workspace; returns the ids of the others. */
+async function deleteBeyond(
+  sql: Sql,
+  column: "root_key_id" | "workspace_id",
+  id: string,
+  max: number,
+): Promise<string[]> {
   const order = column === "root_key_id" ? "last_used_at" : "created_at";
   const { db } = sql;
   const superfluous = await db
@@ -109,6 +141,7 @@ async function deleteBeyond(sql: Sql, column: "root_key_id" | "workspace_id", id
     .offset(max)
     .execute();
   for (const { id } of superfluous) await db.deleteFrom("sessions").where("id", "=", id).execute();
+  return superfluous.map(({ id }) => id);
 }
 
 export async function touchSession(sql: Sql, { sessionId, now }: { sessionId: string; now: Instant }): Promise<void> {

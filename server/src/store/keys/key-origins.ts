@@ -24,6 +24,21 @@ export async function findKeyOrigins(
   sql: Sql,
   { workspaceId, keyId, poolId, slugs }: KeyOriginsQuestion,
 ): Promise<KeyOrigins> {
+  // Readers of a balance alone name no permission.
+  const grants = slugs.length === 0 ? [] : await findGrants(sql, { workspaceId, keyId, slugs });
+  const balance = await sql.db
+    .selectFrom("balances")
+    .select(["remaining", "refill_interval", "refill_amount", "refill_day", "refill_due_at"])
+    .where("pool_id", "=", poolId)
+    .where("workspace_id", "=", workspaceId)
+    .executeTakeFirst();
+  return { grants, balance: balance ?? null };
+}
+
+async function findGrants(
+  sql: Sql,
+  { workspaceId, keyId, slugs }: Omit<KeyOriginsQuestion, "poolId">,
+): Promise<KeyOrigins["grants"]> {
   const direct = await sql.db
     .selectFrom("keys_permissions")
     .innerJoin("permissions", "permissions.id", "keys_permissions.permission_id")
@@ -43,11 +58,5 @@ export async function findKeyOrigins(
     .where(isOneOf(sql, "permissions.slug", slugs))
     .orderBy("roles.name")
     .execute();
-  const balance = await sql.db
-    .selectFrom("balances")
-    .select(["remaining", "refill_interval", "refill_amount", "refill_day", "refill_due_at"])
-    .where("pool_id", "=", poolId)
-    .where("workspace_id", "=", workspaceId)
-    .executeTakeFirst();
-  return { grants: [...direct.map(({ slug }) => ({ slug, role: null })), ...ofRoles], balance: balance ?? null };
+  return [...direct.map(({ slug }) => ({ slug, role: null })), ...ofRoles];
 }

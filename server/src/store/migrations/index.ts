@@ -29,6 +29,7 @@ import { up as endedKeys } from "./028-ended-keys.ts";
 import { up as workspaceUsage } from "./029-workspace-usage.ts";
 import { up as webhookPositions } from "./030-webhook-positions.ts";
 import { up as rootKeyMakers } from "./031-root-key-makers.ts";
+import { up as tokenKey } from "./032-token-key.ts";
 
 export type MigrationStep = (db: Kysely<unknown>, dialect: "sqlite" | "postgres") => Promise<void>;
 
@@ -84,4 +85,5 @@ export const schemaSteps: Readonly<Record<string, SchemaStep>> = {
   "029-workspace-usage": expand(workspaceUsage),
   "030-webhook-positions": expand(webhookPositions),
   "031-root-key-makers": expand(rootKeyMakers),
+  "032-token-key": expand(tokenKey),
 };

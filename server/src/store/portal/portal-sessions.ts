@@ -1,6 +1,10 @@
 import type { Instant } from "../../clock/clock.ts";
+import type { SecretSource } from "../../crypto/secret.ts";
 import { newId, type Random } from "../../random/random.ts";
-import { findRootKey, type StoredRootKey } from "../administration/root-keys.ts";
+import { newPortalToken } from "../../rules/session-token.ts";
+import { findRootKeys, type StoredRootKey } from "../administration/root-keys.ts";
+import { findTokenKey } from "../administration/token-key.ts";
+import { isOneOf } from "../json.ts";
 import { onePage, type PageOptions } from "../page.ts";
 import type { PortalSessionRow } from "../schema.ts";
 import type { Sql } from "../store.ts";
@@ -28,25 +32,32 @@ export interface PortalSessionFilter {
   sessionId?: string | undefined;
 }
 
-/**
- * A session by the hash of its token or by its id; undefined if it has ended: expired or deleted, or its root key, API or
- * owner was deleted.
- */
-export async function findPortalSession(
+/** A session by its id; undefined if it has ended: expired or deleted, or its root key, API or owner was deleted. */
+export async function findPortalSession(sql: Sql, id: string, now: Instant): Promise<StoredPortalSession | undefined> {
+  const rows = await selectLive(sql, now).where("portal_sessions.id", "=", id).execute();
+  return (await withRootKeys(sql, rows))[0];
+}
+
+/** The sessions with these hashes of their tokens, without those that have ended. */
+export async function findPortalSessions(
   sql: Sql,
-  by: { hash: string } | { id: string },
+  hashes: readonly string[],
   now: Instant,
-): Promise<StoredPortalSession | undefined> {
-  const live = selectLive(sql, now);
-  const row = await ("hash" in by
-    ? live.where("portal_sessions.hash", "=", by.hash)
-    : live.where("portal_sessions.id", "=", by.id)
-  ).executeTakeFirst();
-  if (row === undefined) return undefined;
-  const rootKey = await findRootKey(sql, row.root_key_id);
-  if (rootKey === undefined) return undefined;
-  const { external_id: externalId, ...session } = row;
-  return { session, rootKey, externalId };
+): Promise<StoredPortalSession[]> {
+  const rows = await selectLive(sql, now)
+    .where(isOneOf(sql, "portal_sessions.hash", hashes))
+    .execute();
+  return withRootKeys(sql, rows);
+}
+
+async function withRootKeys(sql: Sql, rows: readonly ListedPortalSession[]): Promise<StoredPortalSession[]> {
+  if (rows.length === 0) return [];
+  const ids = new Set(rows.map(({ root_key_id }) => root_key_id));
+  const rootKeys = new Map((await findRootKeys(sql, [...ids])).map((rootKey) => [rootKey.id, rootKey]));
+  return rows.flatMap(({ external_id: externalId, ...session }) => {
+    const rootKey = rootKeys.get(session.root_key_id);
+    return rootKey === undefined ? [] : [{ session, rootKey, externalId }];
+  });
 }
 
 function selectLive(sql: Sql, now: Instant) {
@@ -75,15 +86,23 @@ export class PortalSessionReader extends WorkspaceRows {
 }
 
 export class PortalSessionWriter extends PortalSessionReader {
-  /** Inserts a session; returns its id. Ends the oldest ones of the owner beyond the maximum. */
-  async insert(session: Omit<PortalSessionRow, "id" | "workspace_id">, random: Random): Promise<string> {
+  /** A token for a new session. */
+  async newToken(secrets: SecretSource): Promise<string> {
+    return newPortalToken(await findTokenKey(this.sql), secrets);
+  }
+
+  /** Inserts a session; returns its id. Ends the oldest ones of the owner beyond the maximum, and returns their ids. */
+  async insert(
+    session: Omit<PortalSessionRow, "id" | "workspace_id">,
+    random: Random,
+  ): Promise<{ id: string; ended: string[] }> {
     const id = newId(random, "ps");
-    await this.#deleteBeyond(session.identity_id, SESSIONS_PER_IDENTITY_MAX - 1);
+    const ended = await this.#deleteBeyond(session.identity_id, SESSIONS_PER_IDENTITY_MAX - 1);
     await this.sql.db
       .insertInto("portal_sessions")
       .values({ ...session, id, workspace_id: this.workspaceId })
       .execute();
-    return id;
+    return { id, ended };
   }
 
   /** Deletes the selected sessions; returns their number. */
@@ -96,8 +115,8 @@ export class PortalSessionWriter extends PortalSessionReader {
     return Number(numDeletedRows);
   }
 
-  /** Keeps the newest sessions of an owner. */
-  async #deleteBeyond(identityId: string, max: number): Promise<void> {
+  /** Keeps the newest sessions of an owner; returns the ids of the others. */
+  async #deleteBeyond(identityId: string, max: number): Promise<string[]> {
     const superfluous = await this.sql.db
       .selectFrom("portal_sessions")
       .select("id")
@@ -109,5 +128,6 @@ export class PortalSessionWriter extends PortalSessionReader {
       .offset(max)
       .execute();
     for (const { id } of superfluous) await this.sql.db.deleteFrom("portal_sessions").where("id", "=", id).execute();
+    return superfluous.map(({ id }) => id);
   }
 }

@@ -1,0 +1,45 @@
+import type { Clock, Milliseconds } from "../clock/clock.ts";
+import { hashSecret } from "../crypto/hash.ts";
+import type { CallDirectories } from "../directory/directories.ts";
+import type { RecordCache } from "../directory/record-cache.ts";
+import { addressNetwork } from "../rules/address.ts";
+import { isSignedToken } from "../rules/session-token.ts";
+
+/**
+ * For how long a session is not read again. A change outdates it earlier; a node of the previous release, which does not
+ * publish the end of a session, ends it within this time too.
+ */
+const AGE_MAX: Milliseconds = 1_000;
+
+export interface SessionSource {
+  clock: Clock;
+  directories: Pick<CallDirectories, "changes" | "sessionBudget">;
+  /** The key that signs tokens. */
+  tokenKey: string;
+}
+
+/**
+ * The session of a token, from the cache if it was read within the last second; null if there is none.
+ *
+ * Only a token that this service has not signed needs the budget: an invented one, or one of a previous release. So look-ups
+ * of existing sessions, and of those that have ended, do not depend on what others send.
+ *
+ * @throws {LookupsExhausted}
+ */
+export async function findSession<R extends { readAt: Milliseconds }>(
+  token: string,
+  address: string,
+  sessions: RecordCache<R>,
+  { clock, directories, tokenKey }: SessionSource,
+): Promise<R | null> {
+  const hash = hashSecret(token);
+  const monotonic = clock.monotonic();
+  const record = sessions.get(hash);
+  if (record === null) return null;
+  if (record !== undefined) {
+    const isCurrent = directories.changes.mayServe(clock.now(), monotonic) === true;
+    return isCurrent && monotonic - record.readAt < AGE_MAX ? record : sessions.load(hash);
+  }
+  if (sessions.isOutdated(hash) || isSignedToken(tokenKey, token)) return sessions.load(hash);
+  return directories.sessionBudget.spend(addressNetwork(address), () => sessions.load(hash));
+}
