@@ -143,6 +143,8 @@ export interface RpcOptions {
 const READING = { runningMax: 3, runningPerWorkspaceMax: 2, waitingPerWorkspaceMax: 5_000 };
 const WRITING = { runningMax: 5, runningPerWorkspaceMax: 3, waitingPerWorkspaceMax: 1_000 };
 const RANKING = { runningMax: 1, runningPerWorkspaceMax: 1, waitingPerWorkspaceMax: 20 };
+// Their store has few connections, and the wait for one is short: calls wait here, in turns of the workspaces.
+const ANALYZING = { runningMax: 6, runningPerWorkspaceMax: 4, waitingPerWorkspaceMax: 5_000 };
 /** Holders of keys, of whom thousands read in one second when each of their clients starts with it. */
 const HOLDING = { runningMax: 3, runningPerWorkspaceMax: 2, waitingPerWorkspaceMax: 5_000 };
 const READING_BODIES = { runningMax: 2, runningPerWorkspaceMax: 1, waitingPerWorkspaceMax: 20 };
@@ -166,6 +168,7 @@ export class Rpc {
   readonly #namespaces: Pick<Namespaces<Principal>, "find" | "create">;
   readonly #reads = new FairQueue(READING);
   readonly #writes = new FairQueue(WRITING);
+  readonly #analyses = new FairQueue(ANALYZING);
   readonly #rankings = new FairQueue(RANKING);
   readonly #holders = new FairQueue(HOLDING);
   readonly #longBodies = new FairQueue(READING_BODIES);
@@ -467,7 +470,7 @@ export class Rpc {
       const { echo, question } = outcome;
       if (question.about === "top") return this.#queryTop(echo, question, call);
       if (question.about === "verification") return this.#explainVerification(question, call, request.address);
-      if (!isNodeQuestion(question)) return this.#queryAnalytics(outcome, question, instantAt(call.now));
+      if (!isNodeQuestion(question)) return this.#queryAnalytics(outcome, question, call);
       const known = await this.#options.describeNode(question, new Principal(call.principal), instantAt(call.now));
       return `"data":${JSON.stringify({ ...echo, ...known })}`;
     }
@@ -533,14 +536,16 @@ export class Rpc {
     });
   };
 
-  async #queryAnalytics({ echo, only }: Analyzed, question: StatsQuery, now: Instant): Promise<string> {
-    this.#requireKept(question, now);
+  async #queryAnalytics({ echo, only }: Analyzed, question: StatsQuery, call: OperationCall): Promise<string> {
+    this.#requireKept(question, instantAt(call.now));
+    const { analytics } = this.#options;
+    const stats = await this.#analyses.run(call.principal.workspaceId, () => analytics.stats(question));
     if (only !== undefined) {
-      const counts = JSON.parse(`{${await this.#options.analytics.stats(question)}}`);
+      const counts = JSON.parse(`{${stats}}`);
       const members = only.map((member) => [member, counts[member]]);
       return `"data":${JSON.stringify({ ...echo, ...Object.fromEntries(members) })}`;
     }
-    return `"data":{${JSON.stringify(echo).slice(1, -1)},${await this.#options.analytics.stats(question)}}`;
+    return `"data":{${JSON.stringify(echo).slice(1, -1)},${stats}}`;
   }
 
   /** Rankings examine many rows, so that they run one by one, in turns of the workspaces. */
