@@ -144,9 +144,10 @@ export class Connections {
       // "Connection: close" is the last one.
       latest.prependOnceListener("finish", () => latest.shouldKeepAlive && then());
     }
-    // Node gives the socket to one response at a time.
-    else if (latest.socket === null) latest.once("socket", then);
-    else then();
+    // The handler of an incomplete request may reject it in this turn, and then that is its answer. Node gives the socket
+    // to one response at a time.
+    else if (latest.socket === null) latest.once("socket", () => setImmediate(then));
+    else setImmediate(then);
   }
 
   #add(socket: Socket, network: string): void {

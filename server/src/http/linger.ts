@@ -48,9 +48,11 @@ export class Lingering {
     request.once("close", end).once("end", end).resume();
   }
 
-  /** Whether a connection lingers, so that its answer is already written. */
-  has(socket: Socket): boolean {
-    return this.#lingering.has(socket);
+  /** Ends a connection that lingers, after its answers. False if it does not linger. */
+  end(socket: Socket): boolean {
+    const end = this.#lingering.get(socket);
+    end?.();
+    return end !== undefined;
   }
 
   /** Ends every lingering connection. */

@@ -121,18 +121,17 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
     exposeHeadRoutes: true,
     serverFactory: (handler) => {
       state.routed = handler as RequestHandler;
-      const server = createNodeServer(dispatch, connections, options);
+      const server = createNodeServer(dispatch, parts);
       connections.watch(server, options.fastLane ? (handOver) => openLaneOf(parts, handOver) : undefined);
       return server;
     },
     // Input that is not HTTP never reaches a route.
     clientErrorHandler(error, socket) {
-      if (lingering.has(socket as Socket)) socket.destroy();
-      else {
-        batch.write();
-        const reject = () => rejectConnection(error as NodeJS.ErrnoException, socket as Socket, rpc);
-        connections.afterAnswers(socket as Socket, reject);
-      }
+      batch.write();
+      // The rest of a rejected body is discarded, so it need not be HTTP.
+      const hasEnded = () => lingering.end(socket as Socket);
+      const reject = () => hasEnded() || rejectConnection(error as NodeJS.ErrnoException, socket as Socket, rpc);
+      if (!hasEnded()) connections.afterAnswers(socket as Socket, reject);
     },
     frameworkErrors: (error, _request, reply) =>
       send(reply as never, rpc.reject(asProblem(error, limits.bodyBytesMax)), ""),
@@ -255,7 +254,7 @@ function openLaneOf({ options, state }: Parts, handOver: (socket: Socket) => voi
   return state.lane;
 }
 
-function createNodeServer(dispatch: RequestHandler, connections: Connections, { rpc, limits }: HttpOptions): Server {
+function createNodeServer(dispatch: RequestHandler, { options: { rpc, limits }, connections, batch }: Parts): Server {
   const { requestTimeout } = limits;
   const headersTimeout = headersTimeoutOf(limits);
   const server = createServer(
@@ -277,7 +276,46 @@ function createNodeServer(dispatch: RequestHandler, connections: Connections, { 
     connections.record(response);
     respond(response, rpc.reject(new Problem("expectation_failed")), "", true);
   });
+  server.on("checkContinue", (request: IncomingMessage, response: ServerResponse) => {
+    continueSoon(request, response);
+    dispatch(request, response);
+  });
+  // Without a listener, Node would destroy the connection, and with it the answers to the requests before this one.
+  server.on("connect", (_request, connection) => {
+    const socket = connection as Socket;
+    detached(socket);
+    batch.write();
+    connections.afterAnswers(socket, () => rejectSocket(socket, notAProxy(), rpc));
+  });
   return server;
+}
+
+/**
+ * Asks for the body of a request with `Expect: 100-continue`, unless it has arrived by the end of this turn. Node would write
+ * that into the answer, if the request waits behind others on its connection.
+ */
+function continueSoon(request: IncomingMessage, response: ServerResponse): void {
+  const ask = () => {
+    if (!request.complete && !response.headersSent) response.writeContinue();
+  };
+  setImmediate(() => {
+    if (response.socket === null) response.once("socket", ask);
+    else ask();
+  });
+}
+
+/** Does for a connection that Node's parser has left what the listeners did that Node removed from it. */
+function detached(socket: Socket & { _httpMessage?: ServerResponse | null }): void {
+  // The event "close" follows an error.
+  socket.on("error", () => {});
+  socket.on("drain", () => socket._httpMessage?.emit("drain"));
+  socket.setTimeout(KEEP_ALIVE_MS, () => socket.destroy());
+}
+
+function notAProxy(): Problem {
+  return new Problem("method_not_allowed", "The service is no proxy: it does not answer to CONNECT.", {
+    headers: { allow: "GET, POST" },
+  });
 }
 
 /** Adds the paths of the operations. */

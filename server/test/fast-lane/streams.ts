@@ -3,8 +3,9 @@ import { alphanumeric, type Random } from "../../src/random/random.ts";
 
 /** What a peer sends on one connection. */
 export interface PeerStream {
-  /** Sent one after the other, each after the answers to the one before. */
   chunks: readonly Buffer[];
+  /** When each chunk is sent: after the answers to the one before, or all of them in one turn of the event loop. */
+  pace: "after answers" | "at once";
   /** When the peer ends its side. */
   ends: "with the last chunk" | "later" | "never";
 }
@@ -16,6 +17,7 @@ interface Parts {
   body: string;
 }
 
+const PACES = ["after answers", "after answers", "at once"] as const;
 const ENDS = ["with the last chunk", "later", "never", "never"] as const;
 const PATHS = ["/v2/keys.verifyKey", "/v2/ratelimits.limit", "/v2/ratelimit.limit"];
 const BODIES = [
@@ -31,19 +33,63 @@ const BODIES = [
 
 /** Draws a stream. The same state of `random` gives the same stream. */
 export function drawStream(random: Random): PeerStream {
+  if (chance(random, 0.2)) return drawPipeline(random);
   const count = 1 + below(random, 4);
   let text = "";
   for (let i = 0; i < count; i++) text += drawRequest(random);
   if (chance(random, 0.15)) text = mutateBytes(random, text);
   if (chance(random, 0.1)) text = text.slice(0, below(random, text.length + 1));
-  return { chunks: split(random, Buffer.from(text, "latin1")), ends: pick(random, ENDS) };
+  return stream(random, split(random, Buffer.from(text, "latin1")));
 }
+
+/** Plain calls, then what only the ordinary server answers, in few packets: their answers must come first and in order. */
+function drawPipeline(random: Random): PeerStream {
+  const count = 1 + below(random, 5);
+  let text = "";
+  for (let i = 0; i < count; i++) text += chance(random, 0.5) ? unchanged(random) : pick(random, FOREIGN)(random);
+  return stream(random, split(random, Buffer.from(text, "latin1")));
+}
+
+function stream(random: Random, chunks: readonly Buffer[]): PeerStream {
+  return { chunks, pace: pick(random, PACES), ends: pick(random, ENDS) };
+}
+
+const HOST = "Host: keys.example\r\n";
+
+/** Requests that leave the lane, and input that is none. */
+const FOREIGN: readonly ((random: Random) => string)[] = [
+  () => `CONNECT keys.example:443 HTTP/1.1\r\n${HOST}\r\n`,
+  () => "CONNECT keys.example:443 HTTP/1.1\r\n\r\n",
+  () => `CONNECT keys.example:443 HTTP/1.1\r\n${HOST}Content-Length: 5\r\n\r\nhello`,
+  () => `GET /v2/keys.verifyKey HTTP/1.1\r\n${HOST}\r\n`,
+  () => `PUT /v2/keys.verifyKey HTTP/1.1\r\n${HOST}Content-Length: 2\r\n\r\n{}`,
+  () => `GET /nothing HTTP/1.1\r\n${HOST}\r\n`,
+  () => `GET /%6detrics HTTP/1.1\r\n${HOST}\r\n`,
+  () => `GET /v2/liveness HTTP/1.1\r\n${HOST}\r\n`,
+  () => `GET /v2/liveness HTTP/1.1\r\n${HOST}Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n`,
+  () => "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+  () => "garbage\r\n\r\n",
+  () => "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+  (random) =>
+    `POST /v2/keys.verifyKey HTTP/1.1\r\n${HOST}Content-Length: ${below(random, 2) === 0 ? 70_000 : 9_999_999}\r\n\r\n`,
+  () => `POST /v2/keys.verifyKey HTTP/1.1\r\n${HOST}Content-Length: 70000\r\n\r\n${"z".repeat(70_000)}`,
+  () => `POST /v2/apis.createApi HTTP/1.1\r\n${HOST}Content-Length: 2000000\r\n\r\n`,
+  () => `POST /v2/keys.verifyKey HTTP/1.1\r\n${HOST}Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n`,
+];
 
 function drawRequest(random: Random): string {
   const parts = plain(random);
   const changes = chance(random, 0.45) ? 1 + below(random, 2) : 0;
   for (let i = 0; i < changes; i++) pick(random, CHANGES)(parts, random);
-  return `${parts.line}\r\n${parts.headers.map((header) => `${header}\r\n`).join("")}\r\n${parts.body}`;
+  return textOf(parts);
+}
+
+function unchanged(random: Random): string {
+  return textOf(plain(random));
+}
+
+function textOf({ line, headers, body }: Parts): string {
+  return `${line}\r\n${headers.map((header) => `${header}\r\n`).join("")}\r\n${body}`;
 }
 
 function plain(random: Random): Parts {
