@@ -35,6 +35,7 @@ export type ProblemType =
   | "data/ratelimit_override_limit_reached"
   | "data/webhook_limit_reached"
   | "application/precondition_failed"
+  | "application/misdirected_request"
   | "application/idempotency_mismatch"
   | "application/idempotency_in_progress"
   | "application/protected_resource"

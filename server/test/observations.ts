@@ -16,6 +16,7 @@ export const routeProblems = [
   "expectation_failed",
   "request_headers_too_large",
   "cross_origin_request",
+  "misdirected_request",
 ] as const satisfies readonly ProblemCode[];
 
 const recorded = new Set<string>();

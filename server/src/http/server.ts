@@ -28,6 +28,7 @@ import { addPortalCalls } from "./portal/calls.ts";
 import { addPortalPages } from "./portal/pages.ts";
 import { ReadPace } from "./read-pace.ts";
 import { rejectConnection, rejectSocket } from "./reject.ts";
+import { hostCheck, isPlainTarget, useOriginForm } from "./request-target.ts";
 import { AnswerBatch, respond, type Send } from "./respond.ts";
 import { RouteGroups } from "./route-groups.ts";
 import { withoutSchemas } from "./without-schemas.ts";
@@ -221,17 +222,21 @@ interface Parts {
 
 /** Answers the calls of metered operations, and passes all other requests to the framework. */
 function createDispatch({ options, connections, budget, lingering, batch, state }: Parts): RequestHandler {
-  const { rpc, trustedProxies } = options;
+  const { rpc, trustedProxies, publicUrl } = options;
   const metered = meteredPaths(options.operations);
+  const hasOwnHost = hostCheck(publicUrl);
   return (request, response) => {
     connections.record(response);
     if (request.headers.host === undefined && request.httpVersion === "1.1") {
       respond(response, rpc.reject(missingHost()), "", true);
       return;
     }
+    if (!request.url!.startsWith("/")) useOriginForm(request);
     const operation = request.method === "POST" ? metered.get(request.url!) : undefined;
     if (operation === undefined) {
-      state.routed!(request, response);
+      if (!isPlainTarget(request.url!)) respond(response, rpc.reject(routeNotFound()), "", state.closing);
+      else if (hasOwnHost(request)) state.routed!(request, response);
+      else respond(response, rpc.reject(misdirected(publicUrl)), "", state.closing);
       return;
     }
     const path = request.url!;
@@ -363,8 +368,7 @@ function addErrorHandlers(
         ? new Problem("method_not_allowed", `${path} answers to ${allowed.join(" and ")}, not to ${request.method}.`, {
             headers: { allow: allowed.join(", ") },
           })
-        : // Without the requested address, which can contain secrets.
-          new Problem("route_not_found", "There is nothing at this address. Operations are at POST /v2/<name>.");
+        : routeNotFound();
     return send(reply, rpc.reject(problem), path);
   });
   app.setErrorHandler((error: FastifyError, request, reply) => {
@@ -377,6 +381,18 @@ function addErrorHandlers(
       request.url,
     );
   });
+}
+
+/** Without the requested address, which can contain secrets. */
+function routeNotFound(): Problem {
+  return new Problem("route_not_found", "There is nothing at this address. Operations are at POST /v2/<name>.");
+}
+
+function misdirected(publicUrl: string): Problem {
+  return new Problem(
+    "misdirected_request",
+    `The dashboard and the portal are at ${publicUrl}, not at another host name.`,
+  );
 }
 
 /** RFC 9112, section 3.2: a request of HTTP/1.1 without a Host header is rejected. */

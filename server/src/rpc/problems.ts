@@ -441,6 +441,23 @@ export const problems = {
     ],
     remedy: ["`error.detail` names the precondition. Meet it, then send the same request again."],
   },
+  misdirected_request: {
+    status: 421,
+    type: "application/misdirected_request",
+    title: "Misdirected Request",
+    detail: "The dashboard and the portal are at another host name.",
+    meaning:
+      "The `Host` header names another host than `LATCHKEY_PUBLIC_URL`. The dashboard and the portal answer under that name, `localhost` and IP addresses only, so that no other site can pass for them. Operations at `/v2/…` and health checks answer under every name.",
+    causes: [
+      "The address in the browser is not the public address of the service.",
+      "A proxy in front of the service changes the `Host` header.",
+      "Another web site made its name lead to this service (DNS rebinding).",
+    ],
+    remedy: [
+      "Open the address in `LATCHKEY_PUBLIC_URL`.",
+      "Let the proxy pass on `Host`, such as with `proxy_set_header Host $host` in nginx.",
+    ],
+  },
   idempotency_mismatch: {
     status: 422,
     type: "application/idempotency_mismatch",
