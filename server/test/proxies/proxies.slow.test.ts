@@ -183,7 +183,8 @@ function send(
 const FORGED = "forged";
 
 /** Names that CGI, WSGI, Rack or an application itself could take for a header of the service. */
-const FORGED_NAMES = ["Owner", "Key-Id", "Meta", "Remaining", "Code", "Root-Key", "Auth"].flatMap((name) => [
+const OWN_NAMES = ["Auth", "Code", "Key-Id", "Meta", "Owner", "Remaining", "Root-Key"];
+const FORGED_NAMES = OWN_NAMES.flatMap((name) => [
   `X-Latchkey-${name}`,
   `x-latchkey-${name}`.toLowerCase(),
   `X-LATCHKEY-${name}`.toUpperCase(),
@@ -383,6 +384,15 @@ for (const { name, start, away, hung } of [
     });
   });
 }
+
+it("the tests forge each header that the service sets or reads", () => {
+  const code = readFileSync(new URL("../../src/http/forward-auth.ts", import.meta.url), "utf8");
+  const names = code.match(/(?<=["`]X-Latchkey-)[A-Z-]+/gi)!.map((name) => name.toLowerCase());
+  assert.deepEqual(
+    [...new Set(names)].sort(),
+    OWN_NAMES.map((name) => name.toLowerCase()),
+  );
+});
 
 describe("HAProxy in front of the nodes of the cluster", () => {
   // Metrics are on the listener of the API, which is the worst case.
