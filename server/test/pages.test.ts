@@ -123,10 +123,14 @@ describe("pages", () => {
     });
 
     it("answer 404 for an unknown code", async () => {
-      const page = await get("/errors/data/<script>");
+      const page = await get("/errors/data/nothing'x");
       assert.equal(page.statusCode, 404);
       assert.match(page.payload, /There is no such error/);
-      assert.doesNotMatch(page.payload, /<script/);
+      assert.doesNotMatch(page.payload, /nothing/);
+      // Percent-encoded.
+      const encoded = await get("/errors/data/<script>");
+      assert.equal(encoded.statusCode, 404);
+      assert.doesNotMatch(encoded.payload, /<script/);
       const reply = await server.request("GET", "/errors/nothing", { headers: { accept: "application/json" } });
       assert.equal(reply.problem, "route_not_found" satisfies ProblemCode);
     });
