@@ -2,12 +2,20 @@ package latchkey_test
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
 	"errors"
 	"fmt"
+	"io"
 	"log"
+	"net/http"
+	"net/http/httptest"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	latchkey "github.com/latchkey/latchkey/clients/go"
 )
@@ -106,6 +114,55 @@ func ExampleError() {
 	// Output: no such key
 }
 
+func ExampleVerifyWebhook() {
+	secret := latchkey.NewSecret("whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oDfeFmWbXLK0E=")
+
+	http.HandleFunc("POST /webhook", func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 1<<20))
+		if err != nil {
+			http.Error(w, "The message is too large.", http.StatusRequestEntityTooLarge)
+			return
+		}
+		event, err := latchkey.VerifyWebhook(body, r.Header, secret)
+		if err != nil {
+			http.Error(w, "The message is not one of Latchkey.", http.StatusUnauthorized)
+			return
+		}
+		// Store event.ID with what you do, and skip an event that you have: it may come twice.
+		if data, ok := event.Data.(*latchkey.KeyCreatedEvent); ok {
+			fmt.Println(event.Type, data.KeyID)
+		}
+		w.WriteHeader(http.StatusNoContent)
+	})
+
+	body := `{"id":"evt_1","type":"key.created","version":1,"timestamp":"2026-09-21T13:33:20Z","data":{"keyId":"key_1"}}`
+	for _, signed := range []string{body, "{}"} {
+		response := httptest.NewRecorder()
+		http.DefaultServeMux.ServeHTTP(response, message(secret, body, signed))
+		fmt.Println(response.Code)
+	}
+	// Output:
+	// key.created key_1
+	// 204
+	// 401
+}
+
+// message returns a request with the body, and with the signature of a text.
+func message(secret latchkey.Secret, body, signed string) *http.Request {
+	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret.Reveal(), "whsec_"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	timestamp := strconv.FormatInt(time.Now().Unix(), 10)
+	mac := hmac.New(sha256.New, key)
+	mac.Write([]byte("evt_1." + timestamp + "." + signed))
+	request := httptest.NewRequest(http.MethodPost, "/webhook", strings.NewReader(body))
+	request.Header.Set("webhook-id", "evt_1")
+	request.Header.Set("webhook-timestamp", timestamp)
+	request.Header.Set("webhook-signature", "v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil)))
+	return request
+}
+
 // The code of the README runs here.
 func TestReadmeHasTheCodeOfTheExamples(t *testing.T) {
 	readme, err := os.ReadFile("README.md")
@@ -121,7 +178,7 @@ func TestReadmeHasTheCodeOfTheExamples(t *testing.T) {
 		examples += string(text)
 	}
 	blocks := strings.Split(string(readme), "\n```go\n")[1:]
-	if len(blocks) != 7 {
+	if len(blocks) != 8 {
 		t.Fatalf("the README has %d blocks of Go", len(blocks))
 	}
 	for _, block := range blocks {

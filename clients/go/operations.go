@@ -92,6 +92,105 @@ func newOperations(connection *connection) Operations {
 	}
 }
 
+// newEventData returns a pointer to the zero value for the data of an event; nil for an unknown type.
+func newEventData(eventType EventType) any {
+	switch eventType {
+	case "key.created":
+		return new(KeyCreatedEvent)
+	case "key.updated":
+		return new(KeyUpdatedEvent)
+	case "key.disabled":
+		return new(KeyDisabledEvent)
+	case "key.enabled":
+		return new(KeyEnabledEvent)
+	case "key.deleted":
+		return new(KeyDeletedEvent)
+	case "key.rerolled":
+		return new(KeyRerolledEvent)
+	case "key.expiring":
+		return new(KeyExpiringEvent)
+	case "key.expired":
+		return new(KeyExpiredEvent)
+	case "key.first_used":
+		return new(KeyFirstUsedEvent)
+	case "key.unused":
+		return new(KeyUnusedEvent)
+	case "keys.imported":
+		return new(KeysImportedEvent)
+	case "credits.low":
+		return new(CreditsLowEvent)
+	case "credits.refilled":
+		return new(CreditsRefilledEvent)
+	case "limit.exceeded":
+		return new(LimitExceededEvent)
+	case "root_key.created":
+		return new(RootKeyCreatedEvent)
+	case "root_key.updated":
+		return new(RootKeyUpdatedEvent)
+	case "root_key.disabled":
+		return new(RootKeyDisabledEvent)
+	case "root_key.enabled":
+		return new(RootKeyEnabledEvent)
+	case "root_key.deleted":
+		return new(RootKeyDeletedEvent)
+	case "root_key.rerolled":
+		return new(RootKeyRerolledEvent)
+	case "identity.created":
+		return new(IdentityCreatedEvent)
+	case "identity.updated":
+		return new(IdentityUpdatedEvent)
+	case "identity.deleted":
+		return new(IdentityDeletedEvent)
+	case "role.created":
+		return new(RoleCreatedEvent)
+	case "role.updated":
+		return new(RoleUpdatedEvent)
+	case "role.deleted":
+		return new(RoleDeletedEvent)
+	case "permission.created":
+		return new(PermissionCreatedEvent)
+	case "permission.updated":
+		return new(PermissionUpdatedEvent)
+	case "permission.deleted":
+		return new(PermissionDeletedEvent)
+	case "api.created":
+		return new(APICreatedEvent)
+	case "api.updated":
+		return new(APIUpdatedEvent)
+	case "api.deleted":
+		return new(APIDeletedEvent)
+	case "namespace.created":
+		return new(NamespaceCreatedEvent)
+	case "namespace.deleted":
+		return new(NamespaceDeletedEvent)
+	case "override.set":
+		return new(OverrideSetEvent)
+	case "override.deleted":
+		return new(OverrideDeletedEvent)
+	case "workspace.created":
+		return new(WorkspaceCreatedEvent)
+	case "workspace.updated":
+		return new(WorkspaceUpdatedEvent)
+	case "webhook.created":
+		return new(WebhookCreatedEvent)
+	case "webhook.updated":
+		return new(WebhookUpdatedEvent)
+	case "webhook.disabled":
+		return new(WebhookDisabledEvent)
+	case "webhook.enabled":
+		return new(WebhookEnabledEvent)
+	case "webhook.deleted":
+		return new(WebhookDeletedEvent)
+	case "webhook.test":
+		return new(WebhookTestEvent)
+	case "leak.reported":
+		return new(LeakReportedEvent)
+	case "auth.failures":
+		return new(AuthFailuresEvent)
+	}
+	return nil
+}
+
 // APIsOperations has the operations of the namespace `apis`: an API is a namespace of keys.
 type APIsOperations struct{ connection *connection }
 
@@ -4214,4 +4313,480 @@ type ListDecisionsOutputDecision struct {
 // ListDecisionsOutput is the `data` of an answer of `system.listDecisions`.
 type ListDecisionsOutput struct {
 	Decisions []ListDecisionsOutputDecision `json:"decisions"`
+}
+
+// KeyCreatedEvent is the data of `key.created`: a key was created.
+type KeyCreatedEvent struct {
+	KeyID string `json:"keyId"`
+	APIID string `json:"apiId"`
+	// Your own identifier of the owner of the key, if it has one.
+	ExternalID string `json:"externalId,omitzero"`
+	Name       string `json:"name,omitzero"`
+	// The beginning of the key string.
+	Start   string `json:"start,omitzero"`
+	Expires *int64 `json:"expires,omitzero"`
+	// The key that it replaces.
+	RerolledFrom string `json:"rerolledFrom,omitzero"`
+	// Id of the root key, `cli` for an operator, or `system` for the service itself.
+	Actor string `json:"actor"`
+}
+
+// KeyUpdatedEvent is the data of `key.updated`: settings of a key changed.
+type KeyUpdatedEvent struct {
+	KeyID string `json:"keyId"`
+	APIID string `json:"apiId"`
+	// Your own identifier of the owner of the key, if it has one.
+	ExternalID string `json:"externalId,omitzero"`
+	// Names of the members that changed.
+	Changed []string `json:"changed"`
+	// Id of the root key, `cli` for an operator, or `system` for the service itself.
+	Actor string `json:"actor"`
+}
+
+// KeyDisabledEvent is the data of `key.disabled`: a key was disabled.
+type KeyDisabledEvent struct {
+	KeyID string `json:"keyId"`
+	APIID string `json:"apiId"`
+	// Your own identifier of the owner of the key, if it has one.
+	ExternalID string `json:"externalId,omitzero"`
+	// Id of the root key, `cli` for an operator, or `system` for the service itself.
+	Actor string `json:"actor"`
+}
+
+// KeyEnabledEvent is the data of `key.enabled`: a key was enabled again.
+type KeyEnabledEvent struct {
+	KeyID string `json:"keyId"`
+	APIID string `json:"apiId"`
+	// Your own identifier of the owner of the key, if it has one.
+	ExternalID string `json:"externalId,omitzero"`
+	// Id of the root key, `cli` for an operator, or `system` for the service itself.
+	Actor string `json:"actor"`
+}
+
+// KeyDeletedEvent is the data of `key.deleted`: a key was deleted.
+type KeyDeletedEvent struct {
+	KeyID string `json:"keyId"`
+	APIID string `json:"apiId"`
+	// Your own identifier of the owner of the key, if it has one.
+	ExternalID string `json:"externalId,omitzero"`
+	// Whether the key was erased from the database.
+	Permanent bool `json:"permanent"`
+	// Id of the root key, `cli` for an operator, or `system` for the service itself.
+	Actor string `json:"actor"`
+}
+
+// KeyRerolledEvent is the data of `key.rerolled`: a key was replaced by another one.
+type KeyRerolledEvent struct {
+	KeyID string `json:"keyId"`
+	APIID string `json:"apiId"`
+	// Your own identifier of the owner of the key, if it has one.
+	ExternalID string `json:"externalId,omitzero"`
+	NewKeyID   string `json:"newKeyId"`
+	// When the old key expires, as Unix time in milliseconds. Null: never.
+	Expires *int64 `json:"expires"`
+	// Id of the root key, `cli` for an operator, or `system` for the service itself.
+	Actor string `json:"actor"`
+}
+
+// KeyExpiringEvent is the data of `key.expiring`: a key expires soon.
+type KeyExpiringEvent struct {
+	KeyID string `json:"keyId"`
+	APIID string `json:"apiId"`
+	// Your own identifier of the owner of the key, if it has one.
+	ExternalID string `json:"externalId,omitzero"`
+	// When it expires, as Unix time in milliseconds.
+	Expires int64 `json:"expires"`
+	// The days before its expiry for which the event was due.
+	Days int64 `json:"days"`
+}
+
+// KeyExpiredEvent is the data of `key.expired`: a key expired.
+type KeyExpiredEvent struct {
+	KeyID string `json:"keyId"`
+	APIID string `json:"apiId"`
+	// Your own identifier of the owner of the key, if it has one.
+	ExternalID string `json:"externalId,omitzero"`
+	// When it expired, as Unix time in milliseconds.
+	Expires int64 `json:"expires"`
+}
+
+// KeyFirstUsedEvent is the data of `key.first_used`: a key was verified for the first time.
+type KeyFirstUsedEvent struct {
+	KeyID string `json:"keyId"`
+	APIID string `json:"apiId"`
+	// Your own identifier of the owner of the key, if it has one.
+	ExternalID string `json:"externalId,omitzero"`
+	// When it was verified, as Unix time in milliseconds.
+	UsedAt int64 `json:"usedAt"`
+}
+
+// KeyUnusedEvent is the data of `key.unused`: a key was not verified for 90 days.
+type KeyUnusedEvent struct {
+	KeyID string `json:"keyId"`
+	APIID string `json:"apiId"`
+	// Your own identifier of the owner of the key, if it has one.
+	ExternalID string `json:"externalId,omitzero"`
+	// Its last verification, as Unix time in milliseconds. Null: none.
+	LastUsedAt *int64 `json:"lastUsedAt"`
+	Days       int64  `json:"days"`
+}
+
+// KeysImportedEvent is the data of `keys.imported`: keys were imported from another system. Such keys have no
+// `key.created`.
+type KeysImportedEvent struct {
+	APIID string `json:"apiId"`
+	// The name of the migration.
+	MigrationID string `json:"migrationId"`
+	// 20 at most. A longer import has several events.
+	KeyIDs []string `json:"keyIds"`
+	// Id of the root key, `cli` for an operator, or `system` for the service itself.
+	Actor string `json:"actor"`
+}
+
+// CreditsLowEvent is the data of `credits.low`: a balance fell to 20 % of its refill, or to 0. Without a
+// refill: to 20 % of what it was last set or raised to.
+type CreditsLowEvent struct {
+	KeyID string `json:"keyId"`
+	APIID string `json:"apiId"`
+	// Your own identifier of the owner of the key, if it has one.
+	ExternalID string `json:"externalId,omitzero"`
+	// The keys that share the balance, the newest first, 20 at most.
+	KeyIDs []string `json:"keyIds"`
+	// The balance.
+	Remaining int64 `json:"remaining"`
+	// The balance at or below which the event was due.
+	Threshold int64 `json:"threshold"`
+}
+
+// CreditsRefilledEvent is the data of `credits.refilled`: a balance was refilled.
+type CreditsRefilledEvent struct {
+	KeyID string `json:"keyId"`
+	APIID string `json:"apiId"`
+	// Your own identifier of the owner of the key, if it has one.
+	ExternalID string `json:"externalId,omitzero"`
+	// The keys that share the balance, the newest first, 20 at most.
+	KeyIDs []string `json:"keyIds"`
+	// The balance.
+	Remaining int64 `json:"remaining"`
+	// The balance before.
+	Before int64 `json:"before"`
+}
+
+// LimitExceededEvent is the data of `limit.exceeded`: the first call in a window was rejected by a limit.
+type LimitExceededEvent struct {
+	KeyID string `json:"keyId,omitzero"`
+	APIID string `json:"apiId,omitzero"`
+	// The identity to which the limit belongs, if it does not belong to the key.
+	IdentityID string `json:"identityId,omitzero"`
+	ExternalID string `json:"externalId,omitzero"`
+	// The namespace of the identifier, for `ratelimits.limit`.
+	NamespaceID string `json:"namespaceId,omitzero"`
+	Identifier  string `json:"identifier,omitzero"`
+	// The name of the limit.
+	Name     string `json:"name,omitzero"`
+	Limit    int64  `json:"limit"`
+	Duration int64  `json:"duration"`
+	// The end of the window, as Unix time in milliseconds.
+	WindowEnd int64 `json:"windowEnd"`
+}
+
+// RootKeyCreatedEvent is the data of `root_key.created`: a root key was created.
+type RootKeyCreatedEvent struct {
+	RootKeyID string `json:"rootKeyId"`
+	Name      string `json:"name,omitzero"`
+	// Id of the root key, `cli` for an operator, or `system` for the service itself.
+	Actor        string `json:"actor"`
+	RerolledFrom string `json:"rerolledFrom,omitzero"`
+}
+
+// RootKeyUpdatedEvent is the data of `root_key.updated`: settings of a root key changed.
+type RootKeyUpdatedEvent struct {
+	RootKeyID string `json:"rootKeyId"`
+	Name      string `json:"name,omitzero"`
+	// Id of the root key, `cli` for an operator, or `system` for the service itself.
+	Actor string `json:"actor"`
+	// Names of the members that changed.
+	Changed []string `json:"changed"`
+}
+
+// RootKeyDisabledEvent is the data of `root_key.disabled`: a root key was disabled.
+type RootKeyDisabledEvent struct {
+	RootKeyID string `json:"rootKeyId"`
+	Name      string `json:"name,omitzero"`
+	// Id of the root key, `cli` for an operator, or `system` for the service itself.
+	Actor string `json:"actor"`
+}
+
+// RootKeyEnabledEvent is the data of `root_key.enabled`: a root key was enabled again.
+type RootKeyEnabledEvent struct {
+	RootKeyID string `json:"rootKeyId"`
+	Name      string `json:"name,omitzero"`
+	// Id of the root key, `cli` for an operator, or `system` for the service itself.
+	Actor string `json:"actor"`
+}
+
+// RootKeyDeletedEvent is the data of `root_key.deleted`: a root key was deleted.
+type RootKeyDeletedEvent struct {
+	RootKeyID string `json:"rootKeyId"`
+	Name      string `json:"name,omitzero"`
+	// Id of the root key, `cli` for an operator, or `system` for the service itself.
+	Actor string `json:"actor"`
+}
+
+// RootKeyRerolledEvent is the data of `root_key.rerolled`: a root key was replaced by another one.
+type RootKeyRerolledEvent struct {
+	RootKeyID string `json:"rootKeyId"`
+	Name      string `json:"name,omitzero"`
+	// Id of the root key, `cli` for an operator, or `system` for the service itself.
+	Actor        string `json:"actor"`
+	NewRootKeyID string `json:"newRootKeyId"`
+	// When the old root key expires, as Unix time in milliseconds.
+	Expires int64 `json:"expires"`
+}
+
+// IdentityCreatedEvent is the data of `identity.created`: an identity was created.
+type IdentityCreatedEvent struct {
+	IdentityID string `json:"identityId"`
+	ExternalID string `json:"externalId"`
+	// Id of the root key, `cli` for an operator, or `system` for the service itself.
+	Actor string `json:"actor"`
+}
+
+// IdentityUpdatedEvent is the data of `identity.updated`: an identity changed.
+type IdentityUpdatedEvent struct {
+	IdentityID string `json:"identityId"`
+	ExternalID string `json:"externalId"`
+	// Id of the root key, `cli` for an operator, or `system` for the service itself.
+	Actor string `json:"actor"`
+	// Names of the members that changed.
+	Changed []string `json:"changed"`
+}
+
+// IdentityDeletedEvent is the data of `identity.deleted`: an identity was deleted.
+type IdentityDeletedEvent struct {
+	IdentityID string `json:"identityId"`
+	ExternalID string `json:"externalId"`
+	// Id of the root key, `cli` for an operator, or `system` for the service itself.
+	Actor string `json:"actor"`
+}
+
+// RoleCreatedEvent is the data of `role.created`: a role was created.
+type RoleCreatedEvent struct {
+	RoleID string `json:"roleId"`
+	Name   string `json:"name"`
+	// Id of the root key, `cli` for an operator, or `system` for the service itself.
+	Actor string `json:"actor"`
+}
+
+// RoleUpdatedEvent is the data of `role.updated`: a role or its permissions changed.
+type RoleUpdatedEvent struct {
+	RoleID string `json:"roleId"`
+	Name   string `json:"name"`
+	// Id of the root key, `cli` for an operator, or `system` for the service itself.
+	Actor string `json:"actor"`
+	// Names of the members that changed.
+	Changed []string `json:"changed"`
+}
+
+// RoleDeletedEvent is the data of `role.deleted`: a role was deleted.
+type RoleDeletedEvent struct {
+	RoleID string `json:"roleId"`
+	Name   string `json:"name"`
+	// Id of the root key, `cli` for an operator, or `system` for the service itself.
+	Actor string `json:"actor"`
+}
+
+// PermissionCreatedEvent is the data of `permission.created`: a permission was created.
+type PermissionCreatedEvent struct {
+	PermissionID string `json:"permissionId"`
+	Slug         string `json:"slug"`
+	// Id of the root key, `cli` for an operator, or `system` for the service itself.
+	Actor string `json:"actor"`
+}
+
+// PermissionUpdatedEvent is the data of `permission.updated`: a permission changed.
+type PermissionUpdatedEvent struct {
+	PermissionID string `json:"permissionId"`
+	Slug         string `json:"slug"`
+	// Id of the root key, `cli` for an operator, or `system` for the service itself.
+	Actor string `json:"actor"`
+	// Names of the members that changed.
+	Changed []string `json:"changed"`
+}
+
+// PermissionDeletedEvent is the data of `permission.deleted`: a permission was deleted.
+type PermissionDeletedEvent struct {
+	PermissionID string `json:"permissionId"`
+	Slug         string `json:"slug"`
+	// Id of the root key, `cli` for an operator, or `system` for the service itself.
+	Actor string `json:"actor"`
+}
+
+// APICreatedEvent is the data of `api.created`: an API was created.
+type APICreatedEvent struct {
+	APIID string `json:"apiId"`
+	Name  string `json:"name,omitzero"`
+	// Id of the root key, `cli` for an operator, or `system` for the service itself.
+	Actor string `json:"actor"`
+}
+
+// APIUpdatedEvent is the data of `api.updated`: settings of an API changed.
+type APIUpdatedEvent struct {
+	APIID string `json:"apiId"`
+	Name  string `json:"name,omitzero"`
+	// Id of the root key, `cli` for an operator, or `system` for the service itself.
+	Actor string `json:"actor"`
+	// Names of the members that changed.
+	Changed []string `json:"changed"`
+}
+
+// APIDeletedEvent is the data of `api.deleted`: an API was deleted. Its keys stop working; they have no
+// events of their own.
+type APIDeletedEvent struct {
+	APIID string `json:"apiId"`
+	Name  string `json:"name,omitzero"`
+	// Id of the root key, `cli` for an operator, or `system` for the service itself.
+	Actor string `json:"actor"`
+}
+
+// NamespaceCreatedEvent is the data of `namespace.created`: a rate limit namespace was created.
+type NamespaceCreatedEvent struct {
+	NamespaceID string `json:"namespaceId"`
+	Name        string `json:"name"`
+	// Id of the root key, `cli` for an operator, or `system` for the service itself.
+	Actor string `json:"actor"`
+}
+
+// NamespaceDeletedEvent is the data of `namespace.deleted`: a rate limit namespace was deleted.
+type NamespaceDeletedEvent struct {
+	NamespaceID string `json:"namespaceId"`
+	Name        string `json:"name"`
+	// Id of the root key, `cli` for an operator, or `system` for the service itself.
+	Actor string `json:"actor"`
+}
+
+// OverrideSetEvent is the data of `override.set`: a rate limit override was set.
+type OverrideSetEvent struct {
+	OverrideID  string `json:"overrideId"`
+	NamespaceID string `json:"namespaceId"`
+	Identifier  string `json:"identifier"`
+	// Id of the root key, `cli` for an operator, or `system` for the service itself.
+	Actor string `json:"actor"`
+}
+
+// OverrideDeletedEvent is the data of `override.deleted`: a rate limit override was deleted.
+type OverrideDeletedEvent struct {
+	OverrideID  string `json:"overrideId"`
+	NamespaceID string `json:"namespaceId"`
+	Identifier  string `json:"identifier"`
+	// Id of the root key, `cli` for an operator, or `system` for the service itself.
+	Actor string `json:"actor"`
+}
+
+// WorkspaceCreatedEvent is the data of `workspace.created`: a workspace was created.
+type WorkspaceCreatedEvent struct {
+	WorkspaceID string `json:"workspaceId"`
+	// Id of the root key, `cli` for an operator, or `system` for the service itself.
+	Actor string `json:"actor"`
+}
+
+// WorkspaceUpdatedEvent is the data of `workspace.updated`: settings of a workspace changed.
+type WorkspaceUpdatedEvent struct {
+	WorkspaceID string `json:"workspaceId"`
+	// Id of the root key, `cli` for an operator, or `system` for the service itself.
+	Actor string `json:"actor"`
+	// Names of the members that changed.
+	Changed []string `json:"changed"`
+}
+
+// WebhookCreatedEvent is the data of `webhook.created`: a webhook was created.
+type WebhookCreatedEvent struct {
+	WebhookID string `json:"webhookId"`
+	Endpoint  string `json:"endpoint"`
+	Name      string `json:"name,omitzero"`
+	// Id of the root key, `cli` for an operator, or `system` for the service itself.
+	Actor string `json:"actor"`
+}
+
+// WebhookUpdatedEvent is the data of `webhook.updated`: settings of a webhook changed.
+type WebhookUpdatedEvent struct {
+	WebhookID string `json:"webhookId"`
+	Endpoint  string `json:"endpoint"`
+	Name      string `json:"name,omitzero"`
+	// Id of the root key, `cli` for an operator, or `system` for the service itself.
+	Actor string `json:"actor"`
+	// Names of the members that changed.
+	Changed []string `json:"changed"`
+}
+
+// WebhookDisabledEventReason is a GetFindingsWebhooksDisabledReason.
+type WebhookDisabledEventReason = GetFindingsWebhooksDisabledReason
+
+// WebhookDisabledEvent is the data of `webhook.disabled`: a webhook was disabled: by a call, or by the
+// service because its deliveries failed for too long.
+type WebhookDisabledEvent struct {
+	WebhookID string `json:"webhookId"`
+	Endpoint  string `json:"endpoint"`
+	Name      string `json:"name,omitzero"`
+	// Id of the root key, `cli` for an operator, or `system` for the service itself.
+	Actor string `json:"actor"`
+	// Why the service disabled it. `gone`: it answered 410. Absent: a call disabled it.
+	Reason GetFindingsWebhooksDisabledReason `json:"reason,omitzero"`
+}
+
+// WebhookEnabledEvent is the data of `webhook.enabled`: a webhook was enabled again.
+type WebhookEnabledEvent struct {
+	WebhookID string `json:"webhookId"`
+	Endpoint  string `json:"endpoint"`
+	Name      string `json:"name,omitzero"`
+	// Id of the root key, `cli` for an operator, or `system` for the service itself.
+	Actor string `json:"actor"`
+}
+
+// WebhookDeletedEvent is the data of `webhook.deleted`: a webhook was deleted.
+type WebhookDeletedEvent struct {
+	WebhookID string `json:"webhookId"`
+	Endpoint  string `json:"endpoint"`
+	Name      string `json:"name,omitzero"`
+	// Id of the root key, `cli` for an operator, or `system` for the service itself.
+	Actor string `json:"actor"`
+}
+
+// WebhookTestEvent is the data of `webhook.test`: a test of a webhook. Only this webhook gets it.
+type WebhookTestEvent struct {
+	WebhookID string `json:"webhookId"`
+	// Id of the root key, `cli` for an operator, or `system` for the service itself.
+	Actor string `json:"actor"`
+}
+
+// LeakReportedEvent is the data of `leak.reported`: a key was reported as leaked.
+type LeakReportedEvent struct {
+	KeyID string `json:"keyId"`
+	APIID string `json:"apiId"`
+	// Your own identifier of the owner of the key, if it has one.
+	ExternalID string `json:"externalId,omitzero"`
+	// Which kind of report it was, such as `github`.
+	Source string `json:"source"`
+	// Where the key was found, as the report says.
+	URL string `json:"url,omitzero"`
+	// Whether the report disabled the key.
+	Disabled bool `json:"disabled"`
+}
+
+// AuthFailuresEventAddresse is for the field Addresses of AuthFailuresEvent.
+type AuthFailuresEventAddresse struct {
+	Address  string `json:"address"`
+	Failures int64  `json:"failures"`
+}
+
+// AuthFailuresEvent is the data of `auth.failures`: at least 20 requests in ten minutes had a root key or
+// token that does not exist or may not be used. In the workspace of a disabled or expired root key; otherwise
+// in the default workspace.
+type AuthFailuresEvent struct {
+	// Requests until the event was written, at the node that noticed the burst.
+	Failures int64 `json:"failures"`
+	// The beginning of the ten minutes, as Unix time in milliseconds.
+	Since int64 `json:"since"`
+	// The addresses with the most failures, 5 at most.
+	Addresses []AuthFailuresEventAddresse `json:"addresses"`
 }

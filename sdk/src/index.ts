@@ -3,3 +3,4 @@ export { Latchkey } from "./client.ts";
 export { type ErrorType, type InputError, LatchkeyError } from "./error.ts";
 export type * from "./operations.ts";
 export { Secret } from "./secret.ts";
+export { verifyWebhook, WebhookError, type WebhookEvent, type WebhookHeaders } from "./webhook.ts";

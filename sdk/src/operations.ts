@@ -2559,6 +2559,529 @@ export type ListDecisionsOutput = {
     }[];
 };
 
+/** The `data` of `key.created`. A key was created. */
+export type KeyCreatedEvent = {
+  keyId: string;
+  apiId: string;
+  /** Your own identifier of the owner of the key, if it has one. */
+  externalId?: string;
+  name?: string;
+  /** The beginning of the key string. */
+  start?: string;
+  expires?: number;
+  /** The key that it replaces. */
+  rerolledFrom?: string;
+  /** Id of the root key, `cli` for an operator, or `system` for the service itself. */
+  actor: string;
+};
+
+/** The `data` of `key.updated`. Settings of a key changed. */
+export type KeyUpdatedEvent = {
+  keyId: string;
+  apiId: string;
+  /** Your own identifier of the owner of the key, if it has one. */
+  externalId?: string;
+  /** Names of the members that changed. */
+  changed: string[];
+  /** Id of the root key, `cli` for an operator, or `system` for the service itself. */
+  actor: string;
+};
+
+/** The `data` of `key.disabled`. A key was disabled. */
+export type KeyDisabledEvent = {
+  keyId: string;
+  apiId: string;
+  /** Your own identifier of the owner of the key, if it has one. */
+  externalId?: string;
+  /** Id of the root key, `cli` for an operator, or `system` for the service itself. */
+  actor: string;
+};
+
+/** The `data` of `key.enabled`. A key was enabled again. */
+export type KeyEnabledEvent = {
+  keyId: string;
+  apiId: string;
+  /** Your own identifier of the owner of the key, if it has one. */
+  externalId?: string;
+  /** Id of the root key, `cli` for an operator, or `system` for the service itself. */
+  actor: string;
+};
+
+/** The `data` of `key.deleted`. A key was deleted. */
+export type KeyDeletedEvent = {
+  keyId: string;
+  apiId: string;
+  /** Your own identifier of the owner of the key, if it has one. */
+  externalId?: string;
+  /** Whether the key was erased from the database. */
+  permanent: boolean;
+  /** Id of the root key, `cli` for an operator, or `system` for the service itself. */
+  actor: string;
+};
+
+/** The `data` of `key.rerolled`. A key was replaced by another one. */
+export type KeyRerolledEvent = {
+  keyId: string;
+  apiId: string;
+  /** Your own identifier of the owner of the key, if it has one. */
+  externalId?: string;
+  newKeyId: string;
+  /** When the old key expires, as Unix time in milliseconds. Null: never. */
+  expires: number | null;
+  /** Id of the root key, `cli` for an operator, or `system` for the service itself. */
+  actor: string;
+};
+
+/** The `data` of `key.expiring`. A key expires soon. */
+export type KeyExpiringEvent = {
+  keyId: string;
+  apiId: string;
+  /** Your own identifier of the owner of the key, if it has one. */
+  externalId?: string;
+  /** When it expires, as Unix time in milliseconds. */
+  expires: number;
+  /** The days before its expiry for which the event was due. */
+  days: number;
+};
+
+/** The `data` of `key.expired`. A key expired. */
+export type KeyExpiredEvent = {
+  keyId: string;
+  apiId: string;
+  /** Your own identifier of the owner of the key, if it has one. */
+  externalId?: string;
+  /** When it expired, as Unix time in milliseconds. */
+  expires: number;
+};
+
+/** The `data` of `key.first_used`. A key was verified for the first time. */
+export type KeyFirstUsedEvent = {
+  keyId: string;
+  apiId: string;
+  /** Your own identifier of the owner of the key, if it has one. */
+  externalId?: string;
+  /** When it was verified, as Unix time in milliseconds. */
+  usedAt: number;
+};
+
+/** The `data` of `key.unused`. A key was not verified for 90 days. */
+export type KeyUnusedEvent = {
+  keyId: string;
+  apiId: string;
+  /** Your own identifier of the owner of the key, if it has one. */
+  externalId?: string;
+  /** Its last verification, as Unix time in milliseconds. Null: none. */
+  lastUsedAt: number | null;
+  days: number;
+};
+
+/** The `data` of `keys.imported`. Keys were imported from another system. Such keys have no `key.created`. */
+export type KeysImportedEvent = {
+  apiId: string;
+  /** The name of the migration. */
+  migrationId: string;
+  /** 20 at most. A longer import has several events. */
+  keyIds: string[];
+  /** Id of the root key, `cli` for an operator, or `system` for the service itself. */
+  actor: string;
+};
+
+/**
+ * The `data` of `credits.low`. A balance fell to 20 % of its refill, or to 0. Without a refill: to 20 % of what it was
+ * last set or raised to.
+ */
+export type CreditsLowEvent = {
+  keyId: string;
+  apiId: string;
+  /** Your own identifier of the owner of the key, if it has one. */
+  externalId?: string;
+  /** The keys that share the balance, the newest first, 20 at most. */
+  keyIds: string[];
+  /** The balance. */
+  remaining: number;
+  /** The balance at or below which the event was due. */
+  threshold: number;
+};
+
+/** The `data` of `credits.refilled`. A balance was refilled. */
+export type CreditsRefilledEvent = {
+  keyId: string;
+  apiId: string;
+  /** Your own identifier of the owner of the key, if it has one. */
+  externalId?: string;
+  /** The keys that share the balance, the newest first, 20 at most. */
+  keyIds: string[];
+  /** The balance. */
+  remaining: number;
+  /** The balance before. */
+  before: number;
+};
+
+/** The `data` of `limit.exceeded`. The first call in a window was rejected by a limit. */
+export type LimitExceededEvent = {
+  keyId?: string;
+  apiId?: string;
+  /** The identity to which the limit belongs, if it does not belong to the key. */
+  identityId?: string;
+  externalId?: string;
+  /** The namespace of the identifier, for `ratelimits.limit`. */
+  namespaceId?: string;
+  identifier?: string;
+  /** The name of the limit. */
+  name?: string;
+  limit: number;
+  duration: number;
+  /** The end of the window, as Unix time in milliseconds. */
+  windowEnd: number;
+};
+
+/** The `data` of `root_key.created`. A root key was created. */
+export type RootKeyCreatedEvent = {
+  rootKeyId: string;
+  name?: string;
+  /** Id of the root key, `cli` for an operator, or `system` for the service itself. */
+  actor: string;
+  rerolledFrom?: string;
+};
+
+/** The `data` of `root_key.updated`. Settings of a root key changed. */
+export type RootKeyUpdatedEvent = {
+  rootKeyId: string;
+  name?: string;
+  /** Id of the root key, `cli` for an operator, or `system` for the service itself. */
+  actor: string;
+  /** Names of the members that changed. */
+  changed: string[];
+};
+
+/** The `data` of `root_key.disabled`. A root key was disabled. */
+export type RootKeyDisabledEvent = {
+  rootKeyId: string;
+  name?: string;
+  /** Id of the root key, `cli` for an operator, or `system` for the service itself. */
+  actor: string;
+};
+
+/** The `data` of `root_key.enabled`. A root key was enabled again. */
+export type RootKeyEnabledEvent = {
+  rootKeyId: string;
+  name?: string;
+  /** Id of the root key, `cli` for an operator, or `system` for the service itself. */
+  actor: string;
+};
+
+/** The `data` of `root_key.deleted`. A root key was deleted. */
+export type RootKeyDeletedEvent = {
+  rootKeyId: string;
+  name?: string;
+  /** Id of the root key, `cli` for an operator, or `system` for the service itself. */
+  actor: string;
+};
+
+/** The `data` of `root_key.rerolled`. A root key was replaced by another one. */
+export type RootKeyRerolledEvent = {
+  rootKeyId: string;
+  name?: string;
+  /** Id of the root key, `cli` for an operator, or `system` for the service itself. */
+  actor: string;
+  newRootKeyId: string;
+  /** When the old root key expires, as Unix time in milliseconds. */
+  expires: number;
+};
+
+/** The `data` of `identity.created`. An identity was created. */
+export type IdentityCreatedEvent = {
+  identityId: string;
+  externalId: string;
+  /** Id of the root key, `cli` for an operator, or `system` for the service itself. */
+  actor: string;
+};
+
+/** The `data` of `identity.updated`. An identity changed. */
+export type IdentityUpdatedEvent = {
+  identityId: string;
+  externalId: string;
+  /** Id of the root key, `cli` for an operator, or `system` for the service itself. */
+  actor: string;
+  /** Names of the members that changed. */
+  changed: string[];
+};
+
+/** The `data` of `identity.deleted`. An identity was deleted. */
+export type IdentityDeletedEvent = {
+  identityId: string;
+  externalId: string;
+  /** Id of the root key, `cli` for an operator, or `system` for the service itself. */
+  actor: string;
+};
+
+/** The `data` of `role.created`. A role was created. */
+export type RoleCreatedEvent = {
+  roleId: string;
+  name: string;
+  /** Id of the root key, `cli` for an operator, or `system` for the service itself. */
+  actor: string;
+};
+
+/** The `data` of `role.updated`. A role or its permissions changed. */
+export type RoleUpdatedEvent = {
+  roleId: string;
+  name: string;
+  /** Id of the root key, `cli` for an operator, or `system` for the service itself. */
+  actor: string;
+  /** Names of the members that changed. */
+  changed: string[];
+};
+
+/** The `data` of `role.deleted`. A role was deleted. */
+export type RoleDeletedEvent = {
+  roleId: string;
+  name: string;
+  /** Id of the root key, `cli` for an operator, or `system` for the service itself. */
+  actor: string;
+};
+
+/** The `data` of `permission.created`. A permission was created. */
+export type PermissionCreatedEvent = {
+  permissionId: string;
+  slug: string;
+  /** Id of the root key, `cli` for an operator, or `system` for the service itself. */
+  actor: string;
+};
+
+/** The `data` of `permission.updated`. A permission changed. */
+export type PermissionUpdatedEvent = {
+  permissionId: string;
+  slug: string;
+  /** Id of the root key, `cli` for an operator, or `system` for the service itself. */
+  actor: string;
+  /** Names of the members that changed. */
+  changed: string[];
+};
+
+/** The `data` of `permission.deleted`. A permission was deleted. */
+export type PermissionDeletedEvent = {
+  permissionId: string;
+  slug: string;
+  /** Id of the root key, `cli` for an operator, or `system` for the service itself. */
+  actor: string;
+};
+
+/** The `data` of `api.created`. An API was created. */
+export type ApiCreatedEvent = {
+  apiId: string;
+  name?: string;
+  /** Id of the root key, `cli` for an operator, or `system` for the service itself. */
+  actor: string;
+};
+
+/** The `data` of `api.updated`. Settings of an API changed. */
+export type ApiUpdatedEvent = {
+  apiId: string;
+  name?: string;
+  /** Id of the root key, `cli` for an operator, or `system` for the service itself. */
+  actor: string;
+  /** Names of the members that changed. */
+  changed: string[];
+};
+
+/** The `data` of `api.deleted`. An API was deleted. Its keys stop working; they have no events of their own. */
+export type ApiDeletedEvent = {
+  apiId: string;
+  name?: string;
+  /** Id of the root key, `cli` for an operator, or `system` for the service itself. */
+  actor: string;
+};
+
+/** The `data` of `namespace.created`. A rate limit namespace was created. */
+export type NamespaceCreatedEvent = {
+  namespaceId: string;
+  name: string;
+  /** Id of the root key, `cli` for an operator, or `system` for the service itself. */
+  actor: string;
+};
+
+/** The `data` of `namespace.deleted`. A rate limit namespace was deleted. */
+export type NamespaceDeletedEvent = {
+  namespaceId: string;
+  name: string;
+  /** Id of the root key, `cli` for an operator, or `system` for the service itself. */
+  actor: string;
+};
+
+/** The `data` of `override.set`. A rate limit override was set. */
+export type OverrideSetEvent = {
+  overrideId: string;
+  namespaceId: string;
+  identifier: string;
+  /** Id of the root key, `cli` for an operator, or `system` for the service itself. */
+  actor: string;
+};
+
+/** The `data` of `override.deleted`. A rate limit override was deleted. */
+export type OverrideDeletedEvent = {
+  overrideId: string;
+  namespaceId: string;
+  identifier: string;
+  /** Id of the root key, `cli` for an operator, or `system` for the service itself. */
+  actor: string;
+};
+
+/** The `data` of `workspace.created`. A workspace was created. */
+export type WorkspaceCreatedEvent = {
+  workspaceId: string;
+  /** Id of the root key, `cli` for an operator, or `system` for the service itself. */
+  actor: string;
+};
+
+/** The `data` of `workspace.updated`. Settings of a workspace changed. */
+export type WorkspaceUpdatedEvent = {
+  workspaceId: string;
+  /** Id of the root key, `cli` for an operator, or `system` for the service itself. */
+  actor: string;
+  /** Names of the members that changed. */
+  changed: string[];
+};
+
+/** The `data` of `webhook.created`. A webhook was created. */
+export type WebhookCreatedEvent = {
+  webhookId: string;
+  endpoint: string;
+  name?: string;
+  /** Id of the root key, `cli` for an operator, or `system` for the service itself. */
+  actor: string;
+};
+
+/** The `data` of `webhook.updated`. Settings of a webhook changed. */
+export type WebhookUpdatedEvent = {
+  webhookId: string;
+  endpoint: string;
+  name?: string;
+  /** Id of the root key, `cli` for an operator, or `system` for the service itself. */
+  actor: string;
+  /** Names of the members that changed. */
+  changed: string[];
+};
+
+/**
+ * The `data` of `webhook.disabled`. A webhook was disabled: by a call, or by the service because its deliveries failed
+ * for too long.
+ */
+export type WebhookDisabledEvent = {
+  webhookId: string;
+  endpoint: string;
+  name?: string;
+  /** Id of the root key, `cli` for an operator, or `system` for the service itself. */
+  actor: string;
+  /** Why the service disabled it. `gone`: it answered 410. Absent: a call disabled it. */
+  reason?: "failing" | "gone";
+};
+
+/** The `data` of `webhook.enabled`. A webhook was enabled again. */
+export type WebhookEnabledEvent = {
+  webhookId: string;
+  endpoint: string;
+  name?: string;
+  /** Id of the root key, `cli` for an operator, or `system` for the service itself. */
+  actor: string;
+};
+
+/** The `data` of `webhook.deleted`. A webhook was deleted. */
+export type WebhookDeletedEvent = {
+  webhookId: string;
+  endpoint: string;
+  name?: string;
+  /** Id of the root key, `cli` for an operator, or `system` for the service itself. */
+  actor: string;
+};
+
+/** The `data` of `webhook.test`. A test of a webhook. Only this webhook gets it. */
+export type WebhookTestEvent = {
+  webhookId: string;
+  /** Id of the root key, `cli` for an operator, or `system` for the service itself. */
+  actor: string;
+};
+
+/** The `data` of `leak.reported`. A key was reported as leaked. */
+export type LeakReportedEvent = {
+  keyId: string;
+  apiId: string;
+  /** Your own identifier of the owner of the key, if it has one. */
+  externalId?: string;
+  /** Which kind of report it was, such as `github`. */
+  source: string;
+  /** Where the key was found, as the report says. */
+  url?: string;
+  /** Whether the report disabled the key. */
+  disabled: boolean;
+};
+
+/**
+ * The `data` of `auth.failures`. At least 20 requests in ten minutes had a root key or token that does not exist or
+ * may not be used. In the workspace of a disabled or expired root key; otherwise in the default workspace.
+ */
+export type AuthFailuresEvent = {
+  /** Requests until the event was written, at the node that noticed the burst. */
+  failures: number;
+  /** The beginning of the ten minutes, as Unix time in milliseconds. */
+  since: number;
+  /** The addresses with the most failures, 5 at most. */
+  addresses: {
+      address: string;
+      failures: number;
+    }[];
+};
+
+/** The `data` of the events that webhooks get, by the type of the event. */
+export type EventData = {
+  "key.created": KeyCreatedEvent;
+  "key.updated": KeyUpdatedEvent;
+  "key.disabled": KeyDisabledEvent;
+  "key.enabled": KeyEnabledEvent;
+  "key.deleted": KeyDeletedEvent;
+  "key.rerolled": KeyRerolledEvent;
+  "key.expiring": KeyExpiringEvent;
+  "key.expired": KeyExpiredEvent;
+  "key.first_used": KeyFirstUsedEvent;
+  "key.unused": KeyUnusedEvent;
+  "keys.imported": KeysImportedEvent;
+  "credits.low": CreditsLowEvent;
+  "credits.refilled": CreditsRefilledEvent;
+  "limit.exceeded": LimitExceededEvent;
+  "root_key.created": RootKeyCreatedEvent;
+  "root_key.updated": RootKeyUpdatedEvent;
+  "root_key.disabled": RootKeyDisabledEvent;
+  "root_key.enabled": RootKeyEnabledEvent;
+  "root_key.deleted": RootKeyDeletedEvent;
+  "root_key.rerolled": RootKeyRerolledEvent;
+  "identity.created": IdentityCreatedEvent;
+  "identity.updated": IdentityUpdatedEvent;
+  "identity.deleted": IdentityDeletedEvent;
+  "role.created": RoleCreatedEvent;
+  "role.updated": RoleUpdatedEvent;
+  "role.deleted": RoleDeletedEvent;
+  "permission.created": PermissionCreatedEvent;
+  "permission.updated": PermissionUpdatedEvent;
+  "permission.deleted": PermissionDeletedEvent;
+  "api.created": ApiCreatedEvent;
+  "api.updated": ApiUpdatedEvent;
+  "api.deleted": ApiDeletedEvent;
+  "namespace.created": NamespaceCreatedEvent;
+  "namespace.deleted": NamespaceDeletedEvent;
+  "override.set": OverrideSetEvent;
+  "override.deleted": OverrideDeletedEvent;
+  "workspace.created": WorkspaceCreatedEvent;
+  "workspace.updated": WorkspaceUpdatedEvent;
+  "webhook.created": WebhookCreatedEvent;
+  "webhook.updated": WebhookUpdatedEvent;
+  "webhook.disabled": WebhookDisabledEvent;
+  "webhook.enabled": WebhookEnabledEvent;
+  "webhook.deleted": WebhookDeletedEvent;
+  "webhook.test": WebhookTestEvent;
+  "leak.reported": LeakReportedEvent;
+  "auth.failures": AuthFailuresEvent;
+};
+
 /** An API is a namespace of keys. */
 export interface ApisOperations {
   /**

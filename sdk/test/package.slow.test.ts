@@ -14,7 +14,7 @@ const modules = join(repository, "node_modules");
 const compiler = join(modules, "typescript/bin/tsc");
 const programs = codeBlocks(readFileSync(join(sdk, "README.md"), "utf8"));
 /** What the programs that call the service print. The others are servers with a route `/hello` or `/search`. */
-const outputs = ["rejected: NOT_FOUND\n", /^\[redacted\]\nkey_\w+ \w+\ntrue 99\n$/, /^no such key req_\w+\n$/];
+const outputs = ["rejected: NOT_FOUND\n", /^\[redacted\]\nkey_\w+ \w+\ntrue 99\n$/, /^no such key req_\w+\n$/, ""];
 const servers = programs.slice(outputs.length);
 
 /** How programs find the package, by what TypeScript calls it. */

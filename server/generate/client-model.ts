@@ -64,7 +64,19 @@ export interface ClientNamespace {
   readonly operations: readonly ClientOperation[];
 }
 
+/** An event as a webhook gets it. */
+export interface ClientEvent {
+  /** `key.created`. */
+  readonly type: string;
+  /** The name of the type of its data: `KeyCreatedEvent`. */
+  readonly name: string;
+  /** One sentence. */
+  readonly summary: string;
+  readonly data: Schema;
+}
+
 export interface ClientModel {
+  readonly events: readonly ClientEvent[];
   readonly namespaces: readonly ClientNamespace[];
   /** Schemas that several outputs refer to, by name. No input refers to one. */
   readonly schemas: Readonly<Record<string, Schema>>;
@@ -105,6 +117,13 @@ export function clientModel(): ClientModel {
     };
   };
   return {
+    // biome-ignore lint/suspicious/noExplicitAny: as above.
+    events: Object.entries<any>(document.webhooks).map(([type, { post }]) => ({
+      type,
+      name: `${type.split(/[._]/).map(capitalized).join("")}Event`,
+      summary: post.summary,
+      data: post.requestBody.content["application/json"].schema.properties.data,
+    })),
     namespaces: Object.entries(namespaces).map(([name, description]) => ({
       name,
       description: sentence(description),

@@ -30,6 +30,7 @@ for (const { verb, input, output } of operations) {
   collectNames(input, "input");
 }
 for (const schema of Object.values(model.schemas)) collectNames(schema);
+for (const { data } of model.events) collectNames(data);
 for (const name of anyJson) {
   if (structured.has(name)) throw new Error(`${name} is any JSON in one place and an object in another: rename one.`);
 }
@@ -59,6 +60,9 @@ function printTypes(): string {
     if (output.type === "object") types.declare(`${type}Output`, output, "output");
     if (output.items?.properties) types.declare(`${type}OutputEntry`, output.items, "output");
   }
+  for (const { type, name, summary, data } of model.events) {
+    types.declare(name, { ...data, description: `The data of \`${type}\`. ${summary}` }, "output");
+  }
   return `${header}"""The types of inputs and answers.
 
 Inputs are dictionaries, answers are immutable objects. Durations are in milliseconds, times are Unix times in milliseconds.
@@ -87,7 +91,17 @@ _ANY_JSON = frozenset({${[...anyJson].map((name) => JSON.stringify(name)).join("
 """Members of inputs whose value is any JSON object."""
 
 
-${types.printed.join("\n\n")}`;
+${types.printed.join("\n\n")}
+
+EventData = (
+${model.events.map(({ name }, i) => `    ${i > 0 ? "| " : ""}${name}`).join("\n")}
+)
+"""The data of an event that a webhook gets."""
+
+_EVENTS: Mapping[str, type[EventData]] = {
+${model.events.map(({ type, name }) => `    ${JSON.stringify(type)}: ${name},`).join("\n")}
+}
+`;
 }
 
 /** The classes of objects. An object inside of another one has the name of that one and of the member. */

@@ -5,7 +5,7 @@ type Direction = "input" | "output";
 
 /** The text of `sdk/src/operations.ts`. */
 export function printSdk(): string {
-  const { namespaces, schemas, errorTypes } = clientModel();
+  const { namespaces, schemas, errorTypes, events } = clientModel();
   const shared = Object.entries(schemas);
   const names = Object.keys(schemas);
   const types: string[] = [];
@@ -25,6 +25,11 @@ export function printSdk(): string {
     return `${comment([description])}export interface ${capitalized(name)}Operations {\n${methods.join("\n")}\n}`;
   });
 
+  const data = events.map(({ type, name, summary, data }) => {
+    declare(name, `The \`data\` of \`${type}\`. ${summary}`, print(data, "output", 0));
+    return `  ${JSON.stringify(type)}: ${name};`;
+  });
+
   return `// Written by \`npm run generate\` from the declarations of the operations.
 import type { Args, List, MakeMethod, Result } from "./call.ts";
 import type { Secret } from "./secret.ts";
@@ -36,6 +41,11 @@ ${errorTypes.map((type) => `  | ${JSON.stringify(type)}`).join("\n")};
 ${shared.map(([name, schema]) => `${comment([schema.description ?? ""])}export type ${name} = ${print(schema, "output", 0)};`).join("\n\n")}
 
 ${types.join("\n\n")}
+
+/** The \`data\` of the events that webhooks get, by the type of the event. */
+export type EventData = {
+${data.join("\n")}
+};
 
 ${interfaces.join("\n\n")}
 

@@ -51,6 +51,10 @@ sys.modules["program"] = sys.modules["__main__"]
 app = WSGIHandler()
 """
 
+POST = """
+print(app.test_client().post("/webhook").status_code)
+"""
+
 REJECTED = r"401 .*API key.*\n"
 EXPECTED = [
     ("", "", r"rejected: NOT_FOUND\n"),
@@ -61,6 +65,7 @@ EXPECTED = [
     ("", "", r"\[redacted\]\nkey_\w+ \w+\nTrue 99\n"),
     ("", "", r"readme\ndocuments\n"),
     ("", "", r"no such key req_\w+\n"),
+    ('import os; os.environ["WEBHOOK_SECRET"] = "whsec_" + "AAAA" * 8\n', POST, r"401\n"),
 ]
 
 

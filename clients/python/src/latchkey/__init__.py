@@ -6,6 +6,7 @@ from latchkey._error import ErrorType, InputError, LatchkeyError
 from latchkey._secret import Secret
 from latchkey._unset import UNSET, Unset
 from latchkey._version import VERSION as __version__
+from latchkey._webhook import WebhookError, WebhookEvent, verify_webhook
 
 __all__ = [
     "UNSET",
@@ -23,5 +24,8 @@ __all__ = [
     "Result",
     "Secret",
     "Unset",
+    "WebhookError",
+    "WebhookEvent",
     "__version__",
+    "verify_webhook",
 ]

@@ -1841,3 +1841,668 @@ class ListDecisionsOutputDecisionsEntry:
 @dataclass(frozen=True, kw_only=True)
 class ListDecisionsOutput:
     decisions: list[ListDecisionsOutputDecisionsEntry]
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeyCreatedEvent:
+    """The data of `key.created`. A key was created."""
+
+    key_id: str
+    api_id: str
+    external_id: str | None = None
+    """Your own identifier of the owner of the key, if it has one."""
+    name: str | None = None
+    start: str | None = None
+    """The beginning of the key string."""
+    expires: int | None = None
+    rerolled_from: str | None = None
+    """The key that it replaces."""
+    actor: str
+    """Id of the root key, `cli` for an operator, or `system` for the service itself."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeyUpdatedEvent:
+    """The data of `key.updated`. Settings of a key changed."""
+
+    key_id: str
+    api_id: str
+    external_id: str | None = None
+    """Your own identifier of the owner of the key, if it has one."""
+    changed: list[str]
+    """Names of the members that changed."""
+    actor: str
+    """Id of the root key, `cli` for an operator, or `system` for the service itself."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeyDisabledEvent:
+    """The data of `key.disabled`. A key was disabled."""
+
+    key_id: str
+    api_id: str
+    external_id: str | None = None
+    """Your own identifier of the owner of the key, if it has one."""
+    actor: str
+    """Id of the root key, `cli` for an operator, or `system` for the service itself."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeyEnabledEvent:
+    """The data of `key.enabled`. A key was enabled again."""
+
+    key_id: str
+    api_id: str
+    external_id: str | None = None
+    """Your own identifier of the owner of the key, if it has one."""
+    actor: str
+    """Id of the root key, `cli` for an operator, or `system` for the service itself."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeyDeletedEvent:
+    """The data of `key.deleted`. A key was deleted."""
+
+    key_id: str
+    api_id: str
+    external_id: str | None = None
+    """Your own identifier of the owner of the key, if it has one."""
+    permanent: bool
+    """Whether the key was erased from the database."""
+    actor: str
+    """Id of the root key, `cli` for an operator, or `system` for the service itself."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeyRerolledEvent:
+    """The data of `key.rerolled`. A key was replaced by another one."""
+
+    key_id: str
+    api_id: str
+    external_id: str | None = None
+    """Your own identifier of the owner of the key, if it has one."""
+    new_key_id: str
+    expires: int | None
+    """When the old key expires, as Unix time in milliseconds. Null: never."""
+    actor: str
+    """Id of the root key, `cli` for an operator, or `system` for the service itself."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeyExpiringEvent:
+    """The data of `key.expiring`. A key expires soon."""
+
+    key_id: str
+    api_id: str
+    external_id: str | None = None
+    """Your own identifier of the owner of the key, if it has one."""
+    expires: int
+    """When it expires, as Unix time in milliseconds."""
+    days: int
+    """The days before its expiry for which the event was due."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeyExpiredEvent:
+    """The data of `key.expired`. A key expired."""
+
+    key_id: str
+    api_id: str
+    external_id: str | None = None
+    """Your own identifier of the owner of the key, if it has one."""
+    expires: int
+    """When it expired, as Unix time in milliseconds."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeyFirstUsedEvent:
+    """The data of `key.first_used`. A key was verified for the first time."""
+
+    key_id: str
+    api_id: str
+    external_id: str | None = None
+    """Your own identifier of the owner of the key, if it has one."""
+    used_at: int
+    """When it was verified, as Unix time in milliseconds."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeyUnusedEvent:
+    """The data of `key.unused`. A key was not verified for 90 days."""
+
+    key_id: str
+    api_id: str
+    external_id: str | None = None
+    """Your own identifier of the owner of the key, if it has one."""
+    last_used_at: int | None
+    """Its last verification, as Unix time in milliseconds. Null: none."""
+    days: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeysImportedEvent:
+    """The data of `keys.imported`. Keys were imported from another system. Such keys have no `key.created`."""
+
+    api_id: str
+    migration_id: str
+    """The name of the migration."""
+    key_ids: list[str]
+    """20 at most. A longer import has several events."""
+    actor: str
+    """Id of the root key, `cli` for an operator, or `system` for the service itself."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CreditsLowEvent:
+    """The data of `credits.low`. A balance fell to 20 % of its refill, or to 0. Without a refill: to 20 % of what it
+    was last set or raised to.
+    """
+
+    key_id: str
+    api_id: str
+    external_id: str | None = None
+    """Your own identifier of the owner of the key, if it has one."""
+    key_ids: list[str]
+    """The keys that share the balance, the newest first, 20 at most."""
+    remaining: int
+    """The balance."""
+    threshold: int
+    """The balance at or below which the event was due."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CreditsRefilledEvent:
+    """The data of `credits.refilled`. A balance was refilled."""
+
+    key_id: str
+    api_id: str
+    external_id: str | None = None
+    """Your own identifier of the owner of the key, if it has one."""
+    key_ids: list[str]
+    """The keys that share the balance, the newest first, 20 at most."""
+    remaining: int
+    """The balance."""
+    before: int
+    """The balance before."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LimitExceededEvent:
+    """The data of `limit.exceeded`. The first call in a window was rejected by a limit."""
+
+    key_id: str | None = None
+    api_id: str | None = None
+    identity_id: str | None = None
+    """The identity to which the limit belongs, if it does not belong to the key."""
+    external_id: str | None = None
+    namespace_id: str | None = None
+    """The namespace of the identifier, for `ratelimits.limit`."""
+    identifier: str | None = None
+    name: str | None = None
+    """The name of the limit."""
+    limit: int
+    duration: int
+    window_end: int
+    """The end of the window, as Unix time in milliseconds."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RootKeyCreatedEvent:
+    """The data of `root_key.created`. A root key was created."""
+
+    root_key_id: str
+    name: str | None = None
+    actor: str
+    """Id of the root key, `cli` for an operator, or `system` for the service itself."""
+    rerolled_from: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RootKeyUpdatedEvent:
+    """The data of `root_key.updated`. Settings of a root key changed."""
+
+    root_key_id: str
+    name: str | None = None
+    actor: str
+    """Id of the root key, `cli` for an operator, or `system` for the service itself."""
+    changed: list[str]
+    """Names of the members that changed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RootKeyDisabledEvent:
+    """The data of `root_key.disabled`. A root key was disabled."""
+
+    root_key_id: str
+    name: str | None = None
+    actor: str
+    """Id of the root key, `cli` for an operator, or `system` for the service itself."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RootKeyEnabledEvent:
+    """The data of `root_key.enabled`. A root key was enabled again."""
+
+    root_key_id: str
+    name: str | None = None
+    actor: str
+    """Id of the root key, `cli` for an operator, or `system` for the service itself."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RootKeyDeletedEvent:
+    """The data of `root_key.deleted`. A root key was deleted."""
+
+    root_key_id: str
+    name: str | None = None
+    actor: str
+    """Id of the root key, `cli` for an operator, or `system` for the service itself."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RootKeyRerolledEvent:
+    """The data of `root_key.rerolled`. A root key was replaced by another one."""
+
+    root_key_id: str
+    name: str | None = None
+    actor: str
+    """Id of the root key, `cli` for an operator, or `system` for the service itself."""
+    new_root_key_id: str
+    expires: int
+    """When the old root key expires, as Unix time in milliseconds."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class IdentityCreatedEvent:
+    """The data of `identity.created`. An identity was created."""
+
+    identity_id: str
+    external_id: str
+    actor: str
+    """Id of the root key, `cli` for an operator, or `system` for the service itself."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class IdentityUpdatedEvent:
+    """The data of `identity.updated`. An identity changed."""
+
+    identity_id: str
+    external_id: str
+    actor: str
+    """Id of the root key, `cli` for an operator, or `system` for the service itself."""
+    changed: list[str]
+    """Names of the members that changed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class IdentityDeletedEvent:
+    """The data of `identity.deleted`. An identity was deleted."""
+
+    identity_id: str
+    external_id: str
+    actor: str
+    """Id of the root key, `cli` for an operator, or `system` for the service itself."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoleCreatedEvent:
+    """The data of `role.created`. A role was created."""
+
+    role_id: str
+    name: str
+    actor: str
+    """Id of the root key, `cli` for an operator, or `system` for the service itself."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoleUpdatedEvent:
+    """The data of `role.updated`. A role or its permissions changed."""
+
+    role_id: str
+    name: str
+    actor: str
+    """Id of the root key, `cli` for an operator, or `system` for the service itself."""
+    changed: list[str]
+    """Names of the members that changed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoleDeletedEvent:
+    """The data of `role.deleted`. A role was deleted."""
+
+    role_id: str
+    name: str
+    actor: str
+    """Id of the root key, `cli` for an operator, or `system` for the service itself."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PermissionCreatedEvent:
+    """The data of `permission.created`. A permission was created."""
+
+    permission_id: str
+    slug: str
+    actor: str
+    """Id of the root key, `cli` for an operator, or `system` for the service itself."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PermissionUpdatedEvent:
+    """The data of `permission.updated`. A permission changed."""
+
+    permission_id: str
+    slug: str
+    actor: str
+    """Id of the root key, `cli` for an operator, or `system` for the service itself."""
+    changed: list[str]
+    """Names of the members that changed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PermissionDeletedEvent:
+    """The data of `permission.deleted`. A permission was deleted."""
+
+    permission_id: str
+    slug: str
+    actor: str
+    """Id of the root key, `cli` for an operator, or `system` for the service itself."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ApiCreatedEvent:
+    """The data of `api.created`. An API was created."""
+
+    api_id: str
+    name: str | None = None
+    actor: str
+    """Id of the root key, `cli` for an operator, or `system` for the service itself."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ApiUpdatedEvent:
+    """The data of `api.updated`. Settings of an API changed."""
+
+    api_id: str
+    name: str | None = None
+    actor: str
+    """Id of the root key, `cli` for an operator, or `system` for the service itself."""
+    changed: list[str]
+    """Names of the members that changed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ApiDeletedEvent:
+    """The data of `api.deleted`. An API was deleted. Its keys stop working; they have no events of their own."""
+
+    api_id: str
+    name: str | None = None
+    actor: str
+    """Id of the root key, `cli` for an operator, or `system` for the service itself."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NamespaceCreatedEvent:
+    """The data of `namespace.created`. A rate limit namespace was created."""
+
+    namespace_id: str
+    name: str
+    actor: str
+    """Id of the root key, `cli` for an operator, or `system` for the service itself."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NamespaceDeletedEvent:
+    """The data of `namespace.deleted`. A rate limit namespace was deleted."""
+
+    namespace_id: str
+    name: str
+    actor: str
+    """Id of the root key, `cli` for an operator, or `system` for the service itself."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OverrideSetEvent:
+    """The data of `override.set`. A rate limit override was set."""
+
+    override_id: str
+    namespace_id: str
+    identifier: str
+    actor: str
+    """Id of the root key, `cli` for an operator, or `system` for the service itself."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OverrideDeletedEvent:
+    """The data of `override.deleted`. A rate limit override was deleted."""
+
+    override_id: str
+    namespace_id: str
+    identifier: str
+    actor: str
+    """Id of the root key, `cli` for an operator, or `system` for the service itself."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkspaceCreatedEvent:
+    """The data of `workspace.created`. A workspace was created."""
+
+    workspace_id: str
+    actor: str
+    """Id of the root key, `cli` for an operator, or `system` for the service itself."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkspaceUpdatedEvent:
+    """The data of `workspace.updated`. Settings of a workspace changed."""
+
+    workspace_id: str
+    actor: str
+    """Id of the root key, `cli` for an operator, or `system` for the service itself."""
+    changed: list[str]
+    """Names of the members that changed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WebhookCreatedEvent:
+    """The data of `webhook.created`. A webhook was created."""
+
+    webhook_id: str
+    endpoint: str
+    name: str | None = None
+    actor: str
+    """Id of the root key, `cli` for an operator, or `system` for the service itself."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WebhookUpdatedEvent:
+    """The data of `webhook.updated`. Settings of a webhook changed."""
+
+    webhook_id: str
+    endpoint: str
+    name: str | None = None
+    actor: str
+    """Id of the root key, `cli` for an operator, or `system` for the service itself."""
+    changed: list[str]
+    """Names of the members that changed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WebhookDisabledEvent:
+    """The data of `webhook.disabled`. A webhook was disabled: by a call, or by the service because its deliveries
+    failed for too long.
+    """
+
+    webhook_id: str
+    endpoint: str
+    name: str | None = None
+    actor: str
+    """Id of the root key, `cli` for an operator, or `system` for the service itself."""
+    reason: Literal["failing", "gone"] | None = None
+    """Why the service disabled it. `gone`: it answered 410. Absent: a call disabled it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WebhookEnabledEvent:
+    """The data of `webhook.enabled`. A webhook was enabled again."""
+
+    webhook_id: str
+    endpoint: str
+    name: str | None = None
+    actor: str
+    """Id of the root key, `cli` for an operator, or `system` for the service itself."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WebhookDeletedEvent:
+    """The data of `webhook.deleted`. A webhook was deleted."""
+
+    webhook_id: str
+    endpoint: str
+    name: str | None = None
+    actor: str
+    """Id of the root key, `cli` for an operator, or `system` for the service itself."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WebhookTestEvent:
+    """The data of `webhook.test`. A test of a webhook. Only this webhook gets it."""
+
+    webhook_id: str
+    actor: str
+    """Id of the root key, `cli` for an operator, or `system` for the service itself."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeakReportedEvent:
+    """The data of `leak.reported`. A key was reported as leaked."""
+
+    key_id: str
+    api_id: str
+    external_id: str | None = None
+    """Your own identifier of the owner of the key, if it has one."""
+    source: str
+    """Which kind of report it was, such as `github`."""
+    url: str | None = None
+    """Where the key was found, as the report says."""
+    disabled: bool
+    """Whether the report disabled the key."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuthFailuresEventAddressesEntry:
+    address: str
+    failures: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuthFailuresEvent:
+    """The data of `auth.failures`. At least 20 requests in ten minutes had a root key or token that does not exist or
+    may not be used. In the workspace of a disabled or expired root key; otherwise in the default workspace.
+    """
+
+    failures: int
+    """Requests until the event was written, at the node that noticed the burst."""
+    since: int
+    """The beginning of the ten minutes, as Unix time in milliseconds."""
+    addresses: list[AuthFailuresEventAddressesEntry]
+    """The addresses with the most failures, 5 at most."""
+
+
+EventData = (
+    KeyCreatedEvent
+    | KeyUpdatedEvent
+    | KeyDisabledEvent
+    | KeyEnabledEvent
+    | KeyDeletedEvent
+    | KeyRerolledEvent
+    | KeyExpiringEvent
+    | KeyExpiredEvent
+    | KeyFirstUsedEvent
+    | KeyUnusedEvent
+    | KeysImportedEvent
+    | CreditsLowEvent
+    | CreditsRefilledEvent
+    | LimitExceededEvent
+    | RootKeyCreatedEvent
+    | RootKeyUpdatedEvent
+    | RootKeyDisabledEvent
+    | RootKeyEnabledEvent
+    | RootKeyDeletedEvent
+    | RootKeyRerolledEvent
+    | IdentityCreatedEvent
+    | IdentityUpdatedEvent
+    | IdentityDeletedEvent
+    | RoleCreatedEvent
+    | RoleUpdatedEvent
+    | RoleDeletedEvent
+    | PermissionCreatedEvent
+    | PermissionUpdatedEvent
+    | PermissionDeletedEvent
+    | ApiCreatedEvent
+    | ApiUpdatedEvent
+    | ApiDeletedEvent
+    | NamespaceCreatedEvent
+    | NamespaceDeletedEvent
+    | OverrideSetEvent
+    | OverrideDeletedEvent
+    | WorkspaceCreatedEvent
+    | WorkspaceUpdatedEvent
+    | WebhookCreatedEvent
+    | WebhookUpdatedEvent
+    | WebhookDisabledEvent
+    | WebhookEnabledEvent
+    | WebhookDeletedEvent
+    | WebhookTestEvent
+    | LeakReportedEvent
+    | AuthFailuresEvent
+)
+"""The data of an event that a webhook gets."""
+
+_EVENTS: Mapping[str, type[EventData]] = {
+    "key.created": KeyCreatedEvent,
+    "key.updated": KeyUpdatedEvent,
+    "key.disabled": KeyDisabledEvent,
+    "key.enabled": KeyEnabledEvent,
+    "key.deleted": KeyDeletedEvent,
+    "key.rerolled": KeyRerolledEvent,
+    "key.expiring": KeyExpiringEvent,
+    "key.expired": KeyExpiredEvent,
+    "key.first_used": KeyFirstUsedEvent,
+    "key.unused": KeyUnusedEvent,
+    "keys.imported": KeysImportedEvent,
+    "credits.low": CreditsLowEvent,
+    "credits.refilled": CreditsRefilledEvent,
+    "limit.exceeded": LimitExceededEvent,
+    "root_key.created": RootKeyCreatedEvent,
+    "root_key.updated": RootKeyUpdatedEvent,
+    "root_key.disabled": RootKeyDisabledEvent,
+    "root_key.enabled": RootKeyEnabledEvent,
+    "root_key.deleted": RootKeyDeletedEvent,
+    "root_key.rerolled": RootKeyRerolledEvent,
+    "identity.created": IdentityCreatedEvent,
+    "identity.updated": IdentityUpdatedEvent,
+    "identity.deleted": IdentityDeletedEvent,
+    "role.created": RoleCreatedEvent,
+    "role.updated": RoleUpdatedEvent,
+    "role.deleted": RoleDeletedEvent,
+    "permission.created": PermissionCreatedEvent,
+    "permission.updated": PermissionUpdatedEvent,
+    "permission.deleted": PermissionDeletedEvent,
+    "api.created": ApiCreatedEvent,
+    "api.updated": ApiUpdatedEvent,
+    "api.deleted": ApiDeletedEvent,
+    "namespace.created": NamespaceCreatedEvent,
+    "namespace.deleted": NamespaceDeletedEvent,
+    "override.set": OverrideSetEvent,
+    "override.deleted": OverrideDeletedEvent,
+    "workspace.created": WorkspaceCreatedEvent,
+    "workspace.updated": WorkspaceUpdatedEvent,
+    "webhook.created": WebhookCreatedEvent,
+    "webhook.updated": WebhookUpdatedEvent,
+    "webhook.disabled": WebhookDisabledEvent,
+    "webhook.enabled": WebhookEnabledEvent,
+    "webhook.deleted": WebhookDeletedEvent,
+    "webhook.test": WebhookTestEvent,
+    "leak.reported": LeakReportedEvent,
+    "auth.failures": AuthFailuresEvent,
+}
