@@ -9,6 +9,9 @@ const SIGNATURES_MAX = 16;
 const SECRET_BYTES_MIN = 24;
 const SECRET_BYTES_MAX = 64;
 
+/** `CryptoKey`, which is a global name only where the types of browsers are. */
+type Key = Awaited<ReturnType<typeof crypto.subtle.importKey>>;
+
 /** An event that a webhook gets. `type` narrows `data`. A newer service can send a type that is not in this list. */
 export type WebhookEvent = { [Type in keyof EventData]: WebhookEventOf<Type> }[keyof EventData];
 
@@ -87,7 +90,7 @@ function headersOf(headers: WebhookHeaders): (name: string) => string | undefine
   };
 }
 
-async function keyOf(secret: string | Secret): Promise<CryptoKey> {
+async function keyOf(secret: string | Secret): Promise<Key> {
   const text: unknown = secret instanceof Secret ? secret.reveal() : secret;
   const bytes = typeof text === "string" ? bytesOf(text.trim().replace(PREFIX, "")) : undefined;
   if (!bytes || bytes.length < SECRET_BYTES_MIN || bytes.length > SECRET_BYTES_MAX) {
