@@ -133,6 +133,8 @@ func newEventData(eventType EventType) any {
 		return new(RootKeyEnabledEvent)
 	case "root_key.deleted":
 		return new(RootKeyDeletedEvent)
+	case "root_key.leaked":
+		return new(RootKeyLeakedEvent)
 	case "root_key.rerolled":
 		return new(RootKeyRerolledEvent)
 	case "identity.created":
@@ -4531,6 +4533,18 @@ type RootKeyDeletedEvent struct {
 	Name      string `json:"name,omitzero"`
 	// Id of the root key, `cli` for an operator, or `system` for the service itself.
 	Actor string `json:"actor"`
+}
+
+// RootKeyLeakedEvent is the data of `root_key.leaked`: a root key was reported as leaked.
+type RootKeyLeakedEvent struct {
+	RootKeyID string `json:"rootKeyId"`
+	Name      string `json:"name"`
+	// Which kind of report it was, such as `github`.
+	Source string `json:"source"`
+	// Where the root key was found, as the report says.
+	URL string `json:"url,omitzero"`
+	// Whether the report disabled the root key.
+	Disabled bool `json:"disabled"`
 }
 
 // RootKeyRerolledEvent is the data of `root_key.rerolled`: a root key was replaced by another one.

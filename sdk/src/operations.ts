@@ -2778,6 +2778,18 @@ export type RootKeyDeletedEvent = {
   actor: string;
 };
 
+/** The `data` of `root_key.leaked`. A root key was reported as leaked. */
+export type RootKeyLeakedEvent = {
+  rootKeyId: string;
+  name: string;
+  /** Which kind of report it was, such as `github`. */
+  source: string;
+  /** Where the root key was found, as the report says. */
+  url?: string;
+  /** Whether the report disabled the root key. */
+  disabled: boolean;
+};
+
 /** The `data` of `root_key.rerolled`. A root key was replaced by another one. */
 export type RootKeyRerolledEvent = {
   rootKeyId: string;
@@ -3053,6 +3065,7 @@ export type EventData = {
   "root_key.disabled": RootKeyDisabledEvent;
   "root_key.enabled": RootKeyEnabledEvent;
   "root_key.deleted": RootKeyDeletedEvent;
+  "root_key.leaked": RootKeyLeakedEvent;
   "root_key.rerolled": RootKeyRerolledEvent;
   "identity.created": IdentityCreatedEvent;
   "identity.updated": IdentityUpdatedEvent;

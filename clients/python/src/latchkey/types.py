@@ -2100,6 +2100,20 @@ class RootKeyDeletedEvent:
 
 
 @dataclass(frozen=True, kw_only=True)
+class RootKeyLeakedEvent:
+    """The data of `root_key.leaked`. A root key was reported as leaked."""
+
+    root_key_id: str
+    name: str
+    source: str
+    """Which kind of report it was, such as `github`."""
+    url: str | None = None
+    """Where the root key was found, as the report says."""
+    disabled: bool
+    """Whether the report disabled the root key."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class RootKeyRerolledEvent:
     """The data of `root_key.rerolled`. A root key was replaced by another one."""
 
@@ -2428,6 +2442,7 @@ EventData = (
     | RootKeyDisabledEvent
     | RootKeyEnabledEvent
     | RootKeyDeletedEvent
+    | RootKeyLeakedEvent
     | RootKeyRerolledEvent
     | IdentityCreatedEvent
     | IdentityUpdatedEvent
@@ -2478,6 +2493,7 @@ _EVENTS: Mapping[str, type[EventData]] = {
     "root_key.disabled": RootKeyDisabledEvent,
     "root_key.enabled": RootKeyEnabledEvent,
     "root_key.deleted": RootKeyDeletedEvent,
+    "root_key.leaked": RootKeyLeakedEvent,
     "root_key.rerolled": RootKeyRerolledEvent,
     "identity.created": IdentityCreatedEvent,
     "identity.updated": IdentityUpdatedEvent,
