@@ -68,7 +68,7 @@ function open(fastLane: boolean): Promise<HttpServer> {
   return openHttp({
     ...{ operations, portalOperations: [], fastLane, rpc: echo as Rpc, clock: new SimulatedClock(0), publicUrl: "" },
     readiness: () => assert.fail(),
-    ...{ trustedProxies, limits },
+    ...{ trustedProxies, limits, securityContact: [] },
     metrics: null,
     document: { version: () => 0, text: async () => "" },
     dashboard: null,

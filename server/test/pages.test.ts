@@ -33,6 +33,62 @@ describe("pages", () => {
     assert.deepEqual(elsewhere.json().servers, [{ url: PUBLIC_URL }]);
   });
 
+  describe("/.well-known/security.txt", () => {
+    it("does not exist without a contact", async () => {
+      const { statusCode, payload } = await get("/.well-known/security.txt");
+      assert.equal(statusCode, 404);
+      assert.match(payload, /application\/not_found/);
+    });
+
+    it("names the contacts, and expires within a year (RFC 9116)", async (t) => {
+      const contacts = ["mailto:security@keys.example", "https://keys.example/security", "tel:+49-30-1234567"];
+      const settings = { SECURITY_CONTACT: contacts.join(", "), PUBLIC_URL };
+      const named = await new TestServer({ settings }).open();
+      t.after(() => named.close());
+      const read = () => inject(named.service.dispatch, "/.well-known/security.txt");
+      const { statusCode, headers, payload } = await read();
+      assert.equal(statusCode, 200);
+      assert.equal(headers["content-type"], "text/plain; charset=utf-8");
+      assert.equal(headers["x-content-type-options"], "nosniff");
+      const fields = payload
+        .trimEnd()
+        .split("\n")
+        .map((line) => /^([A-Z][a-z]+): (\S+)$/.exec(line)!.slice(1));
+      assert.deepEqual(
+        fields.filter(([name]) => name === "Contact").map(([, value]) => value),
+        contacts,
+      );
+      const [expires, ...more] = fields.filter(([name]) => name === "Expires").map(([, value]) => value);
+      assert.deepEqual(more, []);
+      assert.match(expires!, /^\d{4}-\d\d-\d\dT00:00:00Z$/);
+      const days = (Date.parse(expires!) - named.clock.now()) / 86_400_000;
+      assert(days > 30 && days < 366, `${days} days`);
+      assert.deepEqual(fields.at(-1), ["Canonical", `${PUBLIC_URL}/.well-known/security.txt`]);
+      named.clock.step(86_400_000);
+      assert.notEqual((await read()).payload, payload);
+    });
+
+    it("takes only contacts that belong into it", async () => {
+      const wrong = [
+        "security@keys.example",
+        "http://keys.example",
+        "javascript:alert(1)",
+        "mailto:",
+        "https://",
+        "call us",
+      ];
+      const injected = ["mailto:a@b.example\nContact: mailto:c@d.example", "https://keys.example/\r\nX: y"];
+      const many = Array.from({ length: 6 }, (_, i) => `mailto:${i}@keys.example`).join(",");
+      for (const SECURITY_CONTACT of [...wrong, ...injected, "mailto:a@b.example,", many]) {
+        await assert.rejects(
+          new TestServer({ settings: { SECURITY_CONTACT } }).open(),
+          /LATCHKEY_SECURITY_CONTACT/,
+          JSON.stringify(SECURITY_CONTACT),
+        );
+      }
+    });
+  });
+
   describe("the reference", () => {
     it("loads nothing from other hosts, and has no inline script", async () => {
       const { headers, payload } = await get("/reference");

@@ -16,6 +16,7 @@ import {
   wholeNumber,
 } from "./setting-kinds.ts";
 
+const CONTACTS_MAX = 5;
 const WORKERS_MAX = 64;
 /** Stands for `auto` until the other settings are known. */
 const AUTOMATIC = 0;
@@ -144,6 +145,10 @@ export const configSettings = {
   publicUrl: publicUrl("PUBLIC_URL", {
     ...{ absent: "", shown: "none" },
     help: "public address of the service; makes the links in errors and pages absolute",
+  }),
+  securityContact: contacts("SECURITY_CONTACT", {
+    ...{ absent: [], shown: "none: there is no such file", range: "up to 5 of mailto:, https:// and tel:" },
+    help: "whom to tell about a vulnerability of this service, for /.well-known/security.txt, separated by commas",
   }),
   dashboard: toggle("DASHBOARD", {
     ...{ default: "on", words: ["on", "off"] },
@@ -296,6 +301,22 @@ function cidrs(name: string, options: Options<string[]>): Setting<string[]> {
       if (!isCidr(address)) reject("give addresses or CIDRs such as 10.0.0.0/8, separated by commas", address);
     }
     return addresses;
+  });
+}
+
+/** Addresses as RFC 9116 has them in `Contact`, section 2.5.3. */
+function contacts(name: string, options: Options<string[]>): Setting<string[]> {
+  return setting(name, options, (given, reject) => {
+    const list = given.split(",").map((part) => part.trim());
+    for (const contact of list) {
+      const isContact =
+        /^(?:mailto:[^\s@]+@[^\s@]+|tel:\+?[\d().-]+|https:\/\/[^\s/]+\S*)$/.test(contact) &&
+        /^[\x21-\x7e]{1,500}$/.test(contact) &&
+        URL.canParse(contact);
+      if (!isContact)
+        reject("give mailto:security@example.com, https://example.com/security or tel:+49-30-1234567", contact);
+    }
+    return list.length <= CONTACTS_MAX ? list : reject(`give at most ${CONTACTS_MAX}`);
   });
 }
 

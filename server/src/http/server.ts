@@ -48,6 +48,8 @@ export interface HttpOptions {
   document: ChangingText;
   /** Prefix of the links in pages; empty: they stay relative. */
   publicUrl: string;
+  /** Whom to tell about a vulnerability; see `HtmlPagesOptions`. */
+  securityContact: readonly string[];
   /** Whether connections begin in the fast lane. */
   fastLane: boolean;
   /** Given if other threads have connections too. */

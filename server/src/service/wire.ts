@@ -171,6 +171,7 @@ export function wireHttp(
     dashboard: config.dashboard ? { version, files: readDashboard(start) } : null,
     metrics: config.metrics === "on" ? expose : null,
     leaks: { leaks, githubKeys },
+    securityContact: config.securityContact,
     document: publishedDocument({ version, publicUrl }, clock),
   });
 }

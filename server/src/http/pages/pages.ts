@@ -1,5 +1,6 @@
 import type { Server } from "node:http";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { Clock, Instant, Milliseconds } from "../../clock/clock.ts";
 import { Problem, type ProblemCode, problems } from "../../rpc/problems.ts";
 import type { Rpc, RpcResponse } from "../../rpc/server.ts";
 import type { RouteGroups } from "../route-groups.ts";
@@ -24,7 +25,13 @@ export interface HtmlPagesOptions {
   document: ChangingText;
   /** Prefix of the addresses in the pages. */
   publicUrl: string;
+  /** Whom to tell about a vulnerability, as URIs. Empty: there is no file that says it. */
+  securityContact: readonly string[];
+  clock: Clock;
 }
+
+const DAY: Milliseconds = 86_400_000;
+const SECURITY_TEXT_LIFE = 180 * DAY;
 
 const closed = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
@@ -44,7 +51,7 @@ const referencePolicy = [
 export function addPages(
   app: FastifyInstance<Server>,
   groups: RouteGroups,
-  { rpc, document, publicUrl }: HtmlPagesOptions,
+  { rpc, document, publicUrl, securityContact, clock }: HtmlPagesOptions,
 ): void {
   const openapi = new SharedContent(async () => Buffer.from(await document.text()), document.version);
   app.get("/openapi.json", (request, reply) => openapi.give(request, reply, "application/json", closed));
@@ -52,8 +59,28 @@ export function addPages(
     reply.header("cache-control", "public, max-age=86400");
     return give(reply, "image/svg+xml", favicon, closed);
   });
+  if (securityContact.length > 0) {
+    app.get("/.well-known/security.txt", (_request, reply) => {
+      reply.header("cache-control", "public, max-age=86400");
+      return give(reply, "text/plain; charset=utf-8", securityText(securityContact, publicUrl, clock.now()), closed);
+    });
+  }
   addReference(app);
   addErrors(app, groups, rpc, publicUrl);
+}
+
+/**
+ * The file of RFC 9116. It expires half a year after it is read: who runs the service with this contact confirms it, and a
+ * copy grows old.
+ */
+function securityText(contacts: readonly string[], publicUrl: string, now: Instant): string {
+  const today = now - (now % DAY);
+  const lines = [
+    ...contacts.map((contact) => `Contact: ${contact}`),
+    `Expires: ${new Date(today + SECURITY_TEXT_LIFE).toISOString().replace(".000", "")}`,
+    ...(publicUrl.startsWith("https:") ? [`Canonical: ${publicUrl}/.well-known/security.txt`] : []),
+  ];
+  return `${lines.join("\n")}\n`;
 }
 
 function addReference(app: FastifyInstance<Server>): void {
