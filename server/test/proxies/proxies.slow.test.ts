@@ -409,8 +409,6 @@ describe("HAProxy in front of the nodes of the cluster", () => {
         const directory = makeDirectory("haproxy", account);
         const text = readFileSync(join(proxies, "../compose/haproxy.cfg"), "utf8")
           .replaceAll(/latchkey-\w+:3000/g, `127.0.0.1:${portOf(service)}`)
-          // An unprivileged process may not raise its limit of open files.
-          .replace("maxconn 8000", "maxconn 100")
           .replace("bind :3000", `bind 127.0.0.1:${port}`);
         writeFileSync(join(directory, "haproxy.cfg"), text);
         const args = ["-V", "-db", "-f", join(directory, "haproxy.cfg")];
@@ -419,6 +417,13 @@ describe("HAProxy in front of the nodes of the cluster", () => {
       /as the polling mechanism/,
       (port) => `http://127.0.0.1:${port}`,
     );
+    // It says so before it listens.
+    const isListening = () =>
+      send(proxy.url, "/health/live").then(
+        ({ status }) => status === 200,
+        () => false,
+      );
+    await eventually("HAProxy to listen", isListening);
   });
   after(async () => {
     await proxy?.stop();
@@ -427,7 +432,6 @@ describe("HAProxy in front of the nodes of the cluster", () => {
   });
 
   it("keeps metrics inside, in any spelling", async () => {
-    assert.equal((await send(proxy.url, "/health/live")).status, 200);
     for (const target of ["/metrics", ...spellingsOf("/metrics")].filter((one) => /^[\x21-\x7e]+$/.test(one))) {
       const { status, text } = await send(proxy.url, target);
       assert([400, 404].includes(status), `${target}: ${status} ${text.slice(0, 200)}`);
