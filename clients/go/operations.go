@@ -1752,6 +1752,7 @@ const (
 	EventTypeOverrideDeleted   EventType = "override.deleted"
 	EventTypeWorkspaceCreated  EventType = "workspace.created"
 	EventTypeWorkspaceUpdated  EventType = "workspace.updated"
+	EventTypeQuotaNear         EventType = "quota.near"
 	EventTypeWebhookCreated    EventType = "webhook.created"
 	EventTypeWebhookUpdated    EventType = "webhook.updated"
 	EventTypeWebhookDisabled   EventType = "webhook.disabled"

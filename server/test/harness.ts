@@ -13,7 +13,7 @@ import { seededRandom } from "../src/random/seeded.ts";
 import { namesOf, type Operation, pathOf, problemsOf, type Query } from "../src/rpc/operation.ts";
 import { commonProblems, type InputError, type ProblemCode, problems } from "../src/rpc/problems.ts";
 import { openAnalyticsStore } from "../src/service/analytics.ts";
-import { type AppStore, openStore } from "../src/service/app-store.ts";
+import { type AppStore, limitsOf, openStore } from "../src/service/app-store.ts";
 import { type AppProcedures, openProcedures } from "../src/service/procedures.ts";
 import { openService, type Service } from "../src/service/service.ts";
 import type { IssuedRootKey } from "../src/store/administration/procedures.ts";
@@ -488,7 +488,7 @@ function examineError(problem: ProblemCode, error: ErrorBody, at: string): void 
 /** The embedded database on this thread, with every procedure wrapped. */
 function openWatchedStore(config: Config, seed: number, watch: Watch): Store<AppProcedures> {
   const procedures = openProcedures({
-    ...{ seed, vault: { kind: "folder", folder: config.dataDirectory }, maxima: config.perWorkspace },
+    ...{ seed, vault: { kind: "folder", folder: config.dataDirectory }, limits: limitsOf(config) },
   });
   const watched = (table: object) =>
     Object.fromEntries(Object.entries(table).map(([name, procedure]) => [name, watch(name, procedure)]));

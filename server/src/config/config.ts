@@ -188,6 +188,10 @@ export const configSettings = {
     Quota,
     Setting<number>
   >,
+  bytesPerWorkspace: bytes("BYTES_PER_WORKSPACE", {
+    ...{ default: "32g", min: "1m", max: "1024g" },
+    help: "maximum size of what the changes of a workspace store: bytes, or with k, m or g",
+  }),
   idempotencyRecordsMax: wholeNumber("IDEMPOTENCY_RECORDS_PER_WORKSPACE", {
     ...{ default: 100_000, min: 1, max: 10_000_000 },
     help: "maximum number of stored calls with an Idempotency-Key in a workspace",

@@ -7,13 +7,16 @@ import type { Random } from "../random/random.ts";
 import { lockAccess } from "../store/administration/access-lock.ts";
 import { type AuditEntry, recordChange } from "../store/administration/audit.ts";
 import { countIdempotencyRecords } from "../store/administration/idempotency-count.ts";
-import type { Quota, QuotaMaxima } from "../store/administration/quotas.ts";
+import type { Quota } from "../store/administration/quotas.ts";
 import { findRootKey } from "../store/administration/root-keys.ts";
 import { isSessionLive } from "../store/administration/sessions.ts";
+import { NOTHING_WRITTEN } from "../store/administration/workspace-bytes.ts";
 import {
   type CountStep,
+  countNear,
   countRows,
   findUsage,
+  type QuotaLimits,
   type RecordedCount,
   recordCount,
   type Taken,
@@ -112,7 +115,7 @@ export interface OperationDependencies {
   /** Prefix of addresses in answers; empty: they are relative. */
   publicUrl: string;
   portal: MutationContext<never>["portal"];
-  maxima: QuotaMaxima;
+  limits: QuotaLimits;
   webhooks: MutationContext<never>["webhooks"];
   upstreams: MutationContext<never>["upstreams"];
 }
@@ -129,6 +132,7 @@ export function operationProcedures(operations: readonly Operation[], dependenci
       countIdempotencyRecords: (sql: Sql, step: { workspaceId: string; limit: number }) =>
         countIdempotencyRecords(sql, step),
       countRows: (sql: Sql, step: CountStep) => countRows(sql, step),
+      countNear: (sql: Sql, _: null) => countNear(sql),
       findUsage: (sql: Sql, of: { workspaceId: string; quota: Quota }) => findUsage(sql, of),
       names: (sql: Sql, subjects: Subjects) => namesOf(sql, subjects),
       keyOrigins: (sql: Sql, question: KeyOriginsQuestion) => findKeyOrigins(sql, question),
@@ -221,7 +225,7 @@ async function runMutation(
   operation: Mutation | Bulk,
   sql: Sql,
   call: OperationCall,
-  { random, secrets, vault, publicUrl, portal, maxima, webhooks, upstreams }: OperationDependencies,
+  { random, secrets, vault, publicUrl, portal, limits, webhooks, upstreams }: OperationDependencies,
 ): Promise<MutationOutcome | Rollback<MutationOutcome>> {
   const now = instantAt(call.now);
   const { workspaceId } = call.principal;
@@ -267,9 +271,10 @@ async function runMutation(
         );
       }
     }
+    const bytes = { ...NOTHING_WRITTEN };
     if (audited) {
       const { targets, meta, events } = audited;
-      await recordChange(
+      const recorded = await recordChange(
         sql,
         {
           workspaceId,
@@ -282,13 +287,16 @@ async function runMutation(
         },
         random,
       );
+      bytes.audit = recorded.audit + store.keys.metadataBytes + store.identities.metadataBytes;
+      bytes.events = recorded.events;
     }
     const outcome = { body: dataBody(answer) };
     if (call.idempotent) {
       const issuedId = operation.kind === "mutation" && operation.issues ? operation.issues(answer as never) : null;
       await recordOutcome(sql, call.idempotent, principal, outcome.body, issuedId, now);
     }
-    const taken = await takeQuotas(sql, workspaceId, rowChanges, maxima, now);
+    const isReduction = reduces(operation, call.input);
+    const taken = await takeQuotas(sql, { workspaceId, rows: rowChanges, bytes, isReduction, now }, limits, random);
     if (taken.exceeded !== undefined) return new Rollback({ outcome, taken });
     if (invalidation.tags.length === 0) return { outcome, taken };
     const tags = [...invalidation.tags];
@@ -296,6 +304,12 @@ async function runMutation(
   } catch (error) {
     return new Rollback({ outcome: { problem: problemOf(error) } });
   }
+}
+
+/** Whether a call deletes or revokes something, which a workspace without room may do. */
+function reduces({ kind, name, ...operation }: Mutation | Bulk, input: unknown): boolean {
+  if (kind === "mutation" && "narrowsAccess" in operation && operation.narrowsAccess) return true;
+  return /\.(delete|remove)/.test(name) || (input as { enabled?: boolean }).enabled === false;
 }
 
 /** The names of the keys or identities that exist, as members of an answer. */
@@ -315,7 +329,7 @@ async function namesOf(sql: Sql, { workspaceId, by, ids }: Subjects): Promise<({
 async function createNamespaces(
   sql: Sql,
   { operation, principal, names, now }: FirstUse,
-  { random, maxima }: OperationDependencies,
+  { random, limits }: OperationDependencies,
 ): Promise<Done | Rollback<Done>> {
   const { workspaceId, rootKeyId } = principal;
   const caller = await callerInTransaction(sql, principal, instantAt(now));
@@ -323,7 +337,7 @@ async function createNamespaces(
   caller.authorize("ratelimits.*.limit");
   const made = await new StoreWriter(sql, workspaceId).namespaces.ensure(names, random, instantAt(now));
   if (made.length === 0) return {};
-  await recordChange(
+  const bytes = await recordChange(
     sql,
     {
       workspaceId,
@@ -340,8 +354,9 @@ async function createNamespaces(
     },
     random,
   );
-  const rowChanges = new Map([["ratelimit_namespaces", made.length]]);
-  const taken = await takeQuotas(sql, workspaceId, rowChanges, maxima, instantAt(now));
+  const rows = new Map([["ratelimit_namespaces", made.length]]);
+  const taking = { workspaceId, rows, bytes, isReduction: false, now: instantAt(now) };
+  const taken = await takeQuotas(sql, taking, limits, random);
   if (taken.exceeded !== undefined) return new Rollback({ taken });
   const tags = made.map(({ name }) => namespaceLookupKey(name, workspaceId));
   return { taken, change: { tags, sequence: await insertChange(sql, tags, instantAt(now)) } };
@@ -351,12 +366,13 @@ async function createNamespaces(
 async function recordReveal(
   sql: Sql,
   { call, revealed, required }: Reveal,
-  { random }: OperationDependencies,
-): Promise<Done> {
+  { random, limits }: OperationDependencies,
+): Promise<Done | Rollback<Done>> {
   const now = instantAt(call.now);
   const caller = await callerInTransaction(sql, call.principal, now);
   caller.authorizeGrants(required);
-  await recordChange(
+  const { workspaceId } = call.principal;
+  const bytes = await recordChange(
     sql,
     {
       workspaceId: call.principal.workspaceId,
@@ -369,7 +385,8 @@ async function recordReveal(
     },
     random,
   );
-  return {};
+  const taken = await takeQuotas(sql, { workspaceId, rows: new Map(), bytes, isReduction: false, now }, limits, random);
+  return taken.exceeded === undefined ? { taken } : new Rollback({ taken });
 }
 
 /**

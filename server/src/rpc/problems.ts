@@ -552,7 +552,7 @@ export const problems = {
     detail: "This workspace has its maximum number of records of this kind. Nothing was done.",
     meaning:
       "A workspace has a maximum number of keys, APIs, identities, permissions, roles, root keys, rate limit namespaces, " +
-      "overrides, sessions of the portal, and stored calls with an `Idempotency-Key`. `error.detail` names the one that was " +
+      "overrides, sessions of the portal, stored calls with an `Idempotency-Key`, and bytes that its changes store. `error.detail` names the one that was " +
       "reached, and its setting. Nothing was changed or charged.",
     causes: [
       "A program creates keys, identities or namespaces for every request or every visitor.",
@@ -560,7 +560,8 @@ export const problems = {
       "The workspace has outgrown its quota.",
     ],
     remedy: [
-      "Delete what is not used. Sessions of the portal are deleted when they end, stored calls after a day.",
+      "Delete what is not used. Sessions of the portal are deleted when they end, stored calls after a day, " +
+        "entries of the audit log and events after their retention.",
       "Use one namespace per kind of limit, and an identifier per visitor.",
       "Ask the operator of the service for a higher quota. It is a setting of the service.",
     ],

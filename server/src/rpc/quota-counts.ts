@@ -1,5 +1,5 @@
 import type { Clock, Milliseconds } from "../clock/clock.ts";
-import type { Quota } from "../store/administration/quotas.ts";
+import { type Budget, type Quota, quotaNames } from "../store/administration/quotas.ts";
 import {
   COUNT_STEP,
   type CountPlace,
@@ -16,7 +16,9 @@ export interface QuotaCountsOptions {
   find(of: { workspaceId: string; quota: Quota }): Promise<Usage>;
   /** One step of a count. */
   count(step: CountStep): Promise<{ count: number; last: CountPlace | null }>;
-  record(count: RecordedCount): Promise<unknown>;
+  record(count: Omit<RecordedCount, "max"> & { quota: Quota }): Promise<unknown>;
+  /** The number of workspaces that nearly reached each quota. */
+  countNear(): Promise<Partial<Record<Budget, number>>>;
 }
 
 /** Interval between two counts of the same rows, and for how long a quota that was exceeded counts as full. */
@@ -34,7 +36,10 @@ export class QuotaCounts {
   readonly #countedAt = new Map<string, Milliseconds>();
   readonly #fullUntil = new Map<string, Milliseconds>();
   /** Calls that were rejected, by quota. */
-  readonly rejected = new Map<Quota, number>();
+  readonly rejected = new Map<Budget, number>([...quotaNames, "bytes" as const].map((quota) => [quota, 0]));
+  /** The number of workspaces that nearly reached each quota, as of the last `refresh`. */
+  near: Partial<Record<Budget, number>> = {};
+  #refreshedAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: QuotaCountsOptions) {
     this.#options = options;
@@ -66,6 +71,20 @@ export class QuotaCounts {
     if (used !== null && used >= max) this.note(workspaceId, { exceeded: quota, outdated: [quota] });
   }
 
+  /** Reads `near` again, unless that was done some seconds ago. */
+  refresh(): void {
+    const { clock, countNear } = this.#options;
+    if (clock.monotonic() - this.#refreshedAt < INTERVAL) return;
+    this.#refreshedAt = clock.monotonic();
+    countNear().then(
+      (near) => {
+        this.near = near;
+      },
+      // The next one tries again.
+      () => {},
+    );
+  }
+
   async #count(workspaceId: string, quota: Quota): Promise<void> {
     const { clock, find, count, record } = this.#options;
     const name = nameOf(workspaceId, quota);
@@ -92,7 +111,7 @@ export class QuotaCounts {
   }
 }
 
-function nameOf(workspaceId: string, quota: Quota): string {
+function nameOf(workspaceId: string, quota: Budget): string {
   return `${quota} ${workspaceId}`;
 }
 

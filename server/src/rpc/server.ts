@@ -12,6 +12,7 @@ import type { ReplayStore } from "../limits/replay-store.ts";
 import { isOverloaded, type Overloaded } from "../log/overloaded.ts";
 import type { CallMetrics } from "../metrics/calls.ts";
 import { newRequestId, type Random } from "../random/random.ts";
+import type { QuotaMaxima } from "../store/administration/quotas.ts";
 import type { RootKeyUse } from "../store/administration/root-key-usage.ts";
 import { type Store, StoreUnavailable } from "../store/store.ts";
 import { type NamespaceCreation, Namespaces } from "../verification/namespaces.ts";
@@ -123,6 +124,7 @@ export interface RpcOptions {
   defaultWorkspaceId: string;
   /** Whether keys.verifyKey requires a root key. */
   verifyAuth: "optional" | "required";
+  quotas: QuotaCounts;
   /** The largest number of stored calls with an Idempotency-Key of a workspace. */
   idempotencyRecordsMax: number;
   /** New keys of an owner in the portal. */
@@ -193,7 +195,7 @@ export class Rpc {
     this.#portalSessions = new PortalSessions({ clock, directories, tokenKey, limiter: options.limiter });
     const create = (creation: NamespaceCreation<Principal>) => this.#createNamespaces(creation);
     this.#namespaces = options.namespaces ?? new Namespaces({ directories: options.directories, create });
-    this.#quotas = quotaCounts(clock, store);
+    this.#quotas = options.quotas;
     this.#recordQuota = new WorkspaceQuota({
       ...{ clock, max: options.idempotencyRecordsMax },
       count: (workspaceId, limit) => store.read("countIdempotencyRecords", { workspaceId, limit }),
@@ -479,6 +481,7 @@ export class Rpc {
         store.transact("recordReveal", { call: { ...call, now: clock.now() }, revealed, required }),
       );
       if ("problem" in recorded) throw problemFrom(recorded.problem);
+      if (recorded.taken) this.#quotas.note(workspaceId, recorded.taken);
     }
     return unwrap(outcome);
   }
@@ -703,12 +706,17 @@ function overloadProblem({ exceeded, retryAfterSeconds, message }: Overloaded): 
 }
 
 /** Counts the rows of workspaces in the background. */
-export function quotaCounts(clock: Clock, store: Store<ReturnType<typeof operationProcedures>>): QuotaCounts {
+export function quotaCounts(
+  clock: Clock,
+  store: Store<ReturnType<typeof operationProcedures>>,
+  maxima: QuotaMaxima,
+): QuotaCounts {
   return new QuotaCounts({
     clock,
     find: (of) => store.read("findUsage", of),
     count: (step) => store.read("countRows", step),
-    record: (count) => store.transact("recordCount", count),
+    record: (count) => store.transact("recordCount", { ...count, max: maxima[count.quota] }),
+    countNear: () => store.read("countNear", null),
   });
 }
 

@@ -1,5 +1,5 @@
 import type { Clock, Milliseconds } from "../clock/clock.ts";
-import { type Quota, quotas } from "../store/administration/quotas.ts";
+import { type Budget, quotas, settingOf } from "../store/administration/quotas.ts";
 import { Problem } from "./problems.ts";
 
 export interface WorkspaceQuotaOptions {
@@ -14,14 +14,14 @@ export interface WorkspaceQuotaOptions {
 const RETRY_AFTER = "60";
 
 /** The problem of a call that would exceed a quota. */
-export function overQuota(quota: Quota | "idempotencyRecords"): Problem {
-  const { things, setting } =
+export function overQuota(quota: Budget | "idempotencyRecords"): Problem {
+  const [things, setting] =
     quota === "idempotencyRecords"
-      ? { things: "stored calls with an Idempotency-Key", setting: "IDEMPOTENCY_RECORDS" }
-      : quotas[quota];
+      ? ["stored calls with an Idempotency-Key", "LATCHKEY_IDEMPOTENCY_RECORDS_PER_WORKSPACE"]
+      : [quota === "bytes" ? "stored bytes" : quotas[quota].things, settingOf(quota)];
   return new Problem(
     "workspace_quota_exceeded",
-    `This workspace has its maximum number of ${things} (LATCHKEY_${setting}_PER_WORKSPACE). Nothing was done.`,
+    `This workspace has its maximum number of ${things} (${setting}). Nothing was done.`,
     { headers: { "retry-after": RETRY_AFTER } },
   );
 }

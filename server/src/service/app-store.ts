@@ -4,6 +4,7 @@ import type { Config } from "../config/config.ts";
 import type { Secrets } from "../config/secrets.ts";
 import { BloomFilter } from "../crypto/bloom-filter.ts";
 import { isOperatorError, OperatorError } from "../log/operator-error.ts";
+import type { QuotaLimits } from "../store/administration/workspace-usage.ts";
 import { openSqliteStore } from "../store/sqlite/store.ts";
 import { type Store, type StoreObserver, StoreUnavailable } from "../store/store.ts";
 import type { KeyRingSource } from "../vault/key-ring.ts";
@@ -30,7 +31,7 @@ export async function openStore(
     ...{ seed, vault, publicUrl },
     allowPrivateWebhooks: config.webhooks.allowPrivate,
     allowPrivateUpstreams: config.upstreamAllowPrivate,
-    ...{ portalEndedKeysMax: config.portal.endedKeys, maxima: config.perWorkspace },
+    ...{ portalEndedKeysMax: config.portal.endedKeys, limits: limitsOf(config) },
   };
   if (config.database.kind === "postgres") {
     const options = { url: secrets.databaseUrl!, clock, observe, allowUnsafe: config.allowUnsafeDatabase };
@@ -83,4 +84,10 @@ function postgresUnusable(error: unknown): unknown {
 export function keyRingSource(config: Config, { vaultKeys }: Secrets): KeyRingSource {
   if (vaultKeys.length > 0) return { kind: "given", keys: vaultKeys };
   return config.database.kind === "sqlite" ? { kind: "folder", folder: config.dataDirectory } : { kind: "none" };
+}
+
+/** What a workspace may have. */
+export function limitsOf({ perWorkspace, bytesPerWorkspace, retention }: Config): QuotaLimits {
+  const { audit, events } = retention;
+  return { maxima: perWorkspace, bytesMax: bytesPerWorkspace, retention: { audit, events } };
 }

@@ -5,6 +5,7 @@ import type { RecordCacheCounts } from "../directory/record-cache.ts";
 import type { ClusterCounters } from "../limits/cluster-counters.ts";
 import type { StoreMetrics } from "../metrics/calls.ts";
 import { Metrics, type Sample } from "../metrics/metrics.ts";
+import type { QuotaCounts } from "../rpc/quota-counts.ts";
 import type { Upstreams } from "../verification/upstreams.ts";
 import type { AuthenticationFailures } from "./authentication-failures.ts";
 import type { BackupSchedule } from "./backup/schedule.ts";
@@ -28,6 +29,7 @@ export interface MetricSources {
   webhooks: Pick<WebhookDelivery, "attempts" | "hasLease" | "lag" | "open">;
   upstreams: Pick<Upstreams, "questions" | "durations">;
   authenticationFailures: Pick<AuthenticationFailures, "counts">;
+  quotas: Pick<QuotaCounts, "rejected" | "near">;
 }
 
 /** A metric: its name, its help text, and how to read it. A name that ends in `_total` is a counter, else a gauge. */
@@ -88,6 +90,7 @@ function labelledMetrics({
   upstreams,
   storage,
   authenticationFailures,
+  quotas,
 }: MetricSources): LabelledMetric[] {
   const read = (count: keyof RecordCacheCounts) => () =>
     Object.entries(totals.counts.directories).map(([kind, counts]) => [kind, counts[count]] as const);
@@ -133,6 +136,18 @@ function labelledMetrics({
       "Requests whose root key or token was refused, by problem.",
       "problem",
       () => [...authenticationFailures.counts],
+    ],
+    [
+      "latchkey_quota_rejections_total",
+      "Calls that were rejected because their workspace had its maximum, by quota.",
+      "quota",
+      () => [...quotas.rejected],
+    ],
+    [
+      "latchkey_workspaces_near_quota",
+      "Workspaces that have more than 80 % of what they may have, by quota, as of the previous scrape.",
+      "quota",
+      () => [...quotas.rejected.keys()].map((quota) => [quota, quotas.near[quota] ?? 0] as const),
     ],
     [
       "latchkey_storage_free_bytes",

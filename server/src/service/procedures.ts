@@ -14,11 +14,12 @@ import { systemRandom } from "../random/system.ts";
 import { operationProcedures } from "../rpc/execute.ts";
 import { sessionProcedures } from "../rpc/session-procedures.ts";
 import { administrationProcedures } from "../store/administration/procedures.ts";
-import { defaultMaxima, type QuotaMaxima } from "../store/administration/quotas.ts";
+import { BYTES_MAX, defaultMaxima } from "../store/administration/quotas.ts";
 import { type RootKeyUse, recordRootKeyUses } from "../store/administration/root-key-usage.ts";
 import { findRootKeysByHashes } from "../store/administration/root-keys.ts";
 import { createLink } from "../store/administration/sessions.ts";
 import { ensureTokenKey } from "../store/administration/token-key.ts";
+import type { QuotaLimits } from "../store/administration/workspace-usage.ts";
 import { WorkspaceReader } from "../store/administration/workspaces.ts";
 import { insertChange, readChanges } from "../store/changes.ts";
 import { indexDeletedRows } from "../store/deleted-rows.ts";
@@ -100,11 +101,19 @@ export interface ProcedureOptions {
   allowPrivateUpstreams?: boolean | undefined;
   /** Keys of an owner that expired and are not deleted yet. Omitted: the default of the setting. */
   portalEndedKeysMax?: number | undefined;
-  /** The largest numbers of rows of a workspace. Omitted: the defaults of the settings. */
-  maxima?: QuotaMaxima | undefined;
+  /** What a workspace may have. Omitted: the defaults of the settings. */
+  limits?: QuotaLimits | undefined;
   /** Gets the locations of keys: those that `recordKeyLocations` reads and, after `prepare`, each new key. SQLite only. */
   keyFilter?: BloomFilterState | undefined;
 }
+
+const DAY = 86_400_000;
+
+const defaultLimits: QuotaLimits = {
+  maxima: defaultMaxima,
+  bytesMax: BYTES_MAX,
+  retention: { audit: 400 * DAY, events: 30 * DAY },
+};
 
 /** Locations that one call adds to the filter: it occupies the reading thread for about two milliseconds. */
 const KEY_LOCATIONS_PER_CHUNK = 500;
@@ -122,13 +131,13 @@ function mayTakeLong(name: string, argument: { operation: string }): boolean {
 export function openProcedures(options: ProcedureOptions) {
   const { seed, vault: keyRingSource, publicUrl = "", keyFilter: filterState } = options;
   const { allowPrivateWebhooks = false, allowPrivateUpstreams = false } = options;
-  const { portalEndedKeysMax = 20, maxima = defaultMaxima } = options;
+  const { portalEndedKeysMax = 20, limits = defaultLimits } = options;
   const vault = new Vault(new KeyRing(keyRingSource));
   const random = seed === undefined ? systemRandom : seededRandom(seed);
   const keyFilter = filterState && new BloomFilter(filterState);
   const ofOperations = operationProcedures([...operations, ...portalOperations], {
     ...{ random, secrets: systemSecrets, vault, publicUrl },
-    ...{ portal: { endedKeysMax: portalEndedKeysMax }, maxima },
+    ...{ portal: { endedKeysMax: portalEndedKeysMax }, limits },
     webhooks: { findUrlFault: (url) => findUrlFault(url, allowPrivateWebhooks) },
     upstreams: { findUrlFault: (url) => findUrlFault(url, allowPrivateUpstreams) },
   });
@@ -229,7 +238,7 @@ export function openProcedures(options: ProcedureOptions) {
         const tags = uses.flatMap(({ keyId, hash }) => (hash === null ? [keyId] : [keyId, hash]));
         return { tags, sequence: await insertChange(sql, tags, now) };
       },
-      createUpstreamKey: (sql: Sql, key: UpstreamKey) => createUpstreamKey(sql, key, random, maxima),
+      createUpstreamKey: (sql: Sql, key: UpstreamKey) => createUpstreamKey(sql, key, random, limits),
       recordLeaks: (sql: Sql, leaks: { reports: readonly LeakReport[]; now: Instant }) =>
         recordLeaks(sql, leaks, random),
       recordKeyUses: (sql: Sql, uses: readonly KeyUse[]) => recordKeyUses(sql, uses, random),

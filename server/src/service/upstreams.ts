@@ -2,7 +2,7 @@ import { hashSecret } from "../crypto/hash.ts";
 import type { ImportedAttributes } from "../operations/keys/insert-imported.ts";
 import { readUpstreamAnswer } from "../operations/keys/upstream-key.ts";
 import { OutboundClient } from "../outbound/client.ts";
-import { quotaCounts } from "../rpc/server.ts";
+import type { QuotaCounts } from "../rpc/quota-counts.ts";
 import { startOf } from "../rules/imported-keys.ts";
 import { Upstreams } from "../verification/upstreams.ts";
 import type { Parts, Start } from "./open.ts";
@@ -19,6 +19,7 @@ const QUESTIONS_MAX = 256;
 export function openUpstreams(
   { config, clock, events, opened }: Start,
   { store, directories, outbound }: Pick<Parts, "store" | "directories" | "outbound">,
+  quotas: QuotaCounts,
 ): Upstreams<ImportedAttributes> {
   const client = new OutboundClient({
     ...{ clock, transport: outbound },
@@ -26,7 +27,6 @@ export function openUpstreams(
     ...{ requestsPerHost: QUESTIONS_PER_HOST_MAX, requestsMax: QUESTIONS_MAX },
   });
   opened.defer(() => client.close());
-  const quotas = quotaCounts(clock, store);
   return new Upstreams({
     ...{ clock, directories },
     requireCapacity: (workspaceId) => quotas.requireRoom(workspaceId, "keys", config.perWorkspace.keys),

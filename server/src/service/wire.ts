@@ -19,7 +19,7 @@ import { publishedDocument } from "../operations/document.ts";
 import { operations, portalOperations } from "../operations/index.ts";
 import { FailedAuthentications } from "../rpc/failed-authentications.ts";
 import { problems } from "../rpc/problems.ts";
-import { Rpc } from "../rpc/server.ts";
+import { quotaCounts, Rpc } from "../rpc/server.ts";
 import { addressList } from "../rules/address.ts";
 import { SingleCalls } from "../verification/single-calls.ts";
 import { Verification } from "../verification/verification.ts";
@@ -69,7 +69,8 @@ export function wire(start: Start, parts: Parts): Wired {
     directories.generations.bump(tags);
     directories.changes.recordOwn(sequence);
   };
-  const upstreams = openUpstreams(start, parts);
+  const quotas = quotaCounts(clock, store, config.perWorkspace);
+  const upstreams = openUpstreams(start, parts, quotas);
   const verification = new Verification({
     ...{ clock, directories, limiter, ledger, recorder, recordFirstUses, upstreams },
     singleCalls: new SingleCalls({
@@ -123,6 +124,7 @@ export function wire(start: Start, parts: Parts): Wired {
     },
     defaultWorkspaceId: workspaceId,
     tokenKey,
+    quotas,
     idempotencyRecordsMax: config.idempotencyRecordsMax,
     portalKeysPerDay: config.portal.keysPerDay,
     verifyAuth: config.verifyAuth,
@@ -145,8 +147,10 @@ export function wire(start: Start, parts: Parts): Wired {
     webhooks: parts.webhooks,
     upstreams,
     authenticationFailures,
+    quotas,
   });
   const expose = async () => {
+    quotas.refresh();
     await totals.refresh();
     return metrics.expose();
   };

@@ -2,6 +2,7 @@ import { sql as raw } from "kysely";
 import type { Instant, Milliseconds } from "../clock/clock.ts";
 import { oldestAudit, pruneAudit } from "./administration/audit-retention.ts";
 import { SESSION_IDLE_MAX } from "./administration/sessions.ts";
+import { oldestBytes, pruneBytes } from "./administration/workspace-bytes.ts";
 import { CHANGES_RETENTION, MARKERS_RETENTION, pruneChanges, pruneMarkers } from "./changes.ts";
 import { deletedRows } from "./deleted-rows.ts";
 import { oldestEvent, pruneEvents } from "./events/retention.ts";
@@ -87,6 +88,18 @@ export const retentionTasks = {
   audit_events: { keep: ({ audit }) => audit, oldest: oldestAudit, step: pruneAudit, limit: 300 },
   events: { keep: ({ events }) => events, oldest: oldestEvent, step: pruneEvents, limit: 1_000 },
   webhook_deliveries: { keep: ({ events }) => events, oldest: oldestDelivery, step: pruneDeliveries, limit: 300 },
+  bytes_of_audit: {
+    keep: ({ audit }) => audit,
+    oldest: (sql, before) => oldestBytes(sql, "audit", before),
+    step: (sql, before, limit) => pruneBytes(sql, "audit", before, limit),
+    limit: 100,
+  },
+  bytes_of_events: {
+    keep: ({ events }) => events,
+    oldest: (sql, before) => oldestBytes(sql, "events", before),
+    step: (sql, before, limit) => pruneBytes(sql, "events", before, limit),
+    limit: 100,
+  },
   // The keys of a deleted API count as deleted with it.
   keys_of_apis: {
     keep: ({ deleted }) => deleted,

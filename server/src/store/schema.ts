@@ -47,6 +47,7 @@ export interface Schema {
   moves: MoveRow;
   redis_partitions: RedisPartitionRow;
   workspace_usage: WorkspaceUsageRow;
+  workspace_bytes: { workspace_id: string; kind: string; day: number; bytes: number };
 }
 
 export type SqlBoolean = 0 | 1;
@@ -78,6 +79,8 @@ export interface WorkspaceUsageRow {
   /** The total when the last count began. */
   counted_total: number;
   counted_at: number;
+  /** Since when the workspace has most of what it may have; null: it has not. */
+  near_at: number | null;
 }
 
 export interface RootKeyRow {

@@ -5,8 +5,7 @@ import type { Random } from "../../random/random.ts";
 import { readBody } from "../../rpc/body.ts";
 import { Problem } from "../../rpc/problems.ts";
 import { type AuditEntry, recordChange } from "../../store/administration/audit.ts";
-import type { QuotaMaxima } from "../../store/administration/quotas.ts";
-import { type Taken, takeQuotas } from "../../store/administration/workspace-usage.ts";
+import { type QuotaLimits, type Taken, takeQuotas } from "../../store/administration/workspace-usage.ts";
 import { insertChange } from "../../store/changes.ts";
 import { Rollback, type Sql } from "../../store/store.ts";
 import { StoreWriter } from "../../store/workspace-store.ts";
@@ -73,7 +72,7 @@ export async function createUpstreamKey(
   sql: Sql,
   { workspaceId, apiId, hash, start, attributes, now }: UpstreamKey,
   random: Random,
-  maxima: QuotaMaxima,
+  limits: QuotaLimits,
 ): Promise<CreatedUpstreamKey | Rollback<CreatedUpstreamKey>> {
   const { sql: watched, rowChanges } = watchWrites(sql);
   const store = new StoreWriter(watched, workspaceId);
@@ -98,8 +97,14 @@ export async function createUpstreamKey(
     meta: { upstream: true, start, ...(name !== undefined && { name }) },
     events: [{ type: "key.created", objectId: keyId, data: created }],
   };
-  await recordChange(sql, entry, random);
-  const taken = await takeQuotas(sql, workspaceId, rowChanges, maxima, now);
+  const { audit, events } = await recordChange(sql, entry, random);
+  const bytes = { audit: audit + store.keys.metadataBytes, events };
+  const taken = await takeQuotas(
+    sql,
+    { workspaceId, rows: rowChanges, bytes, isReduction: false, now },
+    limits,
+    random,
+  );
   if (taken.exceeded !== undefined) return new Rollback({ change: null, exists: false, taken });
   return { change: { tags: [hash], sequence: await insertChange(sql, [hash], now) }, exists: true, taken };
 }

@@ -26,7 +26,7 @@ import { FailedAuthentications } from "../../rpc/failed-authentications.ts";
 import type { Operation } from "../../rpc/operation.ts";
 import type { Principal } from "../../rpc/principal.ts";
 import type { Problem } from "../../rpc/problems.ts";
-import { Rpc, type RpcOptions, type RpcRequest, type RpcResponse } from "../../rpc/server.ts";
+import { quotaCounts, Rpc, type RpcOptions, type RpcRequest, type RpcResponse } from "../../rpc/server.ts";
 import { addressList } from "../../rules/address.ts";
 import { asError, plainError } from "../../store/plain-error.ts";
 import { Namespaces } from "../../verification/namespaces.ts";
@@ -273,6 +273,7 @@ function openWorker(start: WorkerStart, port: MessagePort): void {
     },
     store: missing.store as unknown as RpcOptions["store"],
     defaultWorkspaceId: start.defaultWorkspaceId,
+    quotas: quotaCounts(clock, missing.store as unknown as RpcOptions["store"], config.perWorkspace),
     idempotencyRecordsMax: config.idempotencyRecordsMax,
     portalKeysPerDay: config.portal.keysPerDay,
     verifyAuth: config.verifyAuth,

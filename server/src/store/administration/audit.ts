@@ -2,10 +2,11 @@ import { sql as raw } from "kysely";
 import type { Instant } from "../../clock/clock.ts";
 import { newId, type Random } from "../../random/random.ts";
 import type { Place } from "../../rules/cursor.ts";
-import { type EventContent, eventsOf, insertEvents } from "../events/events.ts";
+import { type EventContent, eventsOf, insertEvents, type NewEvent } from "../events/events.ts";
 import { inputRows } from "../json.ts";
 import type { AuditEventRow } from "../schema.ts";
 import type { Sql } from "../store.ts";
+import { ROW_BYTES, type WrittenBytes } from "./workspace-bytes.ts";
 
 export interface AuditEntry {
   workspaceId: string;
@@ -22,13 +23,13 @@ export interface AuditEntry {
   events: readonly EventContent[];
 }
 
-/** Records a change in the audit log and its events, in the transaction of the change. */
-export function recordChange(sql: Sql, entry: AuditEntry, random: Random): Promise<void> {
+/** Records a change in the audit log and its events, in the transaction of the change. Returns what that takes. */
+export function recordChange(sql: Sql, entry: AuditEntry, random: Random): Promise<WrittenBytes> {
   return recordChanges(sql, [entry], random);
 }
 
 /** Records several changes in the same way, with one statement for each table. */
-export async function recordChanges(sql: Sql, entries: readonly AuditEntry[], random: Random): Promise<void> {
+export async function recordChanges(sql: Sql, entries: readonly AuditEntry[], random: Random): Promise<WrittenBytes> {
   const { columns, types } = auditEventColumns;
   const rows = entries.map((entry) => auditEventRow(entry, newId(random, "evt")));
   await sql.db
@@ -37,12 +38,18 @@ export async function recordChanges(sql: Sql, entries: readonly AuditEntry[], ra
     .expression((query) => query.selectFrom(inputRows(sql, types, rows)).select(columns))
     .execute();
   await insertTargets(sql, entries, rows);
-  await insertEvents(
-    sql,
-    entries.flatMap(({ events, workspaceId, occurredAt, actor }) =>
-      eventsOf(events, { workspaceId, at: occurredAt, actor }, random),
-    ),
+  const events = entries.flatMap(({ events, workspaceId, occurredAt, actor }) =>
+    eventsOf(events, { workspaceId, at: occurredAt, actor }, random),
   );
+  await insertEvents(sql, events);
+  let audit = 0;
+  for (const { targets } of entries) audit += targets.length * ROW_BYTES.target;
+  for (const { targets, meta } of rows) audit += ROW_BYTES.audit + Buffer.byteLength(targets) + Buffer.byteLength(meta);
+  return { audit, events: bytesOfEvents(events) };
+}
+
+function bytesOfEvents(events: readonly NewEvent[]): number {
+  return events.reduce((sum, { data }) => sum + ROW_BYTES.event + Buffer.byteLength(JSON.stringify(data)), 0);
 }
 
 /** Records the targets in the table by which the log is searched. */

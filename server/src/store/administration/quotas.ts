@@ -63,3 +63,13 @@ export type QuotaMaxima = Readonly<Record<Quota, number>>;
 export const defaultMaxima = Object.fromEntries(
   quotaNames.map((quota) => [quota, quotas[quota].max.default]),
 ) as QuotaMaxima;
+
+/** The quotas on rows, and the one on stored bytes. */
+export type Budget = Quota | "bytes";
+
+/** The default of the largest number of bytes. */
+export const BYTES_MAX = 32 * 1024 ** 3;
+
+export function settingOf(budget: Budget): string {
+  return `LATCHKEY_${budget === "bytes" ? "BYTES" : quotas[budget].setting}_PER_WORKSPACE`;
+}

@@ -1,7 +1,10 @@
 import { sql as raw } from "kysely";
 import type { Instant, Milliseconds } from "../../clock/clock.ts";
+import type { Random } from "../../random/random.ts";
+import { eventsOf, insertEvents } from "../events/events.ts";
 import type { Sql } from "../store.ts";
-import { type Quota, type QuotaMaxima, quotaNames, quotas } from "./quotas.ts";
+import { type Budget, type Quota, type QuotaMaxima, quotaNames, quotas, settingOf } from "./quotas.ts";
+import { addBytes, type BytesRetention, sumBytes, type WrittenBytes } from "./workspace-bytes.ts";
 
 /** The most rows that a transaction counts itself: about a millisecond. */
 const COUNTED_HERE_MAX = 5_000;
@@ -12,13 +15,40 @@ export const COUNT_STEP = 20_000;
 /** A count is repeated after this time: nodes of an earlier release, and commands of an operator, add uncounted rows. */
 const AGE_MAX: Milliseconds = 86_400_000;
 
+/** The same for a quick count of what is nearly full, so that it is noticed soon when it no longer is. */
+const NEAR_AGE_MAX: Milliseconds = 60_000;
+
 /** Smallest number of additions after which a workspace near its quota is counted again. */
 const ADDED_MIN = 100;
 
-/** What a transaction adds to the usage of its workspace. */
+/** A quota on rows is nearly reached from this part on, and no longer below the other one. */
+const NEAR = 0.8;
+const NO_LONGER_NEAR = 0.7;
+
+/** What a change may exceed by this part if it deletes or revokes something: a full workspace can be cleaned up. */
+const RESERVE = 0.1;
+
+/** What a workspace may have. */
+export interface QuotaLimits {
+  maxima: QuotaMaxima;
+  bytesMax: number;
+  retention: BytesRetention;
+}
+
+/** What a transaction did. */
+export interface Taking {
+  workspaceId: string;
+  rows: RowChanges;
+  bytes: WrittenBytes;
+  /** Whether it deletes or revokes something. */
+  isReduction: boolean;
+  now: Instant;
+}
+
+/** What came of it. */
 export interface Taken {
   /** The quota that it exceeds; it must be rolled back. */
-  exceeded: Quota | undefined;
+  exceeded: Budget | undefined;
   /** What should be counted again, outside of this transaction. */
   outdated: Quota[];
 }
@@ -27,46 +57,89 @@ export interface Taken {
 export type RowChanges = ReadonlyMap<string, number>;
 
 /**
- * Adds the rows that a transaction inserted to the usage of its workspace, and says whether they exceed a quota. Call it last:
- * it locks the usage until the transaction ends, so that transactions at the same time cannot exceed a quota together.
+ * Adds what a transaction wrote to the usage of its workspace, and says whether that exceeds a quota. Call it last: it locks
+ * the usage until the transaction ends, so that transactions at the same time cannot exceed a quota together. A quota that is
+ * nearly reached has an event.
  *
- * The usage is the last count and what was added since, so it is never too low; rows that are deleted lower it at the next
- * count. Short counts are made here when they decide. Until a longer first count has ended, the quota is not enforced.
+ * The usage is the last count and what was added since, so it is never too low; rows that are deleted, and bytes whose
+ * retention is over, lower it at the next count. Short counts are made here when they decide. Until a longer first count has
+ * ended, the quota is not enforced.
  */
 export async function takeQuotas(
   sql: Sql,
-  workspaceId: string,
-  changes: RowChanges,
-  maxima: QuotaMaxima,
-  now: Instant,
+  { workspaceId, rows, bytes, isReduction, now }: Taking,
+  { maxima, bytesMax, retention }: QuotaLimits,
+  random: Random,
 ): Promise<Taken> {
   const taken: Taken = { exceeded: undefined, outdated: [] };
-  for (const quota of quotaNames) {
-    const added = changes.get(quotas[quota].table) ?? 0;
+  const near: { budget: Budget; used: number; max: number }[] = [];
+  // Always in this order, so that transactions cannot wait for each other.
+  for (const budget of [...quotaNames, "bytes"] as const) {
+    const added = budget === "bytes" ? bytes.audit + bytes.events : (rows.get(quotas[budget].table) ?? 0);
     if (added === 0) continue;
-    const state = await takeOne(sql, { workspaceId, quota, added, max: maxima[quota], now });
-    if (state !== "current") taken.outdated.push(quota);
-    if (state === "exceeded") {
-      taken.exceeded = quota;
-      break;
+    if (budget === "bytes") await addBytes(sql, workspaceId, bytes, now);
+    const isQuick = budget === "bytes";
+    const max = isQuick ? bytesMax : maxima[budget];
+    const allowed = isQuick && isReduction ? max * (1 + RESERVE) : max;
+    const state = await takeOne(sql, {
+      ...{ workspaceId, budget, added, max, allowed, isQuick, now },
+      count: (limit) => countHere(sql, { workspaceId, budget, retention, now }, limit),
+    });
+    if (state.isOutdated && budget !== "bytes") taken.outdated.push(budget);
+    if (state.isExceeded) {
+      taken.exceeded = budget;
+      return taken;
     }
+    if (state.isNewlyNear) near.push({ budget, used: state.used, max });
   }
+  const events = near.map(({ budget, used, max }) => {
+    const data = { quota: budget, used, max, setting: settingOf(budget) };
+    return { type: "quota.near" as const, objectId: workspaceId, data };
+  });
+  await insertEvents(sql, eventsOf(events, { workspaceId, at: now, actor: "system" }, random));
   return taken;
+}
+
+/** Counts up to `limit`, if that is quick; undefined if there is more. */
+async function countHere(
+  sql: Sql,
+  {
+    workspaceId,
+    budget,
+    retention,
+    now,
+  }: { workspaceId: string; budget: Budget; retention: BytesRetention; now: Instant },
+  limit: number,
+): Promise<number | undefined> {
+  if (budget === "bytes") return sumBytes(sql, workspaceId, retention, now);
+  const here = Math.min(limit, COUNTED_HERE_MAX);
+  const { count } = await countRows(sql, { quota: budget, workspaceId, after: FIRST, limit: here + 1 });
+  return count > here && here < limit ? undefined : count;
+}
+
+interface TakeOne {
+  workspaceId: string;
+  budget: Budget;
+  added: number;
+  max: number;
+  /** How much the workspace may have after this transaction. */
+  allowed: number;
+  /** Whether it can always be counted here. */
+  isQuick: boolean;
+  now: Instant;
+  count(limit: number): Promise<number | undefined>;
 }
 
 async function takeOne(
   sql: Sql,
-  {
-    workspaceId,
-    quota,
-    added,
-    max,
-    now,
-  }: { workspaceId: string; quota: Quota; added: number; max: number; now: Instant },
-): Promise<"current" | "outdated" | "exceeded"> {
+  { workspaceId, budget, added, max, allowed, isQuick, now, count }: TakeOne,
+): Promise<{ used: number; isExceeded: boolean; isOutdated: boolean; isNewlyNear: boolean }> {
   const row = await sql.db
     .insertInto("workspace_usage")
-    .values({ workspace_id: workspaceId, quota, total: added, counted: null, counted_total: 0, counted_at: 0 })
+    .values({
+      ...{ workspace_id: workspaceId, quota: budget, total: added, counted: null, counted_total: 0, counted_at: 0 },
+      near_at: null,
+    })
     .onConflict((conflict) =>
       conflict
         .columns(["workspace_id", "quota"])
@@ -77,19 +150,51 @@ async function takeOne(
   const total = Number(row.total);
   const counted = row.counted === null ? null : Number(row.counted);
   const since = total - Number(row.counted_total);
-  const isKnown = counted !== null;
-  if (isKnown && counted + since <= max) {
-    const isOld = now - Number(row.counted_at) > AGE_MAX;
-    return isOld || since >= Math.max(ADDED_MIN, (max - counted) / 2) ? "outdated" : "current";
+  const bound = (counted ?? 0) + since;
+  const wasNear = row.near_at !== null;
+  const done = { used: bound, isExceeded: false, isOutdated: false, isNewlyNear: false };
+  if (counted !== null && bound <= (wasNear ? allowed : Math.min(allowed, max * NEAR))) {
+    const isOld = now - Number(row.counted_at) > (isQuick && wasNear ? NEAR_AGE_MAX : AGE_MAX);
+    const isOutdated = isOld || since >= Math.max(ADDED_MIN, (max - counted) / 2);
+    if (!isOutdated || !isQuick) return { ...done, isOutdated };
   }
-  if (added < 0) return "current";
-  // What cannot be counted here is uncertain without a former count, and else beyond the quota.
-  const countedMax = Math.min(max, COUNTED_HERE_MAX) + 1;
-  const { count } = await countRows(sql, { quota, workspaceId, after: FIRST, limit: countedMax });
-  if (count > max) return "exceeded";
-  if (count === countedMax) return isKnown ? "exceeded" : "outdated";
-  await recordCount(sql, { workspaceId, quota, count, total, now });
-  return "current";
+  if (added < 0) return done;
+  const used = await count(Math.ceil(allowed));
+  // What cannot be counted here is uncertain without a former count, and else what the former count says.
+  if (used === undefined) {
+    const isExceeded = counted !== null && bound > allowed;
+    const isNewlyNear = counted !== null && !wasNear && !isExceeded;
+    if (isNewlyNear) await setNear(sql, { workspaceId, budget, at: now });
+    return { ...done, isExceeded, isOutdated: true, isNewlyNear };
+  }
+  if (used > allowed) return { ...done, used, isExceeded: true, isOutdated: true };
+  await recordCount(sql, { workspaceId, quota: budget, count: used, total, max, now });
+  const isNewlyNear = !wasNear && used > max * NEAR;
+  if (isNewlyNear) await setNear(sql, { workspaceId, budget, at: now });
+  return { ...done, used, isNewlyNear };
+}
+
+async function setNear(
+  { db }: Sql,
+  { workspaceId, budget, at }: { workspaceId: string; budget: Budget; at: Instant | null },
+): Promise<void> {
+  await db
+    .updateTable("workspace_usage")
+    .set({ near_at: at })
+    .where("workspace_id", "=", workspaceId)
+    .where("quota", "=", budget)
+    .execute();
+}
+
+/** The number of workspaces that nearly reached each quota. */
+export async function countNear({ db }: Sql): Promise<Partial<Record<Budget, number>>> {
+  const rows = await db
+    .selectFrom("workspace_usage")
+    .select(({ fn }) => ["quota", fn.countAll<number | string>().as("count")])
+    .where("near_at", "is not", null)
+    .groupBy("quota")
+    .execute();
+  return Object.fromEntries(rows.map(({ quota, count }) => [quota, Number(count)]));
 }
 
 /** A place among the rows of a quota. */
@@ -154,7 +259,8 @@ export async function findUsage(
 /** A finished count. */
 export interface RecordedCount {
   workspaceId: string;
-  quota: Quota;
+  quota: Budget;
+  max: number;
   count: number;
   /** The total when the count began. */
   total: number;
@@ -163,11 +269,14 @@ export interface RecordedCount {
 
 export async function recordCount(
   { db }: Sql,
-  { workspaceId, quota, count, total, now }: RecordedCount,
+  { workspaceId, quota, count, total, max, now }: RecordedCount,
 ): Promise<void> {
   await db
     .updateTable("workspace_usage")
-    .set({ counted: count, counted_total: total, counted_at: now })
+    .set({
+      ...{ counted: count, counted_total: total, counted_at: now },
+      ...(count < max * NO_LONGER_NEAR && { near_at: null }),
+    })
     .where("workspace_id", "=", workspaceId)
     .where("quota", "=", quota)
     .execute();

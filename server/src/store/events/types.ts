@@ -226,6 +226,16 @@ export const eventTypes = {
     version: 1,
     data: z.strictObject({ ...workspace, changed }),
   },
+  "quota.near": {
+    summary: "A workspace has more than 80 % of what it may have of one kind.",
+    version: 1,
+    data: z.strictObject({
+      quota: z.string().describe("`bytes`, or the kind of rows: `keys`, `apis` and so on."),
+      used: z.int().describe("Bytes or rows."),
+      max: z.int().describe("The largest number of them."),
+      setting: z.string().describe("The setting of the service that has the maximum."),
+    }),
+  },
   "webhook.created": { summary: "A webhook was created.", version: 1, data: z.strictObject(webhook) },
   "webhook.updated": {
     summary: "Settings of a webhook changed.",
@@ -291,6 +301,7 @@ const withoutActor: ReadonlySet<EventType> = new Set<EventType>([
   "leak.reported",
   "auth.failures",
   "root_key.leaked",
+  "quota.near",
 ]);
 
 /** Whether the data of a type has an actor. */

@@ -64,6 +64,8 @@ export class IdentityReader extends WorkspaceRows {
 export class IdentityWriter extends IdentityReader {
   /** The events of identities that other changes created. */
   readonly created: EventContent[] = [];
+  /** The bytes of the metadata that this transaction wrote. */
+  metadataBytes = 0;
 
   /** The id of the identity with this external id, which is created if missing; safe under concurrency. */
   async ensure(externalId: string, random: Random, at: Instant): Promise<string> {
@@ -125,6 +127,7 @@ export class IdentityWriter extends IdentityReader {
     random: Random,
     at: Instant,
   ): Promise<string | undefined> {
+    this.metadataBytes += meta === null ? 0 : Buffer.byteLength(meta);
     const inserted = await this.sql.db
       .insertInto("identities")
       .values({
@@ -157,6 +160,7 @@ export class IdentityWriter extends IdentityReader {
   }
 
   async update(identityId: string, values: Updateable<IdentityRow>): Promise<void> {
+    this.metadataBytes += values.meta == null ? 0 : Buffer.byteLength(values.meta);
     await this.sql.db
       .updateTable("identities")
       .set(values)

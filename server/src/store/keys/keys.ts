@@ -112,6 +112,9 @@ function foldedName(name: string | null): string | null {
 }
 
 export class KeyWriter extends KeyReader {
+  /** The bytes of the metadata that this transaction wrote. */
+  metadataBytes = 0;
+
   async insert(
     key: Omit<
       KeyRow,
@@ -124,6 +127,7 @@ export class KeyWriter extends KeyReader {
       | "deleted_once_expired"
     >,
   ): Promise<void> {
+    this.#count(key.meta);
     await this.sql.db
       .insertInto("keys")
       .values({ ...key, name_folded: foldedName(key.name), workspace_id: this.workspaceId, deleted_once_expired: 0 })
@@ -145,6 +149,7 @@ export class KeyWriter extends KeyReader {
   /** Inserts keys, except those whose hash exists; returns the inserted ids. */
   async insertImported(keys: readonly ImportedKey[]): Promise<Set<string>> {
     const inserted = new Set<string>();
+    for (const { meta } of keys) this.#count(meta);
     for (let i = 0; i < keys.length; i += IMPORTED_PER_STATEMENT) {
       for (const id of await this.#insertImported(keys.slice(i, i + IMPORTED_PER_STATEMENT))) inserted.add(id);
     }
@@ -181,12 +186,17 @@ export class KeyWriter extends KeyReader {
   }
 
   async update(keyId: string, values: Omit<Updateable<KeyRow>, "name_folded">): Promise<void> {
+    this.#count(values.meta);
     await this.sql.db
       .updateTable("keys")
       .set({ ...values, ...(values.name !== undefined && { name_folded: foldedName(values.name) }) })
       .where("id", "=", keyId)
       .where("workspace_id", "=", this.workspaceId)
       .execute();
+  }
+
+  #count(meta: string | null | undefined): void {
+    this.metadataBytes += meta == null ? 0 : Buffer.byteLength(meta);
   }
 
   async markDeleted(keyId: string, at: Instant): Promise<void> {

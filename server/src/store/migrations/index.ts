@@ -30,6 +30,7 @@ import { up as workspaceUsage } from "./029-workspace-usage.ts";
 import { up as webhookPositions } from "./030-webhook-positions.ts";
 import { up as rootKeyMakers } from "./031-root-key-makers.ts";
 import { up as tokenKey } from "./032-token-key.ts";
+import { up as workspaceBytes } from "./033-workspace-bytes.ts";
 
 export type MigrationStep = (db: Kysely<unknown>, dialect: "sqlite" | "postgres") => Promise<void>;
 
@@ -86,4 +87,5 @@ export const schemaSteps: Readonly<Record<string, SchemaStep>> = {
   "030-webhook-positions": expand(webhookPositions),
   "031-root-key-makers": expand(rootKeyMakers),
   "032-token-key": expand(tokenKey),
+  "033-workspace-bytes": expand(workspaceBytes),
 };

@@ -3,6 +3,7 @@ import type { Instant, Milliseconds } from "../../clock/clock.ts";
 import type { Random } from "../../random/random.ts";
 import { RETRY_WINDOW } from "../../rules/webhook-retries.ts";
 import { recordChange } from "../administration/audit.ts";
+import { addBytesAnyway, ROW_BYTES } from "../administration/workspace-bytes.ts";
 import { always, inputRows, isOneOf } from "../json.ts";
 import { holdLease, type Lease } from "../lease.ts";
 import type { WebhookDeliveryRow, WebhookRow } from "../schema.ts";
@@ -333,6 +334,11 @@ async function insertDeliveries(sql: Sql, handed: readonly Handed[], now: Instan
     rows.map(({ webhook_id, object_id }) => ({ webhookId: webhook_id, objectId: object_id })),
     now,
   );
+  // Sorted, so that it cannot wait for a change that waits for it.
+  const byWorkspace = [...Map.groupBy(rows, ({ workspace_id }) => workspace_id)].sort(([a], [b]) => (a < b ? -1 : 1));
+  for (const [workspaceId, those] of byWorkspace) {
+    await addBytesAnyway(sql, workspaceId, { audit: 0, events: those.length * ROW_BYTES.delivery }, now);
+  }
 }
 
 /** What came of one attempt. */
