@@ -173,6 +173,8 @@ func newEventData(eventType EventType) any {
 		return new(WorkspaceCreatedEvent)
 	case "workspace.updated":
 		return new(WorkspaceUpdatedEvent)
+	case "quota.near":
+		return new(QuotaNearEvent)
 	case "webhook.created":
 		return new(WebhookCreatedEvent)
 	case "webhook.updated":
@@ -4712,6 +4714,18 @@ type WorkspaceUpdatedEvent struct {
 	Actor string `json:"actor"`
 	// Names of the members that changed.
 	Changed []string `json:"changed"`
+}
+
+// QuotaNearEvent is the data of `quota.near`: a workspace has more than 80 % of what it may have of one kind.
+type QuotaNearEvent struct {
+	// `bytes`, or the kind of rows: `keys`, `apis` and so on.
+	Quota string `json:"quota"`
+	// Bytes or rows.
+	Used int64 `json:"used"`
+	// The largest number of them.
+	Max int64 `json:"max"`
+	// The setting of the service that has the maximum.
+	Setting string `json:"setting"`
 }
 
 // WebhookCreatedEvent is the data of `webhook.created`: a webhook was created.

@@ -2955,6 +2955,18 @@ export type WorkspaceUpdatedEvent = {
   changed: string[];
 };
 
+/** The `data` of `quota.near`. A workspace has more than 80 % of what it may have of one kind. */
+export type QuotaNearEvent = {
+  /** `bytes`, or the kind of rows: `keys`, `apis` and so on. */
+  quota: string;
+  /** Bytes or rows. */
+  used: number;
+  /** The largest number of them. */
+  max: number;
+  /** The setting of the service that has the maximum. */
+  setting: string;
+};
+
 /** The `data` of `webhook.created`. A webhook was created. */
 export type WebhookCreatedEvent = {
   webhookId: string;
@@ -3085,6 +3097,7 @@ export type EventData = {
   "override.deleted": OverrideDeletedEvent;
   "workspace.created": WorkspaceCreatedEvent;
   "workspace.updated": WorkspaceUpdatedEvent;
+  "quota.near": QuotaNearEvent;
   "webhook.created": WebhookCreatedEvent;
   "webhook.updated": WebhookUpdatedEvent;
   "webhook.disabled": WebhookDisabledEvent;

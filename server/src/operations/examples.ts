@@ -139,6 +139,7 @@ export const exampleRootKey = {
   enabled: true,
   source: "issued" as const,
   createdAt: exampleTime,
+  createdBy: "rk_Gh2vNq8sBt5uWz1k",
 };
 
 /** The request body that creates the webhook. */

@@ -2317,6 +2317,20 @@ class WorkspaceUpdatedEvent:
 
 
 @dataclass(frozen=True, kw_only=True)
+class QuotaNearEvent:
+    """The data of `quota.near`. A workspace has more than 80 % of what it may have of one kind."""
+
+    quota: str
+    """`bytes`, or the kind of rows: `keys`, `apis` and so on."""
+    used: int
+    """Bytes or rows."""
+    max: int
+    """The largest number of them."""
+    setting: str
+    """The setting of the service that has the maximum."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class WebhookCreatedEvent:
     """The data of `webhook.created`. A webhook was created."""
 
@@ -2462,6 +2476,7 @@ EventData = (
     | OverrideDeletedEvent
     | WorkspaceCreatedEvent
     | WorkspaceUpdatedEvent
+    | QuotaNearEvent
     | WebhookCreatedEvent
     | WebhookUpdatedEvent
     | WebhookDisabledEvent
@@ -2513,6 +2528,7 @@ _EVENTS: Mapping[str, type[EventData]] = {
     "override.deleted": OverrideDeletedEvent,
     "workspace.created": WorkspaceCreatedEvent,
     "workspace.updated": WorkspaceUpdatedEvent,
+    "quota.near": QuotaNearEvent,
     "webhook.created": WebhookCreatedEvent,
     "webhook.updated": WebhookUpdatedEvent,
     "webhook.disabled": WebhookDisabledEvent,
