@@ -27,4 +27,15 @@ export abstract class WorkspaceRows {
       .where("workspace_id", "=", this.workspaceId);
     await (lock === "update" ? row.forUpdate() : row.forNoKeyUpdate()).execute();
   }
+
+  /** The bytes of the metadata of a row; 0 if it has none. */
+  protected async metadataLength(table: "identities" | "keys", id: string): Promise<number> {
+    const row = await this.sql.db
+      .selectFrom(table)
+      .select(({ fn }) => fn<number | null>("octet_length", ["meta"]).as("length"))
+      .where("id", "=", id)
+      .where("workspace_id", "=", this.workspaceId)
+      .executeTakeFirst();
+    return Number(row?.length ?? 0);
+  }
 }

@@ -1,6 +1,7 @@
 /** Endpoints that accept nothing: what they make the service store, and that nothing is lost once they work. */
 import assert from "node:assert/strict";
 import { it } from "node:test";
+import { ROW_BYTES } from "../../src/store/administration/workspace-bytes.ts";
 import { insertEvents, type NewEvent } from "../../src/store/events/events.ts";
 import { PENDING_UNPROVEN_MAX } from "../../src/store/webhooks/backlog.ts";
 import { describeOnStores, type TestServer, VAULT_KEY } from "../harness.ts";
@@ -47,6 +48,10 @@ describeOnStores(
       await passDelivering(server, 1_000);
       const rows = (await server.rowsOf("webhook_deliveries")).length;
       assert(rows <= DEAD * (PENDING_UNPROVEN_MAX + 1), `${rows} rows`);
+      // They count against the bytes of the workspace.
+      const sums = (await server.rowsOf("workspace_bytes")) as { kind: string; bytes: number }[];
+      const bytes = sums.filter(({ kind }) => kind === "events").reduce((sum, one) => sum + Number(one.bytes), 0);
+      assert(bytes >= rows * ROW_BYTES.delivery, `${bytes} bytes`);
       for (const webhookId of webhookIds) assert.notEqual((await show(webhookId)).behindSince, undefined);
       // A test is sent although others wait.
       const { eventId } = await server.ok("webhooks.sendTest", { webhookId: webhookIds[0] });

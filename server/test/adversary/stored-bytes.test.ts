@@ -19,12 +19,24 @@ describeOnStores(
       return bytes;
     };
 
+    const bytesOf = async (workspaceId: string) =>
+      ((await server.rowsOf("workspace_bytes")) as { workspace_id: string; bytes: number }[])
+        .filter((row) => row.workspace_id === workspaceId)
+        .reduce((sum, { bytes }) => sum + Number(bytes), 0);
+
     it("is stopped at its budget, is told before, can clean up, and gets room as retention passes", async () => {
       const { key: as, workspaceId } = await server.workspace("greedy");
       const { apiId } = await server.ok("apis.createApi", { name: "greedy" }, { as });
       const { keyId } = await server.ok("keys.createKey", { apiId }, { as });
       const write = (i: number) =>
-        server.call("keys.updateKey", { keyId, meta: { text: `${i}`.padEnd(60_000, "x") } }, { as });
+        server.call("keys.createKey", { apiId, meta: { text: `${i}`.padEnd(60_000, "x") } }, { as });
+      // What replaces metadata of the same size takes no more than an entry of the audit log and an event.
+      const before = await bytesOf(workspaceId);
+      const { keyId: large } = (await write(0)).body.data;
+      const added = (await bytesOf(workspaceId)) - before;
+      await server.ok("keys.updateKey", { keyId: large, meta: { text: "0".padEnd(60_000, "y") } }, { as });
+      const replaced = (await bytesOf(workspaceId)) - before - added;
+      assert(added > 60_000 && replaced < 10_000, `${added}, ${replaced}`);
       const near = () => server.ok("events.listEvents", { types: ["quota.near"] }, { as });
       let accepted = 0;
       let nearAt: number | undefined;
@@ -79,7 +91,7 @@ describeOnStores(
     const create = (as: string, apiId: string, i: number) =>
       server.call("keys.createKey", { apiId, name: `${i}` }, { as });
 
-    it("pays for deliveries too, and sums of days are deleted after their retention", async () => {
+    it("has sums of bytes by day, which are deleted after their retention", async () => {
       const { workspaceId } = server;
       await server.change([], ({ db }) =>
         db

@@ -8,7 +8,7 @@ import type { Sql } from "../store.ts";
 export const ROW_BYTES = { audit: 400, target: 200, event: 500, delivery: 400 } as const;
 
 /**
- * The bytes of a change. `audit` stay as long as the audit log, and with them the metadata that the change wrote; `events` as
+ * The bytes of a change. `audit` stay as long as the audit log, and with them the metadata that the change added; `events` as
  * long as events, and with them their deliveries.
  */
 export interface WrittenBytes {

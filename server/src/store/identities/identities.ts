@@ -64,7 +64,7 @@ export class IdentityReader extends WorkspaceRows {
 export class IdentityWriter extends IdentityReader {
   /** The events of identities that other changes created. */
   readonly created: EventContent[] = [];
-  /** The bytes of the metadata that this transaction wrote. */
+  /** The bytes by which the metadata of identities grew in this transaction. */
   metadataBytes = 0;
 
   /** The id of the identity with this external id, which is created if missing; safe under concurrency. */
@@ -160,7 +160,10 @@ export class IdentityWriter extends IdentityReader {
   }
 
   async update(identityId: string, values: Updateable<IdentityRow>): Promise<void> {
-    this.metadataBytes += values.meta == null ? 0 : Buffer.byteLength(values.meta);
+    if (values.meta != null) {
+      const former = await this.metadataLength("identities", identityId);
+      this.metadataBytes += Math.max(0, Buffer.byteLength(values.meta) - former);
+    }
     await this.sql.db
       .updateTable("identities")
       .set(values)

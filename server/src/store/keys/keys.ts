@@ -112,7 +112,7 @@ function foldedName(name: string | null): string | null {
 }
 
 export class KeyWriter extends KeyReader {
-  /** The bytes of the metadata that this transaction wrote. */
+  /** The bytes by which the metadata of keys grew in this transaction. */
   metadataBytes = 0;
 
   async insert(
@@ -186,7 +186,7 @@ export class KeyWriter extends KeyReader {
   }
 
   async update(keyId: string, values: Omit<Updateable<KeyRow>, "name_folded">): Promise<void> {
-    this.#count(values.meta);
+    if (values.meta !== undefined) this.#count(values.meta, await this.metadataLength("keys", keyId));
     await this.sql.db
       .updateTable("keys")
       .set({ ...values, ...(values.name !== undefined && { name_folded: foldedName(values.name) }) })
@@ -195,8 +195,8 @@ export class KeyWriter extends KeyReader {
       .execute();
   }
 
-  #count(meta: string | null | undefined): void {
-    this.metadataBytes += meta == null ? 0 : Buffer.byteLength(meta);
+  #count(meta: string | null, former = 0): void {
+    this.metadataBytes += Math.max(0, (meta === null ? 0 : Buffer.byteLength(meta)) - former);
   }
 
   async markDeleted(keyId: string, at: Instant): Promise<void> {
