@@ -2,8 +2,8 @@ import type { Instant, Milliseconds } from "../../clock/clock.ts";
 import type { Sql } from "../store.ts";
 
 /**
- * What a row takes beside its texts: its other columns, and its entries in indexes. Measured on SQLite; PostgreSQL takes up
- * to half as much again.
+ * What a row takes beside its texts: its other columns, and its entries in indexes. For an update of a key this says 1.5 kB;
+ * SQLite takes 1.1 kB and PostgreSQL 1.7 kB.
  */
 export const ROW_BYTES = { audit: 400, target: 200, event: 500, delivery: 400 } as const;
 
