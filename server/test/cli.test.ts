@@ -182,7 +182,8 @@ describe("commands beside a service", () => {
     const { apiId: theirApi } = await server.ok("apis.createApi", { name: "theirs" }, theirs.key);
     assert.equal((await server.call("apis.getApi", { apiId: theirApi })).status, 404);
 
-    assert.deepEqual(await json(directory, "root-key", "delete", made.rootKeyId), { rootKeyId: made.rootKeyId });
+    const deleted = await json(directory, "root-key", "delete", made.rootKeyId);
+    assert.deepEqual(deleted, { rootKeyId: made.rootKeyId, livingDescendants: 0 });
     await withinASecond(async () => (await server.call("apis.createApi", { name: "no" }, made.key)).status === 401);
   });
 
