@@ -1,6 +1,6 @@
 /** Moving a store with the real program, while a service serves from it. */
 import assert from "node:assert/strict";
-import { readFileSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, it, type TestContext } from "node:test";
@@ -361,6 +361,39 @@ describe("moving a store", () => {
       left.map(({ name }) => name),
       ["moves"],
     );
+  });
+
+  it("that is killed at any moment leaves nothing on which a service starts, and continues", async (t) => {
+    const directory = makeFolder(t);
+    const { server, keys } = await serveWithKeys(directory, 20);
+    const { key } = keys[0]!;
+    const target = join(directory, "target");
+    const to = `sqlite:${target}`;
+    // What appears in the folder, in the order of the command.
+    for (const file of ["moving", "latchkey.db", "latchkey.db-wal", "analytics.db", "move.lock"]) {
+      const moving = begin(directory, to);
+      await eventually(`${file} in the target`, () => moving.hasEnded || existsSync(join(target, file)));
+      moving.kill("SIGKILL");
+      await moving.ended;
+      const early = launch({ directory, settings: { DATA_DIR: target } });
+      assert.equal((await early.ended).code, 1, `after ${file}: ${early.output}`);
+      assert.match(
+        early.stderr,
+        /^latchkey: .*(move of \S+ into this folder did not end|an unfinished copy of).*\n$/,
+        file,
+      );
+    }
+    const { stdout } = await run(["migrate-store", "--to", to], {
+      directory,
+      settings: { DATA_DIR: join(directory, "data") },
+    });
+    const vaultKey = join(directory, "data/vault-key");
+    assert(stdout.includes(`Before the start, copy ${vaultKey} to ${join(target, "vault-key")}`), stdout);
+    assert.match(stdout, /recoverable keys, secrets of webhooks/);
+    copyFileSync(vaultKey, join(target, "vault-key"));
+    await server.kill("SIGTERM");
+    const moved = await start({ directory, settings: { DATA_DIR: target } });
+    assert.equal((await verify(moved, key)).valid, true);
   });
 
   it("explains in one line what it cannot do", async (t) => {

@@ -65,22 +65,27 @@ export function claimFolder(config: Config, random: Random): ClaimedFolder {
   }
 }
 
-/** Creates a folder that only its owner may read, and the folders above it. */
-export function makeFolder(folder: string): void {
+/**
+ * Creates a folder that only its owner may read, and the folders above it. Returns those that did not exist, the innermost
+ * first.
+ */
+export function makeFolder(folder: string): string[] {
   const make = (path: string) => {
     try {
       mkdirSync(path, { mode: 0o700 });
+      return [path];
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "EEXIST" || !statSync(path).isDirectory()) throw error;
+      return [];
     }
   };
   try {
-    make(folder);
+    return make(folder);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ENOENT" || dirname(folder) === folder) throw error;
     // Node's recursive mkdir never returns on a file system that always answers ENOENT, such as /proc.
-    makeFolder(dirname(folder));
-    make(folder);
+    const above = makeFolder(dirname(folder));
+    return [...make(folder), ...above];
   }
 }
 

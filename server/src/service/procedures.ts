@@ -52,7 +52,7 @@ import { findLeakedHashes, type LeakReport, recordLeaks } from "../store/keys/le
 import { findKeysAt, type KeyLocation } from "../store/keys/lookup.ts";
 import { holdLease, type Lease, type LeaseRequest, releaseLease, takeLease } from "../store/lease.ts";
 import { migrate, schemaState } from "../store/migrate.ts";
-import { findMove, requireCurrent, requireServable } from "../store/move/marks.ts";
+import { findMove, insertPreparedCopy, requireCurrent, requireServable } from "../store/move/marks.ts";
 import { findPartitionStates, type MonthlyTable, preparePartitions } from "../store/postgres/partitions.ts";
 import { findNamespaces, type NamespaceReference } from "../store/ratelimits/namespaces.ts";
 import {
@@ -223,6 +223,12 @@ export function openProcedures(options: ProcedureOptions) {
       insertDemoRows: (sql: Sql, rows: DemoRows) => insertDemoRows(sql, rows),
       ...ofCredits.writing,
       migrate: (sql: Sql, _: null) => migrate(sql),
+      /** Migrates a database to copy to. A new one is an unfinished copy of `source` from the same commit on. */
+      prepareCopy: async (sql: Sql, { source, now }: { source: string; now: Instant }) => {
+        const isNew = (await schemaState(sql)).database === 0;
+        await migrate(sql);
+        if (isNew) await insertPreparedCopy(sql, source, now);
+      },
       /** Migrates the database and creates what the first call needs, in one transaction. */
       prepare: async (sql: Sql, options: { now: Instant; rootKey: string | undefined }) => {
         await migrate(sql);
@@ -296,6 +302,7 @@ export function openProcedures(options: ProcedureOptions) {
     recordFirstUses: "metered",
     createNamespaces: "metered",
     migrate: "maintenance",
+    prepareCopy: "maintenance",
     prepare: "maintenance",
     rotateVault: "maintenance",
     recordKeyUses: "maintenance",

@@ -20,6 +20,7 @@ import { openAnalyticsStore } from "./analytics.ts";
 import { type AppStore, embeddedUnusable, openStore } from "./app-store.ts";
 import { readRestoredCopy } from "./backup/restored-copy.ts";
 import { claimFolder } from "./claim.ts";
+import { rejectMoving } from "./move/moving.ts";
 import { openParts, type ServiceDependencies, type Start, type StoreOpeners } from "./open.ts";
 import { readReadiness } from "./readiness.ts";
 import { Waiting } from "./wait.ts";
@@ -65,6 +66,7 @@ export async function openService(
   const events = openEvents(dependencies.log, () => dependencies.clock.monotonic());
   const waiting = new Waiting(dependencies.clock, events, dependencies.waits);
   const restored = readRestoredCopy(config.dataDirectory);
+  rejectMoving(config.dataDirectory);
   const folder = (openers.claimFolder ?? claimFolder)(config, dependencies.random);
   if (restored) events.restoredCopy(restored);
   for (;;) {

@@ -70,6 +70,11 @@ export function pendingSteps({ steps }: SchemaState): string[] {
   return steps.filter(({ executedAt }) => executedAt === undefined).map(({ name }) => name);
 }
 
+/** The schema version of this program. */
+export function programVersion({ first, steps }: MigrationPlan): number {
+  return versionOf([...Object.keys(first.steps), ...Object.keys(steps)].at(-1));
+}
+
 /** Reads the state of a schema. */
 export async function schemaState(sql: Sql, plan = mainPlan): Promise<SchemaState> {
   const { first, steps, table } = plan;
@@ -85,7 +90,7 @@ export async function schemaState(sql: Sql, plan = mainPlan): Promise<SchemaStat
   const base = versionOf(Object.keys(first.steps).at(-1));
   return {
     database: Math.max(0, ...executed.map(({ name }) => versionOf(name))),
-    program: versionOf(known.at(-1)),
+    program: programVersion(plan),
     needs: executed.reduce((needs, step) => Math.max(needs, step.needs ?? 0), executed.length > 0 ? base : 0),
     steps: all,
   };

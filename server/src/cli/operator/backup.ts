@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { resolve } from "node:path";
+import { join, resolve } from "node:path";
 import { systemClock } from "../../clock/system.ts";
 import { version } from "../../config/version.ts";
 import { keyRingSource } from "../../service/app-store.ts";
@@ -7,7 +7,8 @@ import { type BackupProgress, createBackup } from "../../service/backup/create.t
 import type { Manifest } from "../../service/backup/manifest.ts";
 import { restoreBackup } from "../../service/backup/restore.ts";
 import { BACKUP_BYTES_PER_SECOND } from "../../service/backup/schedule.ts";
-import { verifyBackup } from "../../service/backup/verify.ts";
+import { placesToVerify, verifyBackup } from "../../service/backup/verify.ts";
+import { KeyRing } from "../../vault/key-ring.ts";
 import { CommandError, type CommandHandler, type Invocation, print } from "../output.ts";
 
 /** Time between two lines of progress: on a terminal they replace each other. */
@@ -42,6 +43,7 @@ export const verifyBackupFile: CommandHandler = async (invocation, _, [file]) =>
   const { manifest, decrypted } = await verifyBackup(
     file as string,
     keyRingSource(invocation.config, invocation.secrets),
+    placesToVerify(file as string, invocation.config.dataDirectory),
   );
   const rows = Object.values(manifest.tables).reduce((sum, count) => sum + count, 0);
   print(invocation.json, { file: resolve(file as string), ...manifest, decrypted: decrypted ?? null }, () => [
@@ -60,9 +62,25 @@ export const restore: CommandHandler = async (invocation, _, [file]) => {
   print(invocation.json, { ...target, ...manifest }, () => [
     `Restored ${target.dataDirectory} to the state of ${manifest.copiedAt}. Changes after that time are lost: keys that ` +
       "were revoked since work again, so delete them again.",
-    ...vaultLines(manifest),
+    ...restoredVaultLines(manifest, target.dataDirectory, invocation),
   ]);
 };
+
+/** What the folder lacks before a service can start on it. */
+function restoredVaultLines({ vault }: Manifest, dataDirectory: string, { secrets }: Invocation): string[] {
+  const { fingerprint, includesKey } = vault;
+  if (fingerprint === null || includesKey) return [];
+  const ring = new KeyRing(
+    secrets.vaultKeys.length > 0 ? { kind: "given", keys: secrets.vaultKeys } : { kind: "none" },
+  );
+  if (ring.find(fingerprint))
+    return ["Start the service with the same LATCHKEY_VAULT_KEY, which decrypts what it restored."];
+  return [
+    `Before the start, copy the vault key (${fingerprint}) to ${join(dataDirectory, "vault-key")}, with mode 600, or set ` +
+      "LATCHKEY_VAULT_KEY_FILE: without it the service does not start. It decrypts recoverable keys, secrets of webhooks and " +
+      "headers of upstream verifiers.",
+  ];
+}
 
 function embedded({ config }: Invocation): { database: string; dataDirectory: string } {
   if (config.database.kind === "sqlite") return { database: config.database.file, dataDirectory: config.dataDirectory };

@@ -1,6 +1,9 @@
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { keepProcessAlive } from "../../clock/keep-alive.ts";
 import { systemClock } from "../../clock/system.ts";
+import type { Config } from "../../config/config.ts";
+import type { Secrets } from "../../config/secrets.ts";
 import { type MoveReport, type MoveStep, moveStore, undoMove } from "../../service/move/move.ts";
 import { parseMasterKey } from "../../vault/key-ring.ts";
 import { CommandError, type CommandHandler, type Invocation, print } from "../output.ts";
@@ -63,9 +66,21 @@ function lines(
       : `Moved ${from} to ${to}: ${rows} rows of ${names.length} tables in ${seconds.toFixed(1)} s, with equal digests. ` +
         `Writes were stopped ${(stoppedMs / 1_000).toFixed(2)} s before it could be served.`,
     `Restart the service with ${serve}. Until then it verifies the keys that it knows, and answers everything else with 503.`,
-    ...(to.startsWith("sqlite:") || options.newVaultKeyFile !== undefined || secrets.vaultKeys.length > 0
-      ? []
-      : [`Set LATCHKEY_VAULT_KEY_FILE to a copy of ${config.dataDirectory}/vault-key, if keys are recoverable.`]),
+    ...vaultLines(to, options.newVaultKeyFile, config, secrets),
+  ];
+}
+
+/** Where the service that serves from the target finds the master key of the vault. */
+function vaultLines(to: string, newFile: string | undefined, config: Config, secrets: Secrets): string[] {
+  const needed =
+    "It decrypts recoverable keys, secrets of webhooks and headers of upstream verifiers: without it the service does not start.";
+  const ofFolder = join(config.dataDirectory, "vault-key");
+  const file = newFile ?? (secrets.vaultKeys.length === 0 && existsSync(ofFolder) ? ofFolder : undefined);
+  if (file === undefined) return secrets.vaultKeys.length > 0 ? [`Keep LATCHKEY_VAULT_KEY as it is. ${needed}`] : [];
+  return [
+    to.startsWith("sqlite:")
+      ? `Before the start, copy ${file} to ${join(dirname(to.slice("sqlite:".length)), "vault-key")}, with mode 600, or set LATCHKEY_VAULT_KEY_FILE to it. ${needed}`
+      : `Set LATCHKEY_VAULT_KEY_FILE to a copy of ${file}. ${needed}`,
   ];
 }
 

@@ -13,9 +13,12 @@ import { basename, dirname, join, resolve } from "node:path";
 import { Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { create as createTar } from "tar";
+import { analyticsPlan } from "../../analytics/sql/procedures.ts";
 import type { Clock } from "../../clock/clock.ts";
 import { OperatorError } from "../../log/operator-error.ts";
+import { type MigrationPlan, mainPlan, schemaState } from "../../store/migrate.ts";
 import { lockPath } from "../../store/sqlite/claim.ts";
+import { openSqliteConnection } from "../../store/sqlite/connection.ts";
 import { copySqliteDatabase } from "../../store/sqlite/snapshot.ts";
 import { summarizeDatabase } from "../../store/sqlite/summary.ts";
 import { KeyRing } from "../../vault/key-ring.ts";
@@ -128,6 +131,11 @@ async function writeBackup(
   await copySpool(plan.dataDirectory, stage);
   if (existsSync(analytics)) await copyDatabase(analytics, ANALYTICS);
   const { tables, changes, migration, vaultFingerprint, masterKeys } = summarizeDatabase(join(stage, DATABASE));
+  const needs = {
+    release: plan.version,
+    schema: await demandOf(join(stage, DATABASE), mainPlan),
+    analyticsSchema: await demandOf(join(stage, ANALYTICS), analyticsPlan),
+  };
   if (plan.includesVaultKey) await copyVaultKeys(plan.dataDirectory, stage, masterKeys);
 
   const files: BackupFile[] = [];
@@ -137,7 +145,7 @@ async function writeBackup(
   }
   const manifest: Manifest = {
     ...{ format: BACKUP_FORMAT, version: plan.version, copiedAt: new Date(copiedAt).toISOString() },
-    ...{ changes, migration, tables },
+    ...{ changes, migration, needs, tables },
     vault: { fingerprint: vaultFingerprint, includesKey: plan.includesVaultKey && masterKeys.length > 0 },
     files,
   };
@@ -160,6 +168,17 @@ async function writeBackup(
   await pipeline(packed as unknown as AsyncIterable<Buffer>, paced, createWriteStream(archive, { mode: 0o600 }));
   syncPath(archive);
   return manifest;
+}
+
+/** The lowest schema version of programs that may run on a database; 0 if there is none. */
+async function demandOf(file: string, plan: MigrationPlan): Promise<number> {
+  if (!existsSync(file)) return 0;
+  const { sql, close } = openSqliteConnection(file, "read");
+  try {
+    return (await schemaState(sql, plan)).needs;
+  } finally {
+    close();
+  }
 }
 
 function sizeOf(file: string): number {

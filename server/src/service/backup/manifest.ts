@@ -30,6 +30,14 @@ export interface Manifest {
   changes: number;
   /** The last migration that has run. */
   migration: string;
+  /** Which releases can read it. Absent: it was made before backups said so. */
+  needs?: {
+    /** A release that can, and with it every newer one. */
+    release: string;
+    /** The lowest schema versions of releases that can: of the database, and of the analytics, 0 without. */
+    schema: number;
+    analyticsSchema: number;
+  };
   /** Rows by table of the database. */
   tables: Record<string, number>;
   vault: {

@@ -1,7 +1,10 @@
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { extract } from "tar";
+import { analyticsPlan } from "../../analytics/sql/procedures.ts";
+import { version } from "../../config/version.ts";
 import { OperatorError } from "../../log/operator-error.ts";
+import { mainPlan, programVersion } from "../../store/migrate.ts";
 import { reasonOf } from "../claim.ts";
 import { fileDigest } from "./files.ts";
 import { BACKUP_FORMAT, DATABASE, MANIFEST, MANIFEST_DIGEST, type Manifest } from "./manifest.ts";
@@ -21,13 +24,18 @@ export class DamagedBackup extends OperatorError {
   }
 }
 
+/** @throws {OperatorError} when there is no such file. */
+export function requireBackup(file: string): void {
+  if (!existsSync(file) || !statSync(file).isFile()) throw new OperatorError(`There is no backup at ${file}.`);
+}
+
 /**
  * Unpacks a backup into an empty folder, and compares sizes and digests with its manifest.
  *
  * @throws {DamagedBackup} and {OperatorError} when the file cannot be read or the folder cannot be written.
  */
 export async function unpackBackup(file: string, folder: string): Promise<Manifest> {
-  if (!existsSync(file) || !statSync(file).isFile()) throw new OperatorError(`There is no backup at ${file}.`);
+  requireBackup(file);
   const names = new Set<string>();
   let unexpected: string | undefined;
   try {
@@ -57,8 +65,10 @@ export async function unpackBackup(file: string, folder: string): Promise<Manife
     if (reason !== undefined) throw new OperatorError(`${folder}: ${reason}`, { cause: error });
     throw new DamagedBackup(file, (error as Error).message, { cause: error });
   }
+  // First, because a newer release may add files.
+  const manifest = names.has(MANIFEST) ? await readManifest(file, folder) : undefined;
   if (unexpected !== undefined) throw new DamagedBackup(file, `"${unexpected.slice(0, 100)}" does not belong into it`);
-  const manifest = await readManifest(file, folder);
+  if (!manifest) throw new DamagedBackup(file, "it has no manifest");
   const expected = new Set([MANIFEST, MANIFEST_DIGEST, ...manifest.files.map(({ name }) => name)]);
   for (const name of names)
     if (!expected.has(name)) throw new DamagedBackup(file, `its manifest does not list ${name}`);
@@ -86,11 +96,31 @@ async function readManifest(file: string, folder: string): Promise<Manifest> {
   } catch (error) {
     throw new DamagedBackup(file, "its manifest is not JSON", { cause: error });
   }
-  if (manifest?.format !== BACKUP_FORMAT) {
-    throw new OperatorError(`${file} has a format that this version does not read. Use the version that made it.`);
-  }
+  requireReadable(file, manifest);
   if (!isManifest(manifest)) throw new DamagedBackup(file, "its manifest has another form");
   return manifest;
+}
+
+/** @throws {OperatorError} which names a release that can read the backup, if this one cannot. */
+function requireReadable(file: string, manifest: Partial<Manifest> | null): void {
+  if (!Number.isSafeInteger(manifest?.format)) throw new DamagedBackup(file, "its manifest has another form");
+  const { format, needs, version: madeBy } = manifest!;
+  const lacks =
+    format !== BACKUP_FORMAT
+      ? `the format ${format} of backups; this release reads the format ${BACKUP_FORMAT}`
+      : [
+          { what: "schema", needed: needs?.schema, own: programVersion(mainPlan) },
+          { what: "schema of analytics", needed: needs?.analyticsSchema, own: programVersion(analyticsPlan) },
+        ]
+          .map(({ what, needed, own }) =>
+            needed !== undefined && !(needed <= own) ? `the ${what} ${needed}; this release has ${own}` : undefined,
+          )
+          .find((lack) => lack !== undefined);
+  if (lacks === undefined) return;
+  const release = String(needs?.release ?? madeBy).slice(0, 50);
+  throw new OperatorError(
+    `${file} was made by Latchkey ${String(madeBy).slice(0, 50)} and has ${lacks}, Latchkey ${version}. Use Latchkey ${release} or newer.`,
+  );
 }
 
 function isManifest({ version, copiedAt, tables, vault, files }: Manifest): boolean {

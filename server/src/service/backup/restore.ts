@@ -1,13 +1,13 @@
-import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, renameSync, rmdirSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Clock } from "../../clock/clock.ts";
 import { OperatorError } from "../../log/operator-error.ts";
-import { lockPath } from "../../store/sqlite/claim.ts";
+import { lockPath, removeLock } from "../../store/sqlite/claim.ts";
 import { findFault } from "../../store/sqlite/integrity.ts";
 import { makeFolder, unusable } from "../claim.ts";
 import { syncPath } from "./files.ts";
 import { DATABASE, type Manifest, SPOOL } from "./manifest.ts";
-import { DamagedBackup, unpackBackup } from "./open.ts";
+import { DamagedBackup, requireBackup, unpackBackup } from "./open.ts";
 import { RESTORING, writeRestoredCopy } from "./restored-copy.ts";
 
 /** Where a backup is restored to. */
@@ -18,17 +18,22 @@ export interface RestoreTarget {
 }
 
 /**
- * Restores a backup into an empty data folder. Files are moved to their places after everything was checked. If that is
- * interrupted, the service does not start on the folder, and the restore can be repeated.
+ * Restores a backup into an empty data folder. Files are moved to their places after everything was checked, so a file that
+ * is no backup leaves nothing. If the move is interrupted, the service does not start on the folder, and the restore can be
+ * repeated.
  *
  * @throws {DamagedBackup} and {OperatorError} when the folder is not empty or cannot be written.
  */
 export async function restoreBackup(file: string, target: RestoreTarget, clock: Clock): Promise<Manifest> {
   const { dataDirectory } = target;
   rejectUsed(target);
+  requireBackup(file);
+  let made: readonly string[] = [];
   try {
-    makeFolder(dataDirectory);
-    const release = lockPath(join(dataDirectory, "folder"));
+    made = makeFolder(dataDirectory);
+    const lock = join(dataDirectory, "folder");
+    const wasLocked = existsSync(`${lock}.lock`);
+    const release = lockPath(lock);
     if (release === undefined) {
       throw new OperatorError(`LATCHKEY_DATA_DIR=${dataDirectory}: a service runs on this data folder. Stop it first.`);
     }
@@ -36,10 +41,15 @@ export async function restoreBackup(file: string, target: RestoreTarget, clock: 
       // Again: a service could have started before the lock.
       rejectUsed(target);
       return await unpackInto(file, target, clock);
+    } catch (error) {
+      // While the lock is held: who waits for it notices.
+      if (!wasLocked && !existsSync(join(dataDirectory, RESTORING))) removeLock(lock);
+      throw error;
     } finally {
       release();
     }
   } catch (error) {
+    removeEmpty(made);
     throw unusable("LATCHKEY_DATA_DIR", dataDirectory, error);
   }
 }
@@ -70,6 +80,15 @@ async function unpackInto(file: string, target: RestoreTarget, clock: Clock): Pr
   for (const folder of [dataDirectory, dirname(database)]) syncPath(folder);
   rmSync(stage, { recursive: true });
   return manifest;
+}
+
+/** Removes folders, the innermost first, up to one that is used. */
+function removeEmpty(folders: readonly string[]): void {
+  try {
+    for (const folder of folders) rmdirSync(folder);
+  } catch {
+    // Another process uses it.
+  }
 }
 
 /** Removes what an interrupted restore has placed. Its folder was empty, and no service has started on it. */

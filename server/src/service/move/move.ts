@@ -59,7 +59,7 @@ export async function moveStore(plan: MovePlan, clock: Clock, onStep: (step: Mov
   }
   const source = await openSource(config, secrets, clock);
   try {
-    const target = await openTarget(to.config, to.secrets, clock);
+    const target = await openTarget(to.config, to.secrets, clock, source.name);
     try {
       return await new Moving(plan, source, target, clock, onStep).run();
     } finally {

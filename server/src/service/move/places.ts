@@ -12,6 +12,7 @@ import { StoreUnavailable } from "../../store/store.ts";
 import { openAnalyticsStore } from "../analytics.ts";
 import { embeddedUnusable, openStore } from "../app-store.ts";
 import { DATABASE } from "../backup/manifest.ts";
+import { markMoving, unmarkMoving } from "./moving.ts";
 
 /** A store that is moved from or to: one PostgreSQL, or two files of SQLite. */
 export interface Place {
@@ -68,9 +69,15 @@ export async function openSource(config: Config, secrets: Secrets, clock: Clock)
   return openPlace(config, secrets, [join(config.dataDirectory, "analytics.db")].filter(existsSync));
 }
 
-/** Opens the store to copy to, and creates what is missing in it. */
-export async function openTarget(config: Config, secrets: Secrets, clock: Clock): Promise<Place> {
-  await withStoreOf(config, secrets, clock, (store) => store.transact("migrate", null));
+/**
+ * Opens the store to copy to, and creates what is missing in it. A new one is an unfinished copy of `source` at every
+ * moment, so no service starts on it if this process is killed.
+ */
+export async function openTarget(config: Config, secrets: Secrets, clock: Clock, source: string): Promise<Place> {
+  const { database, dataDirectory } = config;
+  if (database.kind === "sqlite") markMoving(dataDirectory, database.file, source);
+  await withStoreOf(config, secrets, clock, (store) => store.transact("prepareCopy", { source, now: clock.now() }));
+  if (database.kind === "sqlite") unmarkMoving(dataDirectory);
   const analytics = await openAnalyticsStore(config, secrets, clock);
   try {
     await analytics.transact("migrate", null);

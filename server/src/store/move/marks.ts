@@ -63,6 +63,15 @@ export const WRITES_STOPPED = "writes wait for `latchkey migrate-store`, which m
 /** PostgreSQL's code of these errors. */
 export const WRITES_STOPPED_CODE = "LKMOV";
 
+/** The id of a move whose target exists and is not chosen yet. */
+const PREPARED = "";
+
+/** Marks a database that has only its schema as an unfinished copy. Any move may use it. */
+export async function insertPreparedCopy(sql: Sql, source: string, now: number): Promise<void> {
+  const row = { id: 1, move_id: PREPARED, role: "target", other: source, started_at: now } as const;
+  await sql.db.insertInto("moves").values(row).execute();
+}
+
 /** The state of a move in one of its databases. */
 export interface MoveState {
   readonly moveId: string;
@@ -73,8 +82,16 @@ export interface MoveState {
 /** The move in which a database has this role. Creates the table of the mark where it is missing. */
 export async function readMove(database: CopyDatabase, role: Move["role"]): Promise<MoveState | undefined> {
   await database.run(MOVES_TABLE(database.dialect));
-  const [row] = await database.rows("select move_id, other, ended_at from moves where id = 1 and role = ?", [role]);
+  const [row] = await database.rows(
+    "select move_id, other, ended_at from moves where id = 1 and role = ? and move_id <> ?",
+    [role, PREPARED],
+  );
   return row && { moveId: row[0]!, other: row[1]!, ended: row[2] !== null };
+}
+
+/** Removes the mark of a database that was only prepared. */
+export async function deletePreparedCopy(database: CopyDatabase): Promise<void> {
+  await database.rows("delete from moves where id = 1 and move_id = ?", [PREPARED]);
 }
 
 /** The same table as in the schema, for files that have another schema. */

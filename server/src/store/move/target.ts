@@ -1,6 +1,6 @@
 import { OperatorError } from "../../log/operator-error.ts";
 import { type CopiedTable, type CopyDatabase, literal, nowIn, pick, quoted, type Row } from "./database.ts";
-import { type FormerHolder, type MoveState, readMove } from "./marks.ts";
+import { deletePreparedCopy, type FormerHolder, type MoveState, readMove } from "./marks.ts";
 
 /** The same lock as that of the migrations, so that no service prepares the database at the same moment. */
 const MIGRATION_LOCK = "7262837123001";
@@ -61,6 +61,7 @@ export class TargetPart {
         ]);
         await database.run(drop!);
       }
+      await deletePreparedCopy(database);
       await database.rows(
         `insert into moves (id, move_id, role, other, started_at) values (1, ?, 'target', ?, ${nowIn(database.dialect)})`,
         [moveId, other],
