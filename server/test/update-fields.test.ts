@@ -100,7 +100,13 @@ const updated: Record<string, Updated> = {
       const rootKeys = await server.ok("rootKeys.listRootKeys", {});
       return rootKeys.find((rootKey: Values) => rootKey.rootKeyId === rootKeyId);
     },
-    fields: { name: "another name", permissions: ["apis.*.create_key"], enabled: false, expires: 4_000_000_000_000 },
+    fields: {
+      name: "another name",
+      permissions: ["apis.*.create_key"],
+      enabled: false,
+      expires: 4_000_000_000_000,
+      leakAction: "disable",
+    },
   },
   "workspaces.updateWorkspace": {
     reference: "workspaceId",
