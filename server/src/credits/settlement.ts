@@ -1,9 +1,9 @@
 import type { Clock, Instant, Milliseconds } from "../clock/clock.ts";
 import { IdempotencyFull, IdempotencyQuotaExceeded, type IdempotencyRecord } from "../store/idempotency.ts";
 import { LackingCalls } from "./lacking-calls.ts";
-import { Pace } from "./pace.ts";
 import type { EarlierCalls, LockedBatch, SettledBatch } from "./procedures.ts";
 import { type Call, covers, type Decision } from "./spend.ts";
+import { TimeSlice } from "./time-slice.ts";
 
 /**
  * After this time a batch, which holds locks, starts no further round of decisions. Open calls move to a later batch.
@@ -52,7 +52,7 @@ export class Settlement<Charges, Limits extends Decision> {
   readonly open: Call<Charges, Limits>[] = [];
   readonly #options: SettlementOptions<Charges, Limits>;
   readonly #earlier: EarlierCalls | undefined;
-  readonly #pace: Pace;
+  readonly #slice: TimeSlice;
   readonly #balances = new Map<string, Balance<Call<Charges, Limits>>>();
   /** The balance of the last look-up, because consecutive calls often have the same pool. */
   #last: Balance<Call<Charges, Limits>> | undefined;
@@ -65,7 +65,7 @@ export class Settlement<Charges, Limits extends Decision> {
   ) {
     this.#options = options;
     this.#earlier = earlier;
-    this.#pace = new Pace(options.clock);
+    this.#slice = new TimeSlice(options.clock);
     for (const { poolId, remaining } of balances) {
       this.#balances.set(poolId, { poolId, remaining, free: remaining, spent: 0, lacking: undefined });
     }
@@ -74,7 +74,7 @@ export class Settlement<Charges, Limits extends Decision> {
   /** Sets a result or a failure on every call, except on those that it adds to `open`. */
   async settle(calls: readonly Call<Charges, Limits>[]): Promise<SettledBatch> {
     const { clock } = this.#options;
-    const pace = this.#pace;
+    const slice = this.#slice;
     const startedAt = clock.monotonic();
     /** In the order of their decisions. */
     const decided: Call<Charges, Limits>[] = [];
@@ -84,14 +84,14 @@ export class Settlement<Charges, Limits extends Decision> {
       // In the order of arrival, which is the order in which the counters see them.
       for (const call of reserved) {
         decisions.push(this.#charge(call, now));
-        if (pace.isDue()) await pace.yield();
+        if (slice.isOver()) await slice.yield();
       }
       const freed = new Set<Balance<Call<Charges, Limits>>>();
       for (let i = 0; i < reserved.length; i++) {
         const call = reserved[i]!;
         const decision = decisions[i];
         const limits = decision instanceof Promise ? await decision : decision;
-        if (pace.isDue()) await pace.yield();
+        if (slice.isOver()) await slice.yield();
         if (limits === OUTDATED) call.result = { outcome: "outdated" };
         else if (limits instanceof ChargeFailure) call.failure = limits.cause;
         else {
@@ -126,7 +126,7 @@ export class Settlement<Charges, Limits extends Decision> {
         balance.lacking ??= new LackingCalls();
         balance.lacking.push(call);
       }
-      if (this.#pace.isDue()) await this.#pace.yield();
+      if (this.#slice.isOver()) await this.#slice.yield();
     }
     return reserved;
   }
@@ -140,7 +140,7 @@ export class Settlement<Charges, Limits extends Decision> {
         if (!call) break;
         balance.free! -= call.cost;
         reserved.push(call);
-        if (this.#pace.isDue()) await this.#pace.yield();
+        if (this.#slice.isOver()) await this.#slice.yield();
       }
     }
     return freed.size > 1 ? reserved.sort((a, b) => a.sequence - b.sequence) : reserved;

@@ -23,7 +23,7 @@ import { copySqliteDatabase } from "../../store/sqlite/snapshot.ts";
 import { summarizeDatabase } from "../../store/sqlite/summary.ts";
 import { KeyRing } from "../../vault/key-ring.ts";
 import { reasonOf } from "../claim.ts";
-import { fileDigest, Pace, syncPath } from "./files.ts";
+import { fileDigest, syncPath, Throttle } from "./files.ts";
 import {
   ANALYTICS,
   BACKUP_FORMAT,
@@ -110,7 +110,7 @@ async function writeBackup(
   clock: Clock,
   onProgress: (progress: BackupProgress) => void,
 ): Promise<Manifest> {
-  const pace = new Pace(clock, plan.bytesPerSecond);
+  const throttle = new Throttle(clock, plan.bytesPerSecond);
   const analytics = join(plan.dataDirectory, ANALYTICS);
   // Each byte is copied once and packed once.
   const bytes = 2 * (sizeOf(plan.database) + sizeOf(analytics));
@@ -118,7 +118,7 @@ async function writeBackup(
   const copyDatabase = async (source: string, name: string) => {
     const before = copiedBytes;
     await copySqliteDatabase(source, join(stage, name), (copied) => {
-      pace.spend(before + copied - copiedBytes);
+      throttle.spend(before + copied - copiedBytes);
       copiedBytes = before + copied;
       onProgress({ doneBytes: copiedBytes, bytes: Math.max(bytes, copiedBytes) });
     });
@@ -155,7 +155,7 @@ async function writeBackup(
   const packedBytes = files.reduce((sum, file) => sum + file.bytes, 0);
   const paced = new Transform({
     transform(chunk: Buffer, _, done) {
-      pace.spend(chunk.length);
+      throttle.spend(chunk.length);
       copiedBytes += chunk.length;
       onProgress({ doneBytes: copiedBytes, bytes: Math.max(2 * packedBytes, copiedBytes) });
       done(null, chunk);

@@ -3,7 +3,7 @@ import type { Clock } from "../../clock/clock.ts";
 import { digestOf } from "../../crypto/digest.ts";
 
 /** Bounds the bytes per second of work that may block its thread. */
-export class Pace {
+export class Throttle {
   static readonly #nothing = new Int32Array(new SharedArrayBuffer(4));
   readonly #clock: Clock;
   readonly #bytesPerSecond: number;
@@ -20,7 +20,7 @@ export class Pace {
   spend(bytes: number): void {
     this.#bytes += bytes;
     const waitMs = this.#startedAt + (this.#bytes / this.#bytesPerSecond) * 1_000 - this.#clock.monotonic();
-    if (waitMs >= 1) Atomics.wait(Pace.#nothing, 0, 0, waitMs);
+    if (waitMs >= 1) Atomics.wait(Throttle.#nothing, 0, 0, waitMs);
   }
 }
 

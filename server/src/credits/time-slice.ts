@@ -8,8 +8,8 @@ const STEPS_PER_READING = 16;
 /** The most steps before work yields, however fast they are. */
 const STEPS_MAX = 1_024;
 
-/** Decides when long work must yield to the event loop. */
-export class Pace {
+/** The time after which long work must yield to the event loop. */
+export class TimeSlice {
   readonly #clock: Clock;
   #steps = 0;
   #startedAt: Milliseconds;
@@ -19,8 +19,8 @@ export class Pace {
     this.#startedAt = clock.monotonic();
   }
 
-  /** Counts a step; true when it is time to call `yield`. */
-  isDue(): boolean {
+  /** Counts a step; true when work must call `yield`. */
+  isOver(): boolean {
     if (++this.#steps % STEPS_PER_READING !== 0) return false;
     return this.#steps >= STEPS_MAX || this.#clock.monotonic() - this.#startedAt > BLOCK_MAX;
   }
