@@ -140,7 +140,7 @@ export interface RpcOptions {
   onFailure(error: unknown, requestId: string, path: string): void;
 }
 
-// Reads and writes together use the 8 connections to PostgreSQL of their lane.
+// Reads and writes together use the 8 connections to PostgreSQL of their pool.
 // Calls of end users count for their workspace: some hundreds load their keys and their usage in one second.
 const READING = { runningMax: 3, runningPerWorkspaceMax: 2, waitingPerWorkspaceMax: 5_000 };
 const WRITING = { runningMax: 5, runningPerWorkspaceMax: 3, waitingPerWorkspaceMax: 1_000 };

@@ -72,7 +72,7 @@ import {
   undoDivision,
 } from "../store/retention.ts";
 import { probeWrites } from "../store/sqlite/probe-writes.ts";
-import type { LanesOf, Sql } from "../store/store.ts";
+import type { PoolsOf, Sql } from "../store/store.ts";
 import {
   type Attempt,
   catchUp,
@@ -283,8 +283,8 @@ export function openProcedures(options: ProcedureOptions) {
       },
     },
   };
-  // Work that calls of the control plane must not delay; see `LaneName`.
-  const lanes: LanesOf<typeof procedures> = {
+  // Work that calls of the control plane must not delay; see `PoolName`.
+  const pools: PoolsOf<typeof procedures> = {
     readChanges: "feed",
     keysAt: "lookup",
     rootKeysByHashes: "lookup",
@@ -332,7 +332,7 @@ export function openProcedures(options: ProcedureOptions) {
     sequences: "maintenance",
     digestRows: "maintenance",
   };
-  return { ...procedures, lanes };
+  return { ...procedures, pools };
 }
 
 /** The thread of the embedded database opens the default export of its module. */

@@ -19,8 +19,8 @@ export interface Procedures {
   readonly writing: Readonly<Record<string, Procedure>>;
   /** Functions that SQL can call by name on embedded SQLite, for example in triggers. */
   readonly functions?: Readonly<Record<string, SqlFunction>>;
-  /** The lane of PostgreSQL connections for a procedure; `control` by default. */
-  readonly lanes?: Readonly<Record<string, LaneName>>;
+  /** The pool of PostgreSQL connections for a procedure; `control` by default. */
+  readonly pools?: Readonly<Record<string, PoolName>>;
   /** Whether a writing procedure may run a statement for longer than others on PostgreSQL; none by default. */
   readonly mayTakeLong?: (name: string, argument: never) => boolean;
   /** Whether the schema has `transaction_markers`, which determine the outcome of a COMMIT on PostgreSQL without a reply. */
@@ -32,13 +32,13 @@ export interface Procedures {
  * misses of verifications, `ledger` spends credits, `metered` writes for other metered calls, `maintenance` migrates and
  * prunes, `layout` builds indexes and checks whole tables, `control` does everything else.
  */
-export type LaneName = "feed" | "lookup" | "ledger" | "metered" | "maintenance" | "layout" | "control";
+export type PoolName = "feed" | "lookup" | "ledger" | "metered" | "maintenance" | "layout" | "control";
 
 type Named<Functions> = keyof { [Name in keyof Functions as string extends Name ? never : Name]: unknown };
 
-/** The lanes of procedures, by names that exist: a misspelt one would silently use the lane `control`. */
-export type LanesOf<Of extends Pick<Procedures, "reading" | "writing">> = {
-  readonly [Name in Named<Of["reading"]> | Named<Of["writing"]>]?: LaneName;
+/** The pools of procedures, by names that exist: a misspelt one would silently use the pool `control`. */
+export type PoolsOf<Of extends Pick<Procedures, "reading" | "writing">> = {
+  readonly [Name in Named<Of["reading"]> | Named<Of["writing"]>]?: PoolName;
 };
 
 /** A function that SQL can call. */

@@ -7,7 +7,7 @@ import { Client } from "pg";
 import { systemClock } from "../../src/clock/system.ts";
 import { migrate } from "../../src/store/migrate.ts";
 import { openPostgresStore } from "../../src/store/postgres/store.ts";
-import { type LaneName, type Sql, StoreUnavailable } from "../../src/store/store.ts";
+import { type PoolName, type Sql, StoreUnavailable } from "../../src/store/store.ts";
 import { busyness } from "../busyness.ts";
 import { freshDatabase } from "../services/postgres.ts";
 import { TcpProxy } from "../tcp-proxy.ts";
@@ -16,7 +16,7 @@ const run = (sql: Sql, work: (sql: Sql) => Promise<unknown>) => work(sql);
 const procedures = {
   reading: { run, lookUp: run, readFeed: run },
   writing: { run, spend: run, import: run, migrate: (sql: Sql, _: null) => migrate(sql) },
-  lanes: { migrate: "maintenance", lookUp: "lookup", readFeed: "feed", spend: "ledger" } as Record<string, LaneName>,
+  pools: { migrate: "maintenance", lookUp: "lookup", readFeed: "feed", spend: "ledger" } as Record<string, PoolName>,
   mayTakeLong: (name: string) => name === "import",
   hasMarkers: true,
 };
@@ -195,7 +195,7 @@ describe("connections that hang", () => {
   }
 });
 
-describe("lanes", () => {
+describe("connection pools", () => {
   it("isolate look-ups, the feed and the ledger from the control plane", async (t) => {
     const { store, admin } = await open(t);
     await admin.query("begin; lock table kept");

@@ -234,12 +234,12 @@ export function planFaults(
   let deck: FaultKind[] = [];
   for (let tooLong = 0; tooLong < kinds.length; ) {
     if (deck.length === 0) deck = shuffled(random, kinds);
-    const lane = freeAt[0]! <= freeAt[1]! ? 0 : 1;
+    const track = freeAt[0]! <= freeAt[1]! ? 0 : 1;
     const kind = deck.shift()!;
     const node = kind.hits === "one" ? random.below(nodes) : undefined;
     const scale = kind.ms[0] === freezeMs ? 1 : haste;
     const ms = Math.round((kind.ms[0] + random.below(kind.ms[1] - kind.ms[0] + 1)) / scale);
-    const at = freeAt[lane]! + Math.round((300 + random.below(1_500)) / haste);
+    const at = freeAt[track]! + Math.round((300 + random.below(1_500)) / haste);
     const needs = new Set(
       kind.needs.flatMap((need) =>
         node === undefined && need.endsWith("path")
@@ -259,12 +259,12 @@ export function planFaults(
     }
     if (rival) {
       deck.push(kind);
-      freeAt[lane] = at;
+      freeAt[track] = at;
       continue;
     }
     tooLong = 0;
     planned.push({ at, ms, name: kind.name, node, needs });
-    freeAt[lane] = at + ms;
+    freeAt[track] = at + ms;
   }
   return planned.sort((a, b) => a.at - b.at).map(({ at, ms, name, node }) => ({ at, ms, name, node }));
 }

@@ -1,14 +1,14 @@
 import { sha256 } from "../../crypto/digest.ts";
 import type { Row } from "./database.ts";
 
-const LANES = 8;
+const WORDS = 8;
 
 /**
- * The digest of a set of rows: the SHA-256 digests of all rows, added in eight lanes modulo 2^32. It does not depend on
+ * The digest of a set of rows: the SHA-256 digests of all rows, added in eight words modulo 2^32. It does not depend on
  * the order of rows, and rows can be added and removed, so a table is read once and its digest then follows the changes.
  */
 export class TableDigest {
-  readonly #lanes = new Uint32Array(LANES);
+  readonly #words = new Uint32Array(WORDS);
   rows = 0;
 
   add(row: Row): void {
@@ -21,7 +21,7 @@ export class TableDigest {
 
   /** Hexadecimal, 64 characters. */
   toString(): string {
-    return Buffer.from(this.#lanes.buffer).toString("hex");
+    return Buffer.from(this.#words.buffer).toString("hex");
   }
 
   equals(other: TableDigest): boolean {
@@ -31,7 +31,7 @@ export class TableDigest {
   #mix(row: Row, sign: 1 | -1): void {
     // JSON separates the values: no two rows have the same text.
     const bytes = sha256(JSON.stringify(row));
-    for (let lane = 0; lane < LANES; lane++) this.#lanes[lane]! += sign * bytes.readUInt32LE(4 * lane);
+    for (let word = 0; word < WORDS; word++) this.#words[word]! += sign * bytes.readUInt32LE(4 * word);
     this.rows += sign;
   }
 }

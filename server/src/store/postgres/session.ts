@@ -117,7 +117,7 @@ export class Session {
   #pending = 0;
   #failure: Error | undefined;
   #warned = false;
-  /** How long a query waits for its answer; undefined: for as long as the lane says. */
+  /** How long a query waits for its answer; undefined: for as long as the pool says. */
   queryTimeout: Milliseconds | undefined;
   /** The current marker of transactions: see `Transactions`. */
   marker: { id: string; transactions: number } | undefined;

@@ -5,7 +5,7 @@ import type { Changes } from "../changes-page.ts";
 import { WRITES_STOPPED, WRITES_STOPPED_CODE } from "../move/marks.ts";
 import {
   type Ask,
-  type LaneName,
+  type PoolName,
   type Procedures,
   type Store,
   type StoreObserver,
@@ -13,9 +13,9 @@ import {
 } from "../store.ts";
 import { CHANGES_CHANNEL } from "./channel.ts";
 import { PostgresClaim } from "./claim.ts";
+import { ConnectionPool } from "./connection-pool.ts";
 import { isLost, isRetryable, isUnavailable } from "./failures.ts";
-import { Lane } from "./lane.ts";
-import { IDLE_IN_TRANSACTION_TIMEOUT, type InternalLaneName, laneSettings } from "./lanes.ts";
+import { IDLE_IN_TRANSACTION_TIMEOUT, type InternalPoolName, poolSettings } from "./pool-settings.ts";
 import { ReplyOrder, type Session } from "./session.ts";
 import { NotBegun, Transactions } from "./transactions.ts";
 
@@ -27,9 +27,9 @@ export interface PostgresOptions {
   observe?: StoreObserver | undefined;
   /** Accept a server that may lose commits in a crash. */
   allowUnsafe?: boolean | undefined;
-  /** The most connections of the lane `control`. */
+  /** The most connections of the pool `control`. */
   connectionsMax?: number;
-  /** An upper bound on every lane's statement timeout. */
+  /** An upper bound on every pool's statement timeout. */
   statementTimeout?: Milliseconds;
   /** After this time without a message from the client, the server ends an open transaction. */
   idleInTransactionTimeout?: Milliseconds;
@@ -50,8 +50,8 @@ export class UnsafeDatabase extends OperatorError {
 }
 
 /**
- * PostgreSQL 14 or newer, with one small connection pool per lane. Procedures run in this thread and send one statement
- * at a time.
+ * PostgreSQL 14 or newer, with one small connection pool per kind of work. Procedures run in this thread and send one
+ * statement at a time.
  *
  * @throws {UnsafeDatabase} when the server may lose commits, unless `allowUnsafe` is set.
  * @throws {StoreUnavailable}
@@ -67,9 +67,9 @@ export async function openPostgresStore<P extends Procedures>(
     client.on("notification", () => wake?.());
     await session.query(`listen ${CHANGES_CHANNEL}`);
   };
-  const openLane = (name: InternalLaneName): Lane => {
-    const settings = laneSettings[name];
-    return new Lane({
+  const openPool = (name: InternalPoolName): ConnectionPool => {
+    const settings = poolSettings[name];
+    return new ConnectionPool({
       ...settings,
       ...{ name, url, clock, replyOrder },
       connectionsMax:
@@ -80,30 +80,30 @@ export async function openPostgresStore<P extends Procedures>(
       ...(name === "feed" && { onConnect: listenForChanges }),
     });
   };
-  const lanes = new Map<InternalLaneName, Lane>();
-  const lane = (name: InternalLaneName): Lane => {
-    const opened = lanes.get(name) ?? openLane(name);
-    lanes.set(name, opened);
+  const pools = new Map<InternalPoolName, ConnectionPool>();
+  const pool = (name: InternalPoolName): ConnectionPool => {
+    const opened = pools.get(name) ?? openPool(name);
+    pools.set(name, opened);
     // Only the feed asks often enough to tell a silent server from a statement that takes long.
     if (name === "feed") {
       replyOrder.silence.watch(() => {
-        lane("control").destroy();
-        return lane("control").isAnswered();
+        pool("control").destroy();
+        return pool("control").isAnswered();
       });
     }
     return opened;
   };
-  const laneOf = (procedure: string): LaneName => procedures.lanes?.[procedure] ?? "control";
-  const transactions = new Transactions(clock, procedures.hasMarkers ? lane("resolve") : undefined);
+  const poolOf = (procedure: string): PoolName => procedures.pools?.[procedure] ?? "control";
+  const transactions = new Transactions(clock, procedures.hasMarkers ? pool("resolve") : undefined);
   const close = async () => {
     transactions.close();
     replyOrder.silence.close();
-    await Promise.all([...lanes.values()].map((opened) => opened.close()));
+    await Promise.all([...pools.values()].map((opened) => opened.close()));
   };
 
   if (!options.allowUnsafe) {
     try {
-      await attempt(() => lane("control").use(requireDurability));
+      await attempt(() => pool("control").use(requireDurability));
     } catch (error) {
       await close();
       throw error;
@@ -114,31 +114,31 @@ export async function openPostgresStore<P extends Procedures>(
     dialect: "postgres",
     read: (name, argument) => {
       const startedAt = clock.monotonic();
-      const laneName = laneOf(name);
+      const poolName = poolOf(name);
       const work = async (session: Session) => {
         try {
           const result = await procedures.reading[name]!(session.sql, argument, rejectQuestion);
           // Other connections may still go to the former server.
-          if (laneName === "feed" && (result as Changes).isLost) replyOrder.suspectAll();
+          if (poolName === "feed" && (result as Changes).isLost) replyOrder.suspectAll();
           return result;
         } catch (error) {
           throw isLost(error) ? new NotBegun(error) : error;
         }
       };
       // The time of a read includes its wait for a connection.
-      return attempt(() => lane(laneName).use(work)).finally(() =>
+      return attempt(() => pool(poolName).use(work)).finally(() =>
         observe(name, 0, clock.monotonic() - startedAt),
       ) as never;
     },
     transact: (name, argument, answer) => {
       const ask: Ask<unknown, unknown> = async (question) => (answer as (question: unknown) => unknown)(question);
-      const laneName = laneOf(name);
+      const poolName = poolOf(name);
       // Before migrations have run, the table of markers may be missing.
-      const isMarked = laneName !== "maintenance";
+      const isMarked = poolName !== "maintenance";
       return attempt(() => {
         const askedAt = clock.monotonic();
         let startedAt = askedAt;
-        return lane(laneName)
+        return pool(poolName)
           .use(
             (session) => {
               const isLong = procedures.mayTakeLong?.(name, argument as never) ?? false;

@@ -3,9 +3,9 @@ import { pause } from "../../clock/pause.ts";
 import { alphanumeric } from "../../random/random.ts";
 import { systemRandom } from "../../random/system.ts";
 import { Rollback, type Sql, StoreUnavailable } from "../store.ts";
+import { type ConnectionPool, GRACE } from "./connection-pool.ts";
 import { isLost, isRejection, isRetryable, isUnavailable } from "./failures.ts";
-import { GRACE, type Lane } from "./lane.ts";
-import { LONG_WORK } from "./lanes.ts";
+import { LONG_WORK } from "./pool-settings.ts";
 import type { Session } from "./session.ts";
 
 /** The interval between attempts to determine the outcome of a COMMIT. */
@@ -50,10 +50,10 @@ interface Marker {
 export class Transactions {
   readonly #clock: Clock;
   /** Undefined: the schema has no markers, and a COMMIT without a reply counts as failed. */
-  readonly #resolving: Lane | undefined;
+  readonly #resolving: ConnectionPool | undefined;
   #closed = false;
 
-  constructor(clock: Clock, resolving: Lane | undefined) {
+  constructor(clock: Clock, resolving: ConnectionPool | undefined) {
     this.#clock = clock;
     this.#resolving = resolving;
   }

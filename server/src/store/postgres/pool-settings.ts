@@ -1,8 +1,8 @@
 import type { Milliseconds } from "../../clock/clock.ts";
-import type { LaneName } from "../store.ts";
+import type { PoolName } from "../store.ts";
 
 /** A small pool of connections for one kind of work, which other kinds cannot delay. */
-export interface LaneSettings {
+export interface PoolSettings {
   /** The most connections, opened on demand. */
   connectionsMax: number;
   /** The server cancels a statement that runs for longer. */
@@ -18,10 +18,10 @@ export interface LaneSettings {
 const IDLE: Milliseconds = 30_000;
 
 /** `resolve` determines the outcome of a COMMIT whose reply was lost. */
-export type InternalLaneName = LaneName | "resolve";
+export type InternalPoolName = PoolName | "resolve";
 
 /** One node opens up to 24 of these connections, 3 for analytics and 1 for the claim. */
-export const laneSettings: Readonly<Record<InternalLaneName, LaneSettings>> = {
+export const poolSettings: Readonly<Record<InternalPoolName, PoolSettings>> = {
   feed: { connectionsMax: 1, statementTimeout: 1_500, lockTimeout: 1_000, connectTimeout: 2_000, idleTimeout: 0 },
   lookup: { connectionsMax: 3, statementTimeout: 2_000, lockTimeout: 1_000, connectTimeout: 2_000, idleTimeout: IDLE },
   ledger: { connectionsMax: 6, statementTimeout: 3_500, lockTimeout: 3_000, connectTimeout: 2_000, idleTimeout: IDLE },
@@ -39,7 +39,7 @@ export const laneSettings: Readonly<Record<InternalLaneName, LaneSettings>> = {
   resolve: { connectionsMax: 2, statementTimeout: 2_500, lockTimeout: 2_000, connectTimeout: 2_000, idleTimeout: IDLE },
 };
 
-/** What replaces the timeouts of its lane for work that may take long: see `Procedures.mayTakeLong`. */
+/** What replaces the timeouts of its pool for work that may take long: see `Procedures.mayTakeLong`. */
 export const LONG_WORK = { statementTimeout: 30_000, lockTimeout: 5_000 } as const;
 
 /**

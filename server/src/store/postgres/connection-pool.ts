@@ -1,7 +1,7 @@
 import pg from "pg";
 import type { Clock, Milliseconds } from "../../clock/clock.ts";
 import { StoreUnavailable } from "../store.ts";
-import type { LaneSettings } from "./lanes.ts";
+import type { PoolSettings } from "./pool-settings.ts";
 import { type ReplyOrder, SafeClient, Session } from "./session.ts";
 
 const INT8 = 20;
@@ -15,7 +15,7 @@ const IDLE_UNCHECKED_MAX: Milliseconds = 5_000;
 /** How long `close` waits for connections in use. */
 const CLOSE_MAX: Milliseconds = 2_000;
 
-export interface LaneOptions extends LaneSettings {
+export interface ConnectionPoolOptions extends PoolSettings {
   name: string;
   url: string;
   clock: Clock;
@@ -27,13 +27,13 @@ export interface LaneOptions extends LaneSettings {
   onConnect?(session: Session, client: pg.ClientBase): Promise<void>;
 }
 
-/** Connections for one kind of work: see `LaneSettings`. */
-export class Lane {
-  readonly #options: LaneOptions;
+/** Connections for one kind of work: see `PoolSettings`. */
+export class ConnectionPool {
+  readonly #options: ConnectionPoolOptions;
   readonly #pool: pg.Pool;
   readonly #sessions = new Map<pg.ClientBase, Session>();
 
-  constructor(options: LaneOptions) {
+  constructor(options: ConnectionPoolOptions) {
     this.#options = options;
     const { name, url, connectionsMax, connectTimeout, idleTimeout, statementTimeout } = options;
     this.#pool = new pg.Pool({
@@ -72,7 +72,7 @@ export class Lane {
     for (const session of this.#sessions.values()) session.destroy();
   }
 
-  /** Whether a connection beside those of the lane gets an answer soon. */
+  /** Whether a connection beside those of the pool gets an answer soon. */
   async isAnswered(): Promise<boolean> {
     const client = new SafeClient({ connectionString: this.#options.url, connectionTimeoutMillis: PING_TIMEOUT });
     try {
