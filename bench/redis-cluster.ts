@@ -4,12 +4,12 @@
  * denied only because another call held charges that it gave back.
  */
 import { systemClock } from "../server/src/clock/system.ts";
-import { ClusterCounters } from "../server/src/limits/cluster-counters.ts";
 import type { Charge, LimitDecision } from "../server/src/limits/counters.ts";
-import { counterScripts } from "../server/src/limits/redis-counters.ts";
 import { systemRandom } from "../server/src/random/system.ts";
 import { parseRedisAddress, type RedisAddress } from "../server/src/redis/address.ts";
 import { RedisCluster } from "../server/src/redis/cluster.ts";
+import { ClusterCounters } from "../server/src/redis/cluster-counters.ts";
+import { counterScripts } from "../server/src/redis/redis-counters.ts";
 import { startRedisCluster } from "../server/test/services/redis-groups.ts";
 import { describeMachine } from "./lib/machine.ts";
 

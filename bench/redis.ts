@@ -6,9 +6,9 @@
 import { setImmediate } from "node:timers/promises";
 import { systemClock } from "../server/src/clock/system.ts";
 import type { Charge, Counters } from "../server/src/limits/counters.ts";
-import { counterScripts, RedisCounters } from "../server/src/limits/redis-counters.ts";
 import { systemRandom } from "../server/src/random/system.ts";
 import { RedisConnection } from "../server/src/redis/connection.ts";
+import { counterScripts, RedisCounters } from "../server/src/redis/redis-counters.ts";
 import { startRedis } from "../server/test/services/redis.ts";
 import { describeMachine } from "./lib/machine.ts";
 

@@ -10,9 +10,9 @@ import { after, before, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import { Unkey } from "@unkey/api";
 import * as errors from "@unkey/api/models/errors";
+import { StoreUnavailable } from "../src/errors/store-unavailable.ts";
 import { operations } from "../src/operations/index.ts";
 import { namesOf } from "../src/rpc/operation.ts";
-import { StoreUnavailable } from "../src/store/store.ts";
 import { TestServer } from "./harness.ts";
 
 /** A prepared call by either client. Everything that it needs exists. */

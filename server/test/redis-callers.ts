@@ -4,9 +4,9 @@
  */
 import { once } from "node:events";
 import { systemClock } from "../src/clock/system.ts";
-import { counterScripts, RedisCounters } from "../src/limits/redis-counters.ts";
 import { systemRandom } from "../src/random/system.ts";
 import { RedisConnection } from "../src/redis/connection.ts";
+import { counterScripts, RedisCounters } from "../src/redis/redis-counters.ts";
 import { DURATION_MAX } from "../src/rules/window.ts";
 
 export interface CallersTask {

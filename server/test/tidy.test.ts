@@ -19,10 +19,12 @@ const floors = [
   ["operations"],
   ["rpc"],
   ["verification"],
-  ["directory", "limits", "credits", "analytics", "vault", "leaks", "webhooks"],
-  ["store", "redis", "outbound"],
+  ["analytics", "vault", "leaks", "webhooks"],
+  ["redis"],
+  ["store", "outbound"],
+  ["directory", "limits", "credits"],
   ["rules"],
-  ["clock", "random", "crypto", "log", "metrics"],
+  ["clock", "random", "crypto", "errors", "log", "metrics"],
 ];
 
 /**

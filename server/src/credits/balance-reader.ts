@@ -1,5 +1,5 @@
 import type { Clock, Instant } from "../clock/clock.ts";
-import { GatheredReads } from "../store/gathered-reads.ts";
+import { GatheredReads } from "../clock/gathered-reads.ts";
 
 export interface BalanceReaderOptions {
   clock: Clock;

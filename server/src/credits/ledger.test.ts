@@ -3,9 +3,9 @@ import { describe, it } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import fc from "fast-check";
 import { SimulatedClock } from "../clock/simulated.ts";
-import { StoreUnavailable } from "../store/store.ts";
+import { StoreUnavailable } from "../errors/store-unavailable.ts";
+import type { BatchAnswers, LedgerBatch, SettledBatch } from "./batch.ts";
 import { Ledger, LedgerFailed, LedgerOverloaded } from "./ledger.ts";
-import type { BatchAnswers, LedgerBatch, SettledBatch } from "./procedures.ts";
 import type { SpendOutcome } from "./spend.ts";
 
 /** The decision of a call's limits when they are charged. */

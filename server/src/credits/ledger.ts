@@ -1,9 +1,9 @@
 import { setImmediate as yieldToEventLoop } from "node:timers/promises";
 import type { Clock, Milliseconds } from "../clock/clock.ts";
-import { Overloaded } from "../log/overloaded.ts";
-import { LOCK_NOT_AVAILABLE } from "../store/credits/balances.ts";
-import { StoreUnavailable } from "../store/store.ts";
-import type { BatchAnswers, EarlierCalls, LedgerBatch, LockedBatch, SettledBatch } from "./procedures.ts";
+import { Overloaded } from "../errors/overloaded.ts";
+import { StoreUnavailable } from "../errors/store-unavailable.ts";
+import type { BatchAnswers, EarlierCalls, LedgerBatch, LockedBatch, SettledBatch } from "./batch.ts";
+import { LOCK_NOT_AVAILABLE } from "./batch.ts";
 import { answerReplay, Settlement } from "./settlement.ts";
 import { Call, type Decision, type Spend, type SpendOutcome } from "./spend.ts";
 import { SpendQueue } from "./spend-queue.ts";

@@ -1,7 +1,8 @@
 import type { Clock, Instant, Milliseconds } from "../clock/clock.ts";
-import { IdempotencyFull, IdempotencyQuotaExceeded, type IdempotencyRecord } from "../store/idempotency.ts";
+import { IdempotencyFull, IdempotencyQuotaExceeded } from "../errors/idempotency.ts";
+import type { IdempotencyRecord } from "../rules/idempotency.ts";
+import type { EarlierCalls, LockedBatch, SettledBatch } from "./batch.ts";
 import { LackingCalls } from "./lacking-calls.ts";
-import type { EarlierCalls, LockedBatch, SettledBatch } from "./procedures.ts";
 import { type Call, covers, type Decision } from "./spend.ts";
 import { TimeSlice } from "./time-slice.ts";
 

@@ -1,5 +1,5 @@
 import type { Instant, Milliseconds } from "../clock/clock.ts";
-import type { IdempotencyRecord } from "../store/idempotency.ts";
+import type { IdempotencyRecord } from "../rules/idempotency.ts";
 
 /** The weight of a call with limits; a call without limits has weight 1. */
 const WEIGHT_LIMITED = 4;

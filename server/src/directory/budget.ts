@@ -1,5 +1,5 @@
 import type { Clock } from "../clock/clock.ts";
-import { Overloaded } from "../log/overloaded.ts";
+import { Overloaded } from "../errors/overloaded.ts";
 
 /** The budget for look-ups of unknown keys is exhausted. The caller should retry later. */
 export class LookupsExhausted extends Overloaded {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import { SimulatedClock } from "../clock/simulated.ts";
-import { CHANGES_PER_READ, type Changes } from "../store/changes-page.ts";
+import { CHANGES_PER_READ, type Changes } from "./changes.ts";
 import { ChangesFollower } from "./changes-follower.ts";
 import { Generations } from "./generations.ts";
 

@@ -1,7 +1,6 @@
 import type { Clock, Instant, Milliseconds, Timer } from "../clock/clock.ts";
 import { startTimeout } from "../clock/timeout.ts";
-import { CHANGES_RETENTION } from "../store/changes.ts";
-import { CHANGES_PER_READ, type Changes, type ChangesCursor } from "../store/changes-page.ts";
+import { CHANGES_PER_READ, CHANGES_RETENTION, type Changes, type ChangesCursor } from "./changes.ts";
 import type { Generations } from "./generations.ts";
 
 /** Interval between reads of `changes` without a notification. */

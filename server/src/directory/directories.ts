@@ -1,15 +1,7 @@
 import type { Clock, Milliseconds } from "../clock/clock.ts";
 import type { BloomFilter } from "../crypto/bloom-filter.ts";
-import type { StoredRootKey } from "../store/administration/root-keys.ts";
-import type { StoredSession } from "../store/administration/sessions.ts";
-import type { StoredWorkspace } from "../store/administration/workspaces.ts";
-import type { Changes, ChangesCursor } from "../store/changes-page.ts";
-import type { KeyMigrationReference } from "../store/keys/key-migrations.ts";
-import type { DeletedKey, KeyLocation } from "../store/keys/lookup.ts";
-import type { StoredKey } from "../store/keys/stored-key.ts";
-import type { StoredPortalSession } from "../store/portal/portal-sessions.ts";
-import type { NamespaceReference, StoredNamespace } from "../store/ratelimits/namespaces.ts";
 import { LookupBudget } from "./budget.ts";
+import type { Changes, ChangesCursor } from "./changes.ts";
 import { ChangesFollower } from "./changes-follower.ts";
 import { Generations, newGenerationsBuffer } from "./generations.ts";
 import {
@@ -28,7 +20,6 @@ import {
   keyRecord,
   type NamespaceRecord,
   namespaceRecord,
-  type OpenedKeyMigration,
   type PortalSessionRecord,
   portalSessionRecord,
   type RootKeyRecord,
@@ -38,16 +29,29 @@ import {
   type WorkspaceRecord,
   workspaceRecord,
 } from "./records.ts";
+import type {
+  DeletedKey,
+  DirectoryKey,
+  DirectoryKeyMigration,
+  DirectoryNamespace,
+  DirectoryPortalSession,
+  DirectoryRootKey,
+  DirectorySession,
+  DirectoryWorkspace,
+  KeyMigrationReference,
+  KeyPlace,
+  NamespaceReference,
+} from "./stored.ts";
 
 /** The queries of the record caches. */
 export interface DirectorySource {
-  keysAt(locations: readonly KeyLocation[]): Promise<(StoredKey | DeletedKey)[]>;
-  rootKeysByHashes(hashes: readonly string[]): Promise<StoredRootKey[]>;
-  workspaces(ids: readonly string[]): Promise<StoredWorkspace[]>;
-  keyMigrations(references: readonly KeyMigrationReference[]): Promise<OpenedKeyMigration[]>;
-  namespaces(references: readonly NamespaceReference[]): Promise<StoredNamespace[]>;
-  sessions(hashes: readonly string[]): Promise<StoredSession[]>;
-  portalSessions(hashes: readonly string[]): Promise<StoredPortalSession[]>;
+  keysAt(locations: readonly KeyPlace[]): Promise<(DirectoryKey | DeletedKey)[]>;
+  rootKeysByHashes(hashes: readonly string[]): Promise<DirectoryRootKey[]>;
+  workspaces(ids: readonly string[]): Promise<DirectoryWorkspace[]>;
+  keyMigrations(references: readonly KeyMigrationReference[]): Promise<DirectoryKeyMigration[]>;
+  namespaces(references: readonly NamespaceReference[]): Promise<DirectoryNamespace[]>;
+  sessions(hashes: readonly string[]): Promise<DirectorySession[]>;
+  portalSessions(hashes: readonly string[]): Promise<DirectoryPortalSession[]>;
   changes(cursor: ChangesCursor | undefined): Promise<Changes>;
 }
 
@@ -162,42 +166,42 @@ export class RecordCaches {
       kind: "rootKeys",
       share: 1 / 16,
       load: source.rootKeysByHashes,
-      nameOf: (key: StoredRootKey) => key.hash,
+      nameOf: (key: DirectoryRootKey) => key.hash,
       toRecord: rootKeyRecord,
     });
     this.workspaces = openDirectory({
       kind: "workspaces",
       share: 1 / 16,
       load: source.workspaces,
-      nameOf: (workspace: StoredWorkspace) => workspace.id,
+      nameOf: (workspace: DirectoryWorkspace) => workspace.id,
       toRecord: workspaceRecord,
     });
     this.keyMigrations = openDirectory({
       kind: "keyMigrations",
       share: 1 / 16,
       load: (names) => source.keyMigrations(names.map(parseKeyMigration)),
-      nameOf: ({ name, workspace_id }: OpenedKeyMigration) => keyMigrationLookupKey(name, workspace_id),
+      nameOf: ({ name, workspace_id }: DirectoryKeyMigration) => keyMigrationLookupKey(name, workspace_id),
       toRecord: keyMigrationRecord,
     });
     this.namespaces = openDirectory({
       kind: "namespaces",
       share: 1 / 4,
       load: (names) => source.namespaces(names.map(parseNamespace)),
-      nameOf: ({ name_or_id, workspace_id }: StoredNamespace) => namespaceLookupKey(name_or_id, workspace_id),
+      nameOf: ({ name_or_id, workspace_id }: DirectoryNamespace) => namespaceLookupKey(name_or_id, workspace_id),
       toRecord: namespaceRecord,
     });
     this.sessions = openDirectory({
       kind: "sessions",
       share: 1 / 64,
       load: source.sessions,
-      nameOf: ({ session }: StoredSession) => session.hash,
+      nameOf: ({ session }: DirectorySession) => session.hash,
       toRecord: sessionRecord,
     });
     this.portalSessions = openDirectory({
       kind: "portalSessions",
       share: 1 / 32,
       load: source.portalSessions,
-      nameOf: ({ session }: StoredPortalSession) => session.hash,
+      nameOf: ({ session }: DirectoryPortalSession) => session.hash,
       toRecord: portalSessionRecord,
     });
   }
@@ -276,7 +280,7 @@ function locationsOf(name: string): string[] {
 }
 
 /** Drops the migration: a query returns the keys of all migrations, and the caller selects by location. */
-function parseKeyLocation(location: string): KeyLocation {
+function parseKeyLocation(location: string): KeyPlace {
   const [hash, workspace_id] = location.split(":") as [string, string];
   return { hash, workspace_id };
 }
@@ -294,7 +298,7 @@ export function importTag(workspaceId: string): string {
   return `import ${workspaceId}`;
 }
 
-function keyRecordOf(name: string, keys: ReadonlyMap<string, StoredKey | DeletedKey>): LoadedRecord<KeyRecord> {
+function keyRecordOf(name: string, keys: ReadonlyMap<string, DirectoryKey | DeletedKey>): LoadedRecord<KeyRecord> {
   const locations = locationsOf(name);
   const isLive = (location: string) => keys.has(location) && !("deleted" in keys.get(location)!);
   const liveAt = locations.findIndex(isLive);

@@ -1,5 +1,5 @@
 import type { Clock, Milliseconds } from "../clock/clock.ts";
-import { StoreUnavailable } from "../store/store.ts";
+import { StoreUnavailable } from "../errors/store-unavailable.ts";
 import type { Generations } from "./generations.ts";
 import { NegativeCache } from "./negative-cache.ts";
 

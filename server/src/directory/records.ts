@@ -5,15 +5,19 @@ import { type HashAlgorithm, hashVersions } from "../rules/imported-keys.ts";
 import { compiledBytes, Overrides } from "../rules/override-patterns.ts";
 import { compilePermissions, type Permissions } from "../rules/permissions.ts";
 import type { LimitMode } from "../rules/strict-window.ts";
-import type { StoredRootKey } from "../store/administration/root-keys.ts";
-import type { StoredSession } from "../store/administration/sessions.ts";
-import type { StoredWorkspace } from "../store/administration/workspaces.ts";
-import type { DeletedKey } from "../store/keys/lookup.ts";
-import type { StoredKey, StoredRatelimit } from "../store/keys/stored-key.ts";
-import type { StoredPortalSession } from "../store/portal/portal-sessions.ts";
-import type { StoredNamespace } from "../store/ratelimits/namespaces.ts";
-import type { KeyMigrationRow } from "../store/schema.ts";
 import type { LoadedRecord } from "./record-cache.ts";
+import type {
+  DeletedKey,
+  DirectoryIdentity,
+  DirectoryKey,
+  DirectoryKeyMigration,
+  DirectoryLimit,
+  DirectoryNamespace,
+  DirectoryPortalSession,
+  DirectoryRootKey,
+  DirectorySession,
+  DirectoryWorkspace,
+} from "./stored.ts";
 
 /** A key as verification needs it, with everything precomputed that does not depend on the call. */
 export interface KeyRecord {
@@ -84,13 +88,13 @@ interface ReadRecord<S> {
 }
 
 /** A session of the dashboard. */
-export interface SessionRecord extends ReadRecord<StoredSession> {
+export interface SessionRecord extends ReadRecord<DirectorySession> {
   /** The latest use that was written. */
   touchedAt: number;
 }
 
 /** A session of the portal. */
-export type PortalSessionRecord = ReadRecord<StoredPortalSession>;
+export type PortalSessionRecord = ReadRecord<DirectoryPortalSession>;
 
 /** A workspace as the hot path needs it. */
 export interface WorkspaceRecord {
@@ -112,9 +116,6 @@ export interface KeyMigrationRecord {
   readonly pepper: Uint8Array | null;
 }
 
-/** A migration from the store, with its pepper decrypted. */
-export type OpenedKeyMigration = Omit<KeyMigrationRow, "pepper"> & { pepper: Uint8Array | null };
-
 /** A rate limit namespace as the limiter needs it. */
 export interface NamespaceRecord {
   readonly namespaceId: string;
@@ -123,7 +124,7 @@ export interface NamespaceRecord {
   readonly overrides: Overrides;
 }
 
-export function keyRecord(key: StoredKey): LoadedRecord<KeyRecord> {
+export function keyRecord(key: DirectoryKey): LoadedRecord<KeyRecord> {
   const shared = {
     keyId: key.id,
     apiId: key.api_id,
@@ -203,7 +204,7 @@ export function deletedKeyRecord(key: DeletedKey): LoadedRecord<KeyRecord> {
   };
 }
 
-export function rootKeyRecord(rootKey: StoredRootKey): LoadedRecord<RootKeyRecord> {
+export function rootKeyRecord(rootKey: DirectoryRootKey): LoadedRecord<RootKeyRecord> {
   return {
     record: {
       rootKeyId: rootKey.id,
@@ -219,7 +220,7 @@ export function rootKeyRecord(rootKey: StoredRootKey): LoadedRecord<RootKeyRecor
   };
 }
 
-export function sessionRecord(stored: StoredSession, readAt: Milliseconds): LoadedRecord<SessionRecord> {
+export function sessionRecord(stored: DirectorySession, readAt: Milliseconds): LoadedRecord<SessionRecord> {
   const { session, rootKey } = stored;
   return {
     record: { stored, readAt, touchedAt: session.last_used_at },
@@ -229,7 +230,7 @@ export function sessionRecord(stored: StoredSession, readAt: Milliseconds): Load
 }
 
 export function portalSessionRecord(
-  stored: StoredPortalSession,
+  stored: DirectoryPortalSession,
   readAt: Milliseconds,
 ): LoadedRecord<PortalSessionRecord> {
   const { session, rootKey } = stored;
@@ -249,7 +250,7 @@ export function portalSessionsTag(id: string): string {
   return `portal sessions of ${id}`;
 }
 
-export function workspaceRecord(workspace: StoredWorkspace): LoadedRecord<WorkspaceRecord> {
+export function workspaceRecord(workspace: DirectoryWorkspace): LoadedRecord<WorkspaceRecord> {
   return {
     record: {
       workspaceId: workspace.id,
@@ -263,11 +264,11 @@ export function workspaceRecord(workspace: StoredWorkspace): LoadedRecord<Worksp
   };
 }
 
-export function keyMigrationRecord({ id, algorithm, pepper }: OpenedKeyMigration): LoadedRecord<KeyMigrationRecord> {
+export function keyMigrationRecord({ id, algorithm, pepper }: DirectoryKeyMigration): LoadedRecord<KeyMigrationRecord> {
   return { record: { id, algorithm, pepper }, tags: [], bytes: 500 + (pepper?.length ?? 0) };
 }
 
-export function namespaceRecord({ id, workspace_id, overrides }: StoredNamespace): LoadedRecord<NamespaceRecord> {
+export function namespaceRecord({ id, workspace_id, overrides }: DirectoryNamespace): LoadedRecord<NamespaceRecord> {
   return {
     record: {
       namespaceId: id,
@@ -280,7 +281,7 @@ export function namespaceRecord({ id, workspace_id, overrides }: StoredNamespace
 }
 
 /** An identity within a KEY, with its limits. `meta` and `ratelimits` are always present. */
-export function identityRecord(identity: NonNullable<StoredKey["identity"]>) {
+export function identityRecord(identity: DirectoryIdentity) {
   return {
     id: identity.id,
     externalId: identity.external_id,
@@ -289,7 +290,7 @@ export function identityRecord(identity: NonNullable<StoredKey["identity"]>) {
   };
 }
 
-function keyLimit(stored: StoredRatelimit, owner: KeyLimit["owner"], ownerId: string): KeyLimit {
+function keyLimit(stored: DirectoryLimit, owner: KeyLimit["owner"], ownerId: string): KeyLimit {
   const { name, limit, duration, mode, auto_apply } = stored;
   const shown = { ...ratelimitRecord(stored), ...(owner === "identity" && { autoApply: true }) };
   return {
@@ -313,7 +314,7 @@ export function limitCounter(owner: KeyLimit["owner"], ownerId: string, name: st
 }
 
 /** A stored limit as the API returns it. */
-export function ratelimitRecord({ id, name, limit, duration, mode, auto_apply }: StoredRatelimit) {
+export function ratelimitRecord({ id, name, limit, duration, mode, auto_apply }: DirectoryLimit) {
   return { id, name, limit, duration, ...(mode === "strict" && { mode }), autoApply: auto_apply === 1 };
 }
 

@@ -1,10 +1,10 @@
 import type { Clock, Instant, Milliseconds } from "../clock/clock.ts";
 import { pause } from "../clock/pause.ts";
 import { hashSecret, hashSecret512 } from "../crypto/hash.ts";
-import { Overloaded } from "../log/overloaded.ts";
+import { Overloaded } from "../errors/overloaded.ts";
+import { StoreUnavailable } from "../errors/store-unavailable.ts";
 import { isWebAddress } from "../rules/web-address.ts";
 import type { LeakReport, LeakSource } from "../store/keys/leaks.ts";
-import { StoreUnavailable } from "../store/store.ts";
 
 /** Reports that wait. Beyond it, further ones are rejected. */
 const WAITING_MAX = 10_000;

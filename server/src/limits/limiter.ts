@@ -1,5 +1,5 @@
 import type { Clock } from "../clock/clock.ts";
-import { Overloaded } from "../log/overloaded.ts";
+import { Overloaded } from "../errors/overloaded.ts";
 import { releaseOf, subWindow } from "../rules/strict-window.ts";
 import type { Charge, ChargeResult, Counters, CountersUnavailable, LimitDecision, LimitState } from "./counters.ts";
 import { ExceededLimits } from "./exceeded-limits.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { SimulatedClock } from "../clock/simulated.ts";
-import { IdempotencyQuotaExceeded } from "../store/idempotency.ts";
+import { IdempotencyQuotaExceeded } from "../errors/idempotency.ts";
 import { MemoryReplayStore } from "./memory-replay-store.ts";
 
 const MINUTE = 60_000;

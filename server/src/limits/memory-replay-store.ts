@@ -1,5 +1,5 @@
 import type { Clock, Milliseconds } from "../clock/clock.ts";
-import { IdempotencyQuotaExceeded } from "../store/idempotency.ts";
+import { IdempotencyQuotaExceeded } from "../errors/idempotency.ts";
 import { type Outcome, type Replay, type ReplayableCall, type ReplayStore, ReplayStoreFull } from "./replay-store.ts";
 
 /** Maximum number of stored outcomes, and their bytes. */

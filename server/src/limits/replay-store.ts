@@ -1,5 +1,5 @@
 import type { Milliseconds } from "../clock/clock.ts";
-import { Overloaded } from "../log/overloaded.ts";
+import { Overloaded } from "../errors/overloaded.ts";
 
 /** Identifies an idempotent call by hashes. */
 export interface ReplayableCall {

@@ -3,6 +3,7 @@ import { SealBroken, seal, unseal } from "../crypto/seal.ts";
 import type { SecretSource } from "../crypto/secret.ts";
 import { namespaceLookupKey } from "../directory/directories.ts";
 import { rootKeyRecord } from "../directory/records.ts";
+import { IdempotencyFull } from "../errors/idempotency.ts";
 import type { Random } from "../random/random.ts";
 import { lockAccess } from "../store/administration/access-lock.ts";
 import { type AuditEntry, recordChange } from "../store/administration/audit.ts";
@@ -27,7 +28,6 @@ import {
   claimScope,
   findIdempotencyRecords,
   hasRoomForRecords,
-  IdempotencyFull,
   insertIdempotencyRecords,
 } from "../store/idempotency.ts";
 import { findKeyOrigins, type KeyOriginsQuestion } from "../store/keys/key-origins.ts";

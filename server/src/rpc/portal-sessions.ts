@@ -1,11 +1,12 @@
 import type { Instant } from "../clock/clock.ts";
 import type { CallDirectories } from "../directory/directories.ts";
 import { rootKeyRecord } from "../directory/records.ts";
+import type { DirectoryPortalSession } from "../directory/stored.ts";
 import type { Limiter } from "../limits/limiter.ts";
 import { compileGrants, meets } from "../rules/grants.ts";
 import { type PortalTerms, portalGrants } from "../rules/portal-terms.ts";
 import { isPortalToken } from "../rules/session-token.ts";
-import { findPortalSession, type StoredPortalSession } from "../store/portal/portal-sessions.ts";
+import { findPortalSession } from "../store/portal/portal-sessions.ts";
 import type { Sql } from "../store/store.ts";
 import { findSession, type SessionSource } from "./find-session.ts";
 import { type PlainPrincipal, Principal, requireUsable } from "./principal.ts";
@@ -63,7 +64,7 @@ export async function portalPrincipalInTransaction(sql: Sql, sessionId: string, 
   return portalPrincipal(stored, now);
 }
 
-function portalPrincipal({ session, rootKey, externalId }: StoredPortalSession, now: Instant): PlainPrincipal {
+function portalPrincipal({ session, rootKey, externalId }: DirectoryPortalSession, now: Instant): PlainPrincipal {
   if (now >= session.expires_at) throw ended();
   const { record } = rootKeyRecord(rootKey);
   try {

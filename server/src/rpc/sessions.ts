@@ -2,10 +2,11 @@ import type { Clock, Instant, Milliseconds } from "../clock/clock.ts";
 import { hashSecret } from "../crypto/hash.ts";
 import type { CallDirectories } from "../directory/directories.ts";
 import { rootKeyRecord, type SessionRecord } from "../directory/records.ts";
+import type { DirectorySession } from "../directory/stored.ts";
 import { addressNetwork } from "../rules/address.ts";
 import { isDashboardToken } from "../rules/session-token.ts";
 import { grantsOf } from "../store/administration/root-keys.ts";
-import { type StoredSession, sessionEnd } from "../store/administration/sessions.ts";
+import { sessionEnd } from "../store/administration/sessions.ts";
 import type { Store } from "../store/store.ts";
 import type { Authenticator } from "./authenticate.ts";
 import type { RecordedChange } from "./execute.ts";
@@ -130,7 +131,7 @@ export class Sessions {
     this.#apply(change);
   }
 
-  async #use(token: string, address: string): Promise<StoredSession> {
+  async #use(token: string, address: string): Promise<DirectorySession> {
     const now = this.#clock.now();
     const record = await this.#find(token, address);
     if (record === null) throw ended();
@@ -176,7 +177,7 @@ function ended(): Problem {
   return new Problem("authentication_failed", "The session has ended. Sign in again.");
 }
 
-function sessionOutput({ session, rootKey, workspaceName }: StoredSession): SessionOutput {
+function sessionOutput({ session, rootKey, workspaceName }: DirectorySession): SessionOutput {
   return {
     sessionId: session.id,
     workspace: { id: rootKey.workspace_id, name: workspaceName },

@@ -7,11 +7,12 @@ import { analyticsModule, openSqlRollups } from "../analytics/sql/store.ts";
 import type { Clock } from "../clock/clock.ts";
 import type { Config } from "../config/config.ts";
 import type { Secrets } from "../config/secrets.ts";
+import { StoreUnavailable } from "../errors/store-unavailable.ts";
 import type { Events } from "../log/events.ts";
 import { OperatorError } from "../log/operator-error.ts";
 import { newId, type Random } from "../random/random.ts";
 import { openSqliteStore } from "../store/sqlite/store.ts";
-import { type Store, type StoreObserver, StoreUnavailable } from "../store/store.ts";
+import type { Store, StoreObserver } from "../store/store.ts";
 
 /** Memory for counts while their store is unavailable. Further counts are on disk only. */
 const MEMORY_BYTES = 16 * 1024 * 1024;

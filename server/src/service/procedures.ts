@@ -1,10 +1,14 @@
 import type { Instant } from "../clock/clock.ts";
-import { creditProcedures } from "../credits/procedures.ts";
 import { BloomFilter, type BloomFilterState } from "../crypto/bloom-filter.ts";
 import { HASH_VERSION } from "../crypto/hash.ts";
 import { systemSecrets } from "../crypto/secret.ts";
 import { keyLocation } from "../directory/directories.ts";
-import type { OpenedKeyMigration } from "../directory/records.ts";
+import type {
+  DirectoryKeyMigration,
+  KeyMigrationReference,
+  KeyPlace,
+  NamespaceReference,
+} from "../directory/stored.ts";
 import { findUpstream } from "../operations/apis/upstream.ts";
 import { operations, portalOperations } from "../operations/index.ts";
 import { createUpstreamKey, type UpstreamKey } from "../operations/keys/upstream-key.ts";
@@ -22,6 +26,7 @@ import { ensureTokenKey } from "../store/administration/token-key.ts";
 import type { QuotaLimits } from "../store/administration/workspace-usage.ts";
 import { WorkspaceReader } from "../store/administration/workspaces.ts";
 import { insertChange, readChanges } from "../store/changes.ts";
+import { creditProcedures } from "../store/credits/procedures.ts";
 import { indexDeletedRows } from "../store/deleted-rows.ts";
 import { type DemoRows, insertDemoRows } from "../store/demo.ts";
 import { type AuthFailures, recordAuthFailures } from "../store/events/auth-failures.ts";
@@ -41,20 +46,15 @@ import {
   type TableCursor,
 } from "../store/inspection.ts";
 import { keyLocationsAfter, RECORD_KEY_LOCATION, watchKeyLocations } from "../store/keys/key-locations.ts";
-import {
-  findKeyMigrations,
-  type ImportedKeyUse,
-  type KeyMigrationReference,
-  recordFirstUses,
-} from "../store/keys/key-migrations.ts";
+import { findKeyMigrations, type ImportedKeyUse, recordFirstUses } from "../store/keys/key-migrations.ts";
 import { type KeyUse, recordKeyUses } from "../store/keys/key-usage.ts";
 import { findLeakedHashes, type LeakReport, recordLeaks } from "../store/keys/leaks.ts";
-import { findKeysAt, type KeyLocation } from "../store/keys/lookup.ts";
+import { findKeysAt } from "../store/keys/lookup.ts";
 import { holdLease, type Lease, type LeaseRequest, releaseLease, takeLease } from "../store/lease.ts";
 import { migrate, schemaState } from "../store/migrate.ts";
 import { findMove, insertPreparedCopy, requireCurrent, requireServable } from "../store/move/marks.ts";
 import { findPartitionStates, type MonthlyTable, preparePartitions } from "../store/postgres/partitions.ts";
-import { findNamespaces, type NamespaceReference } from "../store/ratelimits/namespaces.ts";
+import { findNamespaces } from "../store/ratelimits/namespaces.ts";
 import {
   findPartitionEpochs,
   findRedisEpoch,
@@ -156,11 +156,11 @@ export function openProcedures(options: ProcedureOptions) {
       },
       findMove: (sql: Sql, _: null) => findMove(sql),
       requireServable: (sql: Sql, _: null) => requireServable(sql),
-      keysAt: (sql: Sql, locations: readonly KeyLocation[]) => findKeysAt(sql, locations),
+      keysAt: (sql: Sql, locations: readonly KeyPlace[]) => findKeysAt(sql, locations),
       rootKeysByHashes: (sql: Sql, hashes: readonly string[]) => findRootKeysByHashes(sql, hashes),
       workspacesByIds: (sql: Sql, ids: readonly string[]) => new WorkspaceReader(sql).findAll(ids),
       keyMigrationsByReferences: async (sql: Sql, references: readonly KeyMigrationReference[]) => {
-        const opened: OpenedKeyMigration[] = [];
+        const opened: DirectoryKeyMigration[] = [];
         for (const migration of await findKeyMigrations(sql, references)) {
           const { id, workspace_id, pepper } = migration;
           const bytes = pepper === null ? null : await vault.openPepper(sql, workspace_id, id, pepper);

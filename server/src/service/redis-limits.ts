@@ -1,16 +1,16 @@
 import type { Clock } from "../clock/clock.ts";
 import { every } from "../clock/every.ts";
 import type { Config } from "../config/config.ts";
-import { ClusterCounters } from "../limits/cluster-counters.ts";
 import type { Counters } from "../limits/counters.ts";
-import { type AwayPolicy, counterScripts, RedisCounters } from "../limits/redis-counters.ts";
 import type { Events } from "../log/events.ts";
 import { isOperatorError, OperatorError } from "../log/operator-error.ts";
 import type { Random } from "../random/random.ts";
 import { parseRedisAddress, type RedisAddress } from "../redis/address.ts";
 import { RedisCluster } from "../redis/cluster.ts";
+import { ClusterCounters } from "../redis/cluster-counters.ts";
 import { isPermanentFailure, RedisConnection, type RedisOptions } from "../redis/connection.ts";
 import { prefixOf } from "../redis/partitions.ts";
+import { type AwayPolicy, counterScripts, RedisCounters } from "../redis/redis-counters.ts";
 import { Sentinels } from "../redis/sentinel.ts";
 import type { PartitionEpoch, RedisEpoch } from "../store/redis-epochs.ts";
 import type { Claim } from "../store/store.ts";

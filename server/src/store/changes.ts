@@ -1,12 +1,9 @@
 import { sql as raw } from "kysely";
 import type { Instant, Milliseconds } from "../clock/clock.ts";
-import { CHANGES_PER_READ, type Changes, type ChangesCursor } from "./changes-page.ts";
+import { CHANGES_PER_READ, type Changes, type ChangesCursor } from "../directory/changes.ts";
 import { readPostgresChanges } from "./postgres/changes.ts";
 import type { Sql } from "./store.ts";
 import { postgresNow } from "./time.ts";
-
-/** Older changes are deleted, except the newest. A reader that was away longer must invalidate its whole cache. */
-export const CHANGES_RETENTION: Milliseconds = 24 * 3_600_000;
 
 /** Publishes changed tags to every node, in the transaction of the change; returns the row's sequence number. */
 export async function insertChange(sql: Sql, tags: readonly string[], at: Instant): Promise<number> {

@@ -1,48 +1,11 @@
 import { sql as raw } from "kysely";
-import type { Instant, Milliseconds } from "../clock/clock.ts";
-import { Overloaded } from "../log/overloaded.ts";
+import type { Instant } from "../clock/clock.ts";
+import { IDEMPOTENCY_RETENTION, type IdempotencyRecord, type IdempotencyScope } from "../rules/idempotency.ts";
 import { always, inputList, inputRows, isOneOf } from "./json.ts";
 import type { Ask, Sql } from "./store.ts";
 
-/** How long an outcome is stored. */
-export const IDEMPOTENCY_RETENTION: Milliseconds = 24 * 3_600_000;
-
 /** The most records in the database. */
 export const IDEMPOTENCY_RECORDS_MAX = 10_000_000;
-
-/** Identifies an idempotent call. Contains only hashes of the Idempotency-Key. */
-export interface IdempotencyScope {
-  /** Hash of workspace, operation, caller and Idempotency-Key. */
-  scope: string;
-  /** Hash of the body. The same key with another body is an error. */
-  fingerprint: string;
-  /** The workspace has its maximum number of records: the call is answered only if it is a replay. */
-  isOverQuota?: boolean | undefined;
-}
-
-export interface IdempotencyRecord extends IdempotencyScope {
-  workspaceId: string;
-  /** The result of the call. If it contains a secret, it is sealed under a key that only the caller can derive. */
-  outcome: string;
-  /** The key or root key that the outcome contains. The outcome is erased together with it. */
-  keyId: string | null;
-}
-
-/** The table of records is full. The caller can retry later or call without the header. */
-export class IdempotencyFull extends Overloaded {
-  constructor() {
-    super("There is no room for another idempotency record");
-    this.name = "IdempotencyFull";
-  }
-}
-
-/** The workspace has its maximum number of records. */
-export class IdempotencyQuotaExceeded extends Overloaded {
-  constructor() {
-    super("The workspace has its maximum number of idempotency records", "idempotency records", 60);
-    this.name = "IdempotencyQuotaExceeded";
-  }
-}
 
 /** The records with these scopes within the retention time, by scope. */
 export async function findIdempotencyRecords(

@@ -1,12 +1,13 @@
 import { sql as raw } from "kysely";
 import type { Instant, Milliseconds } from "../clock/clock.ts";
+import { CHANGES_RETENTION } from "../directory/changes.ts";
+import { IDEMPOTENCY_RETENTION } from "../rules/idempotency.ts";
 import { oldestAudit, pruneAudit } from "./administration/audit-retention.ts";
 import { SESSION_IDLE_MAX } from "./administration/sessions.ts";
 import { oldestBytes, pruneBytes } from "./administration/workspace-bytes.ts";
-import { CHANGES_RETENTION, MARKERS_RETENTION, pruneChanges, pruneMarkers } from "./changes.ts";
+import { MARKERS_RETENTION, pruneChanges, pruneMarkers } from "./changes.ts";
 import { deletedRows } from "./deleted-rows.ts";
 import { oldestEvent, pruneEvents } from "./events/retention.ts";
-import { IDEMPOTENCY_RETENTION } from "./idempotency.ts";
 import {
   markEndedKeys,
   markKeysOfDeletedApis,

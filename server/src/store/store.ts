@@ -164,11 +164,3 @@ export interface Claim {
   /** Call it after the last limit was counted. */
   release(): Promise<void>;
 }
-
-/** The database could not be reached or did not reply in time. Nothing was changed. */
-export class StoreUnavailable extends Error {
-  constructor(message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.name = "StoreUnavailable";
-  }
-}

@@ -1,7 +1,7 @@
 import type { Clock, Instant } from "../clock/clock.ts";
+import { GatheredReads } from "../clock/gathered-reads.ts";
+import { StoreUnavailable } from "../errors/store-unavailable.ts";
 import type { Outcome, Replay, ReplayableCall, ReplayStore } from "../limits/replay-store.ts";
-import { GatheredReads } from "../store/gathered-reads.ts";
-import { StoreUnavailable } from "../store/store.ts";
 
 interface Recorded {
   readonly fingerprint: string;

@@ -1,7 +1,7 @@
 import type { Clock, Milliseconds } from "../clock/clock.ts";
 import type { CallDirectories } from "../directory/directories.ts";
 import { NegativeCache } from "../directory/negative-cache.ts";
-import { Overloaded } from "../log/overloaded.ts";
+import { Overloaded } from "../errors/overloaded.ts";
 import { Histograms } from "../metrics/histogram.ts";
 import { OutboundFailure } from "../outbound/exchange.ts";
 

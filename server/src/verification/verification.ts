@@ -6,6 +6,7 @@ import { covers } from "../credits/spend.ts";
 import { hashPeppered, hashSecret, hashSecret512 } from "../crypto/hash.ts";
 import { type CallDirectories, keyLocation, keyMigrationLookupKey, lookupKey } from "../directory/directories.ts";
 import type { KeyLimit, KeyMigrationRecord, KeyRecord, WorkspaceRecord } from "../directory/records.ts";
+import { StoreUnavailable } from "../errors/store-unavailable.ts";
 import type { Charge, LimitDecision } from "../limits/counters.ts";
 import type { Limiter } from "../limits/limiter.ts";
 import type { Replay, ReplayableCall } from "../limits/replay-store.ts";
@@ -14,7 +15,6 @@ import { longTokenOf, startOf, startOfToken } from "../rules/imported-keys.ts";
 import { hasValidChecksum, isOwnSecret } from "../rules/key-string.ts";
 import type { ImportedKeyUse } from "../store/keys/key-migrations.ts";
 import type { KeyOrigins, KeyOriginsQuestion } from "../store/keys/key-origins.ts";
-import { StoreUnavailable } from "../store/store.ts";
 import { codeOfCharge, codeOfState, codeOfVisibility, hasFailed, type Trace } from "./checks.ts";
 import {
   balanceAt,

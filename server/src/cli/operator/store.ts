@@ -1,8 +1,9 @@
 import { existsSync } from "node:fs";
 import { systemClock } from "../../clock/system.ts";
+import { StoreUnavailable } from "../../errors/store-unavailable.ts";
 import type { AppProcedures } from "../../service/procedures.ts";
 import { pendingSteps, requireSupported } from "../../store/migrate.ts";
-import { type Store, StoreUnavailable } from "../../store/store.ts";
+import type { Store } from "../../store/store.ts";
 import { CommandError, type Invocation } from "../output.ts";
 
 /**

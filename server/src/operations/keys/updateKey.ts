@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { mutation } from "../../rpc/operation.ts";
-import type { StoredBalance, StoredKey } from "../../store/keys/stored-key.ts";
+import type { StoredBalance } from "../../rules/refill.ts";
+import type { StoredKey } from "../../store/keys/stored-key.ts";
 import { changedValues, limitValues, sortedSet, updateEvents } from "../audit/changed-values.ts";
 import { type ColumnsFor, columnsOf, flag, jsonColumn, WRITTEN_APART } from "../columns.ts";
 import { exampleKey } from "../examples.ts";

@@ -1,10 +1,10 @@
 import type { z } from "zod";
 import { then } from "../../clock/then.ts";
 import type { NamespaceRecord } from "../../directory/records.ts";
+import { StoreUnavailable } from "../../errors/store-unavailable.ts";
 import type { Charge, LimitDecision, LimitState } from "../../limits/counters.ts";
 import type { MeteredAnswer, MeteredContext } from "../../rpc/operation.ts";
 import type { Override } from "../../rules/override-patterns.ts";
-import { StoreUnavailable } from "../../store/store.ts";
 import type { LimitInput } from "./fields.ts";
 
 type Context = MeteredContext<never>;

@@ -1,11 +1,10 @@
 import { sql as raw } from "kysely";
 import type { Instant, Milliseconds } from "../../clock/clock.ts";
 import type { Random } from "../../random/random.ts";
-import { lastDue, nextDue, type Refill } from "../../rules/refill.ts";
+import { lastDue, refillOf, withDueRefill } from "../../rules/refill.ts";
 import { recordChanges } from "../administration/audit.ts";
 import { type EventContent, eventsOf, insertEvents } from "../events/events.ts";
 import { inputRows, isOneOf } from "../json.ts";
-import type { StoredBalance } from "../keys/stored-key.ts";
 import type { BalanceRow, SqlBoolean } from "../schema.ts";
 import type { Sql } from "../store.ts";
 
@@ -82,31 +81,6 @@ export class BalanceWriter {
 // An arbitrary number that nothing else on the server uses as a lock.
 const SWEEP_LOCK = 7_262_837_123_002;
 
-/** The refill of a balance; undefined when it has none. */
-export function refillOf(
-  balance: Pick<BalanceRow, "refill_interval" | "refill_amount" | "refill_day">,
-): Refill | undefined {
-  const { refill_interval: interval, refill_amount: amount, refill_day: refillDay } = balance;
-  if (interval === null || amount === null) return undefined;
-  return interval === "daily" ? { interval, amount } : { interval, amount, refillDay: refillDay ?? 1 };
-}
-
-/**
- * The current balance: a refill takes effect when it falls due, before it is written. Of several missed refills only the
- * last counts.
- *
- * A clock that ran ahead and was corrected leaves a due time too far in the future. The due time is corrected if it is
- * late by more than one period. With a smaller tolerance, a correction around midnight would apply one refill twice.
- */
-export function withDueRefill<B extends StoredBalance>(balance: B, now: Instant): B {
-  const refill = refillOf(balance);
-  const dueAt = balance.refill_due_at;
-  if (!refill || dueAt === null) return balance;
-  const next = nextDue(refill, now);
-  if (now >= dueAt) return { ...balance, remaining: refill.amount, refill_due_at: next };
-  return dueAt > nextDue(refill, next) ? { ...balance, refill_due_at: next } : balance;
-}
-
 /**
  * Finds balances, locks them until the transaction ends and writes their due refills. Pools that are absent from the
  * result are unlimited.
@@ -160,9 +134,6 @@ export async function lockBalances(
   await writeDueRefills(sql, rows, random, now);
   return { balances: rows.map((row) => withDueRefill(row, now)), contended };
 }
-
-/** SQLSTATE of a lock timeout. */
-export const LOCK_NOT_AVAILABLE = "55P03";
 
 /** The pools whose balance exists but could not be locked. */
 async function findContended(sql: Sql, poolIds: readonly string[], locked: readonly BalanceRow[]): Promise<string[]> {

@@ -1,6 +1,6 @@
 import { CompiledQuery } from "kysely";
+import type { KeyPlace } from "../../directory/stored.ts";
 import type { Sql } from "../store.ts";
-import type { KeyLocation } from "./lookup.ts";
 
 /** The SQL function that triggers call with the hash and the workspace of each new key, and of each key with a new hash. */
 export const RECORD_KEY_LOCATION = "record_key_location";
@@ -24,11 +24,7 @@ export async function watchKeyLocations({ db }: Sql): Promise<void> {
 }
 
 /** The locations of up to `limit` keys with ids after `cursor`, deleted keys included, in the order of ids. */
-export function keyLocationsAfter(
-  { db }: Sql,
-  cursor: string,
-  limit: number,
-): Promise<(KeyLocation & { id: string })[]> {
+export function keyLocationsAfter({ db }: Sql, cursor: string, limit: number): Promise<(KeyPlace & { id: string })[]> {
   return db
     .selectFrom("keys")
     .select(["id", "hash", "workspace_id"])

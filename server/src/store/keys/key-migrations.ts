@@ -1,14 +1,9 @@
 import { sql as raw } from "kysely";
 import type { Instant } from "../../clock/clock.ts";
+import type { KeyMigrationReference } from "../../directory/stored.ts";
 import { inputRows } from "../json.ts";
 import type { KeyMigrationRow } from "../schema.ts";
 import type { Sql } from "../store.ts";
-
-/** How a caller identifies a migration. */
-export interface KeyMigrationReference {
-  workspace_id: string;
-  name: string;
-}
 
 /** Finds migrations by name; the directory loads its records with this. */
 export async function findKeyMigrations(

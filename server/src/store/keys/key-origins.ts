@@ -1,6 +1,6 @@
+import type { StoredBalance } from "../../rules/refill.ts";
 import { isOneOf } from "../json.ts";
 import type { Sql } from "../store.ts";
-import type { StoredBalance } from "./stored-key.ts";
 
 /** The key whose permissions and credits to explain. */
 export interface KeyOriginsQuestion {

@@ -1,17 +1,8 @@
 import { CompiledQuery } from "kysely";
+import type { DeletedKey, KeyPlace } from "../../directory/stored.ts";
 import { isOneOf } from "../json.ts";
-import type { KeyRow } from "../schema.ts";
 import type { Sql } from "../store.ts";
 import { asStoredKey, type StoredKey, selectKeys } from "./stored-key.ts";
-
-/** A deleted key, or a key of a deleted API. Its verifications are attributed to its owner. */
-export interface DeletedKey
-  extends Pick<KeyRow, "id" | "workspace_id" | "api_id" | "identity_id" | "hash" | "migration_id"> {
-  deleted: true;
-}
-
-/** What a key is looked up by. */
-export type KeyLocation = Pick<KeyRow, "hash" | "workspace_id">;
 
 /**
  * All keys at these locations; the directory loads its records with this.
@@ -19,14 +10,11 @@ export type KeyLocation = Pick<KeyRow, "hash" | "workspace_id">;
  * A cheap query first checks which hashes exist. Invented keys end there, and so do keys of other workspaces, which must
  * take the same time. This query is raw SQL because building it would cost more than running it.
  */
-export async function findKeysAt(
-  connection: Sql,
-  locations: readonly KeyLocation[],
-): Promise<(StoredKey | DeletedKey)[]> {
+export async function findKeysAt(connection: Sql, locations: readonly KeyPlace[]): Promise<(StoredKey | DeletedKey)[]> {
   const { db, dialect } = connection;
   const wanted = new Set(locations.map(({ hash, workspace_id }) => `${hash} ${workspace_id}`));
   const candidates = [...new Set(locations.map(({ hash }) => hash))];
-  const existing = await db.executeQuery<KeyLocation>(
+  const existing = await db.executeQuery<KeyPlace>(
     dialect === "postgres"
       ? CompiledQuery.raw("select hash, workspace_id from keys where hash = any($1::text[])", [candidates])
       : CompiledQuery.raw("select hash, workspace_id from keys where hash in (select value from json_each(?))", [

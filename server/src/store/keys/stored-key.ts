@@ -1,10 +1,10 @@
+import type { StoredBalance } from "../../rules/refill.ts";
 import { jsonArray, jsonObject, parsed } from "../json.ts";
-import type { BalanceRow, IdentityRow, KeyRow, RatelimitRow, SqlBoolean } from "../schema.ts";
+import type { IdentityRow, KeyRow, RatelimitRow, SqlBoolean } from "../schema.ts";
 import type { Sql } from "../store.ts";
 
 export type StoredRatelimit = Pick<RatelimitRow, "id" | "name" | "limit" | "duration" | "mode" | "auto_apply">;
 export type StoredIdentity = Pick<IdentityRow, "id" | "external_id" | "meta">;
-export type StoredBalance = Omit<BalanceRow, "pool_id" | "workspace_id" | "low_at">;
 
 /** A key with all related rows, as one statement reads it. */
 export interface StoredKey extends KeyRow {

@@ -1,6 +1,7 @@
 import type { Milliseconds } from "../../clock/clock.ts";
+import { StoreUnavailable } from "../../errors/store-unavailable.ts";
 import { OperatorError } from "../../log/operator-error.ts";
-import { type Dialect, type Sql, StoreUnavailable } from "../store.ts";
+import type { Dialect, Sql } from "../store.ts";
 import type { CopyDatabase } from "./database.ts";
 
 /** What a database knows about a move that it takes part in. */

@@ -1,6 +1,7 @@
 import { sql as raw } from "kysely";
-import { CHANGES_PER_READ, type Changes, type ChangesCursor } from "../changes-page.ts";
-import { type Sql, StoreUnavailable } from "../store.ts";
+import { CHANGES_PER_READ, type Changes, type ChangesCursor } from "../../directory/changes.ts";
+import { StoreUnavailable } from "../../errors/store-unavailable.ts";
+import type { Sql } from "../store.ts";
 import { isRejection } from "./failures.ts";
 import { readHorizon } from "./horizon.ts";
 

@@ -1,16 +1,10 @@
 import type pg from "pg";
 import type { Clock, Milliseconds } from "../../clock/clock.ts";
+import type { Changes } from "../../directory/changes.ts";
+import { StoreUnavailable } from "../../errors/store-unavailable.ts";
 import { OperatorError } from "../../log/operator-error.ts";
-import type { Changes } from "../changes-page.ts";
 import { WRITES_STOPPED, WRITES_STOPPED_CODE } from "../move/marks.ts";
-import {
-  type Ask,
-  type PoolName,
-  type Procedures,
-  type Store,
-  type StoreObserver,
-  StoreUnavailable,
-} from "../store.ts";
+import type { Ask, PoolName, Procedures, Store, StoreObserver } from "../store.ts";
 import { CHANGES_CHANNEL } from "./channel.ts";
 import { PostgresClaim } from "./claim.ts";
 import { ConnectionPool } from "./connection-pool.ts";

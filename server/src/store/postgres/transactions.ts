@@ -1,8 +1,9 @@
 import type { Clock, Milliseconds } from "../../clock/clock.ts";
 import { pause } from "../../clock/pause.ts";
+import { StoreUnavailable } from "../../errors/store-unavailable.ts";
 import { alphanumeric } from "../../random/random.ts";
 import { systemRandom } from "../../random/system.ts";
-import { Rollback, type Sql, StoreUnavailable } from "../store.ts";
+import { Rollback, type Sql } from "../store.ts";
 import { type ConnectionPool, GRACE } from "./connection-pool.ts";
 import { isLost, isRejection, isRetryable, isUnavailable } from "./failures.ts";
 import { LONG_WORK } from "./pool-settings.ts";

@@ -1,4 +1,5 @@
 import type { Instant } from "../../clock/clock.ts";
+import type { NamespaceReference } from "../../directory/stored.ts";
 import { newId, type Random } from "../../random/random.ts";
 import { type CompiledOverrides, compileOverrides } from "../../rules/override-patterns.ts";
 import { always, inputRows, jsonArray, parsed } from "../json.ts";
@@ -7,12 +8,6 @@ import type { RatelimitNamespaceRow } from "../schema.ts";
 import { fold } from "../search.ts";
 import type { Sql } from "../store.ts";
 import { WorkspaceRows } from "../workspace-rows.ts";
-
-/** How a caller identifies a namespace: by name or by id. */
-export interface NamespaceReference {
-  workspace_id: string;
-  name_or_id: string;
-}
 
 /** A namespace with its overrides, and the reference by which it was looked up. */
 export interface StoredNamespace extends NamespaceReference {

@@ -1,7 +1,8 @@
 import { type ResourceLimits, Worker } from "node:worker_threads";
 import type { Clock } from "../../clock/clock.ts";
+import { StoreUnavailable } from "../../errors/store-unavailable.ts";
 import { asError } from "../plain-error.ts";
-import { type Procedures, type Store, type StoreObserver, StoreUnavailable } from "../store.ts";
+import type { Procedures, Store, StoreObserver } from "../store.ts";
 import { FileClaim } from "./claim.ts";
 import type { Durability } from "./connection.ts";
 import type { ThreadAnswer, ThreadData, ThreadPriority, ThreadReply } from "./thread.ts";

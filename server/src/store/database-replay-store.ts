@@ -1,6 +1,13 @@
 import type { Clock, Instant } from "../clock/clock.ts";
-import { IdempotencyQuotaExceeded, type OnceResult } from "../store/idempotency.ts";
-import { type Outcome, type Replay, type ReplayableCall, type ReplayStore, ReplayStoreFull } from "./replay-store.ts";
+import { IdempotencyQuotaExceeded } from "../errors/idempotency.ts";
+import {
+  type Outcome,
+  type Replay,
+  type ReplayableCall,
+  type ReplayStore,
+  ReplayStoreFull,
+} from "../limits/replay-store.ts";
+import type { OnceResult } from "./idempotency.ts";
 
 export interface DatabaseReplayStoreOptions {
   clock: Clock;

@@ -1,12 +1,11 @@
 import type { Clock, Milliseconds } from "../clock/clock.ts";
+import type { Charge, ChargeResult, Counters, LimitDecision, LimitState } from "../limits/counters.ts";
+import { DenialCache } from "../limits/denial-cache.ts";
+import { assertCharge } from "../limits/memory-counters.ts";
 import { alphanumeric, type Random } from "../random/random.ts";
-import { chargeScript, giveBackScript } from "../redis/charge-script.ts";
-import { type CountingRedis, RedisAway } from "../redis/connection.ts";
 import type { RedisEpoch } from "../store/redis-epochs.ts";
-
-import type { Charge, ChargeResult, Counters, LimitDecision, LimitState } from "./counters.ts";
-import { DenialCache } from "./denial-cache.ts";
-import { assertCharge } from "./memory-counters.ts";
+import { chargeScript, giveBackScript } from "./charge-script.ts";
+import { type CountingRedis, RedisAway } from "./connection.ts";
 
 /** The scripts that a connection needs for these counters. */
 export const counterScripts = { charge: chargeScript, giveBack: giveBackScript };

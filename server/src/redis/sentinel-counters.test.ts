@@ -2,12 +2,12 @@ import { after, before } from "node:test";
 import { type SentinelGroup, startSentinels } from "../../test/services/redis-groups.ts";
 import { SimulatedClock } from "../clock/simulated.ts";
 import { systemClock } from "../clock/system.ts";
+import { describeCounters } from "../limits/counters-contract.ts";
 import { systemRandom } from "../random/system.ts";
-import { parseRedisAddress, type RedisAddress } from "../redis/address.ts";
-import { RedisConnection } from "../redis/connection.ts";
-import { Sentinels } from "../redis/sentinel.ts";
-import { describeCounters } from "./counters-contract.ts";
+import { parseRedisAddress, type RedisAddress } from "./address.ts";
+import { RedisConnection } from "./connection.ts";
 import { counterScripts, RedisCounters } from "./redis-counters.ts";
+import { Sentinels } from "./sentinel.ts";
 
 let group: SentinelGroup;
 let sentinels: Sentinels;

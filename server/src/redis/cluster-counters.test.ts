@@ -9,16 +9,16 @@ import {
 } from "../../test/services/redis-groups.ts";
 import { SimulatedClock } from "../clock/simulated.ts";
 import { systemClock } from "../clock/system.ts";
+import type { ChargeResult, LimitDecision } from "../limits/counters.ts";
+import { describeCounters } from "../limits/counters-contract.ts";
+import { MemoryCounters } from "../limits/memory-counters.ts";
+import { MemoryTable, reserveTable, SEGMENT_BYTES } from "../limits/memory-table.ts";
 import { systemRandom } from "../random/system.ts";
-import { parseRedisAddress, type RedisAddress } from "../redis/address.ts";
-import { RedisCluster, type RedisClusterOptions } from "../redis/cluster.ts";
-import { PARTITIONS, partitionOf, SLOTS } from "../redis/partitions.ts";
 import { DURATION_MAX } from "../rules/window.ts";
+import { parseRedisAddress, type RedisAddress } from "./address.ts";
+import { RedisCluster, type RedisClusterOptions } from "./cluster.ts";
 import { ClusterCounters, type ClusterCountersOptions } from "./cluster-counters.ts";
-import type { ChargeResult, LimitDecision } from "./counters.ts";
-import { describeCounters } from "./counters-contract.ts";
-import { MemoryCounters } from "./memory-counters.ts";
-import { MemoryTable, reserveTable, SEGMENT_BYTES } from "./memory-table.ts";
+import { PARTITIONS, partitionOf, SLOTS } from "./partitions.ts";
 import { type AwayPolicy, counterScripts } from "./redis-counters.ts";
 
 const SLOTS_PER_PARTITION = SLOTS / PARTITIONS;

@@ -1,13 +1,20 @@
 import type { Clock, Milliseconds, Timer } from "../clock/clock.ts";
+import type {
+  Charge,
+  ChargeResult,
+  Counters,
+  CountersUnavailable,
+  LimitDecision,
+  LimitState,
+} from "../limits/counters.ts";
+import { DenialCache } from "../limits/denial-cache.ts";
+import { uncountedState } from "../limits/limiter.ts";
+import { assertCharge } from "../limits/memory-counters.ts";
 import { alphanumeric } from "../random/random.ts";
-import { RECEIPT_LIFE } from "../redis/charge-script.ts";
-import type { CountingRedis } from "../redis/connection.ts";
-import { partitionOf, prefixOf } from "../redis/partitions.ts";
 import type { RedisEpoch } from "../store/redis-epochs.ts";
-import type { Charge, ChargeResult, Counters, CountersUnavailable, LimitDecision, LimitState } from "./counters.ts";
-import { DenialCache } from "./denial-cache.ts";
-import { uncountedState } from "./limiter.ts";
-import { assertCharge } from "./memory-counters.ts";
+import { RECEIPT_LIFE } from "./charge-script.ts";
+import type { CountingRedis } from "./connection.ts";
+import { partitionOf, prefixOf } from "./partitions.ts";
 import { type AwayPolicy, DENIALS_BYTES_MAX, RedisCounters, type RedisCountersOptions } from "./redis-counters.ts";
 
 /** A node may have read a counter while it held charges that are given back, so it asks again after this time. */

@@ -1,3 +1,5 @@
+import type { Milliseconds } from "../clock/clock.ts";
+
 /** The most rows of one read, so that a reader that was away does not block its event loop. */
 export const CHANGES_PER_READ = 5_000;
 
@@ -15,3 +17,6 @@ export interface Changes {
    */
   isLost: boolean;
 }
+
+/** Older changes are deleted, except the newest. A reader that was away longer must invalidate its whole cache. */
+export const CHANGES_RETENTION: Milliseconds = 24 * 3_600_000;

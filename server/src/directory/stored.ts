@@ -1,0 +1,161 @@
+/**
+ * What the directory reads of the store: the columns of which it makes records. The store's rows have more columns.
+ * Times are epoch milliseconds.
+ */
+import type { HashAlgorithm } from "../rules/imported-keys.ts";
+import type { CompiledOverrides } from "../rules/override-patterns.ts";
+import type { LimitMode } from "../rules/strict-window.ts";
+
+/** A boolean as both databases store it. */
+type StoredBoolean = 0 | 1;
+
+/** A limit of a key or of an identity. */
+export interface DirectoryLimit {
+  id: string;
+  name: string;
+  limit: number;
+  /** Milliseconds. */
+  duration: number;
+  mode: LimitMode;
+  auto_apply: StoredBoolean;
+}
+
+/** The owner of a key. */
+export interface DirectoryIdentity {
+  id: string;
+  external_id: string;
+  /** JSON, or null. */
+  meta: string | null;
+  ratelimits: readonly DirectoryLimit[];
+}
+
+/** What a key is looked up by. */
+export interface KeyPlace {
+  hash: string;
+  workspace_id: string;
+}
+
+/** A key that is not deleted, with all related rows. */
+export interface DirectoryKey extends KeyPlace {
+  id: string;
+  api_id: string;
+  pool_id: string;
+  hash_version: number;
+  /** The beginning of the key string; empty until a key that was imported is first verified. */
+  start: string;
+  name: string | null;
+  /** JSON, or null. */
+  meta: string | null;
+  enabled: StoredBoolean;
+  expires_at: number | null;
+  /** Set if the key is found only by calls that name its migration. */
+  migration_id: string | null;
+  /** JSON array of CIDRs, or null. */
+  api_allowed_ips: string | null;
+  api_own_key_access: StoredBoolean;
+  workspace_enabled: StoredBoolean;
+  /** Null: unlimited. */
+  balance: object | null;
+  identity: DirectoryIdentity | null;
+  ratelimits: readonly DirectoryLimit[];
+  /** Role names in order. */
+  roles: readonly string[];
+  /** Slugs of effective permissions, direct and through roles, distinct and in order. */
+  permissions: readonly string[];
+}
+
+/** A deleted key, or a key of a deleted API. Its verifications are attributed to its owner. */
+export interface DeletedKey extends KeyPlace {
+  id: string;
+  api_id: string;
+  identity_id: string | null;
+  migration_id: string | null;
+  deleted: true;
+}
+
+/** A root key with the settings of its workspace that apply to its calls. */
+export interface DirectoryRootKey {
+  id: string;
+  workspace_id: string;
+  hash: string;
+  name: string;
+  /** JSON array of grants in canonical spelling. */
+  grants: string;
+  enabled: StoredBoolean;
+  expires_at: number | null;
+  workspace_enabled: StoredBoolean;
+  workspace_requests_per_minute: number | null;
+}
+
+/** A workspace. */
+export interface DirectoryWorkspace {
+  id: string;
+  enabled: StoredBoolean;
+  has_imported_keys: StoredBoolean;
+  /** The number of its migrations whose hashes are SHA-512. */
+  sha512_migrations: number;
+  /** Ids of its APIs with an upstream verifier. */
+  upstream_apis: string[];
+}
+
+/** How a caller identifies a migration. */
+export interface KeyMigrationReference {
+  workspace_id: string;
+  name: string;
+}
+
+/** A source of imported keys, with its pepper decrypted. */
+export interface DirectoryKeyMigration extends KeyMigrationReference {
+  id: string;
+  algorithm: HashAlgorithm;
+  /** The key of its HMACs; null for algorithms without one. */
+  pepper: Uint8Array | null;
+}
+
+/** How a caller identifies a namespace: by name or by id. */
+export interface NamespaceReference {
+  workspace_id: string;
+  name_or_id: string;
+}
+
+/** A namespace with its overrides, and the reference by which it was looked up. */
+export interface DirectoryNamespace extends NamespaceReference {
+  id: string;
+  overrides: CompiledOverrides;
+}
+
+/** A session of the dashboard, with its root key. */
+export interface DirectorySession {
+  session: {
+    id: string;
+    workspace_id: string;
+    root_key_id: string;
+    /** SHA-256 of its token. */
+    hash: string;
+    created_at: number;
+    last_used_at: number;
+    /** When it ends at the latest. */
+    expires_at: number;
+  };
+  rootKey: DirectoryRootKey;
+  workspaceName: string;
+}
+
+/** A session of the portal, with the root key that created it. */
+export interface DirectoryPortalSession {
+  session: {
+    id: string;
+    workspace_id: string;
+    api_id: string;
+    identity_id: string;
+    /** SHA-256 of its token. */
+    hash: string;
+    /** What it may do, as JSON. */
+    terms: string;
+    /** How its page looks, as JSON. */
+    page: string;
+    expires_at: number;
+  };
+  rootKey: DirectoryRootKey;
+  externalId: string;
+}
