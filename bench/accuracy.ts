@@ -124,8 +124,8 @@ async function run(): Promise<boolean> {
   const outcomes = await runAll(cases, nodes);
   for (const node of nodes) {
     const exposed = parseExposition(await (await fetch(`${node.address}/metrics`)).text());
-    if (exposed.value("latchkey_redis_absences_total") > 0)
-      throw new Error("Redis was away during the run: the result is invalid");
+    if (exposed.value("latchkey_redis_outages_total") > 0)
+      throw new Error("Redis had an outage during the run: the result is invalid");
   }
   print(cases, outcomes);
   const all = [...outcomes.values()];

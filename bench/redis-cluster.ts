@@ -27,7 +27,7 @@ for (let i = 0; i < 2; i++) {
     clock: systemClock,
     timeout: 10_000,
     scripts: counterScripts,
-    onAway(cause) {
+    onOutage(cause) {
       throw cause;
     },
     onBack() {},

@@ -24,7 +24,7 @@ const open = () =>
     clock: systemClock,
     timeout: 5_000,
     scripts: counterScripts,
-    onAway(cause) {
+    onOutage(cause) {
       throw cause;
     },
     onBack() {},

@@ -62,7 +62,7 @@ async function readiness(node: Server): Promise<{ status: string; checks?: Recor
   return response.json() as Promise<{ status: string; checks?: Record<string, string> }>;
 }
 
-const isAway = async (node: Server) => (await scrape(node)).value("latchkey_redis_away") === 1;
+const hasOutage = async (node: Server) => (await scrape(node)).value("latchkey_redis_away") === 1;
 
 const linesOf = (node: Server, beginning: string) =>
   node.log.filter(({ msg }) => (msg as string).startsWith(beginning));
@@ -174,10 +174,10 @@ class Cluster {
     for (const proxy of this.proxies) proxy.retarget(redis.url);
   }
 
-  /** Resolves when Redis counts as away on all nodes, or on none. */
-  async untilAway(away: boolean): Promise<void> {
+  /** Resolves when all nodes, or none, have an outage of Redis. */
+  async untilOutageIs(expected: boolean): Promise<void> {
     for (const node of this.nodes) {
-      await eventually(`${away ? "an outage" : "a recovery"}`, async () => (await isAway(node)) === away);
+      await eventually(`${expected ? "an outage" : "a recovery"}`, async () => (await hasOutage(node)) === expected);
     }
   }
 
@@ -223,7 +223,7 @@ for (const policy of policies) {
       cluster.redis.signal("SIGSTOP");
       const statuses = await Promise.all(Array.from({ length: 20 }, call));
       cluster.redis.signal("SIGCONT");
-      await cluster.untilAway(false);
+      await cluster.untilOutageIs(false);
       assert.deepEqual(new Set(statuses), new Set([policy === "closed" ? 503 : 200]));
       assert.equal(admitted, policy === "closed" ? 5 : 25);
       // Redis has counted the five admitted calls, and no other.
@@ -250,7 +250,7 @@ for (const policy of policies) {
           };
         });
         await outageBegan;
-        await cluster.untilAway(true);
+        await cluster.untilOutageIs(true);
         await load.continueFor(CALLERS_PER_NODE);
         const before = structuredClone(load.tallies);
         await load.continueFor(2 * limit);
@@ -266,7 +266,7 @@ for (const policy of policies) {
           if (policy === "local") assert.equal(now.admitted, limit);
         }
         await repair(cluster);
-        await cluster.untilAway(false);
+        await cluster.untilOutageIs(false);
         await load.continueFor(2 * limit);
         await load.stop();
         // A call has to reach Redis: a denial by the node's own counters detects no loss.
@@ -274,7 +274,7 @@ for (const policy of policies) {
         for (const node of cluster.nodes) {
           await eventually("an answer of Redis", async () => {
             const { status } = await node.call("ratelimits.limit", another);
-            return status === 200 && !(await isAway(node));
+            return status === 200 && !(await hasOutage(node));
           });
         }
 
@@ -282,8 +282,8 @@ for (const policy of policies) {
           const { failed, admitted } = load.tallies[i]!;
           assert.deepEqual([...failed.keys()], policy === "closed" ? [503] : []);
           if (policy === "local") assert.equal(admitted, limit);
-          const [away] = linesOf(node, "Redis does not answer").slice(-1);
-          assert.deepEqual([away?.level, away?.policy], [50, policy]);
+          const [reported] = linesOf(node, "Redis does not answer").slice(-1);
+          assert.deepEqual([reported?.level, reported?.policy], [50, policy]);
           assert.equal(linesOf(node, "Redis does not answer").length, linesOf(node, "Redis answers again").length);
           assert.equal((await readiness(node)).status, "ok");
           const lost = (await lossesOf(node)) - losses[i]!;
@@ -372,10 +372,10 @@ describe("one service under the policy local", () => {
   it("admits no more than the limit of many simultaneous calls after an outage", async () => {
     cluster.proxies[0]!.isClosed = true;
     cluster.proxies[0]!.cut();
-    await cluster.untilAway(true);
+    await cluster.untilOutageIs(true);
     assert.equal(await admitted(30, "rush"), 30);
     cluster.proxies[0]!.isClosed = false;
-    await cluster.untilAway(false);
+    await cluster.untilOutageIs(false);
     // Redis has counted none of the thirty, and gets all of these at once.
     assert.equal(await admitted(60, "rush"), 20);
   });
@@ -384,7 +384,7 @@ describe("one service under the policy local", () => {
     assert.equal(await admitted(20, "restarted"), 20);
     cluster.proxies[0]!.isClosed = true;
     cluster.proxies[0]!.cut();
-    await cluster.untilAway(true);
+    await cluster.untilOutageIs(true);
     assert.equal(await admitted(60, "restarted"), 30);
     await cluster.nodes[0]!.kill("SIGTERM");
     cluster.proxies[0]!.isClosed = false;

@@ -20,7 +20,7 @@ export interface CallersReport {
   admitted: number;
   denied: number;
   /** Attempts without a decision. */
-  away: number;
+  outages: number;
 }
 
 const { url, timeout, calls, prefix } = JSON.parse(process.argv[2]!) as CallersTask;
@@ -30,13 +30,13 @@ const redis = await RedisConnection.open({
   timeout,
   clock: systemClock,
   scripts: counterScripts,
-  onAway() {},
+  onOutage() {},
   onBack: () => back(),
 });
 const policy = { kind: "closed" } as const;
 const options = { redis, prefix, policy, clock: systemClock, random: systemRandom, onLoss() {} };
 const counters = new RedisCounters(options);
-const report: CallersReport = { admitted: 0, denied: 0, away: 0 };
+const report: CallersReport = { admitted: 0, denied: 0, outages: 0 };
 
 let returned: Promise<void> | undefined;
 /** Repeats each call until it is decided, as clients do after 503. */
@@ -48,8 +48,8 @@ async function call(): Promise<void> {
       else report.denied++;
       return;
     }
-    report.away++;
-    if (!redis.isAway) continue;
+    report.outages++;
+    if (!redis.hasOutage) continue;
     returned ??= new Promise((resolve) => {
       back = () => {
         returned = undefined;

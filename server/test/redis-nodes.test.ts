@@ -30,7 +30,7 @@ describe("three processes on one Redis", () => {
       prepare();
       const reports = nodes.map(nextMessage);
       for (const node of nodes) node.send("go");
-      const total = { admitted: 0, denied: 0, away: 0 };
+      const total = { admitted: 0, denied: 0, outages: 0 };
       for (const report of (await Promise.all(reports)) as CallersReport[]) {
         for (const name of Object.keys(total) as (keyof CallersReport)[]) total[name] += report[name];
       }
@@ -41,21 +41,21 @@ describe("three processes on one Redis", () => {
   }
 
   it("admit exactly 100 of 1,000 calls at once", async () => {
-    assert.deepEqual(await burst(await sharedRedis()), { admitted: 100, denied: 900, away: 0 });
+    assert.deepEqual(await burst(await sharedRedis()), { admitted: 100, denied: 900, outages: 0 });
   });
 
   it("admit exactly 100 with 2 ms more delay", async () => {
     proxy.delayMs = 1;
-    assert.deepEqual(await burst(proxy.url), { admitted: 100, denied: 900, away: 0 });
+    assert.deepEqual(await burst(proxy.url), { admitted: 100, denied: 900, outages: 0 });
     proxy.delayMs = 0;
   });
 
   it("never admit more than 100 when connections are cut after the script was sent", async () => {
-    const { admitted, denied, away } = await burst(proxy.url, () => {
+    const { admitted, denied, outages } = await burst(proxy.url, () => {
       proxy.cuts = 4;
     });
     assert.equal(proxy.cuts, 0);
-    assert.ok(away > 0);
+    assert.ok(outages > 0);
     // The caller of a lost answer got 503, but its charge counts.
     assert.ok(admitted <= 100, `admitted ${admitted}`);
     assert.equal(admitted + denied, 1000);

@@ -49,11 +49,11 @@ export interface LimitDecision {
  * The counters could not decide, and consumed nothing. The limiter's policy decides the call.
  *
  * `full`: there is no room for a new counter. `share`: the owner has used up its share of the counter memory. `blocked`:
- * another thread held a lock for too long, presumably because it died. `away`: Redis does not answer. `late`: Redis
+ * another thread held a lock for too long, presumably because it died. `outage`: Redis does not answer. `late`: Redis
  * answered after the deadline of the call. `unclaimed`: another process may be counting on the same database.
  */
 export interface CountersUnavailable {
-  readonly outcome: "full" | "share" | "blocked" | "away" | "late" | "unclaimed";
+  readonly outcome: "full" | "share" | "blocked" | "outage" | "late" | "unclaimed";
 }
 
 export type ChargeResult = LimitDecision | CountersUnavailable;

@@ -12,7 +12,7 @@ const undecided = (outcome: CountersUnavailable["outcome"]): Counters => ({
 
 describe("Limiter", () => {
   it("allows undecided calls under the policy open, in the current window of the clock", () => {
-    const limiter = new Limiter(undecided("away"), "open", new SimulatedClock(noon + 12_345));
+    const limiter = new Limiter(undecided("outage"), "open", new SimulatedClock(noon + 12_345));
     assert.deepEqual(limiter.charge([{ counter: "a", limit: 10, duration: 60_000, cost: 3 }]), {
       outcome: "decided",
       at: noon + 12_345,
@@ -24,7 +24,7 @@ describe("Limiter", () => {
   });
 
   it("rejects undecided calls under the policy closed", () => {
-    for (const outcome of ["away", "late", "full", "blocked"] as const) {
+    for (const outcome of ["outage", "late", "full", "blocked"] as const) {
       const limiter = new Limiter(undecided(outcome), "closed", new SimulatedClock(noon));
       assert.throws(
         () => limiter.peek([{ counter: "a", limit: 10, duration: 60_000, cost: 3 }]),

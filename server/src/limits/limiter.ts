@@ -12,7 +12,7 @@ const reasons: Readonly<Record<CountersUnavailable["outcome"], string>> = {
   full: "There is no room for another counter",
   blocked: "The counters are locked by a thread that does not answer",
   late: "Redis answers too late",
-  away: "Redis does not answer",
+  outage: "Redis does not answer",
   unclaimed: "Another process may be counting on the same database",
 };
 

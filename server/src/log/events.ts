@@ -124,14 +124,14 @@ export function openEvents(log: Log, monotonic: () => number) {
       ),
     clockStepped: (differenceMs: number) =>
       log.warn({ differenceMs }, "the clock of this machine was set: limits use the new time after a minute"),
-    redisAway: (cause: unknown, policy: string, server: string) =>
+    redisOutage: (cause: unknown, policy: string, server: string) =>
       log.error({ ...loggable(cause), policy, server }, "Redis does not answer: the policy decides limits"),
-    redisBack: (awayForMs: number, server: string) => log.info({ awayForMs, server }, "Redis answers again"),
+    redisBack: (outageMs: number, server: string) => log.info({ awayForMs: outageMs, server }, "Redis answers again"),
     redisLost: (loss: { at: number; servers: readonly string[]; partitions?: number }) =>
       log.error(loss, "Redis has lost counters: it was emptied, or a failover restored older data"),
     redisPrimaries: (servers: readonly string[]) => log.info({ servers }, "the primaries of Redis have changed"),
     redisWarning: (warning: string) => log.warn({}, warning),
-    analyticsAway: (cause: unknown) =>
+    analyticsOutage: (cause: unknown) =>
       log.error(loggable(cause), "the store of the analytics does not answer: batches wait on disk"),
     analyticsBack: () => log.info({}, "the store of the analytics answers again"),
     analyticsLost: (events: number, cause: unknown) =>

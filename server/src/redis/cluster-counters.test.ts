@@ -45,7 +45,7 @@ function options(more: Partial<RedisClusterOptions> = {}): RedisClusterOptions {
     clock: systemClock,
     timeout: 10_000,
     scripts: counterScripts,
-    onAway() {},
+    onOutage() {},
     onBack() {},
     onPrimaries() {},
     onWarning() {},
@@ -71,17 +71,17 @@ describeCounters("Redis Cluster", () => {
 describe("ClusterCounters", () => {
   /** Opens a node with a connection of its own to each primary, as soon as all of them answer in time. */
   async function openNode(more: Partial<ClusterCountersOptions & RedisClusterOptions> = {}) {
-    const aways: string[] = [];
+    const outages: string[] = [];
     const losses: number[] = [];
-    const onAway = (_: unknown, server: string) => aways.push(server);
+    const onOutage = (_: unknown, server: string) => outages.push(server);
     let connected: RedisCluster | undefined;
     await eventually("all primaries", async () => {
-      connected = await RedisCluster.open(options({ onAway, ...more })).catch(() => undefined);
-      if (connected?.isAway) connected.close();
-      return connected?.isAway === false;
+      connected = await RedisCluster.open(options({ onOutage, ...more })).catch(() => undefined);
+      if (connected?.hasOutage) connected.close();
+      return connected?.hasOutage === false;
     });
     const cluster = connected!;
-    aways.length = 0;
+    outages.length = 0;
     const counters = new ClusterCounters({
       partition: (number) => cluster.partition(number),
       clock: systemClock,
@@ -92,7 +92,7 @@ describe("ClusterCounters", () => {
       ...more,
     });
     opened.push(cluster, counters);
-    return { cluster, counters, aways, losses };
+    return { cluster, counters, outages, losses };
   }
 
   function localPolicy(): AwayPolicy {
@@ -201,7 +201,7 @@ describe("ClusterCounters", () => {
       last!.signal("SIGCONT");
     }
     await servers.untilServed();
-    await eventually("the server", () => !cluster.isAway);
+    await eventually("the server", () => !cluster.hasOutage);
     assert.ok((await usedOf(counters, behind)) <= 2);
   });
 
@@ -225,13 +225,13 @@ describe("ClusterCounters", () => {
   });
 
   it("loads the scripts again after SCRIPT FLUSH on one server", async () => {
-    const { counters, aways } = await openNode();
+    const { counters, outages } = await openNode();
     const calls = Array.from({ length: 50 }, () => [freshName(), freshName()].map((counter) => ({ ...unit, counter })));
     for (const call of calls) assert.equal(decided(await counters.charge(call)).allowed, true);
     const [primary] = await servers.primaries();
     await primary!.send("SCRIPT", "FLUSH");
     for (const call of calls) assert.equal(decided(await counters.charge(call)).allowed, true);
-    assert.deepEqual(aways, []);
+    assert.deepEqual(outages, []);
   });
 
   it("detects what one server has lost, and denies only its earlier windows under `closed`", async () => {
@@ -283,7 +283,7 @@ describe("ClusterCounters", () => {
   const freshPairs = (count: number) => Array.from({ length: count }, () => [freshName(), freshName()] as const);
 
   it("counts exactly while slots are moved", async () => {
-    const { cluster, counters, aways, losses } = await openNode();
+    const { cluster, counters, outages, losses } = await openNode();
     // The lowest slots of the first primary are moved, and one counter of each pair with them.
     const moved = 4;
     const pairs = Array.from({ length: 2 * moved }, (_, i) => [nameIn(i % moved), freshName()] as const);
@@ -312,7 +312,7 @@ describe("ClusterCounters", () => {
     const callsBefore = running.calls();
     await eventually("calls after the move", () => running.calls() > callsBefore + 100);
     await running.stop();
-    assert.deepEqual([aways, losses], [[], []]);
+    assert.deepEqual([outages, losses], [[], []]);
     for (const counter of pairs.flat()) assert.equal(await usedOf(counters, counter), running.admitted.get(counter));
     assert.deepEqual(
       [...new Set(running.undecided)].filter((outcome) => outcome !== "late"),
@@ -345,8 +345,8 @@ describe("ClusterCounters", () => {
       await killed!.send("WAIT", 1, 1_000);
       killed!.signal("SIGKILL");
       const beforeKill = new Map(running.admitted);
-      await eventually("an outage", () => cluster.isAway);
-      await eventually("a failover", () => !cluster.isAway);
+      await eventually("an outage", () => cluster.hasOutage);
+      await eventually("a failover", () => !cluster.hasOutage);
       const calls = running.calls();
       await eventually("calls", () => running.calls() > calls + 1_500);
       await running.stop();

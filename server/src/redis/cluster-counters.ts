@@ -24,7 +24,7 @@ const RETRY_INTERVAL: Milliseconds = 250;
 /** Parts of calls that wait for it. Beyond this number the charges stay. */
 const OWED_MAX = 10_000;
 
-const away: CountersUnavailable = { outcome: "away" };
+const outage: CountersUnavailable = { outcome: "outage" };
 
 export interface ClusterCountersOptions extends Pick<RedisCountersOptions, "random" | "policy" | "simulatedTime"> {
   /** Where the counters of a partition are. */
@@ -178,7 +178,7 @@ export class ClusterCounters implements Counters {
     const decisions: LimitDecision[] = [];
     for (const [i, result] of results.entries()) {
       if (result.outcome === "decided") decisions.push(result);
-      else if (isOpen && result.outcome === "away") decisions.push(this.#uncounted(parts[i]!.charges));
+      else if (isOpen && result.outcome === "outage") decisions.push(this.#uncounted(parts[i]!.charges));
       else return result;
     }
     return decisions;
@@ -200,14 +200,14 @@ export class ClusterCounters implements Counters {
     const charged = [...decisions];
     const uncounted = new Set<Part>();
     for (const [i, part] of parts.entries()) {
-      const result = part.counters.isAway ? away : await part.counters.reserve(part.charges, receipt);
+      const result = part.counters.hasOutage ? outage : await part.counters.reserve(part.charges, receipt);
       if (result.outcome === "decided") {
         charged[i] = result;
         if (result.allowed) continue;
         await this.#giveBack(parts.slice(0, i), receipt);
         return combine(parts, decisions.with(i, result));
       }
-      if (result.outcome === "away" && policy.kind !== "closed") {
+      if (result.outcome === "outage" && policy.kind !== "closed") {
         uncounted.add(part);
         continue;
       }
@@ -277,7 +277,7 @@ export class ClusterCounters implements Counters {
       this.#owed.delete(owed);
       this.unreturned++;
     }
-    await Promise.all([...this.#owed].filter(({ part }) => !part.counters.isAway).map((owed) => this.#pay(owed)));
+    await Promise.all([...this.#owed].filter(({ part }) => !part.counters.hasOutage).map((owed) => this.#pay(owed)));
     if (this.#owed.size > 0) this.#retry ??= this.#options.clock.schedule(RETRY_INTERVAL, () => void this.#payAll());
   }
 }

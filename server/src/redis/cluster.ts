@@ -3,7 +3,7 @@ import { pause } from "../clock/pause.ts";
 import { isOperatorError } from "../log/operator-error.ts";
 import { type Endpoint, nameOf, type RedisAddress, urlOf } from "./address.ts";
 import { type ClusterView, latestView, readRedirect, readView, readViewOnce } from "./cluster-view.ts";
-import { type CountingRedis, RedisAway, RedisConnection, type RedisOptions } from "./connection.ts";
+import { type CountingRedis, RedisConnection, type RedisOptions, RedisOutage } from "./connection.ts";
 import { PARTITIONS, prefixOf, SLOTS, slotOfPartition } from "./partitions.ts";
 import { RedisTime } from "./redis-time.ts";
 import { RedisUnsuitable } from "./server-facts.ts";
@@ -11,7 +11,7 @@ import { RedisUnsuitable } from "./server-facts.ts";
 /** Interval between questions who has which slots, while all have a primary that answers. */
 const REFRESH_INTERVAL: Milliseconds = 1_000;
 /** The same while a slot has no primary that answers. */
-const REFRESH_INTERVAL_AWAY: Milliseconds = 100;
+const REFRESH_INTERVAL_IN_OUTAGE: Milliseconds = 100;
 /** Minimum time between two questions. */
 const REFRESH_INTERVAL_MIN: Milliseconds = 20;
 /** Minimum time for a question on a new connection. */
@@ -27,8 +27,8 @@ const CLOCK_DIFFERENCE_MAX: Milliseconds = 1_000;
 export interface RedisClusterOptions extends Pick<RedisOptions, "clock" | "timeout" | "scripts" | "admit"> {
   readonly address: RedisAddress & { kind: "cluster" };
   /** Called once per outage of a server. */
-  onAway(cause: unknown, server: string): void;
-  onBack(awayFor: Milliseconds, server: string): void;
+  onOutage(cause: unknown, server: string): void;
+  onBack(outageLength: Milliseconds, server: string): void;
   /** Called with the primaries when they change after the start. */
   onPrimaries(servers: readonly string[]): void;
   /** Called with a sentence for the operator. */
@@ -70,7 +70,7 @@ export class RedisCluster {
   }
 
   /**
-   * Reads the map, connects to all primaries, and checks them. A primary that does not answer is away.
+   * Reads the map, connects to all primaries, and checks them. A primary that does not answer has an outage.
    *
    * @throws {RedisUnsuitable} if this cluster must not be used; other errors if no server can be reached, or `admit` rejects.
    */
@@ -96,16 +96,16 @@ export class RedisCluster {
   }
 
   /** Opens a cluster that is unreachable at the start. Connects in the background. */
-  static openAway(options: RedisClusterOptions, cause: unknown): RedisCluster {
+  static openInOutage(options: RedisClusterOptions, cause: unknown): RedisCluster {
     const cluster = new RedisCluster(options);
-    options.onAway(cause, options.address.seeds.map(nameOf).join(","));
+    options.onOutage(cause, options.address.seeds.map(nameOf).join(","));
     cluster.#schedule();
     return cluster;
   }
 
   /** Whether a partition has no primary that answers. */
-  get isAway(): boolean {
-    return this.#partitions.some(({ isAway }) => isAway);
+  get hasOutage(): boolean {
+    return this.#partitions.some(({ hasOutage }) => hasOutage);
   }
 
   get isAdmitted(): boolean {
@@ -121,9 +121,9 @@ export class RedisCluster {
   }
 
   /** The primaries of the partitions by host and port. */
-  get servers(): { name: string; isAway: boolean }[] {
+  get servers(): { name: string; hasOutage: boolean }[] {
     const used = this.#used();
-    return [...used].map(({ name, connection }) => ({ name, isAway: connection?.isAway ?? false }));
+    return [...used].map(({ name, connection }) => ({ name, hasOutage: connection?.hasOutage ?? false }));
   }
 
   get warnings(): readonly string[] {
@@ -187,7 +187,7 @@ export class RedisCluster {
   }
 
   #openNode(server: Endpoint): ClusterNode {
-    const { clock, timeout, scripts, address, onAway, onBack } = this.#options;
+    const { clock, timeout, scripts, address, onOutage, onBack } = this.#options;
     const name = nameOf(server);
     return new ClusterNode(server, {
       ...{ clock, timeout, scripts },
@@ -196,17 +196,17 @@ export class RedisCluster {
         const own = this.#partitions.find(({ node }) => node?.name === name);
         return own && `${prefixOf(own.number)}probe`;
       },
-      onAway: (cause) => {
-        onAway(cause, name);
+      onOutage: (cause) => {
+        onOutage(cause, name);
         this.refreshSoon();
       },
-      onBack: (awayFor) => onBack(awayFor, name),
+      onBack: (outageLength) => onBack(outageLength, name),
     });
   }
 
   #schedule(): void {
     if (this.#isClosed) return;
-    this.#timer = this.#options.clock.schedule(this.isAway ? REFRESH_INTERVAL_AWAY : REFRESH_INTERVAL, () =>
+    this.#timer = this.#options.clock.schedule(this.hasOutage ? REFRESH_INTERVAL_IN_OUTAGE : REFRESH_INTERVAL, () =>
       this.#tick(),
     );
   }
@@ -254,7 +254,7 @@ export class RedisCluster {
   /** The views of all servers that answer. Rejects if none does. */
   async #ask(): Promise<ClusterView[]> {
     const { clock, timeout, address } = this.#options;
-    const connected = [...this.#nodes.values()].filter(({ connection }) => connection && !connection.isAway);
+    const connected = [...this.#nodes.values()].filter(({ connection }) => connection && !connection.hasOutage);
     const views = await settled(
       connected.map(({ server, connection }) => readView(server, (args) => connection!.send(args))),
     );
@@ -277,7 +277,7 @@ export class RedisCluster {
       }
       node.unusedSince ??= clock.monotonic();
       // It may be the target of a slot that is being moved.
-      if (!node.connection?.isAway && clock.monotonic() - node.unusedSince < 10 * timeout) continue;
+      if (!node.connection?.hasOutage && clock.monotonic() - node.unusedSince < 10 * timeout) continue;
       this.#formerOutages += node.connection?.outages ?? 0;
       this.#nodes.delete(name);
       node.close();
@@ -326,8 +326,8 @@ class ClusterNode {
     this.opened = RedisConnection.open(options)
       .catch((error: unknown) => {
         this.failure = error;
-        if (this.#isClosed) throw new RedisAway(error);
-        return RedisConnection.openAway(options, error);
+        if (this.#isClosed) throw new RedisOutage(error);
+        return RedisConnection.openInOutage(options, error);
       })
       .then((connection) => {
         this.connection = connection;
@@ -364,8 +364,8 @@ class ClusterPartition implements CountingRedis {
     this.slot = slotOfPartition(number);
   }
 
-  get isAway(): boolean {
-    return !this.#cluster.isAdmitted || this.node === undefined || this.node.connection?.isAway === true;
+  get hasOutage(): boolean {
+    return !this.#cluster.isAdmitted || this.node === undefined || this.node.connection?.hasOutage === true;
   }
 
   get outages(): number {
@@ -382,18 +382,18 @@ class ClusterPartition implements CountingRedis {
 
   assign(node: ClusterNode | undefined): void {
     if (node === this.node) return;
-    const wasAway = this.isAway;
+    const hadOutage = this.hasOutage;
     this.#formerOutages = this.outages + 1;
     this.node = node;
-    if (wasAway) this.#assignedAt = this.time.latest(this.#clock.monotonic());
+    if (hadOutage) this.#assignedAt = this.time.latest(this.#clock.monotonic());
   }
 
   decide(script: string, keys: readonly string[], args: readonly string[], deadline?: number): Promise<unknown> {
     return this.route((connection, isAsking) => connection.decide(script, keys, args, deadline, isAsking));
   }
 
-  markAway(cause: unknown): void {
-    this.node?.connection?.markAway(cause);
+  reportOutage(cause: unknown): void {
+    this.node?.connection?.reportOutage(cause);
   }
 
   /** Sends something to the server that has the slot, and follows redirections for at most the timeout. */
@@ -403,7 +403,7 @@ class ClusterPartition implements CountingRedis {
     let wait = AGAIN_FIRST;
     for (let redirects = 0; ; ) {
       const node = asked ?? this.node;
-      if (!node) throw new RedisAway(new Error(`Slot ${this.slot} has no primary`));
+      if (!node) throw new RedisOutage(new Error(`Slot ${this.slot} has no primary`));
       try {
         return await send(node.connection ?? (await node.opened), asked !== undefined);
       } catch (error) {
@@ -411,7 +411,7 @@ class ClusterPartition implements CountingRedis {
         if (!redirect) throw error;
         const isOver =
           redirect.kind === "again" ? this.#clock.monotonic() - begin >= this.#timeout : ++redirects > REDIRECTS_MAX;
-        if (isOver) throw new RedisAway(error);
+        if (isOver) throw new RedisOutage(error);
         if (redirect.kind === "again") {
           // Some keys of the slot have moved and others not. The next attempt starts at the owner of the slot.
           asked = undefined;

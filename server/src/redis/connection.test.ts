@@ -8,7 +8,7 @@ import { startRedis } from "../../test/services/redis.ts";
 import type { Service } from "../../test/services/service.ts";
 import { TcpProxy } from "../../test/tcp-proxy.ts";
 import { SimulatedClock } from "../clock/simulated.ts";
-import { isPermanentFailure, RedisAway, RedisConnection, type RedisOptions } from "./connection.ts";
+import { isPermanentFailure, RedisConnection, type RedisOptions, RedisOutage } from "./connection.ts";
 
 const scripts = { echo: "return ARGV[1]" };
 
@@ -55,8 +55,8 @@ describe("RedisConnection", () => {
       clock,
       timeout: 250,
       scripts,
-      onAway: (cause) => receive(`away: ${(cause as Error).message}`),
-      onBack: (awayFor) => receive(`back after ${awayFor}`),
+      onOutage: (cause) => receive(`away: ${(cause as Error).message}`),
+      onBack: (outageLength) => receive(`back after ${outageLength}`),
       ...options,
     });
     opened.push(connection);
@@ -143,7 +143,7 @@ describe("RedisConnection", () => {
     proxy.resume();
     await first;
     const stalledAgain = stall();
-    const second = assert.rejects(connection.send(["PING"]), RedisAway);
+    const second = assert.rejects(connection.send(["PING"]), RedisOutage);
     await stalledAgain;
     await turns(24, 10);
     assert.deepEqual(events, []);
@@ -155,7 +155,7 @@ describe("RedisConnection", () => {
     const { connection, clock, events, untilEvents, turns } = await open();
     proxy.stall();
     const stalled = proxy.heldBack();
-    const first = assert.rejects(connection.send(["PING"]), RedisAway);
+    const first = assert.rejects(connection.send(["PING"]), RedisOutage);
     await stalled;
     await turns(10, 100);
     assert.deepEqual(events, []);
@@ -170,7 +170,7 @@ describe("RedisConnection", () => {
     const { connection, events, turns } = await open();
     proxy.filter = (bytes) => (bytes.includes("into the void") ? "drop" : "pass");
     let isRejected = false;
-    const lost = assert.rejects(connection.send(["ECHO", "into the void"]), RedisAway).then(() => {
+    const lost = assert.rejects(connection.send(["ECHO", "into the void"]), RedisOutage).then(() => {
       isRejected = true;
     });
     // The second connection is opened after half the timeout, and is real.
@@ -178,7 +178,7 @@ describe("RedisConnection", () => {
     await eventually("the second connection", () => isRejected);
     await lost;
     proxy.filter = () => "pass";
-    assert.equal(connection.isAway, false);
+    assert.equal(connection.hasOutage, false);
     assert.equal(await connection.run("echo", [], ["a"]), "a");
     assert.deepEqual(events, []);
   });
@@ -188,17 +188,17 @@ describe("RedisConnection", () => {
     proxy.stall();
     const stalled = proxy.heldBack();
     const waiting = connection.send(["PING"]);
-    const outcome = assert.rejects(waiting, RedisAway);
+    const outcome = assert.rejects(waiting, RedisOutage);
     await stalled;
     await untilEvents(1, 10);
     await outcome;
-    assert.equal(connection.isAway, true);
+    assert.equal(connection.hasOutage, true);
     assert.equal(connection.outages, 1);
-    await assert.rejects(connection.send(["PING"]), RedisAway);
-    await assert.rejects(connection.run("echo", [], []), RedisAway);
+    await assert.rejects(connection.send(["PING"]), RedisOutage);
+    await assert.rejects(connection.run("echo", [], []), RedisOutage);
     // Probes get no reply either.
     await turns(20, 100);
-    assert.equal(connection.isAway, true);
+    assert.equal(connection.hasOutage, true);
     proxy.resume();
     await eventuallyWith(clock, "the return", () => events.length === 2);
     assert.equal(await connection.run("echo", [], ["a"]), "a");
@@ -212,10 +212,10 @@ describe("RedisConnection", () => {
     proxy.isClosed = true;
     proxy.cut();
     await untilEvents(1);
-    assert.equal(connection.isAway, true);
+    assert.equal(connection.hasOutage, true);
     proxy.isClosed = false;
     await eventuallyWith(clock, "the return", () => events.length === 2);
-    assert.equal(connection.isAway, false);
+    assert.equal(connection.hasOutage, false);
     assert.match(events[0]!, /^away: /);
   });
 
@@ -223,12 +223,12 @@ describe("RedisConnection", () => {
     const { connection, clock, events, turns } = await open();
     const other = await open({ url: server.url });
     await other.connection.send(["CONFIG", "SET", "maxmemory", "1"]);
-    connection.markAway(new Error("OOM"));
+    connection.reportOutage(new Error("OOM"));
     await turns(200, 10);
-    assert.equal(connection.isAway, true);
+    assert.equal(connection.hasOutage, true);
     await other.connection.send(["CONFIG", "SET", "maxmemory", "0"]);
     await eventuallyWith(clock, "the return", () => events.length === 2);
-    assert.equal(connection.isAway, false);
+    assert.equal(connection.hasOutage, false);
   });
 
   it("runs scripts after SCRIPT FLUSH", async () => {

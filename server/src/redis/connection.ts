@@ -23,9 +23,9 @@ const LATE_SLICE_COUNTS = 0.25;
 const PROBE_KEY = "latchkey:probe";
 const probeScript = "redis.call('SET', KEYS[1], '1', 'PX', 1000) return redis.call('TIME')";
 
-/** Redis is away. The command may or may not have been executed before its deadline. */
-export class RedisAway extends Error {
-  override readonly name = "RedisAway";
+/** Redis has an outage. The command may or may not have been executed before its deadline. */
+export class RedisOutage extends Error {
+  override readonly name = "RedisOutage";
 
   constructor(cause: unknown) {
     super("Redis is away", { cause });
@@ -50,8 +50,8 @@ export interface RedisOptions {
   readonly clusterKey?: () => string | undefined;
   readonly clock: Clock;
   /**
-   * How long Redis may send no reply while a command waits, until it counts as away. Time in which this process could not
-   * read replies counts little.
+   * How long Redis may send no reply while a command waits, until this counts as an outage. Time in which this process
+   * could not read replies counts little.
    */
   readonly timeout: Milliseconds;
   /** The Lua scripts, by name. */
@@ -61,15 +61,15 @@ export interface RedisOptions {
    * unknown yet.
    */
   admit?(send: (args: readonly string[]) => Promise<unknown>): Promise<void>;
-  /** Called once per outage, when Redis becomes away, with the host and port of the server. */
-  onAway(cause: unknown, server: string): void;
+  /** Called at the start of each outage, with the host and port of the server. */
+  onOutage(cause: unknown, server: string): void;
   /** Called once per outage, when a probe has succeeded. */
-  onBack(awayFor: Milliseconds, server: string): void;
+  onBack(outageLength: Milliseconds, server: string): void;
 }
 
 /** A Redis that runs the scripts of counters: one server, or the node of a cluster that has their slot. */
 export interface CountingRedis {
-  readonly isAway: boolean;
+  readonly hasOutage: boolean;
   /** Changes with every outage and every change of the server. */
   readonly outages: number;
   /** Estimate of the clock of Redis. */
@@ -78,27 +78,27 @@ export interface CountingRedis {
   readonly reconnectedAt: number;
   /**
    * Runs a script whose first argument is its deadline in the time of Redis, and whose reply has this time at index 1.
-   * Without `deadline` it is the time for which this node waits for a reply. Rejects with `RedisAway` or an `ErrorReply`.
+   * Without `deadline` it is the time for which this node waits for a reply. Rejects with `RedisOutage` or an `ErrorReply`.
    */
   decide(script: string, keys: readonly string[], args: readonly string[], deadline?: number): Promise<unknown>;
-  /** Marks Redis as away, for a caller to which Redis has replied that it cannot work, e.g. cannot write. */
-  markAway(cause: unknown): void;
+  /** Starts an outage, for a caller to which Redis has replied that it cannot work, e.g. cannot write. */
+  reportOutage(cause: unknown): void;
 }
 
 /**
- * A connection of the node to one Redis. It decides whether this Redis is away.
+ * A connection of the node to one Redis. It decides whether this Redis has an outage.
  *
- * *Connected*: commands are sent at once. Redis becomes away when the connection is lost, when no reply arrives for the
- * timeout while a command waits, or when the caller reports it (`markAway`).
+ * *Connected*: commands are sent at once. An outage begins when the connection is lost, when no reply arrives for the
+ * timeout while a command waits, or when the caller reports it (`reportOutage`).
  *
- * *Away*: all waiting commands are rejected, further commands are rejected at once, and the node tries to reconnect every
+ * *Outage*: all waiting commands are rejected, further commands are rejected at once, and the node tries to reconnect every
  * 100 ms. A connection that passes the checks of the start and a write ends the outage.
  *
  * *In doubt*: after half the timeout without a reply, a second connection is opened. If it passes the checks while the
- * first is still silent, it replaces the first: waiting commands are rejected, and Redis does not become away.
+ * first is still silent, it replaces the first: waiting commands are rejected, and there is no outage.
  *
  * The timeout is measured in slices. A slice whose timer fires late counts for a quarter of its length, because a node
- * without CPU reads late, and a Redis on the same machine answers late, without being away.
+ * without CPU reads late, and a Redis on the same machine answers late, without an outage.
  */
 export class RedisConnection implements CountingRedis {
   /** Estimate of the clock of Redis. */
@@ -114,7 +114,7 @@ export class RedisConnection implements CountingRedis {
   warnings: readonly string[] = [];
   readonly #options: RedisOptions;
   #link: Link | undefined;
-  #awaySince: Milliseconds = 0;
+  #outageSince: Milliseconds = 0;
   #probe: Timer | undefined;
   /** Links that are not connected yet. */
   readonly #connecting = new Set<Link>();
@@ -132,7 +132,7 @@ export class RedisConnection implements CountingRedis {
       const link = this.#link;
       if (!link) return;
       const primary = await url();
-      if (link === this.#link && primary !== link.url) this.markAway(new Error("Another server is the primary"));
+      if (link === this.#link && primary !== link.url) this.reportOutage(new Error("Another server is the primary"));
     });
   }
 
@@ -153,28 +153,28 @@ export class RedisConnection implements CountingRedis {
     return connection;
   }
 
-  /** Opens the connection in the state away, for a Redis that is unreachable at the start. Reconnects in the background. */
-  static openAway(options: RedisOptions, cause: unknown): RedisConnection {
+  /** Opens the connection in an outage, for a Redis that is unreachable at the start. Reconnects in the background. */
+  static openInOutage(options: RedisOptions, cause: unknown): RedisConnection {
     const connection = new RedisConnection(options);
     const { clock } = options;
-    connection.#awaySince = clock.monotonic();
+    connection.#outageSince = clock.monotonic();
     connection.time.assume(clock.monotonic(), clock.now());
     connection.#scheduleProbe();
-    options.onAway(cause, connection.#server);
+    options.onOutage(cause, connection.#server);
     return connection;
   }
 
-  get isAway(): boolean {
+  get hasOutage(): boolean {
     return this.#link === undefined;
   }
 
-  /** The server by host and port; the last one while Redis is away. */
-  get servers(): { name: string; isAway: boolean }[] {
-    return [{ name: this.#server, isAway: this.isAway }];
+  /** The server by host and port; the last one during an outage. */
+  get servers(): { name: string; hasOutage: boolean }[] {
+    return [{ name: this.#server, hasOutage: this.hasOutage }];
   }
 
   /**
-   * The estimated clock of Redis, which continues while Redis is away. Local counters use it, so that their windows equal
+   * The estimated clock of Redis, which continues during an outage. Local counters use it, so that their windows equal
    * those in Redis.
    */
   now(): Instant {
@@ -189,9 +189,9 @@ export class RedisConnection implements CountingRedis {
     return this.time.earliest(this.#link?.answerDeadline() ?? 0);
   }
 
-  /** Sends a command. Rejects with `RedisAway`, or with the `ErrorReply` of Redis. */
+  /** Sends a command. Rejects with `RedisOutage`, or with the `ErrorReply` of Redis. */
   send(args: readonly string[]): Promise<unknown> {
-    return this.#link?.send(args) ?? Promise.reject(new RedisAway(new Error("Redis is marked as away")));
+    return this.#link?.send(args) ?? Promise.reject(new RedisOutage(new Error("Redis is marked as away")));
   }
 
   /** Sends a command on a key of a slot that a cluster is moving to this server. */
@@ -225,15 +225,15 @@ export class RedisConnection implements CountingRedis {
     return reply;
   }
 
-  markAway(cause: unknown): void {
+  reportOutage(cause: unknown): void {
     const link = this.#link;
     if (!link) return;
     this.#link = undefined;
     this.outages++;
-    this.#awaySince = this.#options.clock.monotonic();
+    this.#outageSince = this.#options.clock.monotonic();
     link.close();
     this.#scheduleProbe();
-    this.#options.onAway(cause, this.#server);
+    this.#options.onOutage(cause, this.#server);
   }
 
   /** Closes the connection and rejects waiting commands. */
@@ -260,7 +260,7 @@ export class RedisConnection implements CountingRedis {
     const now = this.#options.clock.monotonic();
     this.reconnectedAt = this.time.latest(now);
     this.#link = link;
-    this.#options.onBack(now - this.#awaySince, this.#server);
+    this.#options.onBack(now - this.#outageSince, this.#server);
   }
 
   /** Opens a second connection while the first is silent. */
@@ -288,7 +288,7 @@ export class RedisConnection implements CountingRedis {
     const url = typeof address === "string" ? address : await address();
     const link: Link = new Link(url, clock, timeout, {
       onLoss: (cause) => {
-        if (link === this.#link) this.markAway(cause);
+        if (link === this.#link) this.reportOutage(cause);
       },
       onDoubt: () => {
         if (link === this.#link) void this.#replaceSilent(link);
@@ -319,7 +319,7 @@ export class RedisConnection implements CountingRedis {
       return link;
     } catch (error) {
       link.close();
-      throw error instanceof RedisAway ? error.cause : error;
+      throw error instanceof RedisOutage ? error.cause : error;
     } finally {
       limit.cancel();
       this.#connecting.delete(link);
@@ -375,7 +375,7 @@ class Link {
         this.#receive();
         if (error instanceof ErrorReply) throw error;
         this.#lose(error);
-        throw new RedisAway(error);
+        throw new RedisOutage(error);
       },
     );
   }

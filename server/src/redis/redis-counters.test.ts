@@ -27,7 +27,7 @@ before(async () => {
     clock: systemClock,
     timeout: 10_000,
     scripts: counterScripts,
-    onAway(cause) {
+    onOutage(cause) {
       throw cause;
     },
     onBack() {},
@@ -78,15 +78,15 @@ describe("RedisCounters", () => {
   }: Partial<RedisCountersOptions & RedisOptions> & { usesNodeClock?: boolean } = {}) {
     const clock = new SimulatedClock(noon);
     const losses: number[] = [];
-    let onAway = () => {};
+    let onOutage = () => {};
     let onBack = () => {};
-    const away = new Promise<void>((resolve) => {
-      onAway = resolve;
+    const outage = new Promise<void>((resolve) => {
+      onOutage = resolve;
     });
     const back = new Promise<void>((resolve) => {
       onBack = resolve;
     });
-    const events = { onAway, onBack };
+    const events = { onOutage, onBack };
     const connection = await RedisConnection.open({
       url: proxy.url,
       clock,
@@ -105,7 +105,7 @@ describe("RedisCounters", () => {
       ...(usesNodeClock && { simulatedTime: () => clock.now() }),
       ...options,
     });
-    return { counters, clock, connection, losses, away, back };
+    return { counters, clock, connection, losses, outage, back };
   }
 
   function localPolicy(clock: Pick<SimulatedClock, "now">): AwayPolicy {
@@ -346,26 +346,29 @@ describe("RedisCounters", () => {
     it(`applies the policy ${kind} while Redis is away, and uses Redis again afterwards`, async () => {
       const localClock = new SimulatedClock(systemClock.now());
       const policy = kind === "local" ? localPolicy(localClock) : { kind };
-      const { counters, clock, connection, away, back } = await openNode({ policy });
+      const { counters, clock, connection, outage, back } = await openNode({ policy });
       const call = freshCall();
       assert.equal(await outcomeOf(counters.charge(call)), true);
       proxy.stall();
       const stalled = proxy.heldBack();
       const inFlight = [1, 2, 3].map(() => outcomeOf(counters.charge(call)));
       await stalled;
-      while (!connection.isAway) {
+      while (!connection.hasOutage) {
         clock.advance(10);
         await setImmediate();
       }
-      await away;
+      await outage;
       // Redis has allowed one call, which counts in the local counters too, so they allow two more.
-      assert.deepEqual(await Promise.all(inFlight), kind === "local" ? [true, true, false] : ["away", "away", "away"]);
+      assert.deepEqual(
+        await Promise.all(inFlight),
+        kind === "local" ? [true, true, false] : ["outage", "outage", "outage"],
+      );
       // The result is synchronous.
       const verdict = counters.charge(call);
       assert.ok(!(verdict instanceof Promise));
-      assert.equal(await outcomeOf(verdict), kind === "local" ? false : "away");
+      assert.equal(await outcomeOf(verdict), kind === "local" ? false : "outage");
       proxy.resume();
-      await eventuallyWith(clock, "the return", () => !connection.isAway);
+      await eventuallyWith(clock, "the return", () => !connection.hasOutage);
       await back;
       // Redis has counted one call and the local counters three. Together they must not exceed the limit.
       if (kind === "local") assert.equal(await spend(counters, call, 5), 0);
@@ -383,23 +386,23 @@ describe("RedisCounters", () => {
     let admitted = 0;
     for (let round = 0; round < 4; round++) {
       for (const { counters } of nodes) admitted += await spend(counters, call, 20);
-      for (const { connection } of nodes) connection.markAway(new Error("for the test"));
+      for (const { connection } of nodes) connection.reportOutage(new Error("for the test"));
       for (const { counters } of nodes) admitted += await spend(counters, call, 60);
       for (const { clock, connection } of nodes) {
-        await eventuallyWith(clock, "the return", () => !connection.isAway);
+        await eventuallyWith(clock, "the return", () => !connection.hasOutage);
       }
     }
     assert.ok(admitted > 100 && admitted <= 200, `admitted ${admitted}`);
   });
 
   it("does not charge a call after its deadline when a stall ends", async () => {
-    const { counters, away } = await openNode({ clock: systemClock, timeout: 60, prefix: "late:" });
+    const { counters, outage } = await openNode({ clock: systemClock, timeout: 60, prefix: "late:" });
     const call = freshCall();
     await counters.peek(freshCall());
     proxy.stall();
     const verdict = counters.charge(call);
-    await away;
-    assert.equal(await outcomeOf(verdict), "away");
+    await outage;
+    assert.equal(await outcomeOf(verdict), "outage");
     const drained = proxy.drained();
     proxy.resume();
     await drained;
@@ -499,12 +502,12 @@ describe("RedisCounters", () => {
   it("detects a switch to another, empty Redis", async () => {
     const empty = await startRedis();
     try {
-      const { counters, clock, connection, losses, away } = await openNode({ prefix: "empty:" });
+      const { counters, clock, connection, losses, outage } = await openNode({ prefix: "empty:" });
       assert.equal(await spend(counters, freshCall(), 1), 1);
       proxy.retarget(empty.url);
       proxy.cut();
-      await away;
-      await eventuallyWith(clock, "the return", () => !connection.isAway);
+      await outage;
+      await eventuallyWith(clock, "the return", () => !connection.hasOutage);
       assert.equal(await spend(counters, freshCall(), 1), 0);
       assert.equal(losses.length, 1);
     } finally {
@@ -514,13 +517,13 @@ describe("RedisCounters", () => {
   });
 
   it("treats a Redis that rejects writes as away", async () => {
-    const { counters, connection, away } = await openNode();
+    const { counters, connection, outage } = await openNode();
     const other = await openNode({ url: server.url });
     await other.connection.send(["CONFIG", "SET", "maxmemory", "1"]);
     try {
-      assert.equal(await outcomeOf(counters.charge(freshCall())), "away");
-      await away;
-      assert.equal(connection.isAway, true);
+      assert.equal(await outcomeOf(counters.charge(freshCall())), "outage");
+      await outage;
+      assert.equal(connection.hasOutage, true);
     } finally {
       await other.connection.send(["CONFIG", "SET", "maxmemory", "0"]);
     }

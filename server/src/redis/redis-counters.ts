@@ -5,7 +5,7 @@ import { assertCharge } from "../limits/memory-counters.ts";
 import { alphanumeric, type Random } from "../random/random.ts";
 import type { RedisEpoch } from "../store/redis-epochs.ts";
 import { chargeScript, giveBackScript } from "./charge-script.ts";
-import { type CountingRedis, RedisAway } from "./connection.ts";
+import { type CountingRedis, RedisOutage } from "./connection.ts";
 
 /** The scripts that a connection needs for these counters. */
 export const counterScripts = { charge: chargeScript, giveBack: giveBackScript };
@@ -18,8 +18,8 @@ const ATTEMPTS_MAX = 3;
 export const DENIALS_BYTES_MAX = 16 * 1024 * 1024;
 
 /**
- * The policy while Redis is away. `local`: counters of this node decide. They use the clock of the connection, so their
- * windows equal those in Redis. `closed` and `open`: the result is `away`, and the limiter rejects or allows the call.
+ * The policy during an outage of Redis. `local`: counters of this node decide. They use the clock of the connection, so their
+ * windows equal those in Redis. `closed` and `open`: the result is `outage`, and the limiter rejects or allows the call.
  *
  * `closed` also applies when Redis has lost data: the counts of windows that began before the loss are unknown, so these
  * windows count as full.
@@ -113,8 +113,8 @@ export class RedisCounters implements Counters {
     return this.#decide(charges, false);
   }
 
-  get isAway(): boolean {
-    return this.#options.redis.isAway;
+  get hasOutage(): boolean {
+    return this.#options.redis.hasOutage;
   }
 
   /**
@@ -160,15 +160,15 @@ export class RedisCounters implements Counters {
       this.#outages = redis.outages;
       this.#denials.clear();
     }
-    if (redis.isAway) return this.#decideAway(charges, mayConsume);
+    if (redis.hasOutage) return this.#decideInOutage(charges, mayConsume);
     const denial = this.#denyCached(charges) ?? this.#denyLocally(charges);
     if (denial) return denial;
     return new Promise((resolve, reject) => this.#enqueue({ charges, mayConsume, resolve, reject, attempts: 0 }));
   }
 
-  #decideAway(charges: readonly Charge[], mayConsume: boolean): ChargeResult | Promise<ChargeResult> {
+  #decideInOutage(charges: readonly Charge[], mayConsume: boolean): ChargeResult | Promise<ChargeResult> {
     const { policy } = this.#options;
-    if (policy.kind !== "local") return { outcome: "away" };
+    if (policy.kind !== "local") return { outcome: "outage" };
     return mayConsume ? policy.counters.charge(charges) : policy.counters.peek(charges);
   }
 
@@ -239,8 +239,8 @@ export class RedisCounters implements Counters {
     try {
       reply = (await redis.decide("charge", keys, args, deadline)) as Reply;
     } catch (error) {
-      // Redis rejects the script: it is full, loading, or demoted to a replica. It cannot count, so it counts as away.
-      if (!(error instanceof RedisAway)) redis.markAway(error);
+      // Redis rejects the script: it is full, loading, or demoted to a replica. It cannot count, so this is an outage.
+      if (!(error instanceof RedisOutage)) redis.reportOutage(error);
       for (const call of calls) call.resolve(this.#giveUp(call));
       return;
     }
@@ -252,15 +252,15 @@ export class RedisCounters implements Counters {
     }
     this.late += calls.length;
     for (const call of calls) {
-      if (++call.attempts < ATTEMPTS_MAX && !redis.isAway) this.#enqueue(call);
+      if (++call.attempts < ATTEMPTS_MAX && !redis.hasOutage) this.#enqueue(call);
       else call.resolve(this.#giveUp(call));
     }
   }
 
-  /** The result of a call that Redis did not decide in time. The policy decides it only while Redis is away. */
+  /** The result of a call that Redis did not decide in time. The policy decides it only during an outage. */
   #giveUp({ charges, mayConsume, receipt }: Call): ChargeResult | Promise<ChargeResult> {
-    if (!this.#options.redis.isAway) return { outcome: "late" };
-    return receipt === undefined ? this.#decideAway(charges, mayConsume) : { outcome: "away" };
+    if (!this.#options.redis.hasOutage) return { outcome: "late" };
+    return receipt === undefined ? this.#decideInOutage(charges, mayConsume) : { outcome: "outage" };
   }
 
   #recordEpoch(epoch: string, lostAt: number, time: number): void {

@@ -20,7 +20,7 @@ before(async () => {
     clock: systemClock,
     timeout: 10_000,
     scripts: counterScripts,
-    onAway(cause) {
+    onOutage(cause) {
       throw cause;
     },
     onBack() {},

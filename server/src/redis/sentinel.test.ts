@@ -55,15 +55,15 @@ describe("Sentinels", () => {
       clock: systemClock,
       timeout: 1_000,
       scripts: { write: "return redis.call('SET', KEYS[1], ARGV[1])" },
-      onAway: (_, server) => events.push(`away ${server}`),
+      onOutage: (_, server) => events.push(`away ${server}`),
       onBack: (_, server) => events.push(`back ${server}`),
     });
     opened.push(connection);
     const [old, next] = group.members;
-    assert.deepEqual(connection.servers, [{ name: old!.name, isAway: false }]);
+    assert.deepEqual(connection.servers, [{ name: old!.name, hasOutage: false }]);
     // The old primary goes on, so the connection to it does not break by itself.
     await group.sentinels[0]!.send("SENTINEL", "FAILOVER", "counters");
-    await eventually("the new primary", () => connection.servers[0]!.name === next!.name && !connection.isAway);
+    await eventually("the new primary", () => connection.servers[0]!.name === next!.name && !connection.hasOutage);
     assert.equal(await connection.run("write", ["key"], ["value"]), "OK");
     assert.equal(await next!.send("GET", "key"), "value");
     assert.deepEqual(events, [`away ${old!.name}`, `back ${next!.name}`]);
@@ -79,7 +79,7 @@ describe("Sentinels", () => {
       return replies.every((fields) => fields.includes(String(next!.port)) && fields.includes("master"));
     });
     next!.signal("SIGKILL");
-    await eventually("the first primary", () => connection.servers[0]!.name === old!.name && !connection.isAway);
+    await eventually("the first primary", () => connection.servers[0]!.name === old!.name && !connection.hasOutage);
     assert.equal(await connection.send(["GET", "key"]), "value");
   });
 });

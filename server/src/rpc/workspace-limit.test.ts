@@ -46,7 +46,7 @@ describe("admit", () => {
   });
 
   it("allows calls while Redis cannot count", async () => {
-    for (const outcome of ["away", "full", "blocked"] as const) {
+    for (const outcome of ["outage", "full", "blocked"] as const) {
       for (const verdict of [{ outcome }, Promise.resolve({ outcome })]) {
         const { headers, rejection } = await admit(principal, 5, limiter(verdict, "closed"));
         assert.deepEqual({ headers, rejection }, { headers: {}, rejection: undefined });

@@ -7,13 +7,13 @@ import { WorkspaceQuota } from "./workspace-quota.ts";
 function openQuota(max: number) {
   const clock = new SimulatedClock(0);
   const records = new Map<string, number>();
-  const database = { counts: 0, isAway: false };
+  const database = { counts: 0, hasOutage: false };
   const quota = new WorkspaceQuota({
     clock,
     max,
     async count(workspaceId, limit) {
       database.counts++;
-      if (database.isAway) throw new Error("away");
+      if (database.hasOutage) throw new Error("away");
       return Math.min(limit, records.get(workspaceId) ?? 0);
     },
   });
@@ -91,7 +91,7 @@ describe("a workspace's quota", () => {
 
   it("allows calls while the database is away", async () => {
     const { add, database } = openQuota(10);
-    database.isAway = true;
+    database.hasOutage = true;
     assert.equal(await add("a"), true);
   });
 });

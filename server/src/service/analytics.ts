@@ -88,7 +88,7 @@ export async function openAnalytics(
     folder: join(config.dataDirectory, "analytics"),
     bytesMax: { memory: Math.min(MEMORY_BYTES, spoolBytesMax), disk: spoolBytesMax },
     recordKeyUses: dependencies.recordKeyUses,
-    onReachability: (reachable, cause) => (reachable ? events.analyticsBack() : events.analyticsAway(cause)),
+    onReachability: (reachable, cause) => (reachable ? events.analyticsBack() : events.analyticsOutage(cause)),
     onLoss: events.analyticsLost,
     onSpoolUnreadable: events.analyticsUnreadable,
   });

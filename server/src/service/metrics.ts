@@ -62,7 +62,7 @@ export function openMetrics(sources: MetricSources): Metrics {
   const { redis } = sources.limits;
   if (redis) {
     add("latchkey_redis_server_away", "1 while this server of Redis does not answer.", ["server"], () =>
-      redis.connection.servers.map(({ name, isAway }): Sample => [{ server: name }, isAway ? 1 : 0]),
+      redis.connection.servers.map(({ name, hasOutage }): Sample => [{ server: name }, hasOutage ? 1 : 0]),
     );
   }
   for (const [name, help, read] of [
@@ -300,9 +300,14 @@ function redisMetrics({ connection, counters }: NonNullable<LimitsService["redis
     [
       "latchkey_redis_away",
       "1 while Redis, or a primary of the cluster, does not answer.",
-      () => (connection.isAway ? 1 : 0),
+      () => (connection.hasOutage ? 1 : 0),
     ],
-    ["latchkey_redis_absences_total", "Outages of Redis.", () => connection.outages],
+    ["latchkey_redis_outages_total", "Outages of Redis.", () => connection.outages],
+    [
+      "latchkey_redis_absences_total",
+      "Deprecated: the former name of latchkey_redis_outages_total.",
+      () => connection.outages,
+    ],
     [
       "latchkey_redis_losses_total",
       "Times that Redis, or a partition in the cluster, lost counters.",

@@ -21,14 +21,15 @@ export function readReadiness(
   }
   // Under `closed` a node without Redis rejects calls that have a limit, but it still verifies everything else.
   const { connection } = limits.redis ?? {};
-  if (connection?.isAway) checks.redis = `${absent(connection.servers)}; the policy is ${config.redis.policy}`;
+  if (connection?.hasOutage)
+    checks.redis = `${describeOutage(connection.servers)}; the policy is ${config.redis.policy}`;
   if (age > config.staleMax) return { ready: false, status: "fail", checks };
   return { ready: true, status: Object.keys(checks).length > 0 ? "degraded" : "ok", checks };
 }
 
-/** Which servers of Redis are away. None is if slots of a cluster have no primary. */
-function absent(servers: readonly { name: string; isAway: boolean }[]): string {
-  const names = servers.filter(({ isAway }) => isAway).map(({ name }) => name);
+/** Which servers of Redis have an outage. None has if slots of a cluster have no primary. */
+function describeOutage(servers: readonly { name: string; hasOutage: boolean }[]): string {
+  const names = servers.filter(({ hasOutage }) => hasOutage).map(({ name }) => name);
   if (names.length === 0) return "slots of the cluster have no primary";
   return `${names.join(", ")} ${names.length === 1 ? "does" : "do"} not answer`;
 }

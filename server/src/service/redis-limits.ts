@@ -69,7 +69,7 @@ const RETRY_INTERVAL = 250;
 /** Opens a connection, or what stands for one while Redis does not answer. */
 interface Opener {
   open(): Promise<RedisConnection | RedisCluster>;
-  openAway(cause: unknown): RedisConnection | RedisCluster;
+  openInOutage(cause: unknown): RedisConnection | RedisCluster;
   close(): void;
 }
 
@@ -98,7 +98,7 @@ export async function openRedis(url: string, config: Config, dependencies: Redis
         const isPermanent = name === "RedisUnsuitable" || isPermanentFailure(error);
         if (isPermanent || code === "ENOTFOUND" || code === "EAI_AGAIN") throw new RedisUnusable(error as Error);
         const isMarkMissing = name === "MarkMissing";
-        if (policy !== "closed" && !isMarkMissing) return opened(opener.openAway(error));
+        if (policy !== "closed" && !isMarkMissing) return opened(opener.openInOutage(error));
         await waiting.wait(
           isMarkMissing ? "the other nodes' mark in Redis" : "Redis at LATCHKEY_REDIS_URL",
           error,
@@ -121,14 +121,14 @@ function openerOf(address: RedisAddress, config: Config, dependencies: RedisDepe
       ...common,
       address,
       admit: (send: Send) => claim.join(groupMark(databaseId, send, prefixOf(0))),
-      onAway: (cause: unknown, server: string) => events.redisAway(cause, policy, server),
+      onOutage: (cause: unknown, server: string) => events.redisOutage(cause, policy, server),
       onBack: events.redisBack,
       onPrimaries: events.redisPrimaries,
       onWarning: events.redisWarning,
     };
     return {
       open: () => RedisCluster.open(options),
-      openAway: (cause) => RedisCluster.openAway(options, cause),
+      openInOutage: (cause) => RedisCluster.openInOutage(options, cause),
       close() {},
     };
   }
@@ -138,18 +138,18 @@ function openerOf(address: RedisAddress, config: Config, dependencies: RedisDepe
     ...common,
     url: address.kind === "single" ? address.url : () => sentinels!.findPrimary(),
     admit: (send) => claim.join(groupMark(databaseId, send)),
-    onAway: (cause, server) => {
+    onOutage: (cause, server) => {
       primary = server;
-      events.redisAway(cause, policy, server);
+      events.redisOutage(cause, policy, server);
     },
-    onBack: (awayForMs, server) => {
-      events.redisBack(awayForMs, server);
+    onBack: (outageMs, server) => {
+      events.redisBack(outageMs, server);
       if (sentinels && server !== primary) events.redisPrimaries([server]);
     },
   };
   return {
     open: () => RedisConnection.open(options),
-    openAway: (cause) => RedisConnection.openAway(options, cause),
+    openInOutage: (cause) => RedisConnection.openInOutage(options, cause),
     close: () => sentinels?.close(),
   };
 }
@@ -175,7 +175,7 @@ export async function openRedisCounters(
   const mark = groupMark(databaseId, (args) => connection.send(args), isCluster ? prefixOf(0) : undefined);
   // Nodes that start look for the mark of their group, so an emptied Redis gets it again.
   const marking = every(clock, MARK_INTERVAL, async () => {
-    if (isCluster ? connection.isAdmitted : !connection.isAway) await claim.join(mark);
+    if (isCluster ? connection.isAdmitted : !connection.hasOutage) await claim.join(mark);
   });
   return {
     counters,

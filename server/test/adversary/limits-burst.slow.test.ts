@@ -33,10 +33,10 @@ describe("three nodes on a saturated machine", () => {
       const exposed = await Promise.all(
         nodes.map(async ({ address }) => parseExposition(await (await fetch(`${address}/metrics`)).text())),
       );
-      const absences = exposed.map((one) => one.value("latchkey_redis_absences_total"));
+      const outages = exposed.map((one) => one.value("latchkey_redis_outages_total"));
       const outcomes = [...tally].map(([outcome, count]) => `${outcome} ${count}`).join(", ");
       const admitted = tally.get("admitted") ?? 0;
-      t.diagnostic(`${round}: admitted ÷ limit ${(admitted / LIMIT).toFixed(2)} (${outcomes}), outages ${absences}`);
+      t.diagnostic(`${round}: admitted ÷ limit ${(admitted / LIMIT).toFixed(2)} (${outcomes}), outages ${outages}`);
       assert.ok(admitted <= LIMIT, `admitted ${admitted}`);
     }
   });
