@@ -10,6 +10,9 @@ import { newId } from "../../server/src/random/random.ts";
 import { systemRandom } from "../../server/src/random/system.ts";
 import { formatKey } from "../../server/src/rules/key-string.ts";
 import { type AppProcedures, openProcedures, type ProcedureOptions } from "../../server/src/service/procedures.ts";
+import { BalanceWriter } from "../../server/src/store/credits/balances.ts";
+import { ApiWriter } from "../../server/src/store/keys/apis.ts";
+import { KeyWriter } from "../../server/src/store/keys/keys.ts";
 import { openPostgresStore } from "../../server/src/store/postgres/store.ts";
 import { openSqliteStore } from "../../server/src/store/sqlite/store.ts";
 import type { Sql, Store } from "../../server/src/store/store.ts";
@@ -76,12 +79,12 @@ async function createKeys(
   const store = new StoreWriter(sql, workspaceId);
   const created_at = instantAt(now);
   const apiId = newId(systemRandom, "api");
-  await store.apis.insert({ id: apiId, name: "bench", ownKeyAccess: false, createdAt: created_at });
+  await store.of(ApiWriter).insert({ id: apiId, name: "bench", ownKeyAccess: false, createdAt: created_at });
   const made: CreatedKey[] = [];
   for (let i = 0; i < count; i++) {
     const { key, start } = formatKey("bench", systemSecrets(16));
     const poolId = newId(systemRandom, "pool");
-    await store.keys.insert({
+    await store.of(KeyWriter).insert({
       id: newId(systemRandom, "key"),
       api_id: apiId,
       identity_id: null,
@@ -98,7 +101,7 @@ async function createKeys(
     });
     if (remaining !== null) {
       const refill = { refill_interval: null, refill_amount: null, refill_day: null, refill_due_at: null };
-      await store.balances.put({ pool_id: poolId, remaining, ...refill });
+      await store.of(BalanceWriter).put({ pool_id: poolId, remaining, ...refill });
     }
     made.push({ key, poolId });
   }

@@ -7,6 +7,7 @@ import { analyticsPlan } from "../src/analytics/sql/procedures.ts";
 import { instantAt } from "../src/clock/clock.ts";
 import { systemClock } from "../src/clock/system.ts";
 import { digest } from "../src/crypto/digest.ts";
+import { AuditReader } from "../src/store/administration/audit.ts";
 import { digestRows, findStoredTables } from "../src/store/inspection.ts";
 import { takeLease } from "../src/store/lease.ts";
 import { mainPlan, migrate, pendingSteps, schemaState } from "../src/store/migrate.ts";
@@ -22,7 +23,6 @@ import {
 import { openPostgresStore } from "../src/store/postgres/store.ts";
 import { changeLayout, retain } from "../src/store/retention.ts";
 import type { Sql } from "../src/store/store.ts";
-import { StoreReader } from "../src/store/workspace-store.ts";
 import { busyness } from "./busyness.ts";
 import { openTestServer } from "./harness.ts";
 import { freshDatabase } from "./services/postgres.ts";
@@ -569,13 +569,11 @@ describe("queries on tables by month", () => {
       assert.doesNotMatch(plan, /Seq Scan on (audit|analytics)_\w*until/, plan);
       return plan;
     };
-    const last = (await read((sql) => new StoreReader(sql, "ws_1").audit.page({ limit: 100 }))).at(-1)!;
+    const last = (await read((sql) => new AuditReader(sql, "ws_1").page({ limit: 100 }))).at(-1)!;
     const from = { at: last.occurred_at, id: last.id };
-    const next = await read((sql) => new StoreReader(sql, "ws_1").audit.page({ limit: 50, from }));
+    const next = await read((sql) => new AuditReader(sql, "ws_1").page({ limit: 50, from }));
     assert.deepEqual([next.length, next[0]!.id], [50, last.id]);
-    const ofTarget = await read((sql) =>
-      new StoreReader(sql, "ws_1").audit.page({ limit: 50, target: "key_11", from }),
-    );
+    const ofTarget = await read((sql) => new AuditReader(sql, "ws_1").page({ limit: 50, target: "key_11", from }));
     assert(ofTarget.length > 5 && ofTarget.every(({ targets }) => targets === '["key_11"]'));
     await explain(`select * from audit_events as e where e.workspace_id = 'ws_1' and (e.occurred_at, e.id) <= (${from.at}, '${from.id}')
       order by e.occurred_at desc, e.id desc limit 50`);

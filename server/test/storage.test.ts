@@ -15,18 +15,19 @@ import { CHANGES_PER_READ, CHANGES_RETENTION } from "../src/directory/changes.ts
 import { operations } from "../src/operations/index.ts";
 import { seededRandom } from "../src/random/seeded.ts";
 import { openStore } from "../src/service/app-store.ts";
-import { type AuditEntry, recordChanges } from "../src/store/administration/audit.ts";
+import { type AuditEntry, AuditReader, recordChanges } from "../src/store/administration/audit.ts";
+import { AdministrationReader } from "../src/store/administration/workspaces.ts";
 import { insertChange, pruneChanges, readChanges } from "../src/store/changes.ts";
 import { findIdempotencyRecords, insertIdempotencyRecords } from "../src/store/idempotency.ts";
 import { takeLease } from "../src/store/lease.ts";
 import { isSupported, type MigrationPlan, mainPlan, migrate, pendingSteps, schemaState } from "../src/store/migrate.ts";
 import { contract, expand, firstSteps, schemaSteps } from "../src/store/migrations/index.ts";
 import { PermissionWriter } from "../src/store/permissions/permissions.ts";
+import { RoleWriter } from "../src/store/permissions/roles.ts";
 import { openPostgresStore } from "../src/store/postgres/store.ts";
 import { retain, retentionTables } from "../src/store/retention.ts";
 import { openSqliteStoreHere } from "../src/store/sqlite/store-here.ts";
 import { Rollback, type Sql } from "../src/store/store.ts";
-import { StoreReader, StoreWriter } from "../src/store/workspace-store.ts";
 import { openTestServer, type StoreKind, stores } from "./harness.ts";
 import { makeFolder } from "./process.ts";
 import { freshDatabase } from "./services/postgres.ts";
@@ -158,9 +159,9 @@ for (const kind of stores) {
       });
       await step("005-administration");
       const { allWorkspaces, audit } = await database.read(async (sql) => {
-        const store = new StoreReader(sql, "ws_1");
-        const ofTarget = async (target: string) => (await store.audit.page({ target, limit: 10 })).map(({ id }) => id);
-        const workspaces = (await store.allWorkspaces())!;
+        const audit = new AuditReader(sql, "ws_1");
+        const ofTarget = async (target: string) => (await audit.page({ target, limit: 10 })).map(({ id }) => id);
+        const workspaces = (await new AdministrationReader(sql, "ws_1").allWorkspaces())!;
         return {
           allWorkspaces: (await workspaces.page({ search: "οδοσ ä", limit: 10 })).map(({ id }) => id),
           audit: [await ofTarget("a"), await ofTarget("b"), await ofTarget("c")],
@@ -371,7 +372,7 @@ for (const kind of stores) {
         write(async (sql) => {
           const { counted, statements } = counting(sql);
           const slugs = Array.from({ length: permissions }, (_, i) => `of-${permissions}.number-${i}`);
-          const ensured = await new StoreWriter(counted, "ws_1").permissions.ensure(slugs, random, NOW);
+          const ensured = await new PermissionWriter(counted, "ws_1").ensure(slugs, random, NOW);
           assert.equal(ensured.permissions.length, permissions);
           return statements();
         });
@@ -533,9 +534,8 @@ describe("permissions and roles on postgres, with several writers", () => {
     await write(async (sql) => {
       await migrate(sql);
       await insertWorkspace(sql, "ws_1");
-      const { permissions, roles } = new StoreWriter(sql, "ws_1");
-      await roles.insert({ name: "reader", description: null }, random, NOW);
-      await permissions.ensure(["docs.read"], random, NOW);
+      await new RoleWriter(sql, "ws_1").insert({ name: "reader", description: null }, random, NOW);
+      await new PermissionWriter(sql, "ws_1").ensure(["docs.read"], random, NOW);
     });
     return { write, rival };
   };
@@ -546,8 +546,8 @@ describe("permissions and roles on postgres, with several writers", () => {
     await rival.query("begin");
     await rival.query("delete from roles");
     await rival.query("delete from permissions");
-    const roles = write((sql) => new StoreWriter(sql, "ws_1").roles.lockByNames(["reader"]));
-    const permissions = write((sql) => new StoreWriter(sql, "ws_1").permissions.lockBySlugs(["docs.read"]));
+    const roles = write((sql) => new RoleWriter(sql, "ws_1").lockByNames(["reader"]));
+    const permissions = write((sql) => new PermissionWriter(sql, "ws_1").lockBySlugs(["docs.read"]));
     let [waiting, answered] = [0, false];
     void Promise.race([roles, permissions]).finally(() => {
       answered = true;

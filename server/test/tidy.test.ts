@@ -111,6 +111,9 @@ const forTests = [
   "limits/memory-threads-worker.ts",
 ];
 
+/** Writers that the store does not make for handlers. */
+const notOfWorkspace = ["StoreWriter", "WorkspaceWriter"];
+
 const source = "server/src/";
 type Files = ReadonlyMap<string, string>;
 interface Rule {
@@ -223,6 +226,16 @@ const rules: Rule[] = [
         .map(([path, text]) => `${path} says ${code(text).match(what)![0]}: ${instead}.`),
     example: { "server/src/verification/a.ts": violation },
   })),
+  {
+    name: "a class of statements that writes says so",
+    violations: (files) =>
+      programFiles(files).flatMap(([path, text]) =>
+        [...code(text).matchAll(/\bclass (\w+Writer) extends \w+ \{(?!\s*static readonly writes = true;)/g)]
+          .filter(([, name]) => !notOfWorkspace.includes(name!))
+          .map(([, name]) => `${path}: ${name} lacks "static readonly writes = true;": queries could ask for it.`),
+      ),
+    example: { "server/src/store/a.ts": "export class KeyWriter extends KeyReader {\n  delete() {}\n}" },
+  },
   {
     name: "an operation's path is its name",
     violations: (files) =>

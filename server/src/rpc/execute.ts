@@ -30,7 +30,10 @@ import {
   hasRoomForRecords,
   insertIdempotencyRecords,
 } from "../store/idempotency.ts";
+import { IdentityReader } from "../store/identities/identities.ts";
 import { findKeyOrigins, type KeyOriginsQuestion } from "../store/keys/key-origins.ts";
+import { KeyReader } from "../store/keys/keys.ts";
+import { NamespaceWriter } from "../store/ratelimits/namespaces.ts";
 import { Rollback, type Sql } from "../store/store.ts";
 import { StoreReader, StoreWriter } from "../store/workspace-store.ts";
 import { watchWrites } from "../store/written-tables.ts";
@@ -283,11 +286,11 @@ async function runMutation(
           action: operation.name,
           targets,
           meta: { ...meta, ...sessionOf(call.principal) },
-          events: [...store.identities.created, ...events],
+          events: [...store.events, ...events],
         },
         random,
       );
-      bytes.audit = recorded.audit + store.keys.metadataBytes + store.identities.metadataBytes;
+      bytes.audit = recorded.audit + store.metadataBytes;
       bytes.events = recorded.events;
     }
     const outcome = { body: dataBody(answer) };
@@ -314,11 +317,13 @@ function reduces({ kind, name, ...operation }: Mutation | Bulk, input: unknown):
 
 /** The names of the keys or identities that exist, as members of an answer. */
 async function namesOf(sql: Sql, { workspaceId, by, ids }: Subjects): Promise<({ id: string } & object)[]> {
-  const store = new StoreReader(sql, workspaceId);
   if (by === "identity") {
-    return (await store.identities.names(ids)).map(({ id, external_id }) => ({ id, externalId: external_id }));
+    return (await new IdentityReader(sql, workspaceId).names(ids)).map(({ id, external_id }) => ({
+      id,
+      externalId: external_id,
+    }));
   }
-  return (await store.keys.names(ids)).map(({ id, api_id, start, name, external_id }) => ({
+  return (await new KeyReader(sql, workspaceId).names(ids)).map(({ id, api_id, start, name, external_id }) => ({
     ...{ id, apiId: api_id, start },
     ...(name !== null && { name }),
     ...(external_id !== null && { externalId: external_id }),
@@ -335,7 +340,7 @@ async function createNamespaces(
   const caller = await callerInTransaction(sql, principal, instantAt(now));
   caller.authorize("ratelimits.*.create_namespace");
   caller.authorize("ratelimits.*.limit");
-  const made = await new StoreWriter(sql, workspaceId).namespaces.ensure(names, random, instantAt(now));
+  const made = await new NamespaceWriter(sql, workspaceId).ensure(names, random, instantAt(now));
   if (made.length === 0) return {};
   const bytes = await recordChange(
     sql,

@@ -1,7 +1,15 @@
+import type { EventContent } from "./events/events.ts";
 import type { Sql } from "./store.ts";
 
-/** The statements on one table, within one workspace. */
+/**
+ * Statements on some tables, within one workspace. The store makes them: `store.of(KeyReader)`. A class that writes has the
+ * static member `writes`, so that queries cannot ask for it.
+ */
 export abstract class WorkspaceRows {
+  /** The events of rows that were created besides what the handler asked for. They precede the events of the handler. */
+  readonly events: EventContent[] = [];
+  /** The bytes by which metadata grew in this transaction. */
+  metadataBytes = 0;
   protected readonly sql: Sql;
   protected readonly workspaceId: string;
 

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { analysis } from "../../rpc/operation.ts";
+import { ApiReader } from "../../store/keys/apis.ts";
 import { exampleApi, exampleRange, exampleStats } from "../examples.ts";
 import { ApiId } from "../schema.ts";
 import { bucketsOf, rangeInput, rangeOutput, tagSetOf, tagsInput, verificationStats } from "./range.ts";
@@ -24,7 +25,7 @@ export const getApiStats = analysis("analytics.getApiStats", {
     },
   ],
 }).handle(async ({ apiId, tags, ...range }, { store, principal, fail }) => {
-  if (!(await store.apis.exists(apiId))) return fail("api_not_found");
+  if (!(await store.of(ApiReader).exists(apiId))) return fail("api_not_found");
   principal.authorize(`apis.${apiId}.read_analytics`);
   const { level, start, end } = bucketsOf(range, fail);
   return {

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { analysis } from "../../rpc/operation.ts";
+import { IdentityReader } from "../../store/identities/identities.ts";
 import { exampleKeyInput, exampleRange, exampleStats } from "../examples.ts";
 import { Identity } from "../schema.ts";
 import { bucketsOf, rangeInput, rangeOutput, tagSetOf, tagsInput, verificationStats } from "./range.ts";
@@ -30,7 +31,7 @@ export const getIdentityStats = analysis("analytics.getIdentityStats", {
     },
   ],
 }).handle(async ({ identity: idOrExternalId, tags, ...range }, { store, principal, fail }) => {
-  const identity = await store.identities.find(idOrExternalId);
+  const identity = await store.of(IdentityReader).find(idOrExternalId);
   if (!identity) return fail("identity_not_found");
   principal.authorize(`identities.${identity.id}.read_identity`);
   const { level, start, end } = bucketsOf(range, fail);

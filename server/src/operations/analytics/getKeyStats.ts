@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { analysis } from "../../rpc/operation.ts";
+import { KeyReader } from "../../store/keys/keys.ts";
 import { exampleKey, exampleRange, exampleStats } from "../examples.ts";
 import { KeyId } from "../schema.ts";
 import { bucketsOf, rangeInput, rangeOutput, tagSetOf, tagsInput, verificationStats } from "./range.ts";
@@ -39,7 +40,7 @@ export const getKeyStats = analysis("analytics.getKeyStats", {
     },
   ],
 }).handle(async ({ keyId, tags, ...range }, { store, principal, fail }) => {
-  const key = await store.keys.findOwner(keyId);
+  const key = await store.of(KeyReader).findOwner(keyId);
   if (!key) return fail("key_not_found");
   principal.authorize(`apis.${key.api_id}.read_analytics`);
   const { level, start, end } = bucketsOf(range, fail);

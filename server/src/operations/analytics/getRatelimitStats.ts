@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { analysis } from "../../rpc/operation.ts";
+import { NamespaceReader } from "../../store/ratelimits/namespaces.ts";
 import { exampleNamespace, exampleRange } from "../examples.ts";
 import { Namespace } from "../ratelimits/fields.ts";
 import { text } from "../schema.ts";
@@ -49,7 +50,7 @@ export const getRatelimitStats = analysis("analytics.getRatelimitStats", {
     },
   ],
 }).handle(async ({ namespace: nameOrId, identifier, ...range }, { store, principal, fail }) => {
-  const namespace = await store.namespaces.find(nameOrId);
+  const namespace = await store.of(NamespaceReader).find(nameOrId);
   if (!namespace) return fail("namespace_not_found");
   principal.authorize(`ratelimits.${namespace.id}.read_analytics`);
   const { level, start, end } = bucketsOf(range, fail);

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { analysis } from "../../rpc/operation.ts";
+import { ApiReader } from "../../store/keys/apis.ts";
 import { exampleApi, exampleCounts, exampleKeyInput, exampleRange, exampleVerification } from "../examples.ts";
 import { topInput, topOutput, usageBucketsOf, verificationCounts } from "./range.ts";
 
@@ -46,7 +47,7 @@ export const listTopIdentities = analysis("analytics.listTopIdentities", {
     },
   ],
 }).handle(async ({ apiId, limit, ...range }, { store, principal, fail }) => {
-  if (apiId !== undefined && !(await store.apis.exists(apiId))) return fail("api_not_found");
+  if (apiId !== undefined && !(await store.of(ApiReader).exists(apiId))) return fail("api_not_found");
   principal.authorize("identities.*.read_identity");
   if (apiId !== undefined) principal.authorize(`apis.${apiId}.read_analytics`);
   const { level, start, end } = usageBucketsOf(range, fail);

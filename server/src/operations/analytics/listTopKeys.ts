@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { analysis } from "../../rpc/operation.ts";
+import { ApiReader } from "../../store/keys/apis.ts";
 import { exampleApi, exampleCounts, exampleKey, exampleKeyInput, exampleRange } from "../examples.ts";
 import { topInput, topOutput, usageBucketsOf, verificationCounts } from "./range.ts";
 
@@ -55,7 +56,7 @@ export const listTopKeys = analysis("analytics.listTopKeys", {
     },
   ],
 }).handle(async ({ apiId, limit, ...range }, { store, principal, fail }) => {
-  if (apiId !== undefined && !(await store.apis.exists(apiId))) return fail("api_not_found");
+  if (apiId !== undefined && !(await store.of(ApiReader).exists(apiId))) return fail("api_not_found");
   principal.authorize(`apis.${apiId ?? "*"}.read_analytics`);
   const { level, start, end } = usageBucketsOf(range, fail);
   const withNames = principal.may(`apis.${apiId ?? "*"}.read_key`);

@@ -1,5 +1,7 @@
 import { z } from "zod";
 import { query } from "../../rpc/operation.ts";
+import { ApiReader } from "../../store/keys/apis.ts";
+import { KeyReader } from "../../store/keys/keys.ts";
 import { exampleApi } from "../examples.ts";
 import { text } from "../schema.ts";
 import { keyFilter, keyFilterInput } from "./key-filter.ts";
@@ -26,6 +28,6 @@ export const countKeys = query("apis.countKeys", {
   ],
 }).handle(async ({ apiId, ...given }, { store, principal, now, fail }) => {
   const readable = principal.may(`apis.${apiId}.read_key`) && principal.may(`apis.${apiId}.read_api`);
-  if (!(await store.apis.find(apiId)) || !readable) return fail("api_not_found");
-  return store.keys.count({ apiId, filter: keyFilter(given), now });
+  if (!(await store.of(ApiReader).find(apiId)) || !readable) return fail("api_not_found");
+  return store.of(KeyReader).count({ apiId, filter: keyFilter(given), now });
 });

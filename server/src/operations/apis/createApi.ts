@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { newId } from "../../random/random.ts";
 import { mutation } from "../../rpc/operation.ts";
+import { ApiWriter } from "../../store/keys/apis.ts";
 import { exampleApi } from "../examples.ts";
 import { Name, OwnKeyAccess } from "../schema.ts";
 
@@ -22,7 +23,7 @@ export const createApi = mutation("apis.createApi", {
 }).handle(async ({ name, ownKeyAccess }, { store, random, now, principal, invalidate, audit }) => {
   principal.authorize("apis.*.create_api");
   const id = newId(random, "api");
-  await store.apis.insert({ id, name, ownKeyAccess, createdAt: now });
+  await store.of(ApiWriter).insert({ id, name, ownKeyAccess, createdAt: now });
   invalidate.api(id);
   audit([id], { name, ...(ownKeyAccess && { ownKeyAccess }) }, [
     { type: "api.created", objectId: id, data: { apiId: id, name } },

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { mutation } from "../../rpc/operation.ts";
+import { ApiWriter } from "../../store/keys/apis.ts";
 import { exampleApi } from "../examples.ts";
 import { ApiId, Empty } from "../schema.ts";
 
@@ -22,12 +23,13 @@ export const deleteApi = mutation("apis.deleteApi", {
   ],
 }).handle(async ({ apiId }, { store, principal, now, invalidate, audit, fail }) => {
   principal.authorize(`apis.${apiId}.delete_api`);
-  const api = await store.apis.find(apiId);
+  const apis = store.of(ApiWriter);
+  const api = await apis.find(apiId);
   if (!api) return fail("api_not_found");
   if (api.delete_protection === 1) {
     return fail("protected_resource", "This API has delete protection enabled. Disable it before deleting the API.");
   }
-  await store.apis.markDeleted(apiId, now);
+  await apis.markDeleted(apiId, now);
   invalidate.api(apiId);
   const { name } = api;
   audit([apiId], { name }, [{ type: "api.deleted", objectId: apiId, data: { apiId, name } }]);

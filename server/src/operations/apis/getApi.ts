@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { query } from "../../rpc/operation.ts";
+import { ApiReader } from "../../store/keys/apis.ts";
 import { exampleApi } from "../examples.ts";
 import { ApiId } from "../schema.ts";
 import { ApiOutput, toApiOutput } from "./record.ts";
@@ -25,6 +26,6 @@ export const getApi = query("apis.getApi", {
   ],
 }).handle(async ({ apiId }, { store, principal, fail }) => {
   principal.authorize(`apis.${apiId}.read_api`);
-  const api = await store.apis.find(apiId);
+  const api = await store.of(ApiReader).find(apiId);
   return api ? toApiOutput(api) : fail("api_not_found");
 });

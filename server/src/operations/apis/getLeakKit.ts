@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { analysis } from "../../rpc/operation.ts";
 import { EXAMPLE_PUBLIC_URL, leakKit } from "../../rules/leak-kit.ts";
+import { ApiReader } from "../../store/keys/apis.ts";
 import { exampleApi } from "../examples.ts";
 import { ApiId, Prefix } from "../schema.ts";
 
@@ -62,7 +63,7 @@ export const getLeakKit = analysis("apis.getLeakKit", {
   ],
 }).handle(async ({ apiId, prefixes }, { store, principal, fail }) => {
   principal.authorize(`apis.${apiId}.read_api`);
-  const api = await store.apis.find(apiId);
+  const api = await store.of(ApiReader).find(apiId);
   if (!api) return fail("api_not_found");
   if (!prefixes && api.prefix === null) return fail("precondition_failed", noPrefix());
   return { echo: { apiId }, question: { about: "leakKits", prefixes: [...new Set(prefixes ?? [api.prefix!])] } };

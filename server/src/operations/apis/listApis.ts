@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { pagedQuery } from "../../rpc/operation.ts";
+import { ApiReader } from "../../store/keys/apis.ts";
 import { exampleApi } from "../examples.ts";
 import { pageInput, pageOf, placeOf } from "../paging.ts";
 import { search } from "../schema.ts";
@@ -20,6 +21,6 @@ export const listApis = pagedQuery("apis.listApis", {
   ],
 }).handle(async ({ limit, cursor, search: part = "" }, { store, principal }) => {
   principal.authorize("apis.*.read_api");
-  const rows = await store.apis.page({ search: part.trim(), from: placeOf(LIST, cursor), limit: limit + 1 });
+  const rows = await store.of(ApiReader).page({ search: part.trim(), from: placeOf(LIST, cursor), limit: limit + 1 });
   return pageOf(LIST, rows, limit, toApiOutput);
 });

@@ -1,5 +1,7 @@
 import { z } from "zod";
 import { pagedQuery } from "../../rpc/operation.ts";
+import { ApiReader } from "../../store/keys/apis.ts";
+import { KeyReader } from "../../store/keys/keys.ts";
 import { exampleApi, exampleKey, exampleKeyInput } from "../examples.ts";
 import { KeyOutput, toKeyOutput, VAULT_MISSING } from "../keys/record.ts";
 import { pageInput, pageUntil, placeOf } from "../paging.ts";
@@ -48,14 +50,14 @@ export const listKeys = pagedQuery("apis.listKeys", {
   ],
 }).handle(async ({ apiId, limit, cursor, order, decrypt, ...given }, { store, vault, principal, now, fail }) => {
   const readable = principal.may(`apis.${apiId}.read_key`) && principal.may(`apis.${apiId}.read_api`);
-  const api = await store.apis.find(apiId);
+  const api = await store.of(ApiReader).find(apiId);
   if (!api || !readable) return fail("api_not_found");
   if (decrypt) {
     if (!vault.isOpen) return fail("precondition_failed", VAULT_MISSING);
     principal.authorize(`apis.${apiId}.decrypt_key`);
   }
   const selection = { apiId, filter: keyFilter(given), now };
-  const { keys, next } = await store.keys.page(selection, { order, from: placeOf(LIST, cursor), limit });
+  const { keys, next } = await store.of(KeyReader).page(selection, { order, from: placeOf(LIST, cursor), limit });
   const plaintexts = decrypt ? await vault.reveal(keys.map((key) => key.id)) : undefined;
   return pageUntil(
     LIST,

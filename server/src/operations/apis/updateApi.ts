@@ -2,6 +2,8 @@ import { z } from "zod";
 import { type MutationContext, mutation } from "../../rpc/operation.ts";
 import { isCidr } from "../../rules/address.ts";
 import { NOTICE_DAYS } from "../../store/events/expiry-sweep.ts";
+import { ApiWriter } from "../../store/keys/apis.ts";
+import { KeyMigrationWriter } from "../../store/keys/key-migrations.ts";
 import { changedValues, updateEvents } from "../audit/changed-values.ts";
 import { type ColumnsFor, columnsOf, flag, jsonColumn } from "../columns.ts";
 import { exampleApi } from "../examples.ts";
@@ -105,7 +107,8 @@ export const updateApi = mutation("apis.updateApi", {
 }).handle(async ({ apiId, upstream, ...changed }, context) => {
   const { store, principal, now, invalidate, audit, fail } = context;
   principal.authorize(`apis.${apiId}.update_api`);
-  const api = await store.apis.find(apiId);
+  const apis = store.of(ApiWriter);
+  const api = await apis.find(apiId);
   if (!api) return fail("api_not_found");
   if (Object.keys(changed).length === 0 && upstream === undefined) return {};
   const stored = upstream && (await storedUpstream(apiId, upstream, context));
@@ -122,12 +125,12 @@ export const updateApi = mutation("apis.updateApi", {
     upstream: (upstream) => ({ upstream: jsonColumn(upstream) }),
     ownKeyAccess: (hasAccess) => ({ own_key_access: flag(hasAccess) }),
   } satisfies ColumnsFor<typeof settings>);
-  await store.apis.update(apiId, columns, now);
+  await apis.update(apiId, columns, now);
   invalidate.api(apiId);
   if (stored !== undefined) {
     // Cached workspace records name the APIs with a verifier, and say whether every key ends in a checksum.
     invalidate.workspace(principal.workspaceId);
-    if (stored) await store.keyMigrations.recordImport(now);
+    if (stored) await store.of(KeyMigrationWriter).recordImport(now);
   }
   const former = {
     name: api.name,
@@ -159,7 +162,7 @@ async function storedUpstream(
   principal.authorize(`apis.${apiId}.create_key`);
   const fault = upstreams.findUrlFault(upstream.url);
   if (fault !== undefined) fail("invalid_input", `\`upstream.url\` ${fault}.`);
-  if ((await store.apis.countOtherUpstreams(apiId)) >= UPSTREAMS_PER_WORKSPACE_MAX) {
+  if ((await store.of(ApiWriter).countOtherUpstreams(apiId)) >= UPSTREAMS_PER_WORKSPACE_MAX) {
     return fail(
       "precondition_failed",
       `${UPSTREAMS_PER_WORKSPACE_MAX} APIs of a workspace can have an upstream verifier.`,

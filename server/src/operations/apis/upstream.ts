@@ -1,6 +1,6 @@
 import { z } from "zod";
+import { ApiReader } from "../../store/keys/apis.ts";
 import type { Sql } from "../../store/store.ts";
-import { StoreReader } from "../../store/workspace-store.ts";
 import type { Vault } from "../../vault/vault.ts";
 import type { UpstreamVerifier } from "../../verification/upstreams.ts";
 import { integer, text } from "../schema.ts";
@@ -68,7 +68,7 @@ export async function findUpstream(
   { apiId, workspaceId }: { apiId: string; workspaceId: string },
   vault: Pick<Vault, "openHeaders">,
 ): Promise<UpstreamVerifier | null> {
-  const api = await new StoreReader(sql, workspaceId).apis.find(apiId);
+  const api = await new ApiReader(sql, workspaceId).find(apiId);
   if (!api || api.upstream === null) return null;
   const { url, timeout, onOutage, sealed } = JSON.parse(api.upstream) as StoredUpstream;
   const headers = sealed === null ? [] : JSON.parse(await vault.openHeaders(sql, workspaceId, apiId, sealed));

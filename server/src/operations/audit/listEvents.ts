@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { pagedQuery } from "../../rpc/operation.ts";
+import { AuditReader } from "../../store/administration/audit.ts";
 import { exampleAdministratorId, exampleApi, exampleTime } from "../examples.ts";
 import { pageInput, pageOf, placeOf } from "../paging.ts";
 import { EXPIRES_MAX, integer, text } from "../schema.ts";
@@ -75,7 +76,7 @@ export const listEvents = pagedQuery("audit.listEvents", {
   if (start !== undefined && end !== undefined && start >= end) {
     return fail("invalid_input", "`start` must be before `end`.");
   }
-  const rows = await store.audit.page({
+  const rows = await store.of(AuditReader).page({
     start,
     end,
     actor,

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { pagedQuery } from "../../rpc/operation.ts";
+import { EventReader } from "../../store/events/reader.ts";
 import { type EventType, eventTypeNames } from "../../store/events/types.ts";
 import { exampleAdministratorId, exampleApi, exampleTime } from "../examples.ts";
 import { pageInput, pageOf, placeOf } from "../paging.ts";
@@ -79,7 +80,8 @@ export const listEvents = pagedQuery("events.listEvents", {
   if (start !== undefined && end !== undefined && start >= end) {
     return fail("invalid_input", "`start` must be before `end`.");
   }
-  const after = afterId === undefined ? undefined : await store.events.numberOf(afterId);
+  const events = store.of(EventReader);
+  const after = afterId === undefined ? undefined : await events.numberOf(afterId);
   if (afterId !== undefined && after === undefined) {
     return fail(
       "invalid_input",
@@ -87,7 +89,7 @@ export const listEvents = pagedQuery("events.listEvents", {
     );
   }
   const from = placeOf(LIST, cursor)?.id;
-  const rows = await store.events.page({ order, types, objectId, start, end, after, from, limit: limit + 1 });
+  const rows = await events.page({ order, types, objectId, start, end, after, from, limit: limit + 1 });
   return pageOf(LIST, rows, limit, ({ id, type, version, created_at, data }) => ({
     ...{ id, type: type as EventType, version, createdAt: created_at },
     data: JSON.parse(data) as Record<string, unknown>,

@@ -1,5 +1,7 @@
 import { z } from "zod";
 import { mutation } from "../../rpc/operation.ts";
+import { IdentityWriter } from "../../store/identities/identities.ts";
+import { RatelimitWriter } from "../../store/ratelimits/ratelimits.ts";
 import { exampleIdentity, exampleIdentityInput } from "../examples.ts";
 import { ExternalId, IDENTITY_META_BYTES_MAX, meta, ratelimits } from "../schema.ts";
 import { metaColumn } from "./record.ts";
@@ -35,11 +37,12 @@ export const createIdentity = mutation("identities.createIdentity", {
 }).handle(async (input, { store, principal, random, now, invalidate, audit, fail }) => {
   principal.authorize("identities.*.create_identity");
   const { externalId } = input;
-  const identityId = await store.identities.insert({ externalId, meta: metaColumn(input.meta) }, random, now);
+  const identityId = await store.of(IdentityWriter).insert({ externalId, meta: metaColumn(input.meta) }, random, now);
   if (identityId === undefined) {
     return fail("identity_already_exists", `An identity with the external id '${externalId}' already exists.`);
   }
-  if (input.ratelimits) await store.ratelimits.replace({ identity_id: identityId }, input.ratelimits, random, now);
+  const ratelimits = store.of(RatelimitWriter);
+  if (input.ratelimits) await ratelimits.replace({ identity_id: identityId }, input.ratelimits, random, now);
   invalidate.nothing("No key has the new identity.");
   audit([identityId], { externalId }, [
     { type: "identity.created", objectId: identityId, data: { identityId, externalId } },

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { mutation } from "../../rpc/operation.ts";
+import { IdentityWriter } from "../../store/identities/identities.ts";
 import { exampleIdentityInput } from "../examples.ts";
 import { Empty, Identity } from "../schema.ts";
 
@@ -18,9 +19,10 @@ export const deleteIdentity = mutation("identities.deleteIdentity", {
   ],
 }).handle(async ({ identity: idOrExternalId }, { store, principal, now, invalidate, audit, fail }) => {
   principal.authorize("identities.*.delete_identity");
-  const identity = await store.identities.findForUpdate(idOrExternalId);
+  const identities = store.of(IdentityWriter);
+  const identity = await identities.findForUpdate(idOrExternalId);
   if (!identity) return fail("identity_not_found");
-  await store.identities.update(identity.id, { deleted_at: now });
+  await identities.update(identity.id, { deleted_at: now });
   invalidate.identity(identity.id);
   const { id: identityId, external_id: externalId } = identity;
   audit([identityId], { externalId }, [

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { identityRecord } from "../../directory/records.ts";
 import { query } from "../../rpc/operation.ts";
+import { IdentityReader } from "../../store/identities/identities.ts";
 import { exampleIdentity, exampleIdentityInput } from "../examples.ts";
 import { IdentityOutput } from "../keys/record.ts";
 import { Identity } from "../schema.ts";
@@ -22,7 +23,7 @@ export const getIdentity = query("identities.getIdentity", {
     { summary: "An identity that does not exist", input: { identity: "initech" }, problem: "identity_not_found" },
   ],
 }).handle(async ({ identity: idOrExternalId }, { store, principal, fail }) => {
-  const identity = await store.identities.find(idOrExternalId);
+  const identity = await store.of(IdentityReader).find(idOrExternalId);
   if (!identity) return fail("identity_not_found");
   principal.authorize(`identities.${identity.id}.read_identity`);
   return identityRecord(identity);

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { identityRecord } from "../../directory/records.ts";
 import { pagedQuery } from "../../rpc/operation.ts";
+import { IdentityReader } from "../../store/identities/identities.ts";
 import { exampleIdentity, exampleVerification } from "../examples.ts";
 import { IdentityOutput } from "../keys/record.ts";
 import { pageInput, pageOf, placeOf } from "../paging.ts";
@@ -24,7 +25,8 @@ export const listIdentities = pagedQuery("identities.listIdentities", {
     },
   ],
 }).handle(async ({ limit, cursor, search: part = "" }, { store, principal }) => {
-  const rows = await store.identities.page({ search: part.trim(), from: placeOf(LIST, cursor), limit: limit + 1 });
+  const identities = store.of(IdentityReader);
+  const rows = await identities.page({ search: part.trim(), from: placeOf(LIST, cursor), limit: limit + 1 });
   const page = pageOf(LIST, rows, limit, identityRecord);
   // The error names no id, so that it does not reveal an identity that the caller may not read.
   const readable = page.items.every(({ id }) => principal.may(`identities.${id}.read_identity`));

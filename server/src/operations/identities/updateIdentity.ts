@@ -1,6 +1,8 @@
 import { z } from "zod";
 import { identityRecord } from "../../directory/records.ts";
 import { mutation } from "../../rpc/operation.ts";
+import { IdentityWriter } from "../../store/identities/identities.ts";
+import { RatelimitWriter } from "../../store/ratelimits/ratelimits.ts";
 import { changedValues, limitValues, updateEvents } from "../audit/changed-values.ts";
 import { type ColumnsFor, columnsOf, WRITTEN_APART } from "../columns.ts";
 import { exampleIdentity, exampleIdentityInput } from "../examples.ts";
@@ -45,20 +47,23 @@ export const updateIdentity = mutation("identities.updateIdentity", {
   ],
 }).handle(async (input, { store, principal, random, now, invalidate, audit, fail }) => {
   principal.authorize("identities.*.update_identity");
-  const identity = await store.identities.findForUpdate(input.identity);
+  const identities = store.of(IdentityWriter);
+  const identity = await identities.findForUpdate(input.identity);
   if (!identity) return fail("identity_not_found");
   const { identity: _, ...given } = input;
   const changed = Object.keys(given);
   if (changed.length === 0) return identityRecord(identity);
 
-  await store.identities.update(identity.id, {
+  await identities.update(identity.id, {
     updated_at: now,
     ...columnsOf(given, {
       meta: (value) => ({ meta: metaColumn(value) }),
       ratelimits: WRITTEN_APART,
     } satisfies ColumnsFor<typeof given>),
   });
-  if (input.ratelimits) await store.ratelimits.replace({ identity_id: identity.id }, input.ratelimits, random, now);
+  if (input.ratelimits) {
+    await store.of(RatelimitWriter).replace({ identity_id: identity.id }, input.ratelimits, random, now);
+  }
   invalidate.identity(identity.id);
   const after = { ...given, ...(given.ratelimits && { ratelimits: limitValues(given.ratelimits) }) };
   const differing = changedValues(after, {
@@ -71,5 +76,5 @@ export const updateIdentity = mutation("identities.updateIdentity", {
     { changed, ...differing },
     updateEvents("identity", identityId, { identityId, externalId }, differing.after),
   );
-  return identityRecord((await store.identities.find(identity.id))!);
+  return identityRecord((await identities.find(identity.id))!);
 });

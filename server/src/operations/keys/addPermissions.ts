@@ -1,4 +1,6 @@
 import { mutation } from "../../rpc/operation.ts";
+import { KeyGrantWriter } from "../../store/keys/key-grants.ts";
+import { PermissionWriter } from "../../store/permissions/permissions.ts";
 import { exampleKey, exampleKeyPermissions, examplePermission } from "../examples.ts";
 import { ensurePermissions, idsOf, slugsOf, without } from "../permissions/ensure.ts";
 import { PermissionsOutput, toPermissionOutput } from "../permissions/record.ts";
@@ -27,14 +29,14 @@ export const addPermissions = mutation("keys.addPermissions", {
   const { store, principal, fail } = context;
   const key = await lockKey(keyId, "update_key", context);
   principal.authorize("permissions.*.add_permission_to_key");
-  const before = await store.permissions.listOfKey(keyId);
+  const before = await store.of(PermissionWriter).listOfKey(keyId);
   const added = without(await ensurePermissions(slugs, context), before);
   if (added.length === 0) return before.map(toPermissionOutput);
   const count = before.length + added.length;
   if (count > PERMISSIONS_PER_KEY_MAX) {
     return fail("invalid_input", `A key has at most ${PERMISSIONS_PER_KEY_MAX} permissions; this would make ${count}.`);
   }
-  await store.keyGrants.permissions.add(keyId, idsOf(added));
+  await store.of(KeyGrantWriter).permissions.add(keyId, idsOf(added));
   await recordKeyChange(key, "permissions", { added: slugsOf(added) }, context);
-  return (await store.permissions.listOfKey(keyId)).map(toPermissionOutput);
+  return (await store.of(PermissionWriter).listOfKey(keyId)).map(toPermissionOutput);
 });

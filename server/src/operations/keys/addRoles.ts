@@ -1,4 +1,6 @@
 import { mutation } from "../../rpc/operation.ts";
+import { KeyGrantWriter } from "../../store/keys/key-grants.ts";
+import { RoleWriter } from "../../store/permissions/roles.ts";
 import { exampleKey, exampleRole } from "../examples.ts";
 import { idsOf, without } from "../permissions/ensure.ts";
 import { RolesOutput, toRoleOutput } from "../permissions/record.ts";
@@ -34,14 +36,14 @@ export const addRoles = mutation("keys.addRoles", {
   const key = await lockKey(keyId, "update_key", context);
   principal.authorize("permissions.*.add_role_to_key");
   const named = await lockRolesByNames(store, names, fail);
-  const before = await store.roles.listOfKey(keyId);
+  const before = await store.of(RoleWriter).listOfKey(keyId);
   const added = without(named, before);
   if (added.length === 0) return before.map(toRoleOutput);
   const count = before.length + added.length;
   if (count > ROLES_PER_KEY_MAX) {
     return fail("invalid_input", `A key has at most ${ROLES_PER_KEY_MAX} roles; this would make ${count}.`);
   }
-  await store.keyGrants.roles.add(keyId, idsOf(added));
+  await store.of(KeyGrantWriter).roles.add(keyId, idsOf(added));
   await recordKeyChange(key, "roles", { added: added.map(({ name }) => name) }, context);
-  return (await store.roles.listOfKey(keyId)).map(toRoleOutput);
+  return (await store.of(RoleWriter).listOfKey(keyId)).map(toRoleOutput);
 });

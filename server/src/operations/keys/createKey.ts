@@ -3,6 +3,13 @@ import { HASH_VERSION, hashSecret } from "../../crypto/hash.ts";
 import { newId } from "../../random/random.ts";
 import { mutation } from "../../rpc/operation.ts";
 import { formatKey } from "../../rules/key-string.ts";
+import { BalanceWriter } from "../../store/credits/balances.ts";
+import { IdentityWriter } from "../../store/identities/identities.ts";
+import { ApiWriter } from "../../store/keys/apis.ts";
+import { KeyGrantWriter } from "../../store/keys/key-grants.ts";
+import { KeyWriter } from "../../store/keys/keys.ts";
+import { PermissionWriter } from "../../store/permissions/permissions.ts";
+import { RatelimitWriter } from "../../store/ratelimits/ratelimits.ts";
 import { exampleKey, exampleKeyInput, exampleSecret } from "../examples.ts";
 import { idsOf } from "../permissions/ensure.ts";
 import {
@@ -88,7 +95,7 @@ export const createKey = mutation("keys.createKey", {
   ],
 }).handle(async (input, { store, vault, principal, random, secrets, now, invalidate, audit, fail }) => {
   // Without the permission the answer is the same as for an API that does not exist.
-  const api = await store.apis.find(input.apiId);
+  const api = await store.of(ApiWriter).find(input.apiId);
   const notFound = () => fail("api_not_found", "The specified API was not found.");
   if (!api || !principal.may(`apis.${input.apiId}.create_key`)) return notFound();
   if (input.recoverable) {
@@ -104,10 +111,11 @@ export const createKey = mutation("keys.createKey", {
   const { key, start } = formatKey(input.prefix ?? api.prefix, bytes);
   const hash = hashSecret(key);
 
-  await store.keys.insert({
+  const identities = store.of(IdentityWriter);
+  await store.of(KeyWriter).insert({
     id,
     api_id: api.id,
-    identity_id: input.externalId === undefined ? null : await store.identities.ensure(input.externalId, random, now),
+    identity_id: input.externalId === undefined ? null : await identities.ensure(input.externalId, random, now),
     pool_id: poolId,
     hash,
     hash_version: HASH_VERSION,
@@ -122,12 +130,12 @@ export const createKey = mutation("keys.createKey", {
   if (input.recoverable) await vault.save(id, key);
   if (input.roles) await setRolesByNames(store, id, input.roles, fail);
   if (input.permissions) {
-    const { permissions } = await store.permissions.ensure(input.permissions, random, now);
-    await store.keyGrants.permissions.set(id, idsOf(permissions));
+    const { permissions } = await store.of(PermissionWriter).ensure(input.permissions, random, now);
+    await store.of(KeyGrantWriter).permissions.set(id, idsOf(permissions));
   }
-  if (input.ratelimits) await store.ratelimits.replace({ key_id: id }, input.ratelimits, random, now);
+  if (input.ratelimits) await store.of(RatelimitWriter).replace({ key_id: id }, input.ratelimits, random, now);
   if (typeof input.credits?.remaining === "number") {
-    await store.balances.put({
+    await store.of(BalanceWriter).put({
       pool_id: poolId,
       remaining: input.credits.remaining,
       ...refillColumns(input.credits.refill, now),

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { mutation } from "../../rpc/operation.ts";
+import { KeyWriter } from "../../store/keys/keys.ts";
 import { exampleKey } from "../examples.ts";
 import { Empty, KeyId } from "../schema.ts";
 import { keyInEvents, lockKey } from "./lock-key.ts";
@@ -21,7 +22,8 @@ export const deleteKey = mutation("keys.deleteKey", {
 }).handle(async ({ keyId, permanent }, context) => {
   const { store, now, invalidate, audit } = context;
   const key = await lockKey(keyId, "delete_key", context);
-  await (permanent ? store.keys.erase(keyId, key.pool_id, now) : store.keys.markDeleted(keyId, now));
+  const keys = store.of(KeyWriter);
+  await (permanent ? keys.erase(keyId, key.pool_id, now) : keys.markDeleted(keyId, now));
   invalidate.key(keyId);
   audit([keyId, key.api_id], { permanent }, [
     { type: "key.deleted", objectId: keyId, data: { ...keyInEvents(key), permanent } },

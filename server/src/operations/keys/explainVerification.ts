@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { analysis } from "../../rpc/operation.ts";
+import { KeyReader } from "../../store/keys/keys.ts";
 import { stepNames } from "../../verification/checks.ts";
 import { PERMISSIONS_LISTED_MAX } from "../../verification/explanation.ts";
 import { verificationCodes } from "../../verification/request.ts";
@@ -151,7 +152,7 @@ export const explainVerification = analysis("keys.explainVerification", {
   ],
 }).handle(async ({ key, keyId, clientIp, ...request }, { store, principal, fail }) => {
   if ((key === undefined) === (keyId === undefined)) fail("invalid_input", "Give `key` or `keyId`, and not both.");
-  const found = keyId === undefined ? undefined : await store.keys.find(keyId);
+  const found = keyId === undefined ? undefined : await store.of(KeyReader).find(keyId);
   if (keyId !== undefined) {
     if (!found) return fail("key_not_found");
     principal.authorize(`apis.${found.api_id}.read_key`);

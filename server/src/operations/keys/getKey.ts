@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { query } from "../../rpc/operation.ts";
+import { KeyReader } from "../../store/keys/keys.ts";
 import { exampleKey } from "../examples.ts";
 import { KeyId } from "../schema.ts";
 import { KeyOutput, toKeyOutput, VAULT_MISSING } from "./record.ts";
@@ -19,7 +20,7 @@ export const getKey = query("keys.getKey", {
     { summary: "A key that does not exist", input: { keyId: "key_IXIyFsB89IXl4uYc" }, problem: "key_not_found" },
   ],
 }).handle(async ({ keyId, decrypt }, { store, vault, principal, now, fail }) => {
-  const key = await store.keys.find(keyId);
+  const key = await store.of(KeyReader).find(keyId);
   if (!key) return fail("key_not_found");
   principal.authorize(`apis.${key.api_id}.read_key`);
   if (!decrypt) return toKeyOutput(key, now);

@@ -1,6 +1,13 @@
 import { z } from "zod";
 import { newIds } from "../../random/random.ts";
 import type { MutationContext } from "../../rpc/operation.ts";
+import { BalanceWriter } from "../../store/credits/balances.ts";
+import { IdentityWriter } from "../../store/identities/identities.ts";
+import { KeyGrantWriter } from "../../store/keys/key-grants.ts";
+import { KeyWriter } from "../../store/keys/keys.ts";
+import { PermissionWriter } from "../../store/permissions/permissions.ts";
+import { RoleWriter } from "../../store/permissions/roles.ts";
+import { RatelimitWriter } from "../../store/ratelimits/ratelimits.ts";
 import { fold } from "../../store/search.ts";
 import {
   Expires,
@@ -60,17 +67,17 @@ export async function insertImported<Key extends ImportedAttributes>(
   // Identities, roles and permissions before keys, always in this order: otherwise two imports that create the same
   // ones could deadlock.
   const allOf = (field: (key: Key) => readonly string[] | undefined) => keys.flatMap(({ key }) => field(key) ?? []);
-  const identityIds = await store.identities.ensureAll(
+  const identityIds = await store.of(IdentityWriter).ensureAll(
     allOf(({ externalId }) => (externalId === undefined ? [] : [externalId])),
     random,
     now,
   );
-  const roles = await store.roles.ensure(
+  const roles = await store.of(RoleWriter).ensure(
     allOf((key) => key.roles),
     random,
     now,
   );
-  const { permissions } = await store.permissions.ensure(
+  const { permissions } = await store.of(PermissionWriter).ensure(
     allOf((key) => key.permissions),
     random,
     now,
@@ -99,29 +106,30 @@ export async function insertImported<Key extends ImportedAttributes>(
       migration_id: migrationId,
     },
   }));
-  const inserted = await store.keys.insertImported(
-    rows.map(({ row }) => row).sort((a, b) => (a.hash < b.hash ? -1 : 1)),
-  );
+  const sorted = rows.map(({ row }) => row).sort((a, b) => (a.hash < b.hash ? -1 : 1));
+  const inserted = await store.of(KeyWriter).insertImported(sorted);
   // A concurrent import may have inserted some of the hashes first.
   const made = rows.filter(({ row }) => inserted.has(row.id));
 
   const ids = (names: readonly string[] | undefined, byName: ReadonlyMap<string, string>) => [
     ...new Set(names?.map((name) => byName.get(fold(name))!)),
   ];
-  await store.keyGrants.roles.insertAll(
+  const keyGrants = store.of(KeyGrantWriter);
+  await keyGrants.roles.insertAll(
     made.flatMap(({ key, row }) => ids(key.roles, roleIds).map((role_id) => ({ key_id: row.id, role_id }))),
   );
-  await store.keyGrants.permissions.insertAll(
+  await keyGrants.permissions.insertAll(
     made.flatMap(({ key, row }) =>
       ids(key.permissions, permissionIds).map((permission_id) => ({ key_id: row.id, permission_id })),
     ),
   );
-  await store.ratelimits.insertAll(
+  await store.of(RatelimitWriter).insertAll(
     made.flatMap(({ key, row }) => (key.ratelimits ?? []).map((limit) => ({ ...limit, keyId: row.id }))),
     random,
     now,
   );
-  await store.balances.insertAll(
+  const balances = store.of(BalanceWriter);
+  await balances.insertAll(
     made.flatMap(({ key: { credits }, row: { pool_id } }) =>
       typeof credits?.remaining === "number"
         ? [{ pool_id, remaining: credits.remaining, ...refillColumns(credits.refill, now) }]

@@ -1,4 +1,5 @@
 import type { MutationContext } from "../../rpc/operation.ts";
+import { KeyWriter } from "../../store/keys/keys.ts";
 import type { StoredKey } from "../../store/keys/stored-key.ts";
 
 /** What the events of a key say of it. */
@@ -16,7 +17,7 @@ export async function lockKey(
   action: "create_key" | "update_key" | "delete_key",
   { store, principal, fail }: MutationContext<"key_not_found">,
 ): Promise<StoredKey> {
-  const key = await store.keys.findForUpdate(keyId);
+  const key = await store.of(KeyWriter).findForUpdate(keyId);
   if (!key) return fail("key_not_found");
   principal.authorize(`apis.${key.api_id}.${action}`);
   return key;

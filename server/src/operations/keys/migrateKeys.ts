@@ -3,6 +3,9 @@ import { constantTimeEqual } from "../../crypto/hash.ts";
 import { newId } from "../../random/random.ts";
 import { type BulkContext, bulk } from "../../rpc/operation.ts";
 import { hashAlgorithms, hashVersions, isFoundByItself, readHash } from "../../rules/imported-keys.ts";
+import { ApiWriter } from "../../store/keys/apis.ts";
+import { KeyMigrationWriter } from "../../store/keys/key-migrations.ts";
+import { KeyWriter } from "../../store/keys/keys.ts";
 import { exampleKey } from "../examples.ts";
 import { asSecret, text } from "../schema.ts";
 import { refillError } from "./credits.ts";
@@ -142,12 +145,12 @@ export const migrateKeys = bulk("keys.migrateKeys", {
   async handle(input, context) {
     const { store, principal, now, invalidate, audit, fail } = context;
     principal.authorize(`apis.${input.apiId}.create_key`);
-    const api = await store.apis.find(input.apiId);
+    const api = await store.of(ApiWriter).find(input.apiId);
     if (!api) return fail("api_not_found");
     const migration = await ensureMigration(input, context);
 
     const hashed = input.keys.map((key) => ({ key, hash: readHash(key.hash, input.algorithm)! }));
-    const existing = await store.keys.findExistingHashes(hashed.map(({ hash }) => hash));
+    const existing = await store.of(KeyWriter).findExistingHashes(hashed.map(({ hash }) => hash));
     const failed: string[] = [];
     const fresh: typeof hashed = [];
     for (const entry of hashed) {
@@ -173,7 +176,7 @@ export const migrateKeys = bulk("keys.migrateKeys", {
     if (fresh.length > 0 || migration.isNew) {
       invalidate.imports();
       // Cached workspace records say that every key of the workspace ends in a checksum. Imported keys do not.
-      if (migrated.length > 0 && (await store.keyMigrations.recordImport(now))) {
+      if (migrated.length > 0 && (await store.of(KeyMigrationWriter).recordImport(now))) {
         invalidate.workspace(principal.workspaceId);
       }
       const { migrationId, algorithm } = input;
@@ -203,21 +206,22 @@ async function ensureMigration(
 ): Promise<{ id: string; isNew: boolean }> {
   const pepperGiven = pepper === undefined ? undefined : pepperBytes(pepper, pepperEncoding)!;
   if (algorithm === "hmac-sha256" && !vault.isOpen) return fail("precondition_failed", VAULT_MISSING);
-  const existing = await store.keyMigrations.find(name);
+  const keyMigrations = store.of(KeyMigrationWriter);
+  const existing = await keyMigrations.find(name);
   if (!existing) {
     if (algorithm === "hmac-sha256" && !pepperGiven) {
       return fail("invalid_input", "The first import of a migration with hmac-sha256 needs its pepper.");
     }
     const id = newId(random, "mig");
     const sealed = pepperGiven ? await vault.sealPepper(id, pepperGiven) : null;
-    if (await store.keyMigrations.insert({ id, name, algorithm, pepper: sealed, created_at: now })) {
+    if (await keyMigrations.insert({ id, name, algorithm, pepper: sealed, created_at: now })) {
       invalidate.migration(name);
       // Cached workspace records say whether keys are looked up by SHA-512.
       if (algorithm === "sha512") invalidate.workspace(principal.workspaceId);
       return { id, isNew: true };
     }
   }
-  const migration = existing ?? (await store.keyMigrations.find(name))!;
+  const migration = existing ?? (await keyMigrations.find(name))!;
   if (migration.algorithm !== algorithm) {
     return fail(
       "invalid_input",

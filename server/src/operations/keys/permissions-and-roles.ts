@@ -1,7 +1,10 @@
 /** What the operations that change the permissions and the roles of a key share. */
 import { z } from "zod";
 import type { MutationContext } from "../../rpc/operation.ts";
+import { KeyGrantWriter } from "../../store/keys/key-grants.ts";
+import { KeyWriter } from "../../store/keys/keys.ts";
 import type { StoredKey } from "../../store/keys/stored-key.ts";
+import { RoleWriter } from "../../store/permissions/roles.ts";
 import type { RoleRow } from "../../store/schema.ts";
 import { fold } from "../../store/search.ts";
 import type { StoreWriter } from "../../store/workspace-store.ts";
@@ -48,7 +51,7 @@ export async function recordKeyChange(
   change: KeyChange,
   { store, now, invalidate, audit }: Pick<MutationContext<never>, "store" | "now" | "invalidate" | "audit">,
 ): Promise<void> {
-  await store.keys.update(key.id, { updated_at: now });
+  await store.of(KeyWriter).update(key.id, { updated_at: now });
   invalidate.key(key.id);
   audit([key.id, key.api_id], { ...change }, [
     { type: "key.updated", objectId: key.id, data: { ...keyInEvents(key), changed: [member] } },
@@ -63,7 +66,7 @@ export async function lockRolesByNames(
   names: readonly string[],
   fail: Fail,
 ): Promise<Pick<RoleRow, "id" | "name">[]> {
-  const roles = await store.roles.lockByNames(names);
+  const roles = await store.of(RoleWriter).lockByNames(names);
   const found = new Set(roles.map((role) => role.name_folded));
   const missing = names.find((name) => !found.has(fold(name)));
   return missing === undefined ? roles : fail("role_not_found", `Role '${missing}' was not found.`);
@@ -76,5 +79,5 @@ export async function setRolesByNames(
   names: readonly string[],
   fail: Fail,
 ): Promise<void> {
-  await store.keyGrants.roles.set(keyId, idsOf(await lockRolesByNames(store, names, fail)));
+  await store.of(KeyGrantWriter).roles.set(keyId, idsOf(await lockRolesByNames(store, names, fail)));
 }

@@ -1,4 +1,6 @@
 import { mutation } from "../../rpc/operation.ts";
+import { KeyGrantWriter } from "../../store/keys/key-grants.ts";
+import { PermissionWriter } from "../../store/permissions/permissions.ts";
 import { fold } from "../../store/search.ts";
 import { exampleKey, exampleKeyPermissions } from "../examples.ts";
 import { idsOf, slugsOf, without } from "../permissions/ensure.ts";
@@ -33,15 +35,15 @@ export const removePermissions = mutation("keys.removePermissions", {
   const { store, principal, fail } = context;
   const key = await lockKey(keyId, "update_key", context);
   principal.authorize("permissions.*.remove_permission_from_key");
-  const named = await store.permissions.lockBySlugs(slugs);
+  const named = await store.of(PermissionWriter).lockBySlugs(slugs);
   const found = new Set(named.map((permission) => permission.slug_folded));
   const missing = slugs.find((slug) => !found.has(fold(slug)));
   if (missing !== undefined) return fail("permission_not_found", `Permission '${missing}' was not found.`);
 
-  const before = await store.permissions.listOfKey(keyId);
+  const before = await store.of(PermissionWriter).listOfKey(keyId);
   const after = without(before, named);
   if (after.length < before.length) {
-    await store.keyGrants.permissions.remove(keyId, idsOf(named));
+    await store.of(KeyGrantWriter).permissions.remove(keyId, idsOf(named));
     await recordKeyChange(key, "permissions", { removed: slugsOf(without(before, after)) }, context);
   }
   return after.map(toPermissionOutput);

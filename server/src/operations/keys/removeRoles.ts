@@ -1,4 +1,6 @@
 import { mutation } from "../../rpc/operation.ts";
+import { KeyGrantWriter } from "../../store/keys/key-grants.ts";
+import { RoleWriter } from "../../store/permissions/roles.ts";
 import { exampleKey, exampleRole } from "../examples.ts";
 import { idsOf, without } from "../permissions/ensure.ts";
 import { RolesOutput, toRoleOutput } from "../permissions/record.ts";
@@ -32,10 +34,10 @@ export const removeRoles = mutation("keys.removeRoles", {
   const { store, fail } = context;
   const key = await lockKey(keyId, "update_key", context);
   const named = await lockRolesByNames(store, names, fail);
-  const before = await store.roles.listOfKey(keyId);
+  const before = await store.of(RoleWriter).listOfKey(keyId);
   const after = without(before, named);
   if (after.length < before.length) {
-    await store.keyGrants.roles.remove(keyId, idsOf(named));
+    await store.of(KeyGrantWriter).roles.remove(keyId, idsOf(named));
     await recordKeyChange(key, "roles", { removed: without(before, after).map(({ name }) => name) }, context);
   }
   return after.map(toRoleOutput);

@@ -4,6 +4,9 @@ import { newId } from "../../random/random.ts";
 import { mutation } from "../../rpc/operation.ts";
 import { endAfterReroll } from "../../rules/expiry.ts";
 import { formatKey, prefixOf } from "../../rules/key-string.ts";
+import { KeyGrantWriter } from "../../store/keys/key-grants.ts";
+import { KeyWriter } from "../../store/keys/keys.ts";
+import { RatelimitWriter } from "../../store/ratelimits/ratelimits.ts";
 import { exampleKey } from "../examples.ts";
 import { asSecret, BYTE_LENGTH_DEFAULT, EXPIRES_MAX, integer, KeyId } from "../schema.ts";
 import { keyInEvents, lockKey } from "./lock-key.ts";
@@ -50,7 +53,8 @@ export const rerollKey = mutation("keys.rerollKey", {
     secrets(old.api_byte_length ?? BYTE_LENGTH_DEFAULT),
   );
   const hash = hashSecret(key);
-  await store.keys.insert({
+  const keys = store.of(KeyWriter);
+  await keys.insert({
     id,
     api_id: old.api_id,
     identity_id: old.identity_id,
@@ -65,14 +69,14 @@ export const rerollKey = mutation("keys.rerollKey", {
     expires_at: old.expires_at,
     created_at: now,
   });
-  await store.keyGrants.copy(keyId, id);
+  await store.of(KeyGrantWriter).copy(keyId, id);
   const limits = old.ratelimits.map((limit) => ({ ...limit, autoApply: limit.auto_apply === 1 }));
-  await store.ratelimits.replace({ key_id: id }, limits, random, now);
+  await store.of(RatelimitWriter).replace({ key_id: id }, limits, random, now);
   if (old.recoverable === 1) await vault.save(id, key);
 
   const expiresAt = expiration === null ? old.expires_at : endAfterReroll(now, expiration, old.expires_at, EXPIRES_MAX);
   if (expiration !== null) {
-    await store.keys.update(keyId, { expires_at: expiresAt, updated_at: now, deleted_once_expired: 1 });
+    await keys.update(keyId, { expires_at: expiresAt, updated_at: now, deleted_once_expired: 1 });
   }
 
   invalidate.key(keyId);

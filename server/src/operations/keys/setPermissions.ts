@@ -1,4 +1,6 @@
 import { mutation } from "../../rpc/operation.ts";
+import { KeyGrantWriter } from "../../store/keys/key-grants.ts";
+import { PermissionWriter } from "../../store/permissions/permissions.ts";
 import { exampleKey, exampleKeyPermissions } from "../examples.ts";
 import { ensurePermissions, idsOf, slugsOf, without } from "../permissions/ensure.ts";
 import { PermissionsOutput, toPermissionOutput } from "../permissions/record.ts";
@@ -33,12 +35,12 @@ export const setPermissions = mutation("keys.setPermissions", {
   const key = await lockKey(keyId, "update_key", context);
   principal.authorize("permissions.*.add_permission_to_key");
   principal.authorize("permissions.*.remove_permission_from_key");
-  const before = await store.permissions.listOfKey(keyId);
+  const before = await store.of(PermissionWriter).listOfKey(keyId);
   const permissions = await ensurePermissions(slugs, context);
   const added = without(permissions, before);
   const removed = without(before, permissions);
   if (added.length + removed.length > 0) {
-    await store.keyGrants.permissions.set(keyId, idsOf(permissions));
+    await store.of(KeyGrantWriter).permissions.set(keyId, idsOf(permissions));
     await recordKeyChange(key, "permissions", { added: slugsOf(added), removed: slugsOf(removed) }, context);
   }
   return permissions.map(toPermissionOutput);

@@ -1,4 +1,5 @@
 import { mutation } from "../../rpc/operation.ts";
+import { RoleWriter } from "../../store/permissions/roles.ts";
 import { exampleKey, exampleRole } from "../examples.ts";
 import { without } from "../permissions/ensure.ts";
 import { RolesOutput, toRoleOutput } from "../permissions/record.ts";
@@ -25,9 +26,9 @@ export const setRoles = mutation("keys.setRoles", {
 }).handle(async ({ keyId, roles: names }, context) => {
   const { store, fail } = context;
   const key = await lockKey(keyId, "update_key", context);
-  const before = await store.roles.listOfKey(keyId);
+  const before = await store.of(RoleWriter).listOfKey(keyId);
   await setRolesByNames(store, keyId, names, fail);
-  const after = await store.roles.listOfKey(keyId);
+  const after = await store.of(RoleWriter).listOfKey(keyId);
   const added = without(after, before).map(({ name }) => name);
   const removed = without(before, after).map(({ name }) => name);
   if (added.length + removed.length > 0) await recordKeyChange(key, "roles", { added, removed }, context);

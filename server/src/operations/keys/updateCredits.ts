@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { mutation } from "../../rpc/operation.ts";
-import { lowThreshold } from "../../store/credits/balances.ts";
+import { BalanceWriter, lowThreshold } from "../../store/credits/balances.ts";
 import type { EventContent } from "../../store/events/events.ts";
 import { exampleKey } from "../examples.ts";
 import { CREDITS_MAX, integer, KeyId } from "../schema.ts";
@@ -40,7 +40,8 @@ export const updateCredits = mutation("keys.updateCredits", {
     data: { ...keyInEvents(key), changed: ["credits"] },
   };
   const { pool_id: poolId } = key;
-  const balance = await store.balances.findForUpdate(poolId, random, now);
+  const balances = store.of(BalanceWriter);
+  const balance = await balances.findForUpdate(poolId, random, now);
   // Caches hold whether a key has a balance, not the balance. A verification that waits for its credits has to be decided
   // again after an invalidation, so a key whose credits change often would be slow.
   const isUnlimitedAfter = value === null || value === undefined;
@@ -57,11 +58,11 @@ export const updateCredits = mutation("keys.updateCredits", {
     const after = value ?? null;
     audit([keyId, key.api_id], { operation, value: after, before, after }, before === after ? [] : [updated]);
     if (value === null || value === undefined) {
-      await store.balances.remove(poolId);
+      await balances.remove(poolId);
       return { remaining: null };
     }
     const next = { ...refillColumns(null, now), ...balance, pool_id: poolId, remaining: value };
-    await store.balances.put(next);
+    await balances.put(next);
     return toCreditsOutput(next);
   }
 
@@ -78,8 +79,8 @@ export const updateCredits = mutation("keys.updateCredits", {
   const next = { ...balance, remaining };
   const isDecrement = operation === "decrement";
   // A decrement spends credits: it leaves the threshold as it is.
-  await store.balances.put(next, isDecrement ? balance.low_at : lowThreshold(next));
-  const low = await store.balances.lowEvents(balance, remaining);
+  await balances.put(next, isDecrement ? balance.low_at : lowThreshold(next));
+  const low = await balances.lowEvents(balance, remaining);
   const events = remaining === balance.remaining ? [] : [updated, ...low];
   audit([keyId, key.api_id], { operation, value, before: balance.remaining, after: remaining }, events);
   return toCreditsOutput(next);

@@ -1,7 +1,13 @@
 import { z } from "zod";
 import { mutation } from "../../rpc/operation.ts";
 import type { StoredBalance } from "../../rules/refill.ts";
+import { BalanceWriter } from "../../store/credits/balances.ts";
+import { IdentityWriter } from "../../store/identities/identities.ts";
+import { KeyGrantWriter } from "../../store/keys/key-grants.ts";
+import { KeyWriter } from "../../store/keys/keys.ts";
 import type { StoredKey } from "../../store/keys/stored-key.ts";
+import { PermissionWriter } from "../../store/permissions/permissions.ts";
+import { RatelimitWriter } from "../../store/ratelimits/ratelimits.ts";
 import { changedValues, limitValues, sortedSet, updateEvents } from "../audit/changed-values.ts";
 import { type ColumnsFor, columnsOf, flag, jsonColumn, WRITTEN_APART } from "../columns.ts";
 import { exampleKey } from "../examples.ts";
@@ -57,7 +63,8 @@ export const updateKey = mutation("keys.updateKey", {
   const { store, random, now, invalidate, audit, fail } = context;
   const { keyId, credits } = input;
   const key = await lockKey(keyId, "update_key", context);
-  const balance = credits === undefined ? undefined : await store.balances.findForUpdate(key.pool_id, random, now);
+  const balances = store.of(BalanceWriter);
+  const balance = credits === undefined ? undefined : await balances.findForUpdate(key.pool_id, random, now);
   const unlimited = credits?.remaining === null || (credits?.remaining === undefined && !balance);
   const invalid = refillError(credits?.refill, unlimited);
   if (invalid) return fail("invalid_input", invalid);
@@ -65,11 +72,11 @@ export const updateKey = mutation("keys.updateKey", {
   const { keyId: _, ...given } = input;
   const changed = Object.keys(given);
   if (changed.length === 0) return {};
-  const former = input.permissions && (await store.permissions.listOfKey(keyId));
+  const former = input.permissions && (await store.of(PermissionWriter).listOfKey(keyId));
   const values = valuesOf(key, former, balance);
 
-  const identityId = input.externalId ? await store.identities.ensure(input.externalId, random, now) : null;
-  await store.keys.update(keyId, {
+  const identityId = input.externalId ? await store.of(IdentityWriter).ensure(input.externalId, random, now) : null;
+  await store.of(KeyWriter).update(keyId, {
     updated_at: now,
     ...columnsOf(given, {
       name: (name) => ({ name }),
@@ -85,15 +92,15 @@ export const updateKey = mutation("keys.updateKey", {
   });
   if (input.roles) await setRolesByNames(store, keyId, input.roles, fail);
   if (input.permissions) {
-    const { permissions } = await store.permissions.ensure(input.permissions, random, now);
-    await store.keyGrants.permissions.set(keyId, idsOf(permissions));
+    const { permissions } = await store.of(PermissionWriter).ensure(input.permissions, random, now);
+    await store.of(KeyGrantWriter).permissions.set(keyId, idsOf(permissions));
   }
   if (input.ratelimits !== undefined) {
-    await store.ratelimits.replace({ key_id: keyId }, input.ratelimits ?? [], random, now);
+    await store.of(RatelimitWriter).replace({ key_id: keyId }, input.ratelimits ?? [], random, now);
   }
   let creditsAfter: z.input<typeof CreditsOutput> | null | undefined;
   if (credits === null || credits?.remaining === null) {
-    await store.balances.remove(key.pool_id);
+    await balances.remove(key.pool_id);
     creditsAfter = null;
   } else if (credits && (credits.remaining !== undefined || (balance && credits.refill !== undefined))) {
     const next = {
@@ -104,7 +111,7 @@ export const updateKey = mutation("keys.updateKey", {
       remaining: credits.remaining ?? balance!.remaining,
       ...(credits.refill !== undefined && refillColumns(credits.refill, now)),
     };
-    await store.balances.put(next);
+    await balances.put(next);
     creditsAfter = toCreditsOutput(next);
   }
   // The keys of a reroll chain share the balance.

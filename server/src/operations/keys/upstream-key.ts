@@ -7,6 +7,8 @@ import { Problem } from "../../rpc/problems.ts";
 import { type AuditEntry, recordChange } from "../../store/administration/audit.ts";
 import { type QuotaLimits, type Taken, takeQuotas } from "../../store/administration/workspace-usage.ts";
 import { insertChange } from "../../store/changes.ts";
+import { ApiWriter } from "../../store/keys/apis.ts";
+import { KeyWriter } from "../../store/keys/keys.ts";
 import { Rollback, type Sql } from "../../store/store.ts";
 import { StoreWriter } from "../../store/workspace-store.ts";
 import { watchWrites } from "../../store/written-tables.ts";
@@ -76,10 +78,11 @@ export async function createUpstreamKey(
 ): Promise<CreatedUpstreamKey | Rollback<CreatedUpstreamKey>> {
   const { sql: watched, rowChanges } = watchWrites(sql);
   const store = new StoreWriter(watched, workspaceId);
-  const api = await store.apis.find(apiId);
+  const api = await store.of(ApiWriter).find(apiId);
   if (!api || api.upstream === null) return { change: null, exists: false };
-  const isLive = async () => (await store.keys.findByHashes([hash])) !== undefined;
-  if ((await store.keys.findExistingHashes([hash])).size > 0) return { change: null, exists: await isLive() };
+  const keys = store.of(KeyWriter);
+  const isLive = async () => (await keys.findByHashes([hash])) !== undefined;
+  if ((await keys.findExistingHashes([hash])).size > 0) return { change: null, exists: await isLive() };
   const plan = { apiId, hashVersion: HASH_VERSION, migrationId: null, startOf: () => start };
   const [made] = await insertImported([{ key: attributes, hash }], plan, { store, random, now });
   const { keyId } = made!;
@@ -98,7 +101,7 @@ export async function createUpstreamKey(
     events: [{ type: "key.created", objectId: keyId, data: created }],
   };
   const { audit, events } = await recordChange(sql, entry, random);
-  const bytes = { audit: audit + store.keys.metadataBytes, events };
+  const bytes = { audit: audit + keys.metadataBytes, events };
   const taken = await takeQuotas(
     sql,
     { workspaceId, rows: rowChanges, bytes, isReduction: false, now },

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { hashSecret, hashSecret512 } from "../../crypto/hash.ts";
 import { query } from "../../rpc/operation.ts";
+import { KeyReader } from "../../store/keys/keys.ts";
 import { exampleKey, exampleSecret } from "../examples.ts";
 import { asSecret, text } from "../schema.ts";
 import { KeyOutput, toKeyOutput } from "./record.ts";
@@ -21,7 +22,7 @@ export const whoami = query("keys.whoami", {
     },
   ],
 }).handle(async ({ key: secret }, { store, principal, now, fail }) => {
-  const key = await store.keys.findByHashes([hashSecret(secret), hashSecret512(secret)]);
+  const key = await store.of(KeyReader).findByHashes([hashSecret(secret), hashSecret512(secret)]);
   // A key that the caller may not read must look like one that does not exist.
   if (!key || !principal.may(`apis.${key.api_id}.read_key`)) return fail("key_not_found");
   return toKeyOutput(key, now);

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { mutation } from "../../rpc/operation.ts";
+import { PermissionWriter } from "../../store/permissions/permissions.ts";
 import { examplePermission } from "../examples.ts";
 import { text } from "../schema.ts";
 import { Description, Slug } from "./fields.ts";
@@ -38,7 +39,7 @@ export const createPermission = mutation("permissions.createPermission", {
 }).handle(async ({ name, slug, description }, { store, principal, random, now, invalidate, audit, fail }) => {
   principal.authorize("permissions.*.create_permission");
   const permission = { name, slug, description: description || null };
-  const permissionId = await store.permissions.insert(permission, random, now);
+  const permissionId = await store.of(PermissionWriter).insert(permission, random, now);
   if (permissionId === undefined) {
     return fail("permission_already_exists", `A permission with the slug '${slug}' already exists.`);
   }

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { mutation } from "../../rpc/operation.ts";
+import { RoleWriter } from "../../store/permissions/roles.ts";
 import { exampleRole, exampleRoleInput } from "../examples.ts";
 import { ensurePermissions, idsOf, slugsOf } from "./ensure.ts";
 import { Description, RoleName, RolePermissions } from "./fields.ts";
@@ -25,9 +26,10 @@ export const createRole = mutation("permissions.createRole", {
   principal.authorize("permissions.*.create_role");
   if (slugs.length > 0) principal.authorize("permissions.*.add_permission_to_role");
   const permissions = await ensurePermissions(slugs, context);
-  const roleId = await store.roles.insert({ name, description: description || null }, random, now);
+  const roles = store.of(RoleWriter);
+  const roleId = await roles.insert({ name, description: description || null }, random, now);
   if (roleId === undefined) return fail("role_already_exists", `A role with the name '${name}' already exists.`);
-  await store.roles.setPermissions(roleId, idsOf(permissions));
+  await roles.setPermissions(roleId, idsOf(permissions));
   invalidate.nothing("No key has the new role.");
   audit([roleId], { name, ...(slugs.length > 0 && { permissions: slugsOf(permissions) }) }, [
     { type: "role.created", objectId: roleId, data: { roleId, name } },

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { mutation } from "../../rpc/operation.ts";
+import { PermissionWriter } from "../../store/permissions/permissions.ts";
 import { examplePermission } from "../examples.ts";
 import { Empty } from "../schema.ts";
 import { PermissionReference } from "./fields.ts";
@@ -23,8 +24,9 @@ export const deletePermission = mutation("permissions.deletePermission", {
   ],
 }).handle(async ({ permission: idOrSlug }, { store, principal, invalidate, audit, fail }) => {
   principal.authorize("permissions.*.delete_permission");
-  const permission = await store.permissions.find(idOrSlug);
-  if (!permission || !(await store.permissions.delete(permission.id))) return fail("permission_not_found");
+  const permissions = store.of(PermissionWriter);
+  const permission = await permissions.find(idOrSlug);
+  if (!permission || !(await permissions.delete(permission.id))) return fail("permission_not_found");
   // Any key of the workspace may have had the permission.
   invalidate.workspace(principal.workspaceId);
   const { id: permissionId, slug } = permission;

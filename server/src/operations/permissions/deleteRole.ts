@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { mutation } from "../../rpc/operation.ts";
+import { RoleWriter } from "../../store/permissions/roles.ts";
 import { exampleRole } from "../examples.ts";
 import { Empty } from "../schema.ts";
 import { RoleReference } from "./fields.ts";
@@ -19,8 +20,9 @@ export const deleteRole = mutation("permissions.deleteRole", {
   ],
 }).handle(async ({ role: idOrName }, { store, principal, invalidate, audit, fail }) => {
   principal.authorize("permissions.*.delete_role");
-  const role = await store.roles.find(idOrName);
-  if (!role || !(await store.roles.delete(role.id))) return fail("role_not_found");
+  const roles = store.of(RoleWriter);
+  const role = await roles.find(idOrName);
+  if (!role || !(await roles.delete(role.id))) return fail("role_not_found");
   // Any key of the workspace may have had the role.
   invalidate.workspace(principal.workspaceId);
   const { id: roleId, name } = role;

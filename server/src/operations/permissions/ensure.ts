@@ -1,5 +1,5 @@
 import type { MutationContext } from "../../rpc/operation.ts";
-import type { StoredPermission } from "../../store/permissions/permissions.ts";
+import { PermissionWriter, type StoredPermission } from "../../store/permissions/permissions.ts";
 
 /**
  * The permissions with these slugs. Missing ones are created. If a permission is missing and the root key may not create
@@ -9,7 +9,7 @@ export async function ensurePermissions(
   slugs: readonly string[],
   { store, principal, random, now }: Pick<MutationContext<never>, "store" | "principal" | "random" | "now">,
 ): Promise<StoredPermission[]> {
-  const { permissions, created } = await store.permissions.ensure(slugs, random, now);
+  const { permissions, created } = await store.of(PermissionWriter).ensure(slugs, random, now);
   if (created.length > 0) principal.authorize("permissions.*.create_permission");
   return permissions;
 }

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { query } from "../../rpc/operation.ts";
+import { PermissionReader } from "../../store/permissions/permissions.ts";
 import { examplePermission } from "../examples.ts";
 import { PermissionReference } from "./fields.ts";
 import { PermissionOutput, toPermissionOutput } from "./record.ts";
@@ -22,7 +23,7 @@ export const getPermission = query("permissions.getPermission", {
   ],
 }).handle(async ({ permission: idOrSlug }, { store, principal, fail }) => {
   principal.authorize("permissions.*.read_permission");
-  const permission = await store.permissions.find(idOrSlug);
+  const permission = await store.of(PermissionReader).find(idOrSlug);
   if (!permission) return fail("permission_not_found");
   return toPermissionOutput(permission);
 });

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { query } from "../../rpc/operation.ts";
+import { RoleReader } from "../../store/permissions/roles.ts";
 import { exampleRole } from "../examples.ts";
 import { RoleReference } from "./fields.ts";
 import { RoleOutput, toRoleOutput } from "./record.ts";
@@ -18,7 +19,7 @@ export const getRole = query("permissions.getRole", {
   ],
 }).handle(async ({ role: idOrName }, { store, principal, fail }) => {
   principal.authorize("permissions.*.read_role");
-  const role = await store.roles.find(idOrName);
+  const role = await store.of(RoleReader).find(idOrName);
   if (!role) return fail("role_not_found");
   return toRoleOutput(role);
 });

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { pagedQuery } from "../../rpc/operation.ts";
+import { PermissionReader } from "../../store/permissions/permissions.ts";
 import { examplePermission } from "../examples.ts";
 import { pageInput, pageOf, placeOf } from "../paging.ts";
 import { search } from "../schema.ts";
@@ -23,6 +24,7 @@ export const listPermissions = pagedQuery("permissions.listPermissions", {
   ],
 }).handle(async ({ limit, cursor, search: part = "" }, { store, principal }) => {
   principal.authorize("permissions.*.read_permission");
-  const rows = await store.permissions.page({ search: part.trim(), from: placeOf(LIST, cursor), limit: limit + 1 });
+  const permissions = store.of(PermissionReader);
+  const rows = await permissions.page({ search: part.trim(), from: placeOf(LIST, cursor), limit: limit + 1 });
   return pageOf(LIST, rows, limit, toPermissionOutput);
 });

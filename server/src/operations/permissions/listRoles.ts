@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { pagedQuery } from "../../rpc/operation.ts";
+import { RoleReader } from "../../store/permissions/roles.ts";
 import { exampleRole } from "../examples.ts";
 import { pageInput, pageOf, placeOf } from "../paging.ts";
 import { search } from "../schema.ts";
@@ -20,6 +21,6 @@ export const listRoles = pagedQuery("permissions.listRoles", {
   ],
 }).handle(async ({ limit, cursor, search: part = "" }, { store, principal }) => {
   principal.authorize("permissions.*.read_role");
-  const rows = await store.roles.page({ search: part.trim(), from: placeOf(LIST, cursor), limit: limit + 1 });
+  const rows = await store.of(RoleReader).page({ search: part.trim(), from: placeOf(LIST, cursor), limit: limit + 1 });
   return pageOf(LIST, rows, limit, toRoleOutput);
 });

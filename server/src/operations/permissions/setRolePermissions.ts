@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { mutation } from "../../rpc/operation.ts";
+import { RoleWriter } from "../../store/permissions/roles.ts";
 import { exampleRole } from "../examples.ts";
 import { ensurePermissions, idsOf, slugsOf, without } from "./ensure.ts";
 import { RolePermissions, RoleReference } from "./fields.ts";
@@ -51,14 +52,15 @@ export const setRolePermissions = mutation("permissions.setRolePermissions", {
   const { store, principal, invalidate, audit, fail } = context;
   principal.authorize("permissions.*.add_permission_to_role");
   principal.authorize("permissions.*.remove_permission_from_role");
-  const found = await store.roles.find((input.role ?? input.roleId)!);
-  const role = found && (await store.roles.findForUpdate(found.id));
+  const roles = store.of(RoleWriter);
+  const found = await roles.find((input.role ?? input.roleId)!);
+  const role = found && (await roles.findForUpdate(found.id));
   if (!role) return fail("role_not_found");
   const permissions = await ensurePermissions(input.permissions, context);
   const added = without(permissions, role.permissions);
   const removed = without(role.permissions, permissions);
   if (added.length + removed.length > 0) {
-    await store.roles.setPermissions(role.id, idsOf(permissions));
+    await roles.setPermissions(role.id, idsOf(permissions));
     // Each key of the workspace may have the role.
     invalidate.workspace(principal.workspaceId);
     audit([role.id], { added: slugsOf(added), removed: slugsOf(removed) }, [

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { mutation } from "../../rpc/operation.ts";
+import { PermissionWriter } from "../../store/permissions/permissions.ts";
 import { changedValues, updateEvents } from "../audit/changed-values.ts";
 import { type ColumnsFor, columnsOf } from "../columns.ts";
 import { examplePermission } from "../examples.ts";
@@ -41,7 +42,8 @@ export const updatePermission = mutation("permissions.updatePermission", {
   ],
 }).handle(async (input, { store, principal, random, now, invalidate, audit, fail }) => {
   principal.authorize("permissions.*.update_permission");
-  const permission = await store.permissions.find(input.permission);
+  const permissions = store.of(PermissionWriter);
+  const permission = await permissions.find(input.permission);
   if (!permission) return fail("permission_not_found");
   const { permission: _, ...given } = input;
   const changes = columnsOf(given, {
@@ -50,7 +52,7 @@ export const updatePermission = mutation("permissions.updatePermission", {
     description: (description) => ({ description: description || null }),
   } satisfies ColumnsFor<typeof given>);
   if (Object.keys(changes).length === 0) return toPermissionOutput(permission);
-  const updated = await store.permissions.update(permission, changes, random, now);
+  const updated = await permissions.update(permission, changes, random, now);
   if (updated === "missing") return fail("permission_not_found");
   if (updated === "taken") {
     return fail("permission_already_exists", `A permission with the slug '${given.slug}' already exists.`);

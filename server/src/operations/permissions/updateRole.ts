@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { mutation } from "../../rpc/operation.ts";
-import type { StoredRole } from "../../store/permissions/roles.ts";
+import { RoleWriter, type StoredRole } from "../../store/permissions/roles.ts";
 import { changedValues, updateEvents } from "../audit/changed-values.ts";
 import { type ColumnsFor, columnsOf } from "../columns.ts";
 import { exampleRole } from "../examples.ts";
@@ -32,7 +32,8 @@ export const updateRole = mutation("permissions.updateRole", {
   ],
 }).handle(async (input, { store, principal, random, now, invalidate, audit, fail }) => {
   principal.authorize("permissions.*.update_role");
-  const role = await store.roles.find(input.role);
+  const roles = store.of(RoleWriter);
+  const role = await roles.find(input.role);
   if (!role) return fail("role_not_found");
   const { role: _, ...given } = input;
   const changes = columnsOf(given, {
@@ -40,7 +41,7 @@ export const updateRole = mutation("permissions.updateRole", {
     description: (description) => ({ description: description || null }),
   } satisfies ColumnsFor<typeof given>);
   if (Object.keys(changes).length === 0) return toRoleSummary(role);
-  const updated = await store.roles.update(role, changes, random, now);
+  const updated = await roles.update(role, changes, random, now);
   if (updated === "missing") return fail("role_not_found");
   if (updated === "taken") return fail("role_already_exists", `A role with the name '${given.name}' already exists.`);
   // Any key of the workspace may have the role.

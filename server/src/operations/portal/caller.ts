@@ -4,6 +4,7 @@ import type { PortalCaller } from "../../rpc/portal-caller.ts";
 import type { Principal } from "../../rpc/principal.ts";
 import { Problem } from "../../rpc/problems.ts";
 import { type PortalAction, portalRequirement } from "../../rules/portal-terms.ts";
+import { KeyReader, KeyWriter } from "../../store/keys/keys.ts";
 import type { StoredKey } from "../../store/keys/stored-key.ts";
 import type { StoreReader, StoreWriter } from "../../store/workspace-store.ts";
 
@@ -31,19 +32,20 @@ export async function lockOwnKey(
   caller: PortalCaller,
   store: StoreWriter,
 ): Promise<StoredKey | undefined> {
-  const key = await store.keys.findForUpdate(keyId);
+  const key = await store.of(KeyWriter).findForUpdate(keyId);
   return key && isOwn(key, caller) ? key : undefined;
 }
 
 /** The number of keys of the owner in the API that have not expired. */
 export async function countOwnKeys(
   { apiId, externalId }: PortalCaller,
-  store: Pick<StoreReader, "keys">,
+  store: StoreReader,
   now: Instant,
 ): Promise<number> {
+  const keys = store.of(KeyReader);
   let total = 0;
   for (const state of ["active", "disabled"] as const) {
-    total += (await store.keys.count({ apiId, filter: { externalId, state }, now })).count;
+    total += (await keys.count({ apiId, filter: { externalId, state }, now })).count;
   }
   return total;
 }
@@ -57,6 +59,7 @@ export async function countForOwner(
   caller: PortalCaller,
   { store, now, invalidate, portal }: Pick<MutationContext<never>, "store" | "now" | "invalidate" | "portal">,
 ): Promise<void> {
-  await store.keys.update(keyId, { deleted_once_expired: 1 });
-  for (const ended of await store.keys.deleteEnded(caller, portal.endedKeysMax, now)) invalidate.key(ended);
+  const keys = store.of(KeyWriter);
+  await keys.update(keyId, { deleted_once_expired: 1 });
+  for (const ended of await keys.deleteEnded(caller, portal.endedKeysMax, now)) invalidate.key(ended);
 }

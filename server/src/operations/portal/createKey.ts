@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { mutation } from "../../rpc/operation.ts";
+import { IdentityWriter } from "../../store/identities/identities.ts";
 import { createKey as create } from "../keys/createKey.ts";
 import { asSecret, EXPIRES_MAX, integer, KeyName, Prefix, text } from "../schema.ts";
 import { callerWith, countForOwner, countOwnKeys } from "./caller.ts";
@@ -38,7 +39,7 @@ export const createKey = mutation("portal.createKey", {
     return fail("invalid_input", "`roles` has a role that this session does not allow.");
   }
   // Locks the owner, so that calls at the same time cannot exceed the maximum.
-  await store.identities.lock(identityId);
+  await store.of(IdentityWriter).lock(identityId);
   if ((await countOwnKeys(caller, store, now)) >= max) {
     return fail("precondition_failed", `There are ${max} keys already, which is the maximum. Delete one first.`);
   }

@@ -2,6 +2,10 @@ import { z } from "zod";
 import { hashSecret } from "../../crypto/hash.ts";
 import { mutation } from "../../rpc/operation.ts";
 import { type PortalPage, type PortalTerms, portalRequirement } from "../../rules/portal-terms.ts";
+import { IdentityWriter } from "../../store/identities/identities.ts";
+import { ApiWriter } from "../../store/keys/apis.ts";
+import { RoleWriter } from "../../store/permissions/roles.ts";
+import { PortalSessionWriter } from "../../store/portal/portal-sessions.ts";
 import { exampleApi, exampleIdentityInput, exampleKeyInput, examplePortalSession } from "../examples.ts";
 import { ApiId, asSecret, ExternalId, Identity } from "../schema.ts";
 import { KEYS_DEFAULT, PortalActions, PortalKeys, PortalPageInput, SessionLife } from "./fields.ts";
@@ -84,17 +88,20 @@ export const createSession = mutation("portal.createSession", {
   const actions = [...new Set(input.actions)];
   for (const action of actions) principal.authorize(portalRequirement(action, apiId));
   if ((externalId === undefined) === (input.identity === undefined)) return fail("invalid_input", ONE_OWNER);
-  if (!(await store.apis.find(apiId))) return fail("api_not_found");
+  if (!(await store.of(ApiWriter).find(apiId))) return fail("api_not_found");
   for (const name of keys?.roles ?? []) {
-    if ((await store.roles.find(name))?.name !== name) return fail("role_not_found", `Role '${name}' was not found.`);
+    const role = await store.of(RoleWriter).find(name);
+    if (role?.name !== name) return fail("role_not_found", `Role '${name}' was not found.`);
   }
+  const identities = store.of(IdentityWriter);
   const identityId =
     externalId === undefined
-      ? (await store.identities.find(input.identity!))?.id
-      : await store.identities.ensure(externalId, random, now);
+      ? (await identities.find(input.identity!))?.id
+      : await identities.ensure(externalId, random, now);
   if (identityId === undefined) return fail("identity_not_found");
 
-  const token = await store.portalSessions.newToken(secrets);
+  const portalSessions = store.of(PortalSessionWriter);
+  const token = await portalSessions.newToken(secrets);
   const terms: PortalTerms = {
     actions,
     keys: {
@@ -109,7 +116,7 @@ export const createSession = mutation("portal.createSession", {
     ...{ language: page?.language ?? null, returnUrl: page?.returnUrl ?? null },
   };
   const expiresAt = now + expiresIn;
-  const { id: sessionId, ended } = await store.portalSessions.insert(
+  const { id: sessionId, ended } = await portalSessions.insert(
     {
       ...{ root_key_id: principal.rootKeyId, api_id: apiId, identity_id: identityId, hash: hashSecret(token) },
       ...{ terms: JSON.stringify(terms), page: JSON.stringify(looks), created_at: now, expires_at: expiresAt },

@@ -1,5 +1,8 @@
 import { z } from "zod";
 import { mutation } from "../../rpc/operation.ts";
+import { IdentityWriter } from "../../store/identities/identities.ts";
+import { ApiWriter } from "../../store/keys/apis.ts";
+import { PortalSessionWriter } from "../../store/portal/portal-sessions.ts";
 import { exampleApi, exampleIdentity } from "../examples.ts";
 import { ApiId, Identity, text } from "../schema.ts";
 
@@ -27,10 +30,10 @@ export const deletePortalSessions = mutation("portal.deletePortalSessions", {
   ],
 }).handle(async ({ apiId, identity, sessionId }, { store, principal, invalidate, audit, fail }) => {
   principal.authorize(`apis.${apiId}.delete_portal_session`);
-  if (!(await store.apis.find(apiId))) return fail("api_not_found");
+  if (!(await store.of(ApiWriter).find(apiId))) return fail("api_not_found");
   // An identity that does not exist has no sessions.
-  const identityId = identity && ((await store.identities.find(identity))?.id ?? "");
-  const deleted = await store.portalSessions.delete({ apiId, identityId, sessionId });
+  const identityId = identity && ((await store.of(IdentityWriter).find(identity))?.id ?? "");
+  const deleted = await store.of(PortalSessionWriter).delete({ apiId, identityId, sessionId });
   if (sessionId === undefined) invalidate.portalSessionsOf(identityId || apiId);
   else invalidate.session(sessionId);
   const targets = [apiId, ...(identityId ? [identityId] : []), ...(deleted > 0 && sessionId ? [sessionId] : [])];

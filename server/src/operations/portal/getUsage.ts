@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { levels } from "../../analytics/levels.ts";
 import { analysis } from "../../rpc/operation.ts";
+import { KeyReader } from "../../store/keys/keys.ts";
 import { bucketsOf, rangeOutput, verificationCounts } from "../analytics/range.ts";
 import { integer, KeyId } from "../schema.ts";
 import { callerWith, isOwn } from "./caller.ts";
@@ -26,7 +27,7 @@ export const getUsage = analysis("portal.getUsage", {
   examples: [],
 }).handle(async ({ keyId, days }, { store, principal, now, fail }) => {
   const caller = callerWith("usage", principal);
-  const key = await store.keys.find(keyId);
+  const key = await store.of(KeyReader).find(keyId);
   if (!key || !isOwn(key, caller)) return fail("key_not_found");
   const range = { start: now - (days - 1) * levels.day, end: now + 1, granularity: "day" } as const;
   const { level, start, end } = bucketsOf(range, fail);

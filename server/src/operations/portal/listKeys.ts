@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { pagedQuery } from "../../rpc/operation.ts";
+import { KeyReader } from "../../store/keys/keys.ts";
 import { pageInput, pageUntil, placeOf } from "../paging.ts";
 import { callerWith, isOwn } from "./caller.ts";
 import { OwnKeyOutput, toOwnKey } from "./record.ts";
@@ -19,7 +20,7 @@ export const listKeys = pagedQuery("portal.listKeys", {
   const caller = callerWith("list", principal);
   const { apiId, externalId } = caller;
   const place = { order: "desc", from: placeOf(LIST, cursor), limit } as const;
-  const { keys, next } = await store.keys.page({ apiId, filter: { externalId }, now }, place);
+  const { keys, next } = await store.of(KeyReader).page({ apiId, filter: { externalId }, now }, place);
   return pageUntil(
     LIST,
     keys.filter((key) => isOwn(key, caller)).map((key) => toOwnKey(key, now)),

@@ -1,6 +1,9 @@
 import { z } from "zod";
 import { pagedQuery } from "../../rpc/operation.ts";
 import type { PortalTerms } from "../../rules/portal-terms.ts";
+import { IdentityReader } from "../../store/identities/identities.ts";
+import { ApiReader } from "../../store/keys/apis.ts";
+import { PortalSessionReader } from "../../store/portal/portal-sessions.ts";
 import { exampleApi } from "../examples.ts";
 import { pageInput, pageOf, placeOf } from "../paging.ts";
 import { ApiId, Identity } from "../schema.ts";
@@ -25,11 +28,11 @@ export const listPortalSessions = pagedQuery("portal.listPortalSessions", {
   ],
 }).handle(async ({ apiId, identity, limit, cursor }, { store, principal, now, fail }) => {
   principal.authorize(`apis.${apiId}.read_portal_session`);
-  if (!(await store.apis.find(apiId))) return fail("api_not_found");
+  if (!(await store.of(ApiReader).find(apiId))) return fail("api_not_found");
   // An identity that does not exist has no sessions.
-  const identityId = identity && ((await store.identities.find(identity))?.id ?? "");
+  const identityId = identity && ((await store.of(IdentityReader).find(identity))?.id ?? "");
   const place = { from: placeOf(LIST, cursor), limit: limit + 1 };
-  const rows = await store.portalSessions.page({ apiId, identityId, now }, place);
+  const rows = await store.of(PortalSessionReader).page({ apiId, identityId, now }, place);
   return pageOf(LIST, rows, limit, (row) => ({
     ...{ sessionId: row.id, rootKeyId: row.root_key_id, apiId: row.api_id, identityId: row.identity_id },
     ...{ externalId: row.external_id, actions: [...(JSON.parse(row.terms) as PortalTerms).actions] },

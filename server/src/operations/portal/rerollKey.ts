@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { mutation } from "../../rpc/operation.ts";
+import { IdentityWriter } from "../../store/identities/identities.ts";
 import { rerollKey as reroll } from "../keys/rerollKey.ts";
 import { asSecret, integer, KeyId } from "../schema.ts";
 import { callerWith, countForOwner, countOwnKeys, lockOwnKey } from "./caller.ts";
@@ -23,7 +24,7 @@ export const rerollKey = mutation("portal.rerollKey", {
   const { store, principal, now, fail } = context;
   const caller = callerWith("reroll", principal);
   // The owner first, as `portal.createKey` locks it before any key.
-  await store.identities.lock(caller.identityId);
+  await store.of(IdentityWriter).lock(caller.identityId);
   if (!(await lockOwnKey(input.keyId, caller, store))) return fail("key_not_found");
   const { max } = caller.terms.keys;
   // The old key makes room for the new one. While it stays valid, there may be one key more than the maximum.

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { mutation } from "../../rpc/operation.ts";
+import { NamespaceWriter } from "../../store/ratelimits/namespaces.ts";
 import { exampleNamespace } from "../examples.ts";
 import { Empty } from "../schema.ts";
 import { Namespace } from "./fields.ts";
@@ -17,10 +18,11 @@ export const deleteNamespace = mutation("ratelimits.deleteNamespace", {
     { summary: "A namespace that does not exist", input: { namespace: "letters" }, problem: "namespace_not_found" },
   ],
 }).handle(async ({ namespace: nameOrId }, { store, principal, now, invalidate, audit, fail }) => {
-  const namespace = await store.namespaces.findForUpdate(nameOrId);
+  const namespaces = store.of(NamespaceWriter);
+  const namespace = await namespaces.findForUpdate(nameOrId);
   if (!namespace) return fail("namespace_not_found");
   principal.authorize(`ratelimits.${namespace.id}.delete_namespace`);
-  await store.namespaces.markDeleted(namespace.id, now);
+  await namespaces.markDeleted(namespace.id, now);
   invalidate.namespace(namespace.id);
   const { id: namespaceId, name } = namespace;
   audit([namespaceId], { name }, [{ type: "namespace.deleted", objectId: namespaceId, data: { namespaceId, name } }]);

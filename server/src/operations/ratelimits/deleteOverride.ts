@@ -1,5 +1,7 @@
 import { z } from "zod";
 import { mutation } from "../../rpc/operation.ts";
+import { NamespaceWriter } from "../../store/ratelimits/namespaces.ts";
+import { OverrideWriter } from "../../store/ratelimits/overrides.ts";
 import { exampleNamespace, exampleOverride } from "../examples.ts";
 import { Empty } from "../schema.ts";
 import { Namespace, OverrideIdentifier } from "./fields.ts";
@@ -27,12 +29,13 @@ export const deleteOverride = mutation("ratelimits.deleteOverride", {
     },
   ],
 }).handle(async ({ namespace: nameOrId, identifier }, { store, principal, invalidate, audit, fail }) => {
-  const namespace = await store.namespaces.find(nameOrId);
+  const namespace = await store.of(NamespaceWriter).find(nameOrId);
   if (!namespace) return fail("namespace_not_found");
   principal.authorize(`ratelimits.${namespace.id}.delete_override`);
-  const override = await store.overrides.find(namespace.id, identifier);
+  const overrides = store.of(OverrideWriter);
+  const override = await overrides.find(namespace.id, identifier);
   if (!override) return fail("override_not_found");
-  await store.overrides.remove(override.id);
+  await overrides.remove(override.id);
   invalidate.namespace(namespace.id);
   const data = { overrideId: override.id, namespaceId: namespace.id, identifier };
   audit([override.id, namespace.id], { identifier }, [{ type: "override.deleted", objectId: override.id, data }]);

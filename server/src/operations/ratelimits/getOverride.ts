@@ -1,6 +1,8 @@
 import { z } from "zod";
 import { query } from "../../rpc/operation.ts";
 import { compileOverrides, Overrides } from "../../rules/override-patterns.ts";
+import { NamespaceReader } from "../../store/ratelimits/namespaces.ts";
+import { OverrideReader } from "../../store/ratelimits/overrides.ts";
 import { exampleNamespace, exampleOverride } from "../examples.ts";
 import { Namespace, OverrideIdentifier } from "./fields.ts";
 import { OverrideOutput, toOverrideOutput } from "./record.ts";
@@ -28,13 +30,14 @@ export const getOverride = query("ratelimits.getOverride", {
     },
   ],
 }).handle(async ({ namespace: nameOrId, identifier }, { store, principal, fail }) => {
-  const namespace = await store.namespaces.find(nameOrId);
+  const namespace = await store.of(NamespaceReader).find(nameOrId);
   if (!namespace) return fail("namespace_not_found");
   // An override that the caller may not read must look like one that does not exist.
   if (!principal.may(`ratelimits.${namespace.id}.read_override`)) return fail("override_not_found");
-  const exact = await store.overrides.find(namespace.id, identifier);
+  const overrides = store.of(OverrideReader);
+  const exact = await overrides.find(namespace.id, identifier);
   if (exact) return toOverrideOutput(namespace.name, exact);
-  const all = await store.overrides.all(namespace.id);
+  const all = await overrides.all(namespace.id);
   const compiled = await compileOverrides(all.map((row) => ({ ...row, createdAt: row.created_at })));
   const match = new Overrides(compiled).find(identifier);
   return match ? toOverrideOutput(namespace.name, match) : fail("override_not_found");

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { pagedQuery } from "../../rpc/operation.ts";
+import { NamespaceReader } from "../../store/ratelimits/namespaces.ts";
 import { exampleNamespace } from "../examples.ts";
 import { pageInput, pageOf, placeOf } from "../paging.ts";
 import { search } from "../schema.ts";
@@ -26,6 +27,7 @@ export const listNamespaces = pagedQuery("ratelimits.listNamespaces", {
   ],
 }).handle(async ({ limit, cursor, search: part = "" }, { store, principal }) => {
   principal.authorize("ratelimits.*.read_namespace");
-  const rows = await store.namespaces.page({ search: part.trim(), from: placeOf(LIST, cursor), limit: limit + 1 });
+  const namespaces = store.of(NamespaceReader);
+  const rows = await namespaces.page({ search: part.trim(), from: placeOf(LIST, cursor), limit: limit + 1 });
   return pageOf(LIST, rows, limit, ({ id, name, created_at }) => ({ id, name, createdAt: created_at }));
 });

@@ -1,5 +1,7 @@
 import { z } from "zod";
 import { pagedQuery } from "../../rpc/operation.ts";
+import { NamespaceReader } from "../../store/ratelimits/namespaces.ts";
+import { OverrideReader } from "../../store/ratelimits/overrides.ts";
 import { exampleNamespace, exampleOverride } from "../examples.ts";
 import { pageInput, pageOf, placeOf } from "../paging.ts";
 import { Namespace } from "./fields.ts";
@@ -28,9 +30,9 @@ export const listOverrides = pagedQuery("ratelimits.listOverrides", {
     { summary: "A namespace that does not exist", input: { namespace: "letters" }, problem: "namespace_not_found" },
   ],
 }).handle(async ({ namespace: nameOrId, limit, cursor }, { store, principal, fail }) => {
-  const namespace = await store.namespaces.find(nameOrId);
+  const namespace = await store.of(NamespaceReader).find(nameOrId);
   if (!namespace) return fail("namespace_not_found");
   principal.authorize(`ratelimits.${namespace.id}.read_override`);
-  const rows = await store.overrides.page(namespace.id, { from: placeOf(LIST, cursor), limit: limit + 1 });
+  const rows = await store.of(OverrideReader).page(namespace.id, { from: placeOf(LIST, cursor), limit: limit + 1 });
   return pageOf(LIST, rows, limit, (row) => toOverrideOutput(namespace.name, row));
 });

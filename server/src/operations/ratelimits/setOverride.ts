@@ -1,6 +1,8 @@
 import { z } from "zod";
 import { mutation } from "../../rpc/operation.ts";
 import { asterisks, MULTIPLE_MAX, OVERRIDES_MAX } from "../../rules/override-patterns.ts";
+import { NamespaceWriter } from "../../store/ratelimits/namespaces.ts";
+import { OverrideWriter } from "../../store/ratelimits/overrides.ts";
 import { changedValues } from "../audit/changed-values.ts";
 import { exampleOverride, exampleOverrideInput } from "../examples.ts";
 import { Namespace, NewOverrideIdentifier, OverrideDuration, OverrideLimit, OverrideMode } from "./fields.ts";
@@ -41,19 +43,20 @@ export const setOverride = mutation("ratelimits.setOverride", {
     },
   ],
 }).handle(async ({ namespace: nameOrId, ...override }, { store, principal, random, now, invalidate, audit, fail }) => {
-  const namespace = await store.namespaces.findForUpdate(nameOrId);
+  const namespace = await store.of(NamespaceWriter).findForUpdate(nameOrId);
   if (!namespace) return fail("namespace_not_found");
   principal.authorize(`ratelimits.${namespace.id}.set_override`);
   const { identifier, limit, duration, mode = null } = override;
-  const former = await store.overrides.find(namespace.id, identifier);
+  const overrides = store.of(OverrideWriter);
+  const former = await overrides.find(namespace.id, identifier);
   if (!former) {
-    const { all, multiple } = await store.overrides.count(namespace.id);
+    const { all, multiple } = await overrides.count(namespace.id);
     if (all >= OVERRIDES_MAX) return fail("override_limit_reached", tooMany(OVERRIDES_MAX, "overrides"));
     if (asterisks(identifier) > 1 && multiple >= MULTIPLE_MAX) {
       return fail("override_limit_reached", tooMany(MULTIPLE_MAX, "patterns with more than one asterisk"));
     }
   }
-  const overrideId = await store.overrides.put(namespace.id, { ...override, mode }, random, now);
+  const overrideId = await overrides.put(namespace.id, { ...override, mode }, random, now);
   invalidate.namespace(namespace.id);
   const data = { overrideId, namespaceId: namespace.id, identifier };
   audit([overrideId, namespace.id], { ...override, ...(former && changedValues({ limit, duration, mode }, former)) }, [

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { mutation } from "../../rpc/operation.ts";
+import { RootKeyWriter } from "../../store/administration/root-keys.ts";
 import { exampleRootKey, exampleRootKeyInput, exampleRootKeySecret } from "../examples.ts";
 import { Expires, Name } from "../schema.ts";
 import { canonicalGrants, IssuedOutput, LeakActionInput, RootKeyPermissions } from "./record.ts";
@@ -38,7 +39,8 @@ export const createRootKey = mutation("rootKeys.createRootKey", {
     principal.authorize("rootKeys.*.create_root_key");
     const grants = canonicalGrants(permissions);
     principal.authorizeGrants(grants);
-    const issued = await store.rootKeys.issue(
+    const rootKeys = store.of(RootKeyWriter);
+    const issued = await rootKeys.issue(
       { name, grants, expiresAt: expires ?? null, createdBy: principal.rootKeyId, leakAction },
       { random, secrets },
       now,

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { mutation } from "../../rpc/operation.ts";
-import { grantsOf, MADE_DELETED_MAX } from "../../store/administration/root-keys.ts";
+import { grantsOf, MADE_DELETED_MAX, RootKeyWriter } from "../../store/administration/root-keys.ts";
 import { exampleRootKey } from "../examples.ts";
 import { RootKeyId } from "../schema.ts";
 import { lockRootKey } from "./lock-root-key.ts";
@@ -48,7 +48,7 @@ export const deleteRootKey = mutation("rootKeys.deleteRootKey", {
   ],
 }).handle(async ({ rootKeyId, descendants = false }, context) => {
   const { store, principal, now, invalidate, audit, fail } = context;
-  const { rootKeys } = store;
+  const rootKeys = store.of(RootKeyWriter);
   const before = descendants ? await rootKeys.findDeletedForUpdate(rootKeyId) : undefined;
   if (before) {
     principal.authorize(`rootKeys.${rootKeyId}.delete_root_key`);

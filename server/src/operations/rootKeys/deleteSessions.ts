@@ -1,5 +1,7 @@
 import { z } from "zod";
 import { mutation } from "../../rpc/operation.ts";
+import { RootKeyWriter } from "../../store/administration/root-keys.ts";
+import { SessionWriter } from "../../store/administration/sessions.ts";
 import { exampleRootKey } from "../examples.ts";
 import { RootKeyId, text } from "../schema.ts";
 
@@ -24,9 +26,9 @@ export const deleteSessions = mutation("rootKeys.deleteSessions", {
     },
   ],
 }).handle(async ({ rootKeyId, sessionId }, { store, principal, invalidate, audit, fail }) => {
-  if (!(await store.rootKeys.find(rootKeyId))) return fail("root_key_not_found");
+  if (!(await store.of(RootKeyWriter).find(rootKeyId))) return fail("root_key_not_found");
   principal.authorize(`rootKeys.${rootKeyId}.update_root_key`);
-  const deleted = await store.sessions.delete(rootKeyId, sessionId);
+  const deleted = await store.of(SessionWriter).delete(rootKeyId, sessionId);
   if (deleted.length === 0) invalidate.nothing("No session has ended.");
   for (const id of deleted) invalidate.session(id);
   audit([rootKeyId, ...deleted], { deleted: deleted.length }, []);

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { pagedQuery } from "../../rpc/operation.ts";
+import { RootKeyReader } from "../../store/administration/root-keys.ts";
 import { exampleRootKey } from "../examples.ts";
 import { pageInput, pageOf, placeOf } from "../paging.ts";
 import { search } from "../schema.ts";
@@ -18,7 +19,8 @@ export const listRootKeys = pagedQuery("rootKeys.listRootKeys", {
   problems: [],
   examples: [{ summary: "Search", input: { search: "SIGN-UP", limit: 10 }, output: [exampleRootKey] }],
 }).handle(async ({ limit, cursor, search: part = "" }, { store, principal }) => {
-  const rows = await store.rootKeys.page({ search: part.trim(), from: placeOf(LIST, cursor), limit: limit + 1 });
+  const rootKeys = store.of(RootKeyReader);
+  const rows = await rootKeys.page({ search: part.trim(), from: placeOf(LIST, cursor), limit: limit + 1 });
   const page = pageOf(LIST, rows, limit, toRootKeyOutput);
   // The error names no id, so that it does not reveal a root key that the caller may not read.
   const readable = page.items.every(({ rootKeyId }) => principal.may(`rootKeys.${rootKeyId}.read_root_key`));

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { pagedQuery } from "../../rpc/operation.ts";
-import { sessionEnd } from "../../store/administration/sessions.ts";
+import { SessionReader, sessionEnd } from "../../store/administration/sessions.ts";
 import { exampleRootKey } from "../examples.ts";
 import { pageInput, pageOf, placeOf } from "../paging.ts";
 import { RootKeyId } from "../schema.ts";
@@ -36,7 +36,8 @@ export const listSessions = pagedQuery("rootKeys.listSessions", {
     },
   ],
 }).handle(async ({ limit, cursor, rootKeyId }, { store, principal, now }) => {
-  const rows = await store.sessions.page({ rootKeyId, now }, { from: placeOf(LIST, cursor), limit: limit + 1 });
+  const sessions = store.of(SessionReader);
+  const rows = await sessions.page({ rootKeyId, now }, { from: placeOf(LIST, cursor), limit: limit + 1 });
   const page = pageOf(LIST, rows, limit, (row) => ({
     ...{ sessionId: row.id, rootKeyId: row.root_key_id, address: row.address, userAgent: row.user_agent },
     ...{ createdAt: row.created_at, lastUsedAt: row.last_used_at, expiresAt: sessionEnd(row) },

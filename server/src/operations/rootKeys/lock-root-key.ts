@@ -1,5 +1,5 @@
 import type { MutationContext } from "../../rpc/operation.ts";
-import { grantsOf } from "../../store/administration/root-keys.ts";
+import { grantsOf, RootKeyWriter } from "../../store/administration/root-keys.ts";
 import type { RootKeyRow } from "../../store/schema.ts";
 
 const FROM_ENVIRONMENT =
@@ -15,7 +15,7 @@ export async function lockRootKey(
   action: string,
   { store, principal, fail }: MutationContext<"root_key_not_found" | "protected_resource">,
 ): Promise<RootKeyRow> {
-  const rootKey = await store.rootKeys.findForUpdate(rootKeyId);
+  const rootKey = await store.of(RootKeyWriter).findForUpdate(rootKeyId);
   if (!rootKey) return fail("root_key_not_found");
   principal.authorize(`rootKeys.${rootKeyId}.${action}`);
   principal.authorizeGrants(grantsOf(rootKey));

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { mutation } from "../../rpc/operation.ts";
 import { endAfterReroll } from "../../rules/expiry.ts";
-import { grantsOf } from "../../store/administration/root-keys.ts";
+import { grantsOf, RootKeyWriter } from "../../store/administration/root-keys.ts";
 import { exampleRootKey } from "../examples.ts";
 import { EXPIRES_MAX, integer, RootKeyId } from "../schema.ts";
 import { lockRootKey } from "./lock-root-key.ts";
@@ -39,7 +39,8 @@ export const rerollRootKey = mutation("rootKeys.rerollRootKey", {
   const { store, principal, random, secrets, now, invalidate, audit } = context;
   const old = await lockRootKey(rootKeyId, "create_root_key", context);
   const { name, enabled, expires_at } = old;
-  const issued = await store.rootKeys.issue(
+  const rootKeys = store.of(RootKeyWriter);
+  const issued = await rootKeys.issue(
     {
       ...{ name, grants: grantsOf(old), enabled, expiresAt: expires_at },
       ...{ createdBy: principal.rootKeyId, leakAction: old.leak_action },
@@ -48,7 +49,7 @@ export const rerollRootKey = mutation("rootKeys.rerollRootKey", {
     now,
   );
   const expiresAt = endAfterReroll(now, expiration, expires_at, EXPIRES_MAX);
-  await store.rootKeys.update(rootKeyId, { expires_at: expiresAt }, now);
+  await rootKeys.update(rootKeyId, { expires_at: expiresAt }, now);
   invalidate.rootKey(rootKeyId);
   invalidate.rootKeyHash(issued.hash);
   const { rootKeyId: newRootKeyId } = issued;

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { mutation } from "../../rpc/operation.ts";
-import { grantsOf, isAdministrator } from "../../store/administration/root-keys.ts";
+import { grantsOf, isAdministrator, RootKeyWriter } from "../../store/administration/root-keys.ts";
 import { changedValues, updateEvents } from "../audit/changed-values.ts";
 import { type ColumnsFor, columnsOf, flag } from "../columns.ts";
 import { exampleRootKey } from "../examples.ts";
@@ -54,10 +54,11 @@ export const updateRootKey = mutation("rootKeys.updateRootKey", {
     expires: (expires) => ({ expires_at: expires }),
     leakAction: (leakAction) => ({ leak_action: leakAction }),
   } satisfies ColumnsFor<typeof given>);
-  if (!isAdministrator({ ...rootKey, ...values }) && (await store.rootKeys.hasNoAdministratorBeside([rootKey]))) {
+  const rootKeys = store.of(RootKeyWriter);
+  if (!isAdministrator({ ...rootKey, ...values }) && (await rootKeys.hasNoAdministratorBeside([rootKey]))) {
     return fail("protected_resource", LAST_ADMINISTRATOR);
   }
-  await store.rootKeys.update(rootKeyId, values, now);
+  await rootKeys.update(rootKeyId, values, now);
   invalidate.rootKey(rootKeyId);
   const after = { ...given, ...(permissions && { permissions }) };
   const former = {

@@ -2,11 +2,16 @@ import { z } from "zod";
 import type { Instant } from "../../clock/clock.ts";
 import { query } from "../../rpc/operation.ts";
 import { ADMINISTRATOR } from "../../rules/grants.ts";
-import { grantsOf, type ListedRootKey } from "../../store/administration/root-keys.ts";
-import { COUNTED_MAX, FOUND_MAX, type FoundKey as FoundKeyRow } from "../../store/keys/key-findings.ts";
+import { grantsOf, type ListedRootKey, RootKeyReader } from "../../store/administration/root-keys.ts";
+import {
+  COUNTED_MAX,
+  FOUND_MAX,
+  type FoundKey as FoundKeyRow,
+  KeyFindingReader,
+} from "../../store/keys/key-findings.ts";
 import type { WebhookRow } from "../../store/schema.ts";
-import { WEBHOOKS_PER_WORKSPACE_MAX } from "../../store/webhooks/webhooks.ts";
-import type { StoreReader } from "../../store/workspace-store.ts";
+import { DeliveryReader } from "../../store/webhooks/deliveries.ts";
+import { WEBHOOKS_PER_WORKSPACE_MAX, WebhookReader } from "../../store/webhooks/webhooks.ts";
 import { exampleAdministratorId, exampleTime } from "../examples.ts";
 
 const DAY = 86_400_000;
@@ -115,13 +120,13 @@ export const getFindings = query("system.getFindings", {
   const mayReadRootKeys = principal.may("rootKeys.*.read_root_key");
   const mayReadWebhooks = principal.may("webhooks.*.read_webhook");
   if (!mayReadKeys && !mayReadRootKeys && !mayReadWebhooks) principal.authorize("apis.*.read_key");
-  const keys = mayReadKeys ? await findKeys(store, now) : {};
-  const rootKeys = mayReadRootKeys ? findRootKeys(await store.rootKeys.list(), now) : {};
-  const webhooks = mayReadWebhooks ? await findWebhooks(store) : {};
+  const keys = mayReadKeys ? await findKeys(store.of(KeyFindingReader), now) : {};
+  const rootKeys = mayReadRootKeys ? findRootKeys(await store.of(RootKeyReader).list(), now) : {};
+  const webhooks = mayReadWebhooks ? await findWebhooks(store.of(WebhookReader), store.of(DeliveryReader)) : {};
   return { ...keys, ...rootKeys, ...webhooks };
 });
 
-async function findKeys({ keyFindings }: StoreReader, now: Instant) {
+async function findKeys(keyFindings: KeyFindingReader, now: Instant) {
   const expiring = await keyFindings.expiringWithin(EXPIRING_WITHIN, now);
   const low = await keyFindings.lowOnCredits(CREDITS_LEFT, now);
   const leaked = await keyFindings.leaked(now);
@@ -171,9 +176,9 @@ function foundRootKey({ id, name, created_at, last_used_at }: ListedRootKey) {
   };
 }
 
-async function findWebhooks({ webhooks, webhookDeliveries }: StoreReader) {
+async function findWebhooks(webhooks: WebhookReader, deliveries: DeliveryReader) {
   const all = await webhooks.page({ from: undefined, limit: WEBHOOKS_PER_WORKSPACE_MAX });
-  const summaries = await webhookDeliveries.summaries(all.map(({ id }) => id));
+  const summaries = await deliveries.summaries(all.map(({ id }) => id));
   const found = (webhook: WebhookRow) => ({
     ...{ webhookId: webhook.id, endpoint: webhook.url },
     ...(webhook.name !== null && { name: webhook.name }),

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { analysis } from "../../rpc/operation.ts";
+import { AdministrationReader } from "../../store/administration/workspaces.ts";
 import { exampleTime } from "../examples.ts";
 
 const Component = z.strictObject({
@@ -85,6 +86,6 @@ export const getStatus = analysis("system.getStatus", {
   ],
 }).handle(async (_, { store, principal }) => {
   principal.authorize("system.*.read_status");
-  const withConfiguration = (await store.allWorkspaces()) !== undefined;
+  const withConfiguration = (await store.of(AdministrationReader).allWorkspaces()) !== undefined;
   return { echo: {}, question: { about: "service", withConfiguration } };
 });

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { newWebhookSecret } from "../../crypto/webhook-signature.ts";
 import { newId } from "../../random/random.ts";
 import { mutation } from "../../rpc/operation.ts";
+import { WebhookWriter } from "../../store/webhooks/webhooks.ts";
 import { exampleWebhook, exampleWebhookInput, exampleWebhookSecret } from "../examples.ts";
 import { checkSettings, listColumn, WEBHOOK_VAULT_MISSING, WebhookSecret, webhookInput } from "./record.ts";
 
@@ -39,7 +40,7 @@ export const createWebhook = mutation("webhooks.createWebhook", {
   await checkSettings(input, context);
   const { endpoint, name, eventTypes, apiIds } = input;
   const [webhookId, secret] = [newId(random, "wh"), newWebhookSecret(secrets)];
-  const hasRoom = await store.webhooks.insert({
+  const hasRoom = await store.of(WebhookWriter).insert({
     id: webhookId,
     name: name ?? null,
     url: endpoint,

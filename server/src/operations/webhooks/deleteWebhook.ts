@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { mutation } from "../../rpc/operation.ts";
+import { WebhookWriter } from "../../store/webhooks/webhooks.ts";
 import { exampleWebhook } from "../examples.ts";
 import { Empty } from "../schema.ts";
 import { WebhookId } from "./record.ts";
@@ -21,9 +22,10 @@ export const deleteWebhook = mutation("webhooks.deleteWebhook", {
   ],
 }).handle(async ({ webhookId }, { store, principal, now, invalidate, audit, fail }) => {
   principal.authorize(`webhooks.${webhookId}.delete_webhook`);
-  const webhook = await store.webhooks.findForUpdate(webhookId);
+  const webhooks = store.of(WebhookWriter);
+  const webhook = await webhooks.findForUpdate(webhookId);
   if (!webhook) return fail("webhook_not_found");
-  await store.webhooks.markDeleted(webhookId, now);
+  await webhooks.markDeleted(webhookId, now);
   invalidate.nothing("Webhooks are not cached.");
   const { url: endpoint, name } = webhook;
   const data = { webhookId, endpoint, name: name ?? undefined };

@@ -1,5 +1,7 @@
 import { z } from "zod";
 import { query } from "../../rpc/operation.ts";
+import { DeliveryReader } from "../../store/webhooks/deliveries.ts";
+import { WebhookReader } from "../../store/webhooks/webhooks.ts";
 import { exampleWebhook } from "../examples.ts";
 import { toWebhookOutput, WebhookId, WebhookOutput } from "./record.ts";
 
@@ -20,8 +22,8 @@ export const getWebhook = query("webhooks.getWebhook", {
   ],
 }).handle(async ({ webhookId }, { store, principal, now, fail }) => {
   principal.authorize(`webhooks.${webhookId}.read_webhook`);
-  const webhook = await store.webhooks.find(webhookId);
+  const webhook = await store.of(WebhookReader).find(webhookId);
   if (!webhook) return fail("webhook_not_found");
-  const summaries = await store.webhookDeliveries.summaries([webhookId]);
+  const summaries = await store.of(DeliveryReader).summaries([webhookId]);
   return toWebhookOutput(webhook, summaries.get(webhookId)!, now);
 });

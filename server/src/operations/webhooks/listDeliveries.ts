@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { pagedQuery } from "../../rpc/operation.ts";
-import type { DeliveryOfEvent } from "../../store/webhooks/deliveries.ts";
+import { type DeliveryOfEvent, DeliveryReader } from "../../store/webhooks/deliveries.ts";
+import { WebhookReader } from "../../store/webhooks/webhooks.ts";
 import { exampleWebhook } from "../examples.ts";
 import { pageInput, pageUntil, placeOf } from "../paging.ts";
 import { text } from "../schema.ts";
@@ -68,9 +69,9 @@ export const listDeliveries = pagedQuery("webhooks.listDeliveries", {
   ],
 }).handle(async ({ webhookId, status, eventId, limit, cursor }, { store, principal, fail }) => {
   principal.authorize(`webhooks.${webhookId}.read_webhook`);
-  if (!(await store.webhooks.find(webhookId))) return fail("webhook_not_found");
+  if (!(await store.of(WebhookReader).find(webhookId))) return fail("webhook_not_found");
   const from = placeOf(LIST, cursor)?.at;
-  const rows = await store.webhookDeliveries.page({ webhookId, status, eventId, from, limit: limit + 1 });
+  const rows = await store.of(DeliveryReader).page({ webhookId, status, eventId, from, limit: limit + 1 });
   const next = rows[limit];
   const items = rows.slice(0, limit).map(toDeliveryOutput);
   return pageUntil(LIST, items, next && { at: next.event_number, id: webhookId });

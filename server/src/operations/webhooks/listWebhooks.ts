@@ -1,5 +1,7 @@
 import { z } from "zod";
 import { pagedQuery } from "../../rpc/operation.ts";
+import { DeliveryReader } from "../../store/webhooks/deliveries.ts";
+import { WebhookReader } from "../../store/webhooks/webhooks.ts";
 import { exampleWebhook } from "../examples.ts";
 import { pageInput, pageOf, placeOf } from "../paging.ts";
 import { toWebhookOutput, WebhookOutput } from "./record.ts";
@@ -17,8 +19,8 @@ export const listWebhooks = pagedQuery("webhooks.listWebhooks", {
   problems: [],
   examples: [{ summary: "The first ten", input: { limit: 10 }, output: [exampleWebhook] }],
 }).handle(async ({ limit, cursor }, { store, principal, now }) => {
-  const rows = await store.webhooks.page({ from: placeOf(LIST, cursor), limit: limit + 1 });
-  const summaries = await store.webhookDeliveries.summaries(rows.map(({ id }) => id));
+  const rows = await store.of(WebhookReader).page({ from: placeOf(LIST, cursor), limit: limit + 1 });
+  const summaries = await store.of(DeliveryReader).summaries(rows.map(({ id }) => id));
   const page = pageOf(LIST, rows, limit, (row) => toWebhookOutput(row, summaries.get(row.id)!, now));
   // The error names no id, so that it does not reveal a webhook that the caller may not read.
   const readable = page.items.every(({ webhookId }) => principal.may(`webhooks.${webhookId}.read_webhook`));

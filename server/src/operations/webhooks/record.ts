@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { MutationContext } from "../../rpc/operation.ts";
 import { type EventType, eventTypeNames } from "../../store/events/types.ts";
+import { ApiWriter } from "../../store/keys/apis.ts";
 import type { WebhookRow } from "../../store/schema.ts";
 import { DEAD_COUNTED_MAX, type DeliverySummary } from "../../store/webhooks/deliveries.ts";
 import { ApiId, asSecret, Name, text } from "../schema.ts";
@@ -143,7 +144,7 @@ export async function checkSettings(
 ): Promise<void> {
   const fault = endpoint === undefined ? undefined : webhooks.findUrlFault(endpoint);
   if (fault !== undefined) fail("invalid_input", `\`endpoint\` ${fault}.`);
-  for (const apiId of apiIds ?? []) if (!(await store.apis.find(apiId))) fail("api_not_found");
+  for (const apiId of apiIds ?? []) if (!(await store.of(ApiWriter).find(apiId))) fail("api_not_found");
 }
 
 /** A list as its column stores it, without duplicates. */

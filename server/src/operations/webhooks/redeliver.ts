@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { mutation } from "../../rpc/operation.ts";
-import { REDELIVERIES_MAX } from "../../store/webhooks/deliveries.ts";
+import { DeliveryWriter, REDELIVERIES_MAX } from "../../store/webhooks/deliveries.ts";
+import { WebhookWriter } from "../../store/webhooks/webhooks.ts";
 import { exampleWebhook } from "../examples.ts";
 import { text } from "../schema.ts";
 import { WEBHOOK_DISABLED, WebhookId } from "./record.ts";
@@ -35,12 +36,13 @@ export const redeliver = mutation("webhooks.redeliver", {
   ],
 }).handle(async ({ webhookId, eventId }, { store, principal, now, invalidate, audit, fail }) => {
   principal.authorize(`webhooks.${webhookId}.update_webhook`);
-  const webhook = await store.webhooks.findForUpdate(webhookId);
+  const webhook = await store.of(WebhookWriter).findForUpdate(webhookId);
   if (!webhook) return fail("webhook_not_found");
   if (webhook.enabled === 0) return fail("precondition_failed", WEBHOOK_DISABLED);
-  const number = eventId === undefined ? undefined : await store.webhookDeliveries.numberOf(webhookId, eventId);
+  const deliveries = store.of(DeliveryWriter);
+  const number = eventId === undefined ? undefined : await deliveries.numberOf(webhookId, eventId);
   if (eventId !== undefined && number === undefined) return fail("delivery_not_found");
-  const count = await store.webhookDeliveries.redeliver(webhookId, number, now);
+  const count = await deliveries.redeliver(webhookId, number, now);
   if (count > 0) {
     invalidate.nothing("Webhooks are not cached.");
     audit([webhookId], { eventId, count }, []);

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { newWebhookSecret } from "../../crypto/webhook-signature.ts";
 import { mutation } from "../../rpc/operation.ts";
+import { WebhookWriter } from "../../store/webhooks/webhooks.ts";
 import { exampleWebhook } from "../examples.ts";
 import { integer } from "../schema.ts";
 import { WebhookId, WebhookSecret } from "./record.ts";
@@ -41,11 +42,12 @@ export const rotateSecret = mutation("webhooks.rotateSecret", {
 }).handle(async ({ webhookId, expiration }, context) => {
   const { store, vault, principal, secrets, now, invalidate, audit, fail } = context;
   principal.authorize(`webhooks.${webhookId}.update_webhook`);
-  const webhook = await store.webhooks.findForUpdate(webhookId);
+  const webhooks = store.of(WebhookWriter);
+  const webhook = await webhooks.findForUpdate(webhookId);
   if (!webhook) return fail("webhook_not_found");
   const secret = newWebhookSecret(secrets);
   const stays = expiration > 0;
-  await store.webhooks.replaceSecret(
+  await webhooks.replaceSecret(
     webhookId,
     {
       secret: await vault.sealWebhookSecret(webhookId, secret),

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { newId } from "../../random/random.ts";
 import { mutation } from "../../rpc/operation.ts";
+import { WebhookWriter } from "../../store/webhooks/webhooks.ts";
 import { exampleWebhook } from "../examples.ts";
 import { WEBHOOK_DISABLED, WebhookId } from "./record.ts";
 
@@ -28,11 +29,12 @@ export const sendTest = mutation("webhooks.sendTest", {
   ],
 }).handle(async ({ webhookId }, { store, principal, random, now, invalidate, audit, fail }) => {
   principal.authorize(`webhooks.${webhookId}.update_webhook`);
-  const webhook = await store.webhooks.findForUpdate(webhookId);
+  const webhooks = store.of(WebhookWriter);
+  const webhook = await webhooks.findForUpdate(webhookId);
   if (!webhook) return fail("webhook_not_found");
   if (webhook.enabled === 0) return fail("precondition_failed", WEBHOOK_DISABLED);
   const eventId = newId(random, "evt");
-  await store.webhooks.recordTest(eventId, { webhookId, actor: principal.rootKeyId }, now);
+  await webhooks.recordTest(eventId, { webhookId, actor: principal.rootKeyId }, now);
   invalidate.nothing("Webhooks are not cached.");
   audit([webhookId], { eventId }, []);
   return { eventId };

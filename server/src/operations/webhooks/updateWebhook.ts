@@ -1,6 +1,8 @@
 import { z } from "zod";
 import type { Instant } from "../../clock/clock.ts";
 import { mutation } from "../../rpc/operation.ts";
+import { DeliveryWriter } from "../../store/webhooks/deliveries.ts";
+import { WebhookWriter } from "../../store/webhooks/webhooks.ts";
 import { changedValues, updateEvents } from "../audit/changed-values.ts";
 import { type ColumnsFor, columnsOf, flag } from "../columns.ts";
 import { exampleWebhook } from "../examples.ts";
@@ -43,7 +45,8 @@ export const updateWebhook = mutation("webhooks.updateWebhook", {
   principal.authorize(`webhooks.${webhookId}.update_webhook`);
   // Its receiver reads every event.
   principal.authorize("events.*.read_event");
-  const webhook = await store.webhooks.findForUpdate(webhookId);
+  const webhooks = store.of(WebhookWriter);
+  const webhook = await webhooks.findForUpdate(webhookId);
   if (!webhook) return fail("webhook_not_found");
   if (Object.keys(given).length === 0) return {};
   await checkSettings(given, context);
@@ -57,8 +60,8 @@ export const updateWebhook = mutation("webhooks.updateWebhook", {
     apiIds: (ids) => ({ api_ids: listColumn(ids) }),
     enabled: (isEnabled) => (isSwitched ? switchColumns(isEnabled, now) : {}),
   } satisfies ColumnsFor<typeof given>);
-  await store.webhooks.update(webhookId, columns, now);
-  if (isSwitched && enabled) await store.webhookDeliveries.attemptNow(webhookId, now, undefined);
+  await webhooks.update(webhookId, columns, now);
+  if (isSwitched && enabled) await store.of(DeliveryWriter).attemptNow(webhookId, now, undefined);
   invalidate.nothing("Webhooks are not cached.");
   const former = { endpoint: webhook.url, name: webhook.name, ...filtersOf(webhook), enabled: webhook.enabled === 1 };
   const differing = changedValues(given, former);

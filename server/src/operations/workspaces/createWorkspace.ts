@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { mutation } from "../../rpc/operation.ts";
 import { ADMINISTRATOR } from "../../rules/grants.ts";
+import { AdministrationWriter } from "../../store/administration/workspaces.ts";
 import { exampleAdministratorId, exampleWorkspace, exampleWorkspaceInput } from "../examples.ts";
 import { IssuedOutput } from "../rootKeys/record.ts";
 import { Name } from "../schema.ts";
@@ -34,7 +35,7 @@ export const createWorkspace = mutation("workspaces.createWorkspace", {
 }).handle(async ({ name, requestsPerMinute = null }, context) => {
   const { store, principal, random, secrets, now, invalidate, audit, fail } = context;
   principal.authorize("workspaces.*.create_workspace");
-  const workspaces = await store.allWorkspaces();
+  const workspaces = await store.of(AdministrationWriter).allWorkspaces();
   if (!workspaces) return fail("insufficient_permissions", NOT_DEFAULT);
   const workspaceId = await workspaces.create({ name, requestsPerMinute }, random, now);
   const administrator = {

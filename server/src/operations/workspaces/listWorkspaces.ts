@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { pagedQuery } from "../../rpc/operation.ts";
+import { AdministrationReader } from "../../store/administration/workspaces.ts";
 import { exampleWorkspace } from "../examples.ts";
 import { pageInput, pageOf, placeOf } from "../paging.ts";
 import { search } from "../schema.ts";
@@ -17,7 +18,7 @@ export const listWorkspaces = pagedQuery("workspaces.listWorkspaces", {
   examples: [{ summary: "Search", input: { search: "INITECH", limit: 10 }, output: [exampleWorkspace] }],
 }).handle(async ({ limit, cursor, search: part = "" }, { store, principal, fail }) => {
   principal.authorize("workspaces.*.read_workspace");
-  const workspaces = await store.allWorkspaces();
+  const workspaces = await store.of(AdministrationReader).allWorkspaces();
   if (!workspaces) return fail("insufficient_permissions", NOT_DEFAULT);
   const rows = await workspaces.page({ search: part.trim(), from: placeOf(LIST, cursor), limit: limit + 1 });
   return pageOf(LIST, rows, limit, toWorkspaceOutput);

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { mutation } from "../../rpc/operation.ts";
+import { AdministrationWriter } from "../../store/administration/workspaces.ts";
 import { changedValues, updateEvents } from "../audit/changed-values.ts";
 import { type ColumnsFor, columnsOf, flag } from "../columns.ts";
 import { exampleWorkspace } from "../examples.ts";
@@ -48,7 +49,7 @@ export const updateWorkspace = mutation("workspaces.updateWorkspace", {
   ],
 }).handle(async ({ workspaceId, ...changed }, { store, principal, now, invalidate, audit, fail }) => {
   principal.authorize("workspaces.*.update_workspace");
-  const workspaces = await store.allWorkspaces();
+  const workspaces = await store.of(AdministrationWriter).allWorkspaces();
   if (!workspaces) return fail("insufficient_permissions", NOT_DEFAULT);
   const workspace = await workspaces.find(workspaceId);
   if (!workspace) return fail("workspace_not_found");

@@ -6,6 +6,7 @@ import { type EventContent, eventsOf, insertEvents, type NewEvent } from "../eve
 import { inputRows } from "../json.ts";
 import type { AuditEventRow } from "../schema.ts";
 import type { Sql } from "../store.ts";
+import { WorkspaceRows } from "../workspace-rows.ts";
 import { ROW_BYTES, type WrittenBytes } from "./workspace-bytes.ts";
 
 export interface AuditEntry {
@@ -111,20 +112,12 @@ export interface AuditPageOptions {
 }
 
 /** The audit log of one workspace. */
-export class AuditReader {
-  readonly #sql: Sql;
-  readonly #workspaceId: string;
-
-  constructor(sql: Sql, workspaceId: string) {
-    this.#sql = sql;
-    this.#workspaceId = workspaceId;
-  }
-
+export class AuditReader extends WorkspaceRows {
   /** Up to `limit` events, newest first, starting at a place. */
   page({ start, end, actor, action, target, from, limit }: AuditPageOptions): Promise<AuditEventRow[]> {
-    const { db } = this.#sql;
+    const { db } = this.sql;
     if (target === undefined) {
-      let query = db.selectFrom("audit_events as e").selectAll("e").where("e.workspace_id", "=", this.#workspaceId);
+      let query = db.selectFrom("audit_events as e").selectAll("e").where("e.workspace_id", "=", this.workspaceId);
       if (actor !== undefined) query = query.where("e.actor", "=", actor);
       if (action !== undefined) query = query.where("e.action", "=", action);
       if (start !== undefined) query = query.where("e.occurred_at", ">=", start);
@@ -139,7 +132,7 @@ export class AuditReader {
         join.onRef("e.id", "=", "t.event_id").onRef("e.occurred_at", "=", "t.occurred_at"),
       )
       .selectAll("e")
-      .where("t.workspace_id", "=", this.#workspaceId)
+      .where("t.workspace_id", "=", this.workspaceId)
       .where("t.target", "=", target);
     if (actor !== undefined) query = query.where("e.actor", "=", actor);
     if (action !== undefined) query = query.where("e.action", "=", action);

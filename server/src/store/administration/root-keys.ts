@@ -123,6 +123,8 @@ const MADE_MAX = 10_000;
 export const MADE_DELETED_MAX = 200;
 
 export class RootKeyWriter extends RootKeyReader {
+  static readonly writes = true;
+
   /** Creates a root key. Only this result contains its string. */
   async issue(
     { name, grants, expiresAt, createdBy, enabled = 1, leakAction = null }: NewRootKey,

@@ -205,6 +205,8 @@ export class SessionReader extends WorkspaceRows {
 }
 
 export class SessionWriter extends SessionReader {
+  static readonly writes = true;
+
   /** Deletes the sessions of a root key, or one of them; returns their ids. */
   async delete(rootKeyId: string, sessionId: string | undefined): Promise<string[]> {
     let query = this.sql.db

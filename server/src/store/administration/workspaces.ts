@@ -6,6 +6,7 @@ import { type PageOptions, searchPage } from "../page.ts";
 import type { WorkspaceRow } from "../schema.ts";
 import { fold } from "../search.ts";
 import type { Sql } from "../store.ts";
+import { WorkspaceRows } from "../workspace-rows.ts";
 import { lockAccess } from "./access-lock.ts";
 import { RootKeyWriter } from "./root-keys.ts";
 
@@ -119,4 +120,26 @@ export class WorkspaceWriter extends WorkspaceReader {
   rootKeysOf(workspaceId: string): RootKeyWriter {
     return new RootKeyWriter(this.sql, workspaceId);
   }
+}
+
+/** What the default workspace alone may read: all workspaces, which it administers. */
+export class AdministrationReader extends WorkspaceRows {
+  /** All workspaces, if this is the default workspace; otherwise undefined. */
+  allWorkspaces(): Promise<WorkspaceReader | undefined> {
+    return ifAdministrator(this.workspaceId, new WorkspaceReader(this.sql));
+  }
+}
+
+/** What the default workspace alone may change. */
+export class AdministrationWriter extends WorkspaceRows {
+  static readonly writes = true;
+
+  /** All workspaces, if this is the default workspace; otherwise undefined. */
+  allWorkspaces(): Promise<WorkspaceWriter | undefined> {
+    return ifAdministrator(this.workspaceId, new WorkspaceWriter(this.sql));
+  }
+}
+
+async function ifAdministrator<All extends WorkspaceReader>(workspaceId: string, all: All): Promise<All | undefined> {
+  return (await all.find(workspaceId))?.is_default === 1 ? all : undefined;
 }

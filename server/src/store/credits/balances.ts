@@ -7,20 +7,15 @@ import { type EventContent, eventsOf, insertEvents } from "../events/events.ts";
 import { inputRows, isOneOf } from "../json.ts";
 import type { BalanceRow, SqlBoolean } from "../schema.ts";
 import type { Sql } from "../store.ts";
+import { WorkspaceRows } from "../workspace-rows.ts";
 
 /** The credits of one workspace's pools. A pool without a row is unlimited. */
-export class BalanceWriter {
-  readonly #sql: Sql;
-  readonly #workspaceId: string;
-
-  constructor(sql: Sql, workspaceId: string) {
-    this.#sql = sql;
-    this.#workspaceId = workspaceId;
-  }
+export class BalanceWriter extends WorkspaceRows {
+  static readonly writes = true;
 
   /** Finds and locks the pool's balance and applies a due refill; undefined when the pool is unlimited. */
   async findForUpdate(poolId: string, random: Random, now: Instant): Promise<BalanceRow | undefined> {
-    return (await findBalancesForUpdate(this.#sql, [poolId], random, now))[0];
+    return (await findBalancesForUpdate(this.sql, [poolId], random, now))[0];
   }
 
   /** Inserts or replaces the pool's balance. `low_at`: its threshold for `credits.low`. */
@@ -30,9 +25,9 @@ export class BalanceWriter {
   ): Promise<void> {
     const { pool_id, remaining, refill_interval, refill_amount, refill_day, refill_due_at } = balance;
     const values = { remaining, refill_interval, refill_amount, refill_day, refill_due_at, low_at };
-    await this.#sql.db
+    await this.sql.db
       .insertInto("balances")
-      .values({ pool_id, workspace_id: this.#workspaceId, ...values })
+      .values({ pool_id, workspace_id: this.workspaceId, ...values })
       .onConflict((conflict) => conflict.column("pool_id").doUpdateSet(values))
       .execute();
   }
@@ -51,29 +46,29 @@ export class BalanceWriter {
     } as const;
     const columns = Object.keys(types) as (keyof typeof types)[];
     const rows = balances.map((balance) => ({ ...balance, low_at: lowThreshold(balance) }));
-    await this.#sql.db
+    await this.sql.db
       .insertInto("balances")
       .columns([...columns, "workspace_id"])
       .expression((query) =>
         query
-          .selectFrom(inputRows(this.#sql, types, rows))
+          .selectFrom(inputRows(this.sql, types, rows))
           .select(columns)
-          .select(({ val }) => val(this.#workspaceId).as("workspace_id")),
+          .select(({ val }) => val(this.workspaceId).as("workspace_id")),
       )
       .execute();
   }
 
   /** The event of a balance that falls to `remaining`, if it reaches a threshold. */
   async lowEvents(balance: BalanceRow, remaining: number): Promise<EventContent[]> {
-    return (await findLowEvents(this.#sql, [{ balance, remaining }])).map(({ content }) => content);
+    return (await findLowEvents(this.sql, [{ balance, remaining }])).map(({ content }) => content);
   }
 
   /** Makes the pool unlimited. */
   async remove(poolId: string): Promise<void> {
-    await this.#sql.db
+    await this.sql.db
       .deleteFrom("balances")
       .where("pool_id", "=", poolId)
-      .where("workspace_id", "=", this.#workspaceId)
+      .where("workspace_id", "=", this.workspaceId)
       .execute();
   }
 }

@@ -1,7 +1,6 @@
 import { sql, type Updateable } from "kysely";
 import type { Instant } from "../../clock/clock.ts";
 import { newId, type Random } from "../../random/random.ts";
-import type { EventContent } from "../events/events.ts";
 import { always, inputList, inputRows, isOneOf, jsonArray, parsed } from "../json.ts";
 import type { StoredRatelimit } from "../keys/stored-key.ts";
 import { type PageOptions, searchPage } from "../page.ts";
@@ -62,10 +61,7 @@ export class IdentityReader extends WorkspaceRows {
 }
 
 export class IdentityWriter extends IdentityReader {
-  /** The events of identities that other changes created. */
-  readonly created: EventContent[] = [];
-  /** The bytes by which the metadata of identities grew in this transaction. */
-  metadataBytes = 0;
+  static readonly writes = true;
 
   /** The id of the identity with this external id, which is created if missing; safe under concurrency. */
   async ensure(externalId: string, random: Random, at: Instant): Promise<string> {
@@ -118,7 +114,7 @@ export class IdentityWriter extends IdentityReader {
   }
 
   #addCreated(identityId: string, externalId: string): void {
-    this.created.push({ type: "identity.created", objectId: identityId, data: { identityId, externalId } });
+    this.events.push({ type: "identity.created", objectId: identityId, data: { identityId, externalId } });
   }
 
   /** Inserts an identity and returns its id; undefined if the external id exists. */

@@ -51,6 +51,8 @@ export class ApiReader extends WorkspaceRows {
 }
 
 export class ApiWriter extends ApiReader {
+  static readonly writes = true;
+
   async insert(api: { id: string; name: string; ownKeyAccess: boolean; createdAt: Instant }): Promise<void> {
     await this.sql.db
       .insertInto("apis")

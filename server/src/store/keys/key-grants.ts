@@ -1,13 +1,17 @@
 import type { Kysely } from "kysely";
 import { inputList, inputRows } from "../json.ts";
 import type { Sql } from "../store.ts";
+import { WorkspaceRows } from "../workspace-rows.ts";
 
 /** The direct permissions and the roles of one workspace's keys. */
-export class KeyGrantWriter {
+export class KeyGrantWriter extends WorkspaceRows {
+  static readonly writes = true;
+
   readonly permissions: KeyLinks<"permission_id">;
   readonly roles: KeyLinks<"role_id">;
 
   constructor(sql: Sql, workspaceId: string) {
+    super(sql, workspaceId);
     this.permissions = new KeyLinks(sql, workspaceId, "permissions", "permission_id");
     this.roles = new KeyLinks(sql, workspaceId, "roles", "role_id");
   }

@@ -4,6 +4,7 @@ import type { KeyMigrationReference } from "../../directory/stored.ts";
 import { inputRows } from "../json.ts";
 import type { KeyMigrationRow } from "../schema.ts";
 import type { Sql } from "../store.ts";
+import { WorkspaceRows } from "../workspace-rows.ts";
 
 /** Finds migrations by name; the directory loads its records with this. */
 export async function findKeyMigrations(
@@ -20,29 +21,23 @@ export async function findKeyMigrations(
 }
 
 /** The migrations of one workspace. */
-export class KeyMigrationWriter {
-  readonly #sql: Sql;
-  readonly #workspaceId: string;
-
-  constructor(sql: Sql, workspaceId: string) {
-    this.#sql = sql;
-    this.#workspaceId = workspaceId;
-  }
+export class KeyMigrationWriter extends WorkspaceRows {
+  static readonly writes = true;
 
   find(name: string): Promise<KeyMigrationRow | undefined> {
-    return this.#sql.db
+    return this.sql.db
       .selectFrom("key_migrations")
       .selectAll()
-      .where("workspace_id", "=", this.#workspaceId)
+      .where("workspace_id", "=", this.workspaceId)
       .where("name", "=", name)
       .executeTakeFirst();
   }
 
   /** Inserts a migration; returns false if the name exists. */
   async insert(migration: Omit<KeyMigrationRow, "workspace_id">): Promise<boolean> {
-    const inserted = await this.#sql.db
+    const inserted = await this.sql.db
       .insertInto("key_migrations")
-      .values({ ...migration, workspace_id: this.#workspaceId })
+      .values({ ...migration, workspace_id: this.workspaceId })
       .onConflict((conflict) => conflict.columns(["workspace_id", "name"]).doNothing())
       .returning("id")
       .executeTakeFirst();
@@ -51,10 +46,10 @@ export class KeyMigrationWriter {
 
   /** Marks the workspace as having keys without a checksum; returns false if it was marked before. */
   async recordImport(at: Instant): Promise<boolean> {
-    const updated = await this.#sql.db
+    const updated = await this.sql.db
       .updateTable("workspaces")
       .set({ has_imported_keys: 1, updated_at: at })
-      .where("id", "=", this.#workspaceId)
+      .where("id", "=", this.workspaceId)
       .where("has_imported_keys", "=", 0)
       .returning("id")
       .executeTakeFirst();

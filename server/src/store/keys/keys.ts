@@ -112,8 +112,7 @@ function foldedName(name: string | null): string | null {
 }
 
 export class KeyWriter extends KeyReader {
-  /** The bytes by which the metadata of keys grew in this transaction. */
-  metadataBytes = 0;
+  static readonly writes = true;
 
   async insert(
     key: Omit<

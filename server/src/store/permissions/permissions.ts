@@ -52,6 +52,8 @@ export class PermissionReader extends WorkspaceRows {
 }
 
 export class PermissionWriter extends PermissionReader {
+  static readonly writes = true;
+
   /** Inserts a permission and returns its id; undefined if the slug exists. */
   async insert(
     { slug, name, description }: Pick<PermissionRow, "slug" | "name" | "description">,

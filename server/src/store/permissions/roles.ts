@@ -64,6 +64,8 @@ function asStoredRole(row: StoredRole): StoredRole {
 }
 
 export class RoleWriter extends RoleReader {
+  static readonly writes = true;
+
   /** Inserts a role without permissions and returns its id; undefined if the name exists. */
   async insert(
     { name, description }: Pick<RoleRow, "name" | "description">,

@@ -86,6 +86,8 @@ export class PortalSessionReader extends WorkspaceRows {
 }
 
 export class PortalSessionWriter extends PortalSessionReader {
+  static readonly writes = true;
+
   /** A token for a new session. */
   async newToken(secrets: SecretSource): Promise<string> {
     return newPortalToken(await findTokenKey(this.sql), secrets);

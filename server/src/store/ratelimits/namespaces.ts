@@ -75,6 +75,8 @@ export class NamespaceReader extends WorkspaceRows {
 }
 
 export class NamespaceWriter extends NamespaceReader {
+  static readonly writes = true;
+
   /**
    * Finds a namespace by id, else by name, and locks it until the transaction ends, so that overrides are counted and
    * added by one transaction at a time.

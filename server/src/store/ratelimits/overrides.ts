@@ -42,6 +42,8 @@ export class OverrideReader extends WorkspaceRows {
 }
 
 export class OverrideWriter extends OverrideReader {
+  static readonly writes = true;
+
   /**
    * Inserts or updates the override of an identifier or pattern; returns its id, which an update does not change. The
    * namespace must be locked.

@@ -3,7 +3,7 @@ import { newId, type Random } from "../../random/random.ts";
 import type { LimitMode } from "../../rules/strict-window.ts";
 import { always, inputList, inputRows } from "../json.ts";
 import type { SqlBoolean } from "../schema.ts";
-import type { Sql } from "../store.ts";
+import { WorkspaceRows } from "../workspace-rows.ts";
 
 /** The key or the identity that limits belong to. */
 export type RatelimitOwner = { key_id: string } | { identity_id: string };
@@ -28,14 +28,8 @@ const inputTypes = {
 } as const;
 
 /** The stored limits of one workspace's keys and identities. */
-export class RatelimitWriter {
-  readonly #sql: Sql;
-  readonly #workspaceId: string;
-
-  constructor(sql: Sql, workspaceId: string) {
-    this.#sql = sql;
-    this.#workspaceId = workspaceId;
-  }
+export class RatelimitWriter extends WorkspaceRows {
+  static readonly writes = true;
 
   /** Inserts the limits of new keys in one statement. */
   async insertAll(
@@ -50,14 +44,14 @@ export class RatelimitWriter {
       ...{ id: newId(random, "rl"), key_id: keyId, name, limit, duration, mode },
       ...{ auto_apply: autoApply ? 1 : 0, created_at: at },
     }));
-    await this.#sql.db
+    await this.sql.db
       .insertInto("ratelimits")
       .columns([...columns, "workspace_id"])
       .expression((query) =>
         query
-          .selectFrom(inputRows(this.#sql, types, rows))
+          .selectFrom(inputRows(this.sql, types, rows))
           .select(columns)
-          .select(({ val }) => val(this.#workspaceId).as("workspace_id")),
+          .select(({ val }) => val(this.workspaceId).as("workspace_id")),
       )
       .execute();
   }
@@ -70,14 +64,14 @@ export class RatelimitWriter {
     at: Instant,
   ): Promise<void> {
     const [column, ownerId] = Object.entries(owner)[0] as ["key_id" | "identity_id", string];
-    await this.#sql.db
+    await this.sql.db
       .deleteFrom("ratelimits")
       .where(column, "=", ownerId)
       .where(
         "name",
         "not in",
         inputList(
-          this.#sql,
+          this.sql,
           limits.map((limit) => limit.name),
         ),
       )
@@ -85,7 +79,7 @@ export class RatelimitWriter {
     if (limits.length === 0) return;
     const rows = limits.map((limit) => ({
       id: newId(random, "rl"),
-      workspace_id: this.#workspaceId,
+      workspace_id: this.workspaceId,
       [column]: ownerId,
       name: limit.name,
       limit: limit.limit,
@@ -96,8 +90,8 @@ export class RatelimitWriter {
     }));
     const types = { workspace_id: "text", [column]: "text", ...inputTypes } as const;
     const columns = Object.keys(types) as never;
-    const input = inputRows(this.#sql, types, rows as never);
-    await this.#sql.db
+    const input = inputRows(this.sql, types, rows as never);
+    await this.sql.db
       .insertInto("ratelimits")
       .columns(columns)
       .expression((query) => query.selectFrom(input).select(columns).where(always) as never)

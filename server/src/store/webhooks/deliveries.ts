@@ -86,6 +86,8 @@ export class DeliveryReader extends WorkspaceRows {
 }
 
 export class DeliveryWriter extends DeliveryReader {
+  static readonly writes = true;
+
   /**
    * Sends events again, in their order: one, or the oldest dead ones up to `REDELIVERIES_MAX`. Returns their number. The
    * webhook must be locked.

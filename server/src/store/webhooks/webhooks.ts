@@ -30,6 +30,8 @@ export class WebhookReader extends WorkspaceRows {
 }
 
 export class WebhookWriter extends WebhookReader {
+  static readonly writes = true;
+
   /** Inserts a webhook; false if the workspace has as many as it may have. */
   async insert(
     webhook: Pick<WebhookRow, "id" | "name" | "url" | "event_types" | "api_ids" | "secret" | "created_at">,
