@@ -7,7 +7,7 @@ import { analyticsPlan } from "../src/analytics/sql/procedures.ts";
 import { instantAt } from "../src/clock/clock.ts";
 import { systemClock } from "../src/clock/system.ts";
 import { digest } from "../src/crypto/digest.ts";
-import { AuditReader } from "../src/store/administration/audit.ts";
+import { AuditReader } from "../src/store/administration/audit-reader.ts";
 import { digestRows, findStoredTables } from "../src/store/inspection.ts";
 import { takeLease } from "../src/store/lease.ts";
 import { mainPlan, migrate, pendingSteps, schemaState } from "../src/store/migrate.ts";

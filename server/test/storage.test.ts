@@ -15,7 +15,8 @@ import { CHANGES_PER_READ, CHANGES_RETENTION } from "../src/directory/changes.ts
 import { operations } from "../src/operations/index.ts";
 import { seededRandom } from "../src/random/seeded.ts";
 import { openStore } from "../src/service/app-store.ts";
-import { type AuditEntry, AuditReader, recordChanges } from "../src/store/administration/audit.ts";
+import { type AuditEntry, recordChanges } from "../src/store/administration/audit.ts";
+import { AuditReader } from "../src/store/administration/audit-reader.ts";
 import { AdministrationReader } from "../src/store/administration/workspaces.ts";
 import { insertChange, pruneChanges, readChanges } from "../src/store/changes.ts";
 import { findIdempotencyRecords, insertIdempotencyRecords } from "../src/store/idempotency.ts";

@@ -9,7 +9,7 @@ import { lockAccess } from "../store/administration/access-lock.ts";
 import { type AuditEntry, recordChange } from "../store/administration/audit.ts";
 import { countIdempotencyRecords } from "../store/administration/idempotency-count.ts";
 import type { Quota } from "../store/administration/quotas.ts";
-import { findRootKey } from "../store/administration/root-keys.ts";
+import { findRootKey } from "../store/administration/root-key-lookup.ts";
 import { isSessionLive } from "../store/administration/sessions.ts";
 import { NOTHING_WRITTEN } from "../store/administration/workspace-bytes.ts";
 import {

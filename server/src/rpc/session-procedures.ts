@@ -3,7 +3,7 @@ import type { SecretSource } from "../crypto/secret.ts";
 import { rootKeyRecord } from "../directory/records.ts";
 import type { Random } from "../random/random.ts";
 import { recordChange } from "../store/administration/audit.ts";
-import { findRootKey, type StoredRootKey } from "../store/administration/root-keys.ts";
+import { findRootKey, type StoredRootKey } from "../store/administration/root-key-lookup.ts";
 import {
   createSession,
   findSessions,

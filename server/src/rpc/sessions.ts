@@ -5,7 +5,7 @@ import { rootKeyRecord, type SessionRecord } from "../directory/records.ts";
 import type { DirectorySession } from "../directory/stored.ts";
 import { addressNetwork } from "../rules/address.ts";
 import { isDashboardToken } from "../rules/session-token.ts";
-import { grantsOf } from "../store/administration/root-keys.ts";
+import { grantsOf } from "../store/administration/root-key-lookup.ts";
 import { sessionEnd } from "../store/administration/sessions.ts";
 import type { Store } from "../store/store.ts";
 import type { Authenticator } from "./authenticate.ts";

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { pagedQuery } from "../../rpc/operation.ts";
-import { AuditReader } from "../../store/administration/audit.ts";
+import { AuditReader } from "../../store/administration/audit-reader.ts";
 import { exampleAdministratorId, exampleApi, exampleTime } from "../examples.ts";
 import { pageInput, pageOf, placeOf } from "../paging.ts";
 import { EXPIRES_MAX, integer, text } from "../schema.ts";

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { mutation } from "../../rpc/operation.ts";
-import { grantsOf, MADE_DELETED_MAX, RootKeyWriter } from "../../store/administration/root-keys.ts";
+import { grantsOf } from "../../store/administration/root-key-lookup.ts";
+import { MADE_DELETED_MAX, RootKeyWriter } from "../../store/administration/root-keys.ts";
 import { exampleRootKey } from "../examples.ts";
 import { RootKeyId } from "../schema.ts";
 import { lockRootKey } from "./lock-root-key.ts";

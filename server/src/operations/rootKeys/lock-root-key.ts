@@ -1,5 +1,6 @@
 import type { MutationContext } from "../../rpc/operation.ts";
-import { grantsOf, RootKeyWriter } from "../../store/administration/root-keys.ts";
+import { grantsOf } from "../../store/administration/root-key-lookup.ts";
+import { RootKeyWriter } from "../../store/administration/root-keys.ts";
 import type { RootKeyRow } from "../../store/schema.ts";
 
 const FROM_ENVIRONMENT =

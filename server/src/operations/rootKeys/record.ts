@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { grantPattern, parseGrant } from "../../rules/grants.ts";
-import { grantsOf, type ListedRootKey } from "../../store/administration/root-keys.ts";
+import { grantsOf } from "../../store/administration/root-key-lookup.ts";
+import type { ListedRootKey } from "../../store/administration/root-keys.ts";
 import { asSecret, text } from "../schema.ts";
 
 /** A grant is an id of up to 255 characters between two short words. */

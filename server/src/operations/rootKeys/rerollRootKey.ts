@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { mutation } from "../../rpc/operation.ts";
 import { endAfterReroll } from "../../rules/expiry.ts";
-import { grantsOf, RootKeyWriter } from "../../store/administration/root-keys.ts";
+import { grantsOf } from "../../store/administration/root-key-lookup.ts";
+import { RootKeyWriter } from "../../store/administration/root-keys.ts";
 import { exampleRootKey } from "../examples.ts";
 import { EXPIRES_MAX, integer, RootKeyId } from "../schema.ts";
 import { lockRootKey } from "./lock-root-key.ts";

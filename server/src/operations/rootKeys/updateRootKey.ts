@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { mutation } from "../../rpc/operation.ts";
-import { grantsOf, isAdministrator, RootKeyWriter } from "../../store/administration/root-keys.ts";
+import { grantsOf, isAdministrator } from "../../store/administration/root-key-lookup.ts";
+import { RootKeyWriter } from "../../store/administration/root-keys.ts";
 import { changedValues, updateEvents } from "../audit/changed-values.ts";
 import { type ColumnsFor, columnsOf, flag } from "../columns.ts";
 import { exampleRootKey } from "../examples.ts";

@@ -2,7 +2,8 @@ import { z } from "zod";
 import type { Instant } from "../../clock/clock.ts";
 import { query } from "../../rpc/operation.ts";
 import { ADMINISTRATOR } from "../../rules/grants.ts";
-import { grantsOf, type ListedRootKey, RootKeyReader } from "../../store/administration/root-keys.ts";
+import { grantsOf } from "../../store/administration/root-key-lookup.ts";
+import { type ListedRootKey, RootKeyReader } from "../../store/administration/root-keys.ts";
 import {
   COUNTED_MAX,
   FOUND_MAX,

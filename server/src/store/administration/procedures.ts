@@ -8,7 +8,8 @@ import type { EventContent } from "../events/events.ts";
 import type { RootKeyRow, WorkspaceRow } from "../schema.ts";
 import { Rollback, type Sql } from "../store.ts";
 import { recordChange } from "./audit.ts";
-import { grantsOf, isAdministrator, RootKeyReader, RootKeyWriter } from "./root-keys.ts";
+import { grantsOf, isAdministrator } from "./root-key-lookup.ts";
+import { RootKeyReader, RootKeyWriter } from "./root-keys.ts";
 import { WorkspaceReader, WorkspaceWriter } from "./workspaces.ts";
 
 /** A new root key, with the only copy of its string. */

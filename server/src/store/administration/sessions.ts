@@ -8,7 +8,7 @@ import { onePage, type PageOptions } from "../page.ts";
 import type { SessionRow } from "../schema.ts";
 import type { Sql } from "../store.ts";
 import { WorkspaceRows } from "../workspace-rows.ts";
-import { findRootKey, findRootKeys, type StoredRootKey } from "./root-keys.ts";
+import { findRootKey, findRootKeys, type StoredRootKey } from "./root-key-lookup.ts";
 import { findTokenKey } from "./token-key.ts";
 
 const HOUR = 3_600_000;

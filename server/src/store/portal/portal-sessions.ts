@@ -2,7 +2,7 @@ import type { Instant } from "../../clock/clock.ts";
 import type { SecretSource } from "../../crypto/secret.ts";
 import { newId, type Random } from "../../random/random.ts";
 import { newPortalToken } from "../../rules/session-token.ts";
-import { findRootKeys, type StoredRootKey } from "../administration/root-keys.ts";
+import { findRootKeys, type StoredRootKey } from "../administration/root-key-lookup.ts";
 import { findTokenKey } from "../administration/token-key.ts";
 import { isOneOf } from "../json.ts";
 import { onePage, type PageOptions } from "../page.ts";
