@@ -1,9 +1,9 @@
 import type { Clock, Milliseconds } from "../clock/clock.ts";
 import type { BloomFilter } from "../crypto/bloom-filter.ts";
-import { LookupBudget } from "./budget.ts";
 import type { Changes, ChangesCursor } from "./changes.ts";
 import { ChangesFollower } from "./changes-follower.ts";
 import { Generations, newGenerationsBuffer } from "./generations.ts";
+import { LookupRateLimiter } from "./lookup-rate-limiter.ts";
 import {
   type LoadedRecord,
   missingRecord,
@@ -207,7 +207,7 @@ export class RecordCaches {
   }
 }
 
-/** What a budget of look-ups is for. */
+/** What a limiter of look-ups is for. */
 export type LookupKind = "keys" | "rootKeys" | "sessions" | "signInLinks" | "leakReports";
 
 /** Uses of links that sign in, per second. A link is used once, by a person at this machine. */
@@ -216,36 +216,36 @@ const SIGN_IN_LINKS_PER_SECOND = 5;
 /** The record caches as calls use them: with what says whether they are current, and how many look-ups may fail. */
 export interface CallDirectories extends RecordCaches {
   readonly changes: Pick<ChangesFollower, "mayServe" | "reachable" | "recordOwn" | "readAt">;
-  readonly keyBudget: Pick<LookupBudget, "spend">;
-  readonly rootKeyBudget: Pick<LookupBudget, "spend">;
-  readonly sessionBudget: Pick<LookupBudget, "spend">;
-  readonly linkBudget: Pick<LookupBudget, "spend">;
+  readonly keyLookups: Pick<LookupRateLimiter, "spend">;
+  readonly rootKeyLookups: Pick<LookupRateLimiter, "spend">;
+  readonly sessionLookups: Pick<LookupRateLimiter, "spend">;
+  readonly linkLookups: Pick<LookupRateLimiter, "spend">;
 }
 
 /** All record caches, and their invalidation. */
 export class Directories extends RecordCaches implements CallDirectories {
   readonly changes: ChangesFollower;
   /** For look-ups of keys and migrations, by workspace, or by address if the caller has no root key. */
-  readonly keyBudget: LookupBudget;
+  readonly keyLookups: LookupRateLimiter;
   /** For look-ups of root keys, by address. */
-  readonly rootKeyBudget: LookupBudget;
+  readonly rootKeyLookups: LookupRateLimiter;
   /** For look-ups of sessions by tokens that this service has not signed, by address. */
-  readonly sessionBudget: LookupBudget;
+  readonly sessionLookups: LookupRateLimiter;
   /** For links that sign in, by address. */
-  readonly linkBudget: LookupBudget;
-  /** For reports of leaked keys, like `keyBudget`. Apart from it, because a report of an existing key is charged too. */
-  readonly reportBudget: LookupBudget;
+  readonly linkLookups: LookupRateLimiter;
+  /** For reports of leaked keys, like `keyLookups`. Apart from it, because a report of an existing key is charged too. */
+  readonly reportLookups: LookupRateLimiter;
 
   /** @param cachesBytesMax memory of the caches of this thread, if other threads have caches too. */
   constructor(options: DirectoriesOptions, cachesBytesMax = options.bytesMax) {
     const { clock, source, staleMax, bytesMax, lookupsPerSecond, onReachability, onLost } = options;
     const generations = new Generations(newGenerationsBuffer(bytesMax / RECORD_BYTES_MIN));
     super({ clock, source, generations, bytesMax: cachesBytesMax });
-    this.keyBudget = new LookupBudget(clock, lookupsPerSecond);
-    this.rootKeyBudget = new LookupBudget(clock, lookupsPerSecond);
-    this.sessionBudget = new LookupBudget(clock, lookupsPerSecond);
-    this.linkBudget = new LookupBudget(clock, SIGN_IN_LINKS_PER_SECOND);
-    this.reportBudget = new LookupBudget(clock, lookupsPerSecond);
+    this.keyLookups = new LookupRateLimiter(clock, lookupsPerSecond);
+    this.rootKeyLookups = new LookupRateLimiter(clock, lookupsPerSecond);
+    this.sessionLookups = new LookupRateLimiter(clock, lookupsPerSecond);
+    this.linkLookups = new LookupRateLimiter(clock, SIGN_IN_LINKS_PER_SECOND);
+    this.reportLookups = new LookupRateLimiter(clock, lookupsPerSecond);
     this.changes = new ChangesFollower({
       ...{ clock, generations, staleMax, onReachability },
       read: source.changes,
@@ -256,11 +256,11 @@ export class Directories extends RecordCaches implements CallDirectories {
   /** Look-ups that were rejected, by kind. */
   get refusedLookups(): Readonly<Record<LookupKind, number>> {
     return {
-      keys: this.keyBudget.rejected,
-      rootKeys: this.rootKeyBudget.rejected,
-      sessions: this.sessionBudget.rejected,
-      signInLinks: this.linkBudget.rejected,
-      leakReports: this.reportBudget.rejected,
+      keys: this.keyLookups.rejected,
+      rootKeys: this.rootKeyLookups.rejected,
+      sessions: this.sessionLookups.rejected,
+      signInLinks: this.linkLookups.rejected,
+      leakReports: this.reportLookups.rejected,
     };
   }
 }

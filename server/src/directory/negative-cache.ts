@@ -7,7 +7,7 @@ import type { Generations } from "./generations.ts";
 const LIFE: Milliseconds = 30_000;
 const SLOTS_PER_BUCKET = 8;
 const BYTES_PER_SLOT = 28;
-/** More than the default look-up budget can add in one lifetime. */
+/** More than the default look-up rate can add in one lifetime. */
 const SLOTS_MAX = 1 << 18;
 /** Tags that outdate an entry: its own and at most one more. */
 const TAGS_MAX = 2;
@@ -21,7 +21,7 @@ export interface NegativeCacheOptions {
 /**
  * A cache of names without a record, for a limited time.
  *
- * A client that invents names adds entries at the rate that the look-up budget allows. Typed arrays keep them out of the
+ * A client that invents names adds entries at the rate that the look-up limiter allows. Typed arrays keep them out of the
  * garbage collector's way: an entry is 64 bits of a keyed hash in a bucket of eight slots. A new entry replaces an
  * expired one, or else the oldest of its bucket. In a full table the probability of a false hit is 1.4 in 10^14, and
  * without the key of the hash a client cannot construct one.

@@ -19,7 +19,7 @@ function open(options: Partial<LeakReportsOptions> = {}) {
     async record(stored) {
       seen.recorded.push(...stored.map(({ url }) => url ?? ""));
     },
-    budget: { take: () => void seen.taken++ },
+    limiter: { take: () => void seen.taken++ },
     isReachable: () => true,
     onFailure: (error) => void seen.failures.push(error),
     ...options,

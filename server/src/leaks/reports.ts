@@ -18,8 +18,8 @@ export interface LeakReportsOptions {
   find(hashes: readonly string[]): Promise<readonly string[]>;
   /** Stores reports of keys that exist, and invalidates the cached keys. */
   record(reports: readonly LeakReport[], now: Instant): Promise<void>;
-  /** The budget for look-ups of unknown keys. */
-  budget: { take(source: string): unknown };
+  /** Limits look-ups of unknown keys. */
+  limiter: { take(source: string): unknown };
   isReachable(): boolean;
   /** Reports a bug. Its reports are lost. */
   onFailure(error: unknown): void;
@@ -34,7 +34,7 @@ export function leakReport(key: string, source: LeakSource, url: string | null):
  * Takes reports of leaked keys.
  *
  * A report by anybody is accepted before its key is looked up, so that neither the answer nor its time depends on whether
- * the key exists. Accepted reports wait in memory; a stop handles them first. Each costs a look-up of the budget, also if
+ * the key exists. Accepted reports wait in memory; a stop handles them first. Each counts as an unknown look-up, also if
  * its key exists: what is left would tell it otherwise.
  */
 export class LeakReports {
@@ -63,7 +63,7 @@ export class LeakReports {
   accept(report: LeakReport, source: string): void {
     if (!this.#options.isReachable()) throw new StoreUnavailable("Reports of leaked keys cannot be handled");
     if (this.#waiting.length >= WAITING_MAX || this.#isClosing) throw new Overloaded("Too many reports are waiting");
-    this.#options.budget.take(source);
+    this.#options.limiter.take(source);
     this.#waiting.push(report);
     this.#running ??= this.#run();
   }

@@ -37,10 +37,10 @@ export class Authenticator {
    * Returns the principal of the root key in the header of `credentials`, or null without a header. Returns a promise if
    * the root key is not cached or the caches of this node are not current.
    *
-   * @param address the address of the caller; look-ups of unknown root keys count against its budget.
+   * @param address the address of the caller; look-ups of unknown root keys count against its rate limit.
    * @param now the wall-clock time; `monotonic` is the same moment by the monotonic clock.
    * @throws {Problem} if the header is malformed or the root key may not make calls. The promise rejects with a Problem
-   * too; with `LookupsExhausted` if the budget is exhausted; with `StoreUnavailable` if the database does not answer.
+   * too; with `LookupsExhausted` if that is exceeded; with `StoreUnavailable` if the database does not answer.
    */
   authenticate(
     credentials: Credentials,
@@ -75,11 +75,11 @@ export class Authenticator {
   }
 
   async #lookUp(hash: string, address: string, now: Instant): Promise<Principal> {
-    const { rootKeys, rootKeyBudget } = this.#directories;
+    const { rootKeys, rootKeyLookups } = this.#directories;
     // The root key existed when its outdated record was read. So the caller does not guess, and the look-up is free.
     const record = rootKeys.isOutdated(hash)
       ? await rootKeys.load(hash)
-      : await rootKeyBudget.spend(addressNetwork(address), () => rootKeys.load(hash));
+      : await rootKeyLookups.spend(addressNetwork(address), () => rootKeys.load(hash));
     return this.#principalOf(hash, record, now);
   }
 

@@ -13,7 +13,7 @@ const AGE_MAX: Milliseconds = 1_000;
 
 export interface SessionSource {
   clock: Clock;
-  directories: Pick<CallDirectories, "changes" | "sessionBudget">;
+  directories: Pick<CallDirectories, "changes" | "sessionLookups">;
   /** The key that signs tokens. */
   tokenKey: string;
 }
@@ -21,8 +21,8 @@ export interface SessionSource {
 /**
  * The session of a token, from the cache if it was read within the last second; null if there is none.
  *
- * Only a token that this service has not signed needs the budget: an invented one, or one of a previous release. So look-ups
- * of existing sessions, and of those that have ended, do not depend on what others send.
+ * Only a token that this service has not signed counts against the rate limit: an invented one, or one of a previous
+ * release. So look-ups of existing sessions, and of those that have ended, do not depend on what others send.
  *
  * @throws {LookupsExhausted}
  */
@@ -41,5 +41,5 @@ export async function findSession<R extends { readAt: Milliseconds }>(
     return isCurrent && monotonic - record.readAt < AGE_MAX ? record : sessions.load(hash);
   }
   if (sessions.isOutdated(hash) || isSignedToken(tokenKey, token)) return sessions.load(hash);
-  return directories.sessionBudget.spend(addressNetwork(address), () => sessions.load(hash));
+  return directories.sessionLookups.spend(addressNetwork(address), () => sessions.load(hash));
 }

@@ -93,14 +93,14 @@ export class Sessions {
   async #signInByLink(link: string, { address, userAgent, isLocal }: SessionCaller, now: Instant): Promise<SignedIn> {
     if (!isLocal) throw new Problem("authentication_failed", LINK_IS_LOCAL);
     if (!LINK.test(link)) throw new Problem("authentication_failed", LINK_INVALID);
-    const signedIn = await this.#options.directories.linkBudget.spend(addressNetwork(address), () =>
+    const signedIn = await this.#options.directories.linkLookups.spend(addressNetwork(address), () =>
       this.#store.transact("signInByLink", { address, userAgent, now, linkHash: hashSecret(link) }),
     );
     if (signedIn === null) throw new Problem("authentication_failed", LINK_INVALID);
     return signedIn;
   }
 
-  /** An unknown root key costs what it costs in any other call: a look-up of the budget for root keys. */
+  /** An unknown root key counts as in any other call: against the rate limit of look-ups of root keys. */
   async #signInByRootKey(rootKey: string, { address, userAgent }: SessionCaller, now: Instant): Promise<SignedIn> {
     const credentials = { authorization: `Bearer ${rootKey}` };
     const principal = await this.#authenticator.authenticate(credentials, address, now, this.#clock.monotonic());
@@ -120,7 +120,7 @@ export class Sessions {
     return new Principal({ ...record, sessionId: session.id }, record.requestsPerMinute);
   }
 
-  /** Ends a session. A token of none is looked up within the budget, and causes no transaction. */
+  /** Ends a session. A token of none is looked up within the rate limit, and causes no transaction. */
   async signOut(token: string, address: string): Promise<void> {
     const record = await this.#find(token, address);
     if (record === null) return;

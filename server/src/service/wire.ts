@@ -80,7 +80,7 @@ export function wire(start: Start, parts: Parts): Wired {
     balances: new BalanceReader({ clock, read: (question) => store.read("readBalances", question) }),
   });
   const leaks = new LeakReports({
-    ...{ clock, budget: directories.reportBudget, isReachable: () => directories.changes.reachable },
+    ...{ clock, limiter: directories.reportLookups, isReachable: () => directories.changes.reachable },
     find: (hashes) => store.read("leakedHashes", hashes),
     async record(reports, now) {
       const change = await store.transact("recordLeaks", { reports, now });

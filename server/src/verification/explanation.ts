@@ -8,7 +8,7 @@ import type { StoredBalance } from "../rules/refill.ts";
 import { nextDue, refillOf, withDueRefill } from "../rules/refill.ts";
 import type { KeyOrigins } from "../store/keys/key-origins.ts";
 import type { Step, Trace } from "./checks.ts";
-import type { LimitPlan } from "./limits.ts";
+import type { SelectedLimits } from "./limits.ts";
 import type { VerificationCode, VerificationRequest } from "./request.ts";
 
 /** The number of permissions that an explanation lists. */
@@ -94,10 +94,10 @@ export interface DecidedKey {
 
 interface Decision {
   query: PermissionQuery | undefined;
-  plan: LimitPlan | undefined;
-  /** The decision on the limits of the plan. */
+  selected: SelectedLimits | undefined;
+  /** The decision on the selected limits. */
   decided: LimitDecision | undefined;
-  /** Each limit of the plan, then each other stored limit of the key, with its counter. */
+  /** Each limit of the selection, then each other stored limit of the key, with its counter. */
   counted: readonly CountedLimit[];
   origins: KeyOrigins;
   /** The balance with its due refill; undefined: unlimited. */
@@ -107,7 +107,7 @@ interface Decision {
 
 /** A limit with the state of its counter, which was read with a cost of 0. */
 export interface CountedLimit {
-  readonly limit: LimitPlan["limits"][number];
+  readonly limit: SelectedLimits["limits"][number];
   readonly used: number;
   readonly reset: number;
 }
@@ -191,10 +191,10 @@ const details: Readonly<Record<Step, (decided: Detail) => string>> = {
     const missing = query.parts.filter(({ satisfied }) => !satisfied).map(({ text }) => text);
     return `The permissions of the key do not satisfy ${missing.join(", nor ")}.`;
   },
-  limits: ({ plan, decided }) => {
-    if (!plan || !decided) return "No limit applies to the call.";
-    const exceeded = plan.limits.filter((_, i) => !decided.limits[i]!.allowed).map(({ name }) => name);
-    if (exceeded.length === 0) return `These limits have room: ${plan.limits.map(({ name }) => name).join(", ")}.`;
+  limits: ({ selected, decided }) => {
+    if (!selected || !decided) return "No limit applies to the call.";
+    const exceeded = selected.limits.filter((_, i) => !decided.limits[i]!.allowed).map(({ name }) => name);
+    if (exceeded.length === 0) return `These limits have room: ${selected.limits.map(({ name }) => name).join(", ")}.`;
     const wait =
       decided.retryAfter === undefined
         ? "With this cost the call can never pass."
@@ -250,9 +250,9 @@ function permissionsOf(key: KeyRecord, { query, origins }: Decision): ExplainedP
   };
 }
 
-function limitsOf({ plan, decided, counted }: Decision): ExplainedLimit[] {
+function limitsOf({ selected, decided, counted }: Decision): ExplainedLimit[] {
   return counted.map(({ limit, used, reset }, i) => {
-    const charge = plan?.charges[i];
+    const charge = selected?.charges[i];
     const { name, duration, mode } = limit;
     return {
       id: JSON.parse(`{${limit.members}}`).id,
@@ -263,7 +263,7 @@ function limitsOf({ plan, decided, counted }: Decision): ExplainedLimit[] {
       from: "owner" in limit ? limit.owner : "call",
       ...(charge
         ? { use: charge.commit === false ? "checked" : "charged", cost: charge.cost, ...stateOf(decided!.limits[i]!) }
-        : { use: isReplaced(limit, plan) ? "replaced" : "unused" }),
+        : { use: isReplaced(limit, selected) ? "replaced" : "unused" }),
       used,
       window: { startAt: reset - duration, endAt: reset },
     };
@@ -275,8 +275,8 @@ function stateOf({ allowed, retryAfter }: LimitState) {
 }
 
 /** Whether the call gives another limit of this name. */
-function isReplaced({ name }: { name: string }, plan: LimitPlan | undefined): boolean {
-  return plan?.limits.some((planned) => planned.name === name) ?? false;
+function isReplaced({ name }: { name: string }, selected: SelectedLimits | undefined): boolean {
+  return selected?.limits.some((found) => found.name === name) ?? false;
 }
 
 /** A balance with its next refill. */

@@ -14,29 +14,30 @@ export interface NamedLimit {
 }
 
 /** A limit that a verification checks: a stored one, or one that the call gives. */
-export type PlannedLimit = KeyLimit | Omit<KeyLimit, "owner" | "applies" | "counter">;
+export type CheckedLimit = KeyLimit | Omit<KeyLimit, "owner" | "applies" | "counter">;
 
 /** The charges of a verification, and the limit of each. */
-export interface LimitPlan {
+export interface SelectedLimits {
   readonly charges: readonly Charge[];
-  readonly limits: readonly PlannedLimit[];
+  readonly limits: readonly CheckedLimit[];
 }
 
 const charge = ({ counter, limit, duration, mode }: KeyLimit, cost: number, commit: boolean, owner: string): Charge =>
   commit ? { counter, limit, duration, mode, cost, owner } : { counter, limit, duration, mode, cost, commit, owner };
 
 /**
- * Plans the charges of a verification. Without names: all limits that apply automatically, at a cost of 1 each. With
- * names: the named limits at their cost, on the key and on its identity; the other limits that apply automatically are
- * checked with a cost of 1 and not charged. Returns the name of a limit that does not exist, if there is one.
+ * Selects the limits of a verification with their charges. Without names: all limits that apply automatically, at a cost
+ * of 1 each. With names: the named limits at their cost, on the key and on its identity; the other limits that apply
+ * automatically are checked with a cost of 1 and not charged. Returns the name of a limit that does not exist, if there is
+ * one.
  */
-export function planLimits(
+export function selectLimits(
   key: KeyRecord,
   named: readonly NamedLimit[] | undefined,
-): LimitPlan | undefined | { unknown: string } {
-  if (named === undefined || named.length === 0) return defaultPlan(key);
+): SelectedLimits | undefined | { unknown: string } {
+  if (named === undefined || named.length === 0) return selectDefault(key);
   const charges: Charge[] = [];
-  const limits: PlannedLimit[] = [];
+  const limits: CheckedLimit[] = [];
   for (const { name, cost, limit, duration, mode = "standard" } of named) {
     const isAdHoc = limit !== undefined && duration !== undefined;
     if (isAdHoc) {
@@ -81,29 +82,29 @@ export function chargeOf(limit: KeyLimit, key: KeyRecord): Charge {
   return charge(limit, 1, true, key.workspaceId);
 }
 
-/** Plans of verifications without named limits, made once per record. */
-const defaultPlans = new WeakMap<KeyRecord, LimitPlan>();
+/** The selections of verifications without named limits, made once per record. */
+const defaultSelections = new WeakMap<KeyRecord, SelectedLimits>();
 
-function defaultPlan(key: KeyRecord): LimitPlan | undefined {
+function selectDefault(key: KeyRecord): SelectedLimits | undefined {
   if (key.limits.length === 0) return undefined;
-  let plan = defaultPlans.get(key);
-  if (!plan) {
+  let selected = defaultSelections.get(key);
+  if (!selected) {
     const applying = key.limits.filter(({ applies }) => applies);
-    plan = {
+    selected = {
       charges: applying.map((limit) => charge(limit, 1, true, key.workspaceId)),
       limits: applying,
     };
-    defaultPlans.set(key, plan);
+    defaultSelections.set(key, selected);
   }
-  return plan.charges.length === 0 ? undefined : plan;
+  return selected.charges.length === 0 ? undefined : selected;
 }
 
 /** The states of the limits as JSON members, with `retryAfter` for a rejected call. */
-export function limitsText(plan: LimitPlan, { limits, allowed, retryAfter }: LimitDecision): string {
+export function limitsText(selected: SelectedLimits, { limits, allowed, retryAfter }: LimitDecision): string {
   let text = ',"ratelimits":[';
   for (let i = 0; i < limits.length; i++) {
     const state = limits[i]!;
-    text += `${i === 0 ? "" : ","}{${plan.limits[i]!.members},"exceeded":${!state.allowed},"remaining":${state.remaining},"reset":${state.reset}`;
+    text += `${i === 0 ? "" : ","}{${selected.limits[i]!.members},"exceeded":${!state.allowed},"remaining":${state.remaining},"reset":${state.reset}`;
     text += state.retryAfter === undefined ? "}" : `,"retryAfter":${state.retryAfter}}`;
   }
   return allowed || retryAfter === undefined ? `${text}]` : `${text}],"retryAfter":${retryAfter}`;

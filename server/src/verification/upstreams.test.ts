@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { SimulatedClock } from "../clock/simulated.ts";
-import { LookupBudget } from "../directory/budget.ts";
 import { Generations } from "../directory/generations.ts";
+import { LookupRateLimiter } from "../directory/lookup-rate-limiter.ts";
 import { OutboundFailure } from "../outbound/exchange.ts";
 import { Upstreams, UpstreamUnavailable } from "./upstreams.ts";
 
@@ -19,7 +19,7 @@ function openUpstreams() {
   const outages: string[] = [];
   const upstreams = new Upstreams({
     clock,
-    directories: { generations: new Generations(), keyBudget: new LookupBudget(clock, 1_000) },
+    directories: { generations: new Generations(), keyLookups: new LookupRateLimiter(clock, 1_000) },
     async requireCapacity() {},
     find: async () => verifier,
     async send(_, { apiId }) {

@@ -26,13 +26,13 @@ export interface UpstreamQuestion {
   location: string;
   workspaceId: string;
   apiIds: readonly string[];
-  /** Whose look-up it is: see `LookupBudget`. */
+  /** Whose look-up it is: see `LookupRateLimiter`. */
   source: string;
 }
 
 export interface UpstreamsOptions<Attributes> {
   clock: Clock;
-  directories: Pick<CallDirectories, "generations" | "keyBudget">;
+  directories: Pick<CallDirectories, "generations" | "keyLookups">;
   /** Rejects if the workspace has its maximum number of keys. */
   requireCapacity(workspaceId: string): Promise<void>;
   /** The verifier of an API; null: it has none. */
@@ -80,8 +80,8 @@ interface Failures {
  * Asks upstream verifiers about keys that are unknown here, and creates those that they know. Concurrent questions about a
  * key are one. A refusal is cached for 30 seconds, or until the settings of the API change.
  *
- * Each question costs a look-up of the budget, which comes back if the key exists. After three failures in a row, a
- * verifier is not asked for a second, so that calls do not wait for one that is down.
+ * Each question counts against the look-up rate limit unless the key exists. After three failures in a row, a verifier is
+ * not asked for a second, so that calls do not wait for one that is down.
  */
 export class Upstreams<Attributes = unknown> {
   /**
@@ -138,8 +138,8 @@ export class Upstreams<Attributes = unknown> {
   }
 
   async #askWithinBudget(apiId: string, question: UpstreamQuestion): Promise<boolean> {
-    const { keyBudget } = this.#options.directories;
-    return (await keyBudget.spend(question.source, async () => (await this.#ask(apiId, question)) || null)) ?? false;
+    const { keyLookups } = this.#options.directories;
+    return (await keyLookups.spend(question.source, async () => (await this.#ask(apiId, question)) || null)) ?? false;
   }
 
   async #ask(apiId: string, { key, location, workspaceId }: UpstreamQuestion): Promise<boolean> {

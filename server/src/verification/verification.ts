@@ -27,7 +27,7 @@ import {
   type VerificationExplanation,
 } from "./explanation.ts";
 import { FirstUseWriter } from "./first-uses.ts";
-import { chargeOf, type LimitPlan, limitsText, planLimits, readingOf, usedIn } from "./limits.ts";
+import { chargeOf, limitsText, readingOf, type SelectedLimits, selectLimits, usedIn } from "./limits.ts";
 import { PermissionQueries } from "./queries.ts";
 import {
   type KeyPlace,
@@ -168,7 +168,7 @@ export class Verification {
     const migration = request.migrationId === undefined ? null : await this.#migration(request.migrationId, request);
     const hash = migration && hashInMigration(migration, request.key);
     if (typeof hash === "string") locations.push(keyLocation(hash, request.workspaceId, migration!.id));
-    const { keys, keyBudget } = this.#directories;
+    const { keys, keyLookups } = this.#directories;
     const name = lookupKey(locations);
     let record = keys.get(name);
     if (record === undefined) {
@@ -176,7 +176,7 @@ export class Verification {
       // A key that existed at the last read is not a guess, so its look-up is free.
       record = keys.isOutdated(name)
         ? await keys.load(name)
-        : await keyBudget.spend(sourceOf(request), () => keys.load(name));
+        : await keyLookups.spend(sourceOf(request), () => keys.load(name));
     }
     return record ?? (hash === INVALID_TOKEN ? { kind: "token_unreadable", message: TOKEN_FORM } : null);
   }
@@ -218,11 +218,11 @@ export class Verification {
   }
 
   #migration(name: string, request: VerificationRequest) {
-    const { keyMigrations, keyBudget } = this.#directories;
+    const { keyMigrations, keyLookups } = this.#directories;
     const migrationKey = keyMigrationLookupKey(name, request.workspaceId);
     const migration = keyMigrations.get(migrationKey);
     return migration === undefined
-      ? keyBudget.spend(sourceOf(request), () => keyMigrations.load(migrationKey))
+      ? keyLookups.spend(sourceOf(request), () => keyMigrations.load(migrationKey))
       : migration;
   }
 
@@ -300,22 +300,22 @@ export class Verification {
     const query = request.permissions === undefined ? undefined : this.#queries.parse(request.permissions);
     if (query && query.kind !== "query") return { kind: "query_unreadable", message: query.message };
     codeOfState(key, request, query, trace);
-    const planned = planLimits(key, request.ratelimits);
+    const requested = selectLimits(key, request.ratelimits);
     // Verifications that fail earlier do not look at their limits.
-    if (planned && "unknown" in planned && !hasFailed(trace)) return unknownLimit(key, planned.unknown);
-    const plan = planned && "unknown" in planned ? undefined : planned;
-    const others = key.limits.filter((limit) => !plan?.limits.includes(limit));
-    const readings = [...(plan?.charges ?? []), ...others.map((limit) => chargeOf(limit, key))].map(readingOf);
+    if (requested && "unknown" in requested && !hasFailed(trace)) return unknownLimit(key, requested.unknown);
+    const selected = requested && "unknown" in requested ? undefined : requested;
+    const others = key.limits.filter((limit) => !selected?.limits.includes(limit));
+    const readings = [...(selected?.charges ?? []), ...others.map((limit) => chargeOf(limit, key))].map(readingOf);
     const { keyId, poolId, workspaceId } = key;
     const [decided, read, origins] = await Promise.all([
-      plan && this.#limiter.peek(plan.charges),
+      selected && this.#limiter.peek(selected.charges),
       readings.length > 0 ? this.#limiter.peek(readings) : undefined,
       readOrigins({ workspaceId, keyId, poolId, slugs: listedPermissions(key, query) }),
     ]);
     const balance = key.hasBalance ? balanceAt(origins, request.now) : undefined;
     const cost = request.credits?.cost ?? COST_DEFAULT;
     codeOfCharge(decided, covers(balance?.remaining, cost), trace);
-    const counted = [...(plan?.limits ?? []), ...others].map((limit, i) => {
+    const counted = [...(selected?.limits ?? []), ...others].map((limit, i) => {
       const state = read!.limits[i]!;
       return { limit, used: usedIn(state), reset: state.reset };
     });
@@ -324,7 +324,7 @@ export class Verification {
       request,
       trace,
       ...found,
-      decision: { query, plan, decided, counted, origins, balance, cost },
+      decision: { query, selected, decided, counted, origins, balance, cost },
     });
   }
 
@@ -374,39 +374,42 @@ export class Verification {
     if (rejection)
       return key.hasBalance ? this.#withBalance(key, rejection, request) : this.#answer(key, rejection, request);
 
-    const plan = planLimits(key, request.ratelimits);
-    if (plan && "unknown" in plan) return unknownLimit(key, plan.unknown);
-    if (key.hasBalance) return this.#spend(key, plan, request);
-    if (!plan) return request.idempotent ? this.#answerFree(key, request) : this.#answer(key, "VALID", request);
+    const selected = selectLimits(key, request.ratelimits);
+    if (selected && "unknown" in selected) return unknownLimit(key, selected.unknown);
+    if (key.hasBalance) return this.#spend(key, selected, request);
+    if (!selected) return request.idempotent ? this.#answerFree(key, request) : this.#answer(key, "VALID", request);
     const decided = request.idempotent
-      ? this.#chargeOnce(plan, request.idempotent)
-      : this.#limiter.charge(plan.charges);
+      ? this.#chargeOnce(selected, request.idempotent)
+      : this.#limiter.charge(selected.charges);
     return decided instanceof Promise
-      ? decided.then((settled) => this.#answerLimited(key, plan, settled, request))
-      : this.#answerLimited(key, plan, decided, request);
+      ? decided.then((settled) => this.#answerLimited(key, selected, settled, request))
+      : this.#answerLimited(key, selected, decided, request);
   }
 
   /** Charges the limits of an idempotent call, unless it repeats a call that was already charged. */
-  #chargeOnce(plan: LimitPlan, call: ReplayableCall): Promise<LimitDecision | Replay> {
+  #chargeOnce(selected: SelectedLimits, call: ReplayableCall): Promise<LimitDecision | Replay> {
     return this.#singleCalls.chargeOnce(
       call,
-      () => this.#limiter.charge(plan.charges),
+      () => this.#limiter.charge(selected.charges),
       (decided) =>
         decided.allowed
-          ? { text: limitsText(plan, decided), windowMax: Math.max(...plan.charges.map(({ duration }) => duration)) }
+          ? {
+              text: limitsText(selected, decided),
+              windowMax: Math.max(...selected.charges.map(({ duration }) => duration)),
+            }
           : undefined,
     );
   }
 
   #answerLimited(
     key: KeyRecord,
-    plan: LimitPlan,
+    selected: SelectedLimits,
     decided: LimitDecision | Replay,
     request: VerificationRequest,
   ): VerificationAnswer {
     if ("replay" in decided) return this.#answerReplay(key, decided, request);
-    if (!decided.allowed) this.#limiter.exceeded.add(key.workspaceId, plan.charges, decided, key);
-    return this.#answer(key, codeOfCharge(decided, true) ?? "VALID", request, limitsText(plan, decided));
+    if (!decided.allowed) this.#limiter.exceeded.add(key.workspaceId, selected.charges, decided, key);
+    return this.#answer(key, codeOfCharge(decided, true) ?? "VALID", request, limitsText(selected, decided));
   }
 
   /** A valid key that has nothing to charge. Its Idempotency-Key can belong to another call. */
@@ -425,28 +428,32 @@ export class Verification {
    * Charges limits and credits together or not at all. A call over its limits is rejected before the ledger, so that it
    * neither loads the ledger nor reserves credits there.
    */
-  async #spend(key: KeyRecord, plan: LimitPlan | undefined, request: VerificationRequest): Promise<VerificationAnswer> {
+  async #spend(
+    key: KeyRecord,
+    selected: SelectedLimits | undefined,
+    request: VerificationRequest,
+  ): Promise<VerificationAnswer> {
     const { idempotent } = request;
     const isCurrent = this.#currentCheck(key, request);
     let peeked: LimitDecision | undefined;
     // An idempotent call goes to the ledger first: its first attempt may have used up the limits.
-    if (plan && !idempotent) {
-      peeked = await this.#limiter.peek(plan.charges);
+    if (selected && !idempotent) {
+      peeked = await this.#limiter.peek(selected.charges);
       if (!peeked.allowed) {
-        this.#limiter.exceeded.add(key.workspaceId, plan.charges, peeked, key);
-        return this.#withBalance(key, "RATE_LIMITED", request, limitsText(plan, peeked));
+        this.#limiter.exceeded.add(key.workspaceId, selected.charges, peeked, key);
+        return this.#withBalance(key, "RATE_LIMITED", request, limitsText(selected, peeked));
       }
     }
     const { poolId } = key;
     const cost = request.credits?.cost ?? COST_DEFAULT;
     const resultText = ({ remaining, limits }: { remaining: number | undefined; limits?: LimitDecision | undefined }) =>
-      (remaining === undefined ? "" : `,"credits":${remaining}`) + (limits ? limitsText(plan!, limits) : "");
+      (remaining === undefined ? "" : `,"credits":${remaining}`) + (limits ? limitsText(selected!, limits) : "");
     const spend = () =>
       this.#ledger.spend({
         workspaceId: key.workspaceId,
         poolId,
         cost,
-        charges: plan?.charges,
+        charges: selected?.charges,
         idempotent: idempotent && { ...idempotent, keyId: key.keyId, outcome: resultText },
         isCurrent,
       });
@@ -462,13 +469,13 @@ export class Verification {
       case "mismatched":
         return { kind: "replay_mismatched" };
       case "insufficient": {
-        const limits = plan && (peeked ?? (await this.#limiter.peek(plan.charges)));
+        const limits = selected && (peeked ?? (await this.#limiter.peek(selected.charges)));
         // RATE_LIMITED has precedence over USAGE_EXCEEDED.
         const code = codeOfCharge(limits, false)!;
         return this.#answer(key, code, request, resultText({ ...spent, limits }));
       }
       case "limited":
-        this.#limiter.exceeded.add(key.workspaceId, plan!.charges, spent.limits, key);
+        this.#limiter.exceeded.add(key.workspaceId, selected!.charges, spent.limits, key);
         return this.#answer(key, "RATE_LIMITED", request, resultText(spent));
       case "spent":
         // The pool may have become unlimited in the meantime. Then nothing was charged.
@@ -523,7 +530,7 @@ function locationOf({ hash, migrationId }: KeyPlace, { workspaceId }: Verificati
   return keyLocation(hash, workspaceId, migrationId);
 }
 
-/** The source of a look-up for the budget: the workspace, or the address of a caller without a root key. */
+/** The source of a look-up for the rate limit: the workspace, or the address of a caller without a root key. */
 function sourceOf({ principal, workspaceId, address }: VerificationRequest): string {
   return principal ? workspaceId : addressNetwork(address);
 }

@@ -48,8 +48,8 @@ export type RecordQuery =
   | "keyMigrationsByReferences"
   | "namespacesByReferences";
 
-/** The budgets that workers use. */
-export type WorkerBudget = "keyBudget" | "rootKeyBudget";
+/** The rate limits of look-ups that workers use. */
+export type LimitedLookups = "keyLookups" | "rootKeyLookups";
 
 /** What a worker asks the main thread. */
 export type Question =
@@ -57,7 +57,7 @@ export type Question =
   | readonly [kind: "call", operation: string, request: RpcRequest]
   | readonly [kind: "load", query: RecordQuery, names: readonly unknown[]]
   /** Admits a look-up. A message `lookedUp` with the number of this question says when it has ended. */
-  | readonly [kind: "lookUp", budget: WorkerBudget, source: string]
+  | readonly [kind: "lookUp", lookups: LimitedLookups, source: string]
   | readonly [kind: "mayServe"]
   /** Ends an unused connection of another thread; the answer is whether it did. */
   | readonly [kind: "makeRoom", network: string]

@@ -36,11 +36,11 @@ import { countsOf } from "./counts.ts";
 import { FollowingClock, SharedMainState } from "./main-state.ts";
 import {
   type FromWorker,
+  type LimitedLookups,
   Outgoing,
   type Question,
   type RecordQuery,
   type ToWorker,
-  type WorkerBudget,
   type WorkerStart,
 } from "./messages.ts";
 import { Published } from "./published.ts";
@@ -77,20 +77,20 @@ class MainThread {
   }
 }
 
-/** The budget for look-ups, which the main thread keeps for all threads. */
-class SharedBudget {
+/** The rate limit of look-ups, which the main thread keeps for all threads. */
+class SharedLookups {
   readonly #main: MainThread;
-  readonly #budget: WorkerBudget;
+  readonly #lookups: LimitedLookups;
   readonly #outgoing: Outgoing<FromWorker>;
 
-  constructor(main: MainThread, budget: WorkerBudget, outgoing: Outgoing<FromWorker>) {
+  constructor(main: MainThread, lookups: LimitedLookups, outgoing: Outgoing<FromWorker>) {
     this.#main = main;
-    this.#budget = budget;
+    this.#lookups = lookups;
     this.#outgoing = outgoing;
   }
 
   async spend<R>(source: string, lookup: () => Promise<R | null>): Promise<R | null> {
-    const { id } = await this.#main.ask(["lookUp", this.#budget, source]);
+    const { id } = await this.#main.ask(["lookUp", this.#lookups, source]);
     let isUnknown = false;
     try {
       const found = await lookup();
@@ -379,9 +379,9 @@ function openDirectories(
   const caches = new RecordCaches({ clock, source, generations: new Generations(generations), bytesMax });
   return Object.assign(caches, {
     changes: new SharedChanges(main, state, clock, config.staleMax),
-    keyBudget: new SharedBudget(main, "keyBudget", outgoing),
-    rootKeyBudget: new SharedBudget(main, "rootKeyBudget", outgoing),
-    ...{ sessionBudget: { spend: elsewhere }, linkBudget: { spend: elsewhere } },
+    keyLookups: new SharedLookups(main, "keyLookups", outgoing),
+    rootKeyLookups: new SharedLookups(main, "rootKeyLookups", outgoing),
+    ...{ sessionLookups: { spend: elsewhere }, linkLookups: { spend: elsewhere } },
   });
 }
 

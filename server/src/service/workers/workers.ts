@@ -4,7 +4,7 @@ import { every } from "../../clock/every.ts";
 import { pause } from "../../clock/pause.ts";
 import { monotonicOrigin } from "../../clock/system.ts";
 import { startTimeout } from "../../clock/timeout.ts";
-import type { Share } from "../../directory/budget.ts";
+import type { Share } from "../../directory/lookup-rate-limiter.ts";
 import type { HttpServer } from "../../http/server.ts";
 import type { TunnelMessage } from "../../http/threads/tunnel.ts";
 import { TunnelledConnection } from "../../http/threads/tunnelled-connection.ts";
@@ -17,11 +17,11 @@ import { addCounts, countsAfterEnd, type ThreadCounts } from "./counts.ts";
 import { SharedMainState } from "./main-state.ts";
 import {
   type FromWorker,
+  type LimitedLookups,
   Outgoing,
   type Question,
   type Report,
   type ToWorker,
-  type WorkerBudget,
   type WorkerStart,
 } from "./messages.ts";
 import type { OtherThreads } from "./totals.ts";
@@ -269,7 +269,7 @@ class RunningWorker {
   readonly #outgoing: Outgoing<ToWorker>;
   readonly #connections = new Map<number, TunnelledConnection>();
   /** Look-ups in progress by the number of their question. */
-  readonly #lookUps = new Map<number, { budget: WorkerBudget; share: Share }>();
+  readonly #lookUps = new Map<number, { lookups: LimitedLookups; share: Share }>();
   readonly #collects = new Map<number, () => void>();
   readonly #rooms = new Map<number, (isMade: boolean) => void>();
   #asked = 0;
@@ -435,16 +435,16 @@ class RunningWorker {
     }
   }
 
-  async #beginLookUp(id: number, budget: WorkerBudget, source: string): Promise<void> {
-    const share = await this.#options.directories[budget].begin(source);
-    this.#lookUps.set(id, { budget, share });
+  async #beginLookUp(id: number, lookups: LimitedLookups, source: string): Promise<void> {
+    const share = await this.#options.directories[lookups].begin(source);
+    this.#lookUps.set(id, { lookups, share });
     if (this.#isEnded) this.#endLookUp(id, false);
   }
 
   #endLookUp(id: number, isUnknown: boolean): void {
     const lookUp = this.#lookUps.get(id);
     this.#lookUps.delete(id);
-    if (lookUp) this.#options.directories[lookUp.budget].end(lookUp.share, isUnknown);
+    if (lookUp) this.#options.directories[lookUp.lookups].end(lookUp.share, isUnknown);
   }
 
   #adopt({ counts, analytics, decisions, exceeded, rootKeyUses, failedAuthentications }: Report): void {

@@ -2,45 +2,45 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { SimulatedClock } from "../clock/simulated.ts";
 import { seededRandom } from "../random/seeded.ts";
-import { LookupBudget, LookupsExhausted } from "./budget.ts";
+import { LookupRateLimiter, LookupsExhausted } from "./lookup-rate-limiter.ts";
 
 const findNothing = async (): Promise<string | null> => null;
 const findRecord = async () => "a record";
 
 /** The number of look-ups that were allowed, of `count` concurrent ones. */
-async function allowed(budget: LookupBudget, count: number, lookup = findNothing, source = "ws_1") {
-  const results = await Promise.allSettled(Array.from({ length: count }, () => budget.spend(source, lookup)));
+async function allowed(limiter: LookupRateLimiter, count: number, lookup = findNothing, source = "ws_1") {
+  const results = await Promise.allSettled(Array.from({ length: count }, () => limiter.spend(source, lookup)));
   for (const result of results) if (result.status === "rejected") assert(result.reason instanceof LookupsExhausted);
   return results.filter(({ status }) => status === "fulfilled").length;
 }
 
-describe("LookupBudget", () => {
+describe("LookupRateLimiter", () => {
   it("allows its rate of unsuccessful look-ups and counts the rejected ones", async () => {
-    const budget = new LookupBudget(new SimulatedClock(0), 10);
-    assert.equal(await allowed(budget, 25), 10);
-    assert.equal(budget.rejected, 15);
+    const limiter = new LookupRateLimiter(new SimulatedClock(0), 10);
+    assert.equal(await allowed(limiter, 25), 10);
+    assert.equal(limiter.rejected, 15);
   });
 
   it("refills over time, up to the tokens of one second", async () => {
     const clock = new SimulatedClock(0);
-    const budget = new LookupBudget(clock, 10);
-    await allowed(budget, 10);
+    const limiter = new LookupRateLimiter(clock, 10);
+    await allowed(limiter, 10);
     clock.advance(99);
-    assert.equal(await allowed(budget, 1), 0);
+    assert.equal(await allowed(limiter, 1), 0);
     clock.advance(1);
-    assert.equal(await allowed(budget, 2), 1);
+    assert.equal(await allowed(limiter, 2), 1);
     clock.advance(3_600_000);
-    assert.equal(await allowed(budget, 25), 10);
+    assert.equal(await allowed(limiter, 25), 10);
   });
 
   it("charges nothing for successful look-ups", async () => {
-    const budget = new LookupBudget(new SimulatedClock(0), 10);
-    for (let i = 0; i < 100; i++) assert.equal(await budget.spend("ws_1", findRecord), "a record");
-    assert.equal(await allowed(budget, 25), 10);
+    const limiter = new LookupRateLimiter(new SimulatedClock(0), 10);
+    for (let i = 0; i < 100; i++) assert.equal(await limiter.spend("ws_1", findRecord), "a record");
+    assert.equal(await allowed(limiter, 25), 10);
   });
 
   it("passes any number of successful look-ups at once, no more of them in progress than it could pay for", async () => {
-    const budget = new LookupBudget(new SimulatedClock(0), 10);
+    const limiter = new LookupRateLimiter(new SimulatedClock(0), 10);
     let open = 0;
     let openMax = 0;
     const find = async () => {
@@ -49,20 +49,20 @@ describe("LookupBudget", () => {
       open--;
       return "a record";
     };
-    assert.equal(await allowed(budget, 1_000, find), 1_000);
+    assert.equal(await allowed(limiter, 1_000, find), 1_000);
     assert.equal(openMax, 10);
-    assert.equal(await allowed(budget, 25), 10);
+    assert.equal(await allowed(limiter, 25), 10);
   });
 
   it("passes successful look-ups among unknown names for as long as these leave something of the share", async () => {
     for (const unknown of [1, 5, 9]) {
-      const budget = new LookupBudget(new SimulatedClock(0), 10);
+      const limiter = new LookupRateLimiter(new SimulatedClock(0), 10);
       let begun = 0;
       // The unknown ones are spread among the others.
       const lookup = async () => (begun++ % 100 < unknown ? null : "a record");
-      assert.equal(await allowed(budget, 100, lookup), 100, `${unknown} unknown`);
-      assert.equal(budget.rejected, 0);
-      assert.equal(await allowed(budget, 25), 10 - unknown);
+      assert.equal(await allowed(limiter, 100, lookup), 100, `${unknown} unknown`);
+      assert.equal(limiter.rejected, 0);
+      assert.equal(await allowed(limiter, 25), 10 - unknown);
     }
   });
 
@@ -70,7 +70,7 @@ describe("LookupBudget", () => {
     for (let seed = 1; seed <= 20; seed++) {
       const random = seededRandom(seed);
       const clock = new SimulatedClock(0);
-      const budget = new LookupBudget(clock, 50);
+      const limiter = new LookupRateLimiter(clock, 50);
       const ending: (() => void)[] = [];
       let unknown = 0;
       const lookup = () =>
@@ -83,7 +83,7 @@ describe("LookupBudget", () => {
         });
       const all: Promise<unknown>[] = [];
       for (let step = 0; step < 300; step++) {
-        for (let n = random.below(12); n > 0; n--) all.push(budget.spend(`ws_${random.below(4)}`, lookup));
+        for (let n = random.below(12); n > 0; n--) all.push(limiter.spend(`ws_${random.below(4)}`, lookup));
         all.push(Promise.allSettled(all.splice(0)));
         for (let n = random.below(12); n > 0 && ending.length > 0; n--) {
           ending.splice(random.below(ending.length), 1)[0]!();
@@ -104,56 +104,56 @@ describe("LookupBudget", () => {
 
   it("rejects what waits once the share is used up, and admits the same source again when it is refilled", async () => {
     const clock = new SimulatedClock(0);
-    const budget = new LookupBudget(clock, 10);
-    assert.equal(await allowed(budget, 500), 10);
-    assert.equal(budget.rejected, 490);
-    assert.equal(await allowed(budget, 1, findRecord), 0);
+    const limiter = new LookupRateLimiter(clock, 10);
+    assert.equal(await allowed(limiter, 500), 10);
+    assert.equal(limiter.rejected, 490);
+    assert.equal(await allowed(limiter, 1, findRecord), 0);
     clock.advance(100);
-    assert.equal(await allowed(budget, 500, findRecord), 500);
+    assert.equal(await allowed(limiter, 500, findRecord), 500);
   });
 
   it("charges no look-up that failed: it does not say that the name is unknown", async () => {
-    const budget = new LookupBudget(new SimulatedClock(0), 1);
+    const limiter = new LookupRateLimiter(new SimulatedClock(0), 1);
     for (let i = 0; i < 10; i++) {
       await assert.rejects(
-        budget.spend("ws_1", () => Promise.reject(new Error("away"))),
+        limiter.spend("ws_1", () => Promise.reject(new Error("away"))),
         /away/,
       );
     }
-    assert.equal(await allowed(budget, 1), 1);
+    assert.equal(await allowed(limiter, 1), 1);
   });
 
   it("lets as many look-ups of one source wait as are bounded", async () => {
-    const budget = new LookupBudget(new SimulatedClock(0), 10);
+    const limiter = new LookupRateLimiter(new SimulatedClock(0), 10);
     const gate = Promise.withResolvers<string>();
-    const all = allowed(budget, 20_000, () => gate.promise);
+    const all = allowed(limiter, 20_000, () => gate.promise);
     await new Promise(setImmediate);
-    assert.equal(budget.rejected, 20_000 - 10 - 16_384);
+    assert.equal(limiter.rejected, 20_000 - 10 - 16_384);
     // Another source does not wait.
-    assert.equal(await allowed(budget, 5, findRecord, "other"), 5);
+    assert.equal(await allowed(limiter, 5, findRecord, "other"), 5);
     gate.resolve("a record");
     assert.equal(await all, 10 + 16_384);
   });
 
   it("charges reports of any name, apart from look-ups in progress", async () => {
-    const budget = new LookupBudget(new SimulatedClock(0), 3);
-    for (let i = 0; i < 3; i++) budget.take("ws_1");
-    assert.throws(() => budget.take("ws_1"), LookupsExhausted);
-    assert.equal(budget.rejected, 1);
+    const limiter = new LookupRateLimiter(new SimulatedClock(0), 3);
+    for (let i = 0; i < 3; i++) limiter.take("ws_1");
+    assert.throws(() => limiter.take("ws_1"), LookupsExhausted);
+    assert.equal(limiter.rejected, 1);
   });
 
   it("keeps the share of a source with few look-ups while another floods", async () => {
     const clock = new SimulatedClock(0);
-    const budget = new LookupBudget(clock, 100);
-    assert.equal(await allowed(budget, 1_000, findNothing, "flood"), 100);
-    assert.equal(await allowed(budget, 50, findNothing, "other"), 50);
+    const limiter = new LookupRateLimiter(clock, 100);
+    assert.equal(await allowed(limiter, 1_000, findNothing, "flood"), 100);
+    assert.equal(await allowed(limiter, 50, findNothing, "other"), 50);
     for (let second = 0; second < 5; second++) {
       let flood = 0;
       let other = 0;
       for (let tenth = 0; tenth < 10; tenth++) {
         clock.advance(100);
-        flood += await allowed(budget, 100, findNothing, "flood");
-        other += await allowed(budget, 3, findNothing, "other");
+        flood += await allowed(limiter, 100, findNothing, "flood");
+        other += await allowed(limiter, 3, findNothing, "other");
       }
       assert.equal(other, 30);
       assert(flood <= 51, `the flood made ${flood} look-ups in second ${second}`);
@@ -162,10 +162,10 @@ describe("LookupBudget", () => {
 
   it("bounds the total of any number of sources", async () => {
     const clock = new SimulatedClock(0);
-    const budget = new LookupBudget(clock, 100);
+    const limiter = new LookupRateLimiter(clock, 100);
     const round = async () => {
       let all = 0;
-      for (let i = 0; i < 1_000; i++) all += await allowed(budget, 2, findNothing, `source ${i}`);
+      for (let i = 0; i < 1_000; i++) all += await allowed(limiter, 2, findNothing, `source ${i}`);
       return all;
     };
     // Each new source may make one look-up at once.
@@ -184,10 +184,10 @@ describe("LookupBudget", () => {
   });
 
   it("tracks a bounded number of sources", async () => {
-    const budget = new LookupBudget(new SimulatedClock(0), 100_000);
+    const limiter = new LookupRateLimiter(new SimulatedClock(0), 100_000);
     let all = 0;
-    for (let i = 0; i < 20_000; i++) all += await allowed(budget, 1, findNothing, `source ${i}`);
+    for (let i = 0; i < 20_000; i++) all += await allowed(limiter, 1, findNothing, `source ${i}`);
     assert(all > 16_384);
-    assert.equal(await allowed(budget, 1_000, findNothing, "one more"), 0);
+    assert.equal(await allowed(limiter, 1_000, findNothing, "one more"), 0);
   });
 });

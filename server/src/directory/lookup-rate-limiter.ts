@@ -1,7 +1,7 @@
 import type { Clock } from "../clock/clock.ts";
 import { Overloaded } from "../errors/overloaded.ts";
 
-/** The budget for look-ups of unknown keys is exhausted. The caller should retry later. */
+/** The rate limit of look-ups of unknown keys is exceeded. The caller should retry later. */
 export class LookupsExhausted extends Overloaded {
   constructor() {
     super("Too many unknown keys are being looked up at the moment", "lookups");
@@ -16,7 +16,7 @@ const OTHERS = "";
 /** Look-ups of one source that wait for others of it. Beyond it, further ones are rejected. */
 const WAITING_MAX = 16_384;
 
-/** The part of the budget of one source. */
+/** The part of the rate of one source. */
 export interface Share {
   left: number;
   /** Look-ups in progress. Each may find nothing, so together they are at most `left`. */
@@ -38,7 +38,7 @@ export interface Share {
  * Each source has a token bucket that holds its share of one second. With n active sources the share is 1/n of the whole
  * rate, so a flood from one source does not use up the share of another. A source is active until its bucket is full.
  */
-export class LookupBudget {
+export class LookupRateLimiter {
   readonly #clock: Clock;
   readonly #perSecond: number;
   /** Least recently used first. */
