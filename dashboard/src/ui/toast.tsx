@@ -12,14 +12,14 @@ export interface Message {
   readonly undo?: () => Promise<unknown>;
 }
 
-interface Shown extends Message {
+interface VisibleMessage extends Message {
   readonly id: number;
 }
 
 const MESSAGES_MAX = 4;
 const DURATION_MS = 6_000;
 
-let shown: readonly Shown[] = [];
+let shown: readonly VisibleMessage[] = [];
 let lastId = 0;
 const listeners = new Set<() => void>();
 
@@ -40,7 +40,7 @@ function remove(id: number): void {
   show(shown.filter((message) => message.id !== id));
 }
 
-function show(messages: readonly Shown[]): void {
+function show(messages: readonly VisibleMessage[]): void {
   shown = messages;
   for (const listener of listeners) listener();
 }

@@ -42,7 +42,7 @@ export const configSettings = {
   }),
   dataDirectory,
   database: database("DATABASE_URL", {
-    ...{ absent: undefined, shown: "a file in the data folder", isSecret: true },
+    ...{ unset: undefined, shownDefault: "a file in the data folder", isSecret: true },
     help: "sqlite:FILE or postgres://user:password@host/database",
   }),
   allowUnsafeDatabase: toggle("ALLOW_UNSAFE_DATABASE", {
@@ -104,7 +104,7 @@ export const configSettings = {
   },
   backup: {
     every: duration("BACKUP_EVERY", {
-      ...{ absent: undefined, shown: "never", min: "1m", max: "366d" },
+      ...{ unset: undefined, shownDefault: "never", min: "1m", max: "366d" },
       help: "time between two backups of the embedded database",
     }),
     keep: wholeNumber("BACKUP_KEEP", {
@@ -113,14 +113,14 @@ export const configSettings = {
     }),
     folder: setting(
       "BACKUP_FOLDER",
-      { absent: undefined, shown: "backups in the data folder", help: "folder for these backups" },
+      { unset: undefined, shownDefault: "backups in the data folder", help: "folder for these backups" },
       (path) => resolve(path),
     ),
   },
   githubKeys: setting(
     "GITHUB_KEYS",
     {
-      ...{ absent: undefined, shown: "none: reports are rejected", range: "an https:// address or a JSON file" },
+      ...{ unset: undefined, shownDefault: "none: reports are rejected", range: "an https:// address or a JSON file" },
       help: "public keys of GitHub's secret scanning, which sign its reports of leaked keys: an https:// address or a JSON file",
     },
     (given, reject) => {
@@ -139,15 +139,15 @@ export const configSettings = {
     help: "how long a node serves cached records while the database is unavailable",
   }),
   drain: duration("DRAIN", {
-    ...{ absent: undefined, shown: "5s; on a terminal 0", min: "0", max: "10m" },
+    ...{ unset: undefined, shownDefault: "5s; on a terminal 0", min: "0", max: "10m" },
     help: "how long a stopping node still serves and reports not ready, so that load balancers leave it out",
   }),
   publicUrl: publicUrl("PUBLIC_URL", {
-    ...{ absent: "", shown: "none" },
+    ...{ unset: "", shownDefault: "none" },
     help: "public address of the service; makes the links in errors and pages absolute",
   }),
   securityContact: contacts("SECURITY_CONTACT", {
-    ...{ absent: [], shown: "none: there is no such file", range: "up to 5 of mailto:, https:// and tel:" },
+    ...{ unset: [], shownDefault: "none: there is no such file", range: "up to 5 of mailto:, https:// and tel:" },
     help: "whom to tell about a vulnerability of this service, for /.well-known/security.txt, separated by commas",
   }),
   dashboard: toggle("DASHBOARD", {
@@ -161,7 +161,7 @@ export const configSettings = {
     }),
   },
   trustedProxies: cidrs("TRUSTED_PROXIES", {
-    ...{ absent: [], shown: "none" },
+    ...{ unset: [], shownDefault: "none" },
     help: "addresses or CIDRs of trusted proxies, separated by commas; the service reads their X-Forwarded-For",
   }),
   metrics: listener("METRICS", {

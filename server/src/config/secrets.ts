@@ -9,7 +9,7 @@ export const secretSettings = {
   rootKey: setting(
     "ROOT_KEY",
     {
-      ...{ absent: undefined, shown: "made once", isSecret: true, flag: "file" },
+      ...{ unset: undefined, shownDefault: "made once", isSecret: true, flag: "file" },
       help: "root key of an administrator of the default workspace",
     },
     (given, reject) =>
@@ -21,8 +21,8 @@ export const secretSettings = {
     "VAULT_KEY",
     {
       ...{
-        absent: [] as string[],
-        shown: "embedded: made once; PostgreSQL: none",
+        unset: [] as string[],
+        shownDefault: "embedded: made once; PostgreSQL: none",
         isSecret: true,
         flag: "file",
       },
@@ -40,7 +40,7 @@ export const secretSettings = {
   redisUrl: setting(
     "REDIS_URL",
     {
-      ...{ absent: undefined, shown: "none", isSecret: true },
+      ...{ unset: undefined, shownDefault: "none", isSecret: true },
       help: "redis://…, redis+cluster://… or redis+sentinel://…, where several nodes count limits together",
     },
     (given, reject) => {
@@ -81,7 +81,7 @@ function address(
   name: string,
   { help, protocol, example }: { help: string; protocol: RegExp; example: string },
 ): Setting<string | undefined> {
-  return setting(name, { absent: undefined, shown: "none", isSecret: true, help }, (given, reject) =>
+  return setting(name, { unset: undefined, shownDefault: "none", isSecret: true, help }, (given, reject) =>
     URL.canParse(given) && protocol.test(new URL(given).protocol)
       ? given
       : reject(`give an address such as ${example}`),

@@ -14,12 +14,12 @@ export interface Setting<T> extends SettingName {
 }
 
 /**
- * The default of a setting: a text that is parsed like a given one, or, in `absent`, the value of a setting that has no
- * text. `shown` is what help texts say of it.
+ * The default of a setting: a text that is parsed like a given one, or, in `unset`, the value of a setting that has no
+ * text. `shownDefault` is what help texts say of it.
  */
 export type Default<D> =
-  | { readonly default: string | number; readonly absent?: never; readonly shown?: never }
-  | { readonly default?: never; readonly absent: D; readonly shown: string };
+  | { readonly default: string | number; readonly unset?: never; readonly shownDefault?: never }
+  | { readonly default?: never; readonly unset: D; readonly shownDefault: string };
 
 export type SettingOptions<D> = Default<D> & {
   readonly help: string;
@@ -42,10 +42,10 @@ export function setting<T, D = never>(
   const { help, range, isSecret = false, flag = "value" } = options;
   return {
     ...{ name, help, range, isSecret, flag },
-    shownDefault: options.shown ?? String(options.default),
+    shownDefault: options.shownDefault ?? String(options.default),
     read(texts) {
       const text = texts.get(name) ?? (options.default === undefined ? undefined : String(options.default));
-      if (text === undefined) return options.absent as D;
+      if (text === undefined) return options.unset as D;
       return parse(text, (remedy, value = text) => {
         throw new ConfigurationError(PREFIX + name, isSecret ? undefined : value, remedy);
       });

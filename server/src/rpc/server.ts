@@ -20,12 +20,12 @@ import { type NamespaceCreation, Namespaces } from "../verification/namespaces.t
 import type { Verification } from "../verification/verification.ts";
 import { Authenticator, type Credentials } from "./authenticate.ts";
 import { notUtf8, readBody, requireJson } from "./body.ts";
-import { ELSEWHERE, Elsewhere } from "./elsewhere.ts";
 import type { OperationCall, operationProcedures } from "./execute.ts";
 import type { FailedAuthentications } from "./failed-authentications.ts";
 import { FairQueue, type QueuedWork } from "./fair-queue.ts";
 import { type IdempotentCall, idempotentCall, sealedCall } from "./idempotency.ts";
 import { parseLongBody, SHORT_BODY_LENGTH_MAX } from "./long-body.ts";
+import { NEEDS_MAIN_THREAD, NeedsMainThread } from "./needs-main-thread.ts";
 import {
   type Analyzed,
   type Bulk,
@@ -74,7 +74,7 @@ export interface RpcRequest {
 type Caller = Pick<RpcRequest, "credentials" | "session" | "isOfPortal" | "address">;
 
 export interface RpcResponse {
-  /** 0: another thread must answer the call, see `ELSEWHERE`. */
+  /** 0: another thread must answer the call, see `NEEDS_MAIN_THREAD`. */
   status: number;
   /** JSON text. */
   body: string;
@@ -210,11 +210,11 @@ export class Rpc {
     const response = this.#authenticate(operation, request, startedAt);
     if (calls === null && onAnswer === undefined) return response;
     if (!(response instanceof Promise)) {
-      if (response.status !== ELSEWHERE) this.#record(operation, request, response, startedAt);
+      if (response.status !== NEEDS_MAIN_THREAD) this.#record(operation, request, response, startedAt);
       return response;
     }
     return response.then((settled) => {
-      if (settled.status !== ELSEWHERE) this.#record(operation, request, settled, startedAt);
+      if (settled.status !== NEEDS_MAIN_THREAD) this.#record(operation, request, settled, startedAt);
       return settled;
     });
   }
@@ -649,7 +649,7 @@ export class Rpc {
 
   #failure(error: unknown, requestId: string, path: string): RpcResponse {
     if (error instanceof Problem) return this.#problem(error, requestId);
-    if (error instanceof Elsewhere) return { status: ELSEWHERE, requestId, body: "" };
+    if (error instanceof NeedsMainThread) return { status: NEEDS_MAIN_THREAD, requestId, body: "" };
     if (isOverloaded(error)) return this.#problem(overloadProblem(error), requestId);
     if (error instanceof StoreUnavailable) {
       this.#reportUnavailable(error, requestId, path);

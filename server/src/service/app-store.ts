@@ -10,7 +10,7 @@ import { openSqliteStore } from "../store/sqlite/store.ts";
 import type { Store, StoreObserver } from "../store/store.ts";
 import type { KeyRingSource } from "../vault/key-ring.ts";
 import { makeFolder, reasonOf, unusable } from "./claim.ts";
-import { requireIntact } from "./intact.ts";
+import { requireIntegrity } from "./integrity-check.ts";
 import type { AppProcedures, ProcedureOptions } from "./procedures.ts";
 
 /** The database of the service. An embedded one has a filter of the locations of all keys. */
@@ -50,7 +50,7 @@ export async function openStore(
   const keyFilter = BloomFilter.ofBytes(config.directoryBytesMax / KEY_FILTER_SHARE);
   try {
     makeFolder(dirname(file));
-    requireIntact(settingOf(config), file);
+    requireIntegrity(settingOf(config), file);
     const options = { ...procedures, keyFilter: keyFilter.state };
     const store = await openSqliteStore<AppProcedures>(file, { module, options }, { clock, observe });
     return Object.assign(store, { keyFilter });

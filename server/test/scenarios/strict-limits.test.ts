@@ -10,7 +10,7 @@ const call = { namespace: "strict", identifier: "user_1", limit: 4, duration: MI
 const limit = (server: TestServer, more: object = {}) => server.ok("ratelimits.limit", { ...call, ...more });
 const calls = { name: "calls", limit: 4, duration: MINUTE, mode: "strict", autoApply: true };
 
-interface Shown {
+interface ListedLimit {
   name: string;
   mode?: string;
   remaining: number;
@@ -97,13 +97,13 @@ describeOnStores("a strict limit", (server) => {
     const { key, keyId } = await server.createKey(apiId, { ratelimits, externalId: "strict" });
     const shown = async () => {
       const { ratelimits: own, identity } = await server.ok("keys.getKey", { keyId });
-      return [...own, ...identity.ratelimits].map(({ name, mode }: Shown) => `${name} ${mode}`).sort();
+      return [...own, ...identity.ratelimits].map(({ name, mode }: ListedLimit) => `${name} ${mode}`).sort();
     };
     assert.deepEqual(await shown(), ["calls strict", "plain undefined", "shared strict"]);
     const answer = await server.verify(key);
-    const byName = Object.fromEntries(answer.ratelimits.map((one: Shown) => [one.name, one]));
+    const byName = Object.fromEntries(answer.ratelimits.map((one: ListedLimit) => [one.name, one]));
     assert.deepEqual(
-      Object.values<Shown>(byName).map(({ name, mode, remaining }) => [name, mode, remaining]),
+      Object.values<ListedLimit>(byName).map(({ name, mode, remaining }) => [name, mode, remaining]),
       [
         ["calls", "strict", 3],
         ["plain", undefined, 3],
@@ -117,10 +117,10 @@ describeOnStores("a strict limit", (server) => {
     await server.ok("keys.updateKey", { keyId, ratelimits: own });
     assert.deepEqual(await shown(), ["calls strict", "plain undefined", "shared strict"]);
     const { key: next, keyId: nextId } = await server.ok("keys.rerollKey", { keyId, expiration: 0 });
-    assert.equal((await server.verify(next)).ratelimits.find(({ name }: Shown) => name === "calls").remaining, 2);
+    assert.equal((await server.verify(next)).ratelimits.find(({ name }: ListedLimit) => name === "calls").remaining, 2);
     const { ratelimits: rerolled } = await server.ok("keys.getKey", { keyId: nextId });
     assert.deepEqual(
-      rerolled.map(({ mode }: Shown) => mode),
+      rerolled.map(({ mode }: ListedLimit) => mode),
       ["strict", undefined],
     );
   });
@@ -191,7 +191,7 @@ describeOnStores("a strict limit", (server) => {
     const { key } = await server.createKey(await server.createApi(), { ratelimits: [calls] });
     const { ratelimits } = await server.ok("keys.explainVerification", { key });
     assert.deepEqual(
-      ratelimits.map(({ name, mode }: Shown) => [name, mode]),
+      ratelimits.map(({ name, mode }: ListedLimit) => [name, mode]),
       [["calls", "strict"]],
     );
   });

@@ -25,7 +25,7 @@ import { countsOf, Ranking } from "../../ui/ranking.tsx";
 import { Skeleton } from "../../ui/skeleton.tsx";
 import { Sparkline } from "../../ui/sparkline.tsx";
 import { VerificationChart } from "../../ui/verification-chart.tsx";
-import { type Group, useShown } from "./groups.ts";
+import { type Group, useAnalyticsView } from "./groups.ts";
 import { seriesOf } from "./series.ts";
 
 const groupNames: Record<AnalyticsGroup, string> = {
@@ -50,7 +50,7 @@ export function AnalyticsPage() {
   const named = useRange(search.range ?? "7d");
   const range = useMemo(() => rangeOf(search, named), [search, named]);
   const { by = "code" } = search;
-  const { sum, groups, note, error, lacks } = useShown(search, range);
+  const { sum, groups, note, error, lacks } = useAnalyticsView(search, range);
   const apis = useQuery({ ...read("apis.listApis", { limit: 100 }), enabled: can("apis.*.read_api") });
   const isOwnRange = search.start !== undefined && search.end !== undefined;
 

@@ -15,8 +15,8 @@ export interface Group {
   readonly narrow: AnalyticsSearch;
 }
 
-/** What the analytics show. */
-export interface Shown {
+/** What the pages of analytics show. */
+export interface AnalyticsView {
   /** All verifications that the filters leave. */
   readonly sum: VerificationStats | undefined;
   /** Undefined while they are read, and for `by: code`. */
@@ -31,7 +31,7 @@ export interface Shown {
 const TAGS_MAX = 6;
 
 /** Reads the verifications that the address asks for. */
-export function useShown(search: AnalyticsSearch, range: Range, isEnabled = true): Shown {
+export function useAnalyticsView(search: AnalyticsSearch, range: Range, isEnabled = true): AnalyticsView {
   const can = useCan();
   const { by = "code", api, key, owner } = search;
   const tags = search.tags?.split(" ").filter(Boolean);
@@ -54,8 +54,9 @@ export function useShown(search: AnalyticsSearch, range: Range, isEnabled = true
     }),
   };
   const chosen = subject === "all" ? undefined : one[subject];
-  const read_ = all.subjects.flatMap(({ stats }) => stats ?? []);
-  const sum = subject === "all" ? (all.isPending || all.lacks ? undefined : sumVerifications(read_)) : chosen?.data;
+  const subjectStats = all.subjects.flatMap(({ stats }) => stats ?? []);
+  const sum =
+    subject === "all" ? (all.isPending || all.lacks ? undefined : sumVerifications(subjectStats)) : chosen?.data;
 
   // The parts: the subjects of a list, each with its own statistics.
   const top = { ...usageRange(range), limit: SUBJECTS_MAX, ...(api !== undefined && { apiId: api }) };

@@ -7,7 +7,7 @@ import { ErrorBox } from "../../ui/error-box.tsx";
 import { Count } from "../../ui/number.tsx";
 import { type RangeName, RangePicker, useRange } from "../../ui/range.tsx";
 import { Segments } from "../../ui/segments.tsx";
-import { useShown } from "../analytics/groups.ts";
+import { useAnalyticsView } from "../analytics/groups.ts";
 
 // Charts are half of the page's size.
 const UsageByCode = lazy(async () => ({ default: (await import("./usage-chart.tsx")).UsageByCode }));
@@ -25,7 +25,7 @@ export function KeyUsage({ of: { keyId, apiId } }: { of: Key }) {
   const needs = `apis.${apiId}.read_analytics`;
   const isAllowed = useCan()(needs);
   const by = view === "tag" ? "tag" : "code";
-  const { sum, groups, note, error } = useShown({ key: keyId, by }, range, isAllowed);
+  const { sum, groups, note, error } = useAnalyticsView({ key: keyId, by }, range, isAllowed);
   if (!isAllowed) return <p className="mb-4 text-quiet">Usage needs the permission {needs}.</p>;
   if (error) return <ErrorBox error={error} />;
   return (

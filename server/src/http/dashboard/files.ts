@@ -3,7 +3,7 @@ import { extname, join, relative, sep } from "node:path";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { digest } from "../../crypto/digest.ts";
 import { acceptsCoding } from "../pages/accept.ts";
-import { give } from "../pages/give.ts";
+import { sendContent } from "../pages/send-content.ts";
 import type { RouteGroups } from "../route-groups.ts";
 
 const INDEX = "index.html";
@@ -131,5 +131,5 @@ function giveFile(
   const known = request.headers["if-none-match"]?.split(",").map((one) => one.trim().replace(/^W\//, ""));
   if (known?.includes(tag) || known?.includes("*")) return reply.status(304).send();
   if (coding !== "identity") reply.header("content-encoding", coding);
-  return give(reply, type, content, /^text\/(?:javascript|css)/.test(type) ? closed : policy);
+  return sendContent(reply, type, content, /^text\/(?:javascript|css)/.test(type) ? closed : policy);
 }

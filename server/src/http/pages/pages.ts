@@ -6,8 +6,8 @@ import type { Rpc, RpcResponse } from "../../rpc/server.ts";
 import type { RouteGroups } from "../route-groups.ts";
 import { prefersJson } from "./accept.ts";
 import { errorPage, errorsPage, missingPage } from "./error-page.ts";
-import { give } from "./give.ts";
 import { referencePage, referenceScript, startScript } from "./reference.ts";
+import { sendContent } from "./send-content.ts";
 import { SharedContent } from "./shared-content.ts";
 import { stylesheet } from "./style.ts";
 
@@ -54,15 +54,20 @@ export function addPages(
   { rpc, document, publicUrl, securityContact, clock }: HtmlPagesOptions,
 ): void {
   const openapi = new SharedContent(async () => Buffer.from(await document.text()), document.version);
-  app.get("/openapi.json", (request, reply) => openapi.give(request, reply, "application/json", closed));
+  app.get("/openapi.json", (request, reply) => openapi.send(request, reply, "application/json", closed));
   app.get("/favicon.ico", (_request, reply) => {
     reply.header("cache-control", "public, max-age=86400");
-    return give(reply, "image/svg+xml", favicon, closed);
+    return sendContent(reply, "image/svg+xml", favicon, closed);
   });
   if (securityContact.length > 0) {
     app.get("/.well-known/security.txt", (_request, reply) => {
       reply.header("cache-control", "public, max-age=86400");
-      return give(reply, "text/plain; charset=utf-8", securityText(securityContact, publicUrl, clock.now()), closed);
+      return sendContent(
+        reply,
+        "text/plain; charset=utf-8",
+        securityText(securityContact, publicUrl, clock.now()),
+        closed,
+      );
     });
   }
   addReference(app);
@@ -85,13 +90,13 @@ function securityText(contacts: readonly string[], publicUrl: string, now: Insta
 
 function addReference(app: FastifyInstance<Server>): void {
   const script = new SharedContent(referenceScript);
-  app.get("/reference", (_request, reply) => give(reply, html, referencePage, referencePolicy));
+  app.get("/reference", (_request, reply) => sendContent(reply, html, referencePage, referencePolicy));
   // The page loads its files relative to its address without the slash.
   app.get("/reference/", (_request, reply) => reply.redirect("../reference", 308));
-  app.get("/reference/start.js", (_request, reply) => give(reply, javascript, startScript, closed));
+  app.get("/reference/start.js", (_request, reply) => sendContent(reply, javascript, startScript, closed));
   app.get("/reference/scalar.js", (request, reply) => {
     reply.header("cache-control", "public, max-age=86400");
-    return script.give(request, reply, javascript, closed);
+    return script.send(request, reply, javascript, closed);
   });
 }
 
@@ -102,14 +107,14 @@ function addErrors(app: FastifyInstance<Server>, groups: RouteGroups, rpc: Rpc, 
   const pageOrJson = (request: FastifyRequest, reply: FastifyReply, answer: RpcResponse, page: () => string) => {
     reply.header("vary", "accept");
     reply.status(answer.status).header("x-request-id", answer.requestId);
-    if (prefersJson(request.headers.accept)) return give(reply, "application/json", answer.body, closed);
-    return give(reply, html, page(), errorPolicy);
+    if (prefersJson(request.headers.accept)) return sendContent(reply, "application/json", answer.body, closed);
+    return sendContent(reply, html, page(), errorPolicy);
   };
 
   app.get("/errors", (request, reply) =>
     pageOrJson(request, reply, rpc.plain(codes.map(kindOf)), () => errorsPage(links)),
   );
-  app.get("/errors/style.css", (_request, reply) => give(reply, "text/css; charset=utf-8", stylesheet, closed));
+  app.get("/errors/style.css", (_request, reply) => sendContent(reply, "text/css; charset=utf-8", stylesheet, closed));
   const byType = new Map(codes.map((code) => [problems[code].type, code]));
   groups.add("GET", "/errors/", byType, {
     answer: (code, request, reply) => pageOrJson(request, reply, rpc.plain(kindOf(code)), () => errorPage(code, links)),

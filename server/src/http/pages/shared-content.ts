@@ -2,7 +2,7 @@ import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { acceptsCoding } from "./accept.ts";
-import { give } from "./give.ts";
+import { sendContent } from "./send-content.ts";
 
 /** Large content that all responses share, plain and compressed. Made for the first request, and again when it changes. */
 export class SharedContent {
@@ -16,12 +16,12 @@ export class SharedContent {
     this.#version = version;
   }
 
-  async give(request: FastifyRequest, reply: FastifyReply, type: string, policy: string): Promise<FastifyReply> {
+  async send(request: FastifyRequest, reply: FastifyReply, type: string, policy: string): Promise<FastifyReply> {
     const { plain, compressed } = await this.#current();
     reply.header("vary", "accept-encoding");
     if (!acceptsCoding(request.headers["accept-encoding"] as string | undefined, "gzip"))
-      return give(reply, type, plain, policy);
-    return give(reply.header("content-encoding", "gzip"), type, compressed, policy);
+      return sendContent(reply, type, plain, policy);
+    return sendContent(reply.header("content-encoding", "gzip"), type, compressed, policy);
   }
 
   #current(): Promise<{ plain: Buffer; compressed: Buffer }> {

@@ -1,6 +1,6 @@
 import type { Server } from "node:http";
 import type { FastifyInstance } from "fastify";
-import { give } from "../pages/give.ts";
+import { sendContent } from "../pages/send-content.ts";
 import { SharedContent } from "../pages/shared-content.ts";
 import { elementScript } from "./element-script.ts";
 import { portalPage, portalScript, portalStyle } from "./page.ts";
@@ -32,15 +32,15 @@ export function addPortalPages(app: FastifyInstance<Server>): void {
   const element = new SharedContent(elementScript);
   app.get("/portal", (_request, reply) => {
     reply.headers({ "cache-control": "no-cache", "cross-origin-opener-policy": "same-origin" });
-    return give(reply, "text/html; charset=utf-8", portalPage, policy);
+    return sendContent(reply, "text/html; charset=utf-8", portalPage, policy);
   });
   // The page loads its files relative to its address without the slash.
   app.get("/portal/", (_request, reply) => reply.redirect("../portal", 308));
   app.get("/portal/page.js", (_request, reply) =>
-    give(reply.header("cache-control", "no-cache"), javascript, portalScript, closed),
+    sendContent(reply.header("cache-control", "no-cache"), javascript, portalScript, closed),
   );
   app.get("/portal/style.css", (_request, reply) =>
-    give(reply.header("cache-control", "no-cache"), css, portalStyle, closed),
+    sendContent(reply.header("cache-control", "no-cache"), css, portalStyle, closed),
   );
   app.get("/portal/latchkey-keys.js", (request, reply) => {
     reply.headers({
@@ -49,6 +49,6 @@ export function addPortalPages(app: FastifyInstance<Server>): void {
       "cross-origin-resource-policy": "cross-origin",
       "cache-control": `public, max-age=${MINUTES_CACHED * 60}`,
     });
-    return element.give(request, reply, javascript, closed);
+    return element.send(request, reply, javascript, closed);
   });
 }

@@ -4,23 +4,23 @@ import { Worker } from "node:worker_threads";
 import { SimulatedClock } from "../../clock/simulated.ts";
 import { CountingClock } from "../../limits/counting-clock.ts";
 import { FollowingClock, SharedMainState } from "./main-state.ts";
-import { Published } from "./published.ts";
+import { SharedNumbers } from "./shared-numbers.ts";
 
 const noon = 1_800_000_000_000;
 
-describe("Published", () => {
+describe("SharedNumbers", () => {
   it("gives the numbers of one write while another thread writes", async () => {
-    const published = Published.of(6);
-    const module = new URL("./published.ts", import.meta.url).href;
-    const code = `import(${JSON.stringify(module)}).then(({ Published }) => {
-      const published = new Published(require("node:worker_threads").workerData);
-      for (let n = 1; n <= 200_000; n++) published.write(Array(6).fill(n));
+    const shared = SharedNumbers.of(6);
+    const module = new URL("./shared-numbers.ts", import.meta.url).href;
+    const code = `import(${JSON.stringify(module)}).then(({ SharedNumbers }) => {
+      const numbers = new SharedNumbers(require("node:worker_threads").workerData);
+      for (let n = 1; n <= 200_000; n++) numbers.write(Array(6).fill(n));
     });`;
-    const thread = new Worker(code, { eval: true, workerData: published.buffer });
+    const thread = new Worker(code, { eval: true, workerData: shared.buffer });
     const exited = new Promise<void>((resolve) => thread.once("exit", () => resolve()));
     let [reads, changes, last] = [0, 0, 0];
     while (last < 200_000) {
-      const numbers = [...published.read()];
+      const numbers = [...shared.read()];
       assert.equal(new Set(numbers).size, 1, numbers.join(" "));
       assert(numbers[0]! >= last);
       if (numbers[0] !== last) changes++;

@@ -1,6 +1,6 @@
 import { type Clock, type Instant, instantAt, type Milliseconds } from "../../clock/clock.ts";
 import { CountingClock } from "../../limits/counting-clock.ts";
-import { Published } from "./published.ts";
+import { SharedNumbers } from "./shared-numbers.ts";
 
 /** What the main thread knows and the others need for each call. Times by the monotonic clock are those of the main thread. */
 export interface MainState {
@@ -18,42 +18,42 @@ const DIFFERENCE_MAX: Milliseconds = 1_000;
 
 /** The state of the main thread in shared memory. */
 export class SharedMainState {
-  readonly #published: Published;
+  readonly #numbers: SharedNumbers;
 
-  constructor(published = Published.of(6)) {
-    this.#published = published;
+  constructor(numbers = SharedNumbers.of(6)) {
+    this.#numbers = numbers;
   }
 
   get buffer(): SharedArrayBuffer {
-    return this.#published.buffer;
+    return this.#numbers.buffer;
   }
 
   write({ readAt, databaseReachable, countUntil, counting }: MainState): void {
-    this.#published.write([
+    this.#numbers.write([
       ...[readAt.monotonic, readAt.wall, Number(databaseReachable)],
       ...[countUntil, counting.time, counting.monotonic],
     ]);
   }
 
   get readAtMonotonic(): Milliseconds {
-    return this.#published.read()[0]!;
+    return this.#numbers.read()[0]!;
   }
 
   get readAtWall(): number {
-    return this.#published.read()[1]!;
+    return this.#numbers.read()[1]!;
   }
 
   get databaseReachable(): boolean {
-    return this.#published.read()[2] === 1;
+    return this.#numbers.read()[2] === 1;
   }
 
   get countUntil(): Milliseconds {
-    return this.#published.read()[3]!;
+    return this.#numbers.read()[3]!;
   }
 
   /** The time of the counters of the main thread, at a time of the monotonic clock. */
   countingTime(monotonic: Milliseconds): number {
-    const numbers = this.#published.read();
+    const numbers = this.#numbers.read();
     return numbers[4]! + monotonic - numbers[5]!;
   }
 }

@@ -21,8 +21,8 @@ import { verifyKey } from "../../operations/keys/verifyKey.ts";
 import { limit } from "../../operations/ratelimits/limit.ts";
 import { multiLimit } from "../../operations/ratelimits/multiLimit.ts";
 import { systemRandom } from "../../random/system.ts";
-import { ELSEWHERE, Elsewhere } from "../../rpc/elsewhere.ts";
 import { FailedAuthentications } from "../../rpc/failed-authentications.ts";
+import { NEEDS_MAIN_THREAD, NeedsMainThread } from "../../rpc/needs-main-thread.ts";
 import type { Operation } from "../../rpc/operation.ts";
 import type { Principal } from "../../rpc/principal.ts";
 import type { Problem } from "../../rpc/problems.ts";
@@ -43,7 +43,7 @@ import {
   type ToWorker,
   type WorkerStart,
 } from "./messages.ts";
-import { Published } from "./published.ts";
+import { SharedNumbers } from "./shared-numbers.ts";
 
 /** Questions without an answer. Beyond this number, calls that need the main thread get 503. */
 const QUESTIONS_MAX = 10_000;
@@ -201,7 +201,7 @@ class Calls {
 
   call(operation: Operation, request: RpcRequest): RpcResponse | Promise<RpcResponse> {
     // Their records are in the main thread.
-    if (request.idempotencyKey !== undefined) return this.#callElsewhere(operation, request);
+    if (request.idempotencyKey !== undefined) return this.#callMainThread(operation, request);
     const answer = this.#rpc.call(operation, request);
     if (answer instanceof Promise) return answer.then((settled) => this.#complete(operation, request, settled));
     return this.#complete(operation, request, answer);
@@ -212,11 +212,11 @@ class Calls {
   }
 
   #complete(operation: Operation, request: RpcRequest, answer: RpcResponse): RpcResponse | Promise<RpcResponse> {
-    if (answer.status !== ELSEWHERE) return answer;
-    return this.#callElsewhere(operation, { ...request, admission: answer.headers });
+    if (answer.status !== NEEDS_MAIN_THREAD) return answer;
+    return this.#callMainThread(operation, { ...request, admission: answer.headers });
   }
 
-  async #callElsewhere(operation: Operation, request: RpcRequest): Promise<RpcResponse> {
+  async #callMainThread(operation: Operation, request: RpcRequest): Promise<RpcResponse> {
     try {
       return (await this.#main.ask<RpcResponse>(["call", operation.name, request])).answer;
     } catch (error) {
@@ -225,21 +225,21 @@ class Calls {
   }
 }
 
-function elsewhere(): never {
-  throw new Elsewhere();
+function needsMainThread(): never {
+  throw new NeedsMainThread();
 }
 
 /** The parts of a call that only the main thread has. */
 const missing = {
-  ledger: { spend: elsewhere },
-  balances: { read: elsewhere },
-  replays: { isInDatabase: false, find: elsewhere, once: elsewhere },
-  singleCalls: { chargeOnce: elsewhere, spendOnce: elsewhere, find: elsewhere },
-  store: { read: elsewhere, transact: elsewhere },
-  analytics: { stats: elsewhere, top: elsewhere, oldest: elsewhere },
-  describeNode: elsewhere,
-  leaks: { accept: elsewhere },
-  upstreams: { ask: elsewhere },
+  ledger: { spend: needsMainThread },
+  balances: { read: needsMainThread },
+  replays: { isInDatabase: false, find: needsMainThread, once: needsMainThread },
+  singleCalls: { chargeOnce: needsMainThread, spendOnce: needsMainThread, find: needsMainThread },
+  store: { read: needsMainThread, transact: needsMainThread },
+  analytics: { stats: needsMainThread, top: needsMainThread, oldest: needsMainThread },
+  describeNode: needsMainThread,
+  leaks: { accept: needsMainThread },
+  upstreams: { ask: needsMainThread },
   tokenKey: "",
 };
 
@@ -251,7 +251,7 @@ function openWorker(start: WorkerStart, port: MessagePort): void {
   const clock = systemClockOf(start.clockOrigin);
   const outgoing = new Outgoing<FromWorker>(port);
   const main = new MainThread(outgoing);
-  const state = new SharedMainState(new Published(start.mainState));
+  const state = new SharedMainState(new SharedNumbers(start.mainState));
   const directories = openDirectories(start, clock, state, main, outgoing);
   const filterOfKeys = start.keyFilter && new BloomFilter(start.keyFilter);
   const limiter = openLimiter(start, clock, state, main);
@@ -262,14 +262,14 @@ function openWorker(start: WorkerStart, port: MessagePort): void {
     recordFirstUses: async (uses) => void (await main.ask(["recordFirstUses", uses])),
   });
   const calls = new CallMetrics(start.counted.operations, start.counted.statuses);
-  const namespaces = new Namespaces<Principal>({ directories, create: elsewhere });
+  const namespaces = new Namespaces<Principal>({ directories, create: needsMainThread });
   const failedAuthentications = new FailedAuthentications();
   const rpc = new Rpc({
     ...{ clock, random: systemRandom, directories, limiter, verification, recorder, ...missing },
     namespaces: {
       find: (nameOrId, workspaceId) => namespaces.find(nameOrId, workspaceId),
       // For each caller: it must not wait for the call of another one, which leaves this thread too.
-      create: elsewhere,
+      create: needsMainThread,
     },
     store: missing.store as unknown as RpcOptions["store"],
     defaultWorkspaceId: start.defaultWorkspaceId,
@@ -374,14 +374,14 @@ function openDirectories(
     workspaces: load("workspacesByIds"),
     keyMigrations: load("keyMigrationsByReferences"),
     namespaces: load("namespacesByReferences"),
-    ...{ sessions: elsewhere, portalSessions: elsewhere },
+    ...{ sessions: needsMainThread, portalSessions: needsMainThread },
   };
   const caches = new RecordCaches({ clock, source, generations: new Generations(generations), bytesMax });
   return Object.assign(caches, {
     changes: new SharedChanges(main, state, clock, config.staleMax),
     keyLookups: new SharedLookups(main, "keyLookups", outgoing),
     rootKeyLookups: new SharedLookups(main, "rootKeyLookups", outgoing),
-    ...{ sessionLookups: { spend: elsewhere }, linkLookups: { spend: elsewhere } },
+    ...{ sessionLookups: { spend: needsMainThread }, linkLookups: { spend: needsMainThread } },
   });
 }
 

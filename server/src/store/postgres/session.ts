@@ -171,9 +171,9 @@ export class Session {
     return this.#clock.monotonic() - this.#lastReplyAt;
   }
 
-  /** Whether the connection has not failed. */
-  get isIntact(): boolean {
-    return this.#failure === undefined;
+  /** Whether the connection has failed. */
+  get hasFailed(): boolean {
+    return this.#failure !== undefined;
   }
 
   /** Whether other work may use the connection: no transaction and no query is open. False when in doubt. */
@@ -181,7 +181,7 @@ export class Session {
     // After an error, a later packet contains the transaction state.
     const client = this.#client as pg.Client & { readyForQuery: boolean };
     const isIdle = this.#pending === 0 && client.readyForQuery && client.getTransactionStatus() === "I";
-    return this.isIntact && isIdle && !this.isSuspect;
+    return !this.hasFailed && isIdle && !this.isSuspect;
   }
 
   /** Whether the server has sent a warning since the last call. */

@@ -162,7 +162,7 @@ async function begin(session: Session, marker: Marker | undefined, settings: rea
 
 /** The server rolls back by itself when a connection breaks. */
 async function rollBack(session: Session): Promise<void> {
-  if (session.isIntact) await session.query("rollback").catch(() => {});
+  if (!session.hasFailed) await session.query("rollback").catch(() => {});
 }
 
 function nextMarker(session: Session): Marker {

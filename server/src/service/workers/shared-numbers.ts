@@ -5,7 +5,7 @@ const HEAD_BYTES = 8;
  * Numbers that one thread writes and others read, in shared memory. A reader gets the numbers of one `write`, never of
  * two: the version is odd during a write, and a reader that sees it odd or changed reads again.
  */
-export class Published {
+export class SharedNumbers {
   readonly buffer: SharedArrayBuffer;
   readonly #version: Int32Array;
   readonly #numbers: Float64Array;
@@ -19,8 +19,8 @@ export class Published {
     this.#read = new Float64Array(this.#numbers.length);
   }
 
-  static of(count: number): Published {
-    return new Published(new SharedArrayBuffer(HEAD_BYTES + count * Float64Array.BYTES_PER_ELEMENT));
+  static of(count: number): SharedNumbers {
+    return new SharedNumbers(new SharedArrayBuffer(HEAD_BYTES + count * Float64Array.BYTES_PER_ELEMENT));
   }
 
   /** Only one thread may write. */

@@ -1,10 +1,10 @@
 /** This thread cannot answer a call alone. At most the request limit of the workspace has been charged. */
-export class Elsewhere extends Error {
+export class NeedsMainThread extends Error {
   constructor() {
     super("Another thread answers this call");
-    this.name = "Elsewhere";
+    this.name = "NeedsMainThread";
   }
 }
 
 /** The status of the result of a call that another thread must answer. Its headers are those of the admission. */
-export const ELSEWHERE = 0;
+export const NEEDS_MAIN_THREAD = 0;

@@ -9,7 +9,7 @@ const guards = {
 };
 
 /** Writes a content with its type, its policy and the security headers. */
-export function give(reply: FastifyReply, type: string, content: string | Buffer, policy: string): FastifyReply {
+export function sendContent(reply: FastifyReply, type: string, content: string | Buffer, policy: string): FastifyReply {
   const bytes = typeof content === "string" ? Buffer.from(content) : content;
   reply.headers({ ...guards, "content-security-policy": policy, "content-type": type, "content-length": bytes.length });
   return reply.send(bytes.length > SHORT_CONTENT_BYTES_MAX ? writePace.stream(bytes) : bytes);

@@ -16,7 +16,7 @@ const CHECKPOINT_MS_MAX = 10_000;
  *
  * @throws {OperatorError} when the log belongs to another file, or the database is damaged.
  */
-export function requireIntact(setting: string, file: string): void {
+export function requireIntegrity(setting: string, file: string): void {
   if (!existsSync(file) || statSync(file).size === 0) return;
   const log = `${file}-wal`;
   const fault = existsSync(log) && statSync(log).size > 0 ? findFaultUnlessUsed(file, log) : findMissingEnd(file);

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
 import { openSqliteConnection, raw } from "../store/sqlite/connection.ts";
-import { isReplaced, requireIntact } from "./intact.ts";
+import { isReplaced, requireIntegrity } from "./integrity-check.ts";
 
 const insert = (rows: number) =>
   `with recursive n(i) as (select 1 union all select i + 1 from n where i < ${rows}) ` +
@@ -41,14 +41,14 @@ describe("an embedded database at the start", () => {
   it("is accepted with its own log, which stays as it is", async (t) => {
     const { file } = await killed(t, openFolder(t));
     const before = [readFileSync(file), readFileSync(`${file}-wal`)];
-    requireIntact("LATCHKEY_DATA_DIR", file);
+    requireIntegrity("LATCHKEY_DATA_DIR", file);
     assert.deepEqual([readFileSync(file), readFileSync(`${file}-wal`)], before);
   });
 
   it("is rejected beside the log of another file, and nothing is changed", async (t) => {
     const { file, older } = await killed(t, openFolder(t));
     copyFileSync(older, file);
-    assert.throws(() => requireIntact("LATCHKEY_DATA_DIR", file), {
+    assert.throws(() => requireIntegrity("LATCHKEY_DATA_DIR", file), {
       name: "OperatorError",
       message: /^LATCHKEY_DATA_DIR=.*a\.db: the database with its log .*fails the integrity check .*latchkey restore/,
     });
@@ -58,11 +58,11 @@ describe("an embedded database at the start", () => {
   it("is rejected if its end is missing, or it is no database", async (t) => {
     const { file } = await killed(t, openFolder(t));
     openSqliteConnection(file, "write").close();
-    requireIntact("LATCHKEY_DATA_DIR", file);
+    requireIntegrity("LATCHKEY_DATA_DIR", file);
     truncateSync(file, readFileSync(file).length - 4096);
-    assert.throws(() => requireIntact("LATCHKEY_DATA_DIR", file), /its end is missing/);
+    assert.throws(() => requireIntegrity("LATCHKEY_DATA_DIR", file), /its end is missing/);
     writeFileSync(file, "x".repeat(5_000));
-    assert.throws(() => requireIntact("LATCHKEY_DATA_DIR", file), /the file is not a database/);
+    assert.throws(() => requireIntegrity("LATCHKEY_DATA_DIR", file), /the file is not a database/);
   });
 
   it("counts as replaced if it changed long after its log", () => {
