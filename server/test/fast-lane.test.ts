@@ -66,13 +66,12 @@ const limits = {
 
 function open(fastLane: boolean): Promise<HttpServer> {
   return openHttp({
-    ...{ operations, portalOperations: [], fastLane, rpc: echo as Rpc, clock: new SimulatedClock(0), publicUrl: "" },
+    ...{ operations, fastLane, rpc: echo as Rpc, clock: new SimulatedClock(0), publicUrl: "" },
     readiness: () => assert.fail(),
     ...{ trustedProxies, limits, securityContact: [] },
     metrics: null,
     document: { version: () => 0, text: async () => "" },
-    dashboard: null,
-    leaks: { leaks: { handle: async () => {} }, githubKeys: undefined },
+    routes: [],
   });
 }
 

@@ -1,14 +1,13 @@
 import type { IncomingMessage } from "node:http";
-import type { BlockList } from "node:net";
 import type { FastifyInstance } from "fastify";
-import type { Clock, Instant } from "../clock/clock.ts";
+import type { Instant } from "../clock/clock.ts";
 import type { VerifyKeyAnswer } from "../operations/keys/verifyKey.ts";
 import type { Operation } from "../rpc/operation.ts";
 import { Problem, problems } from "../rpc/problems.ts";
 import type { Rpc, RpcResponse } from "../rpc/server.ts";
 import type { VerificationCode } from "../verification/request.ts";
 import { addressOf } from "./caller-address.ts";
-import type { Send } from "./respond.ts";
+import type { AddRoutes, RouteParts } from "./routes.ts";
 
 const PATH = "/auth/verify";
 
@@ -57,23 +56,22 @@ const ANSWERS: Record<VerificationCode, { status: number; title: string; detail:
   RATE_LIMITED: { status: 429, title: "Too Many Requests", detail: "The API key has reached a limit." },
 };
 
-export interface ForwardAuthParts {
-  rpc: Rpc;
-  clock: Clock;
+interface ForwardAuthParts extends RouteParts {
   /** `keys.verifyKey`. */
   verifyKey: Operation;
-  trustedProxies: BlockList | null;
-  send: Send;
-  sendUnread: Send;
 }
 
 /**
- * Adds `/auth/verify`, where a proxy asks whether it may pass a request on.
+ * `/auth/verify`, where a proxy asks whether it may pass a request on.
  *
  * The request becomes a call of `keys.verifyKey`, and the status of the answer is the decision. Everything except 200
  * rejects the request. The body of the request is not read.
  */
-export function addForwardAuth(app: FastifyInstance, parts: ForwardAuthParts): void {
+export function forwardAuthRoutes(verifyKey: Operation): AddRoutes {
+  return (app, parts) => addForwardAuth(app, { ...parts, verifyKey });
+}
+
+function addForwardAuth(app: FastifyInstance, parts: ForwardAuthParts): void {
   const { rpc, send, sendUnread } = parts;
   for (const url of [PATH, `${PATH}/*`]) {
     app.route({

@@ -1,5 +1,4 @@
 import type { IncomingMessage } from "node:http";
-import type { BlockList } from "node:net";
 import type { FastifyInstance, FastifyReply } from "fastify";
 import { z } from "zod";
 import { hasEcdsaSignature } from "../crypto/signature.ts";
@@ -9,13 +8,13 @@ import type { VerifyKeyAnswer } from "../operations/keys/verifyKey.ts";
 import { requireJson } from "../rpc/body.ts";
 import type { Operation } from "../rpc/operation.ts";
 import { Problem } from "../rpc/problems.ts";
-import type { Rpc, RpcResponse } from "../rpc/server.ts";
+import type { RpcResponse } from "../rpc/server.ts";
 import { GITHUB_REPORTS_PATH, LEAK_VERIFICATION_PATH } from "../rules/leak-kit.ts";
 import type { VerificationCode } from "../verification/request.ts";
 import { addressOf } from "./caller-address.ts";
-import { REJECTED_CALLER, type ReadBody } from "./long-body.ts";
+import { REJECTED_CALLER } from "./long-body.ts";
 import { METERED_BODY_BYTES_MAX } from "./metered.ts";
-import type { Send } from "./respond.ts";
+import type { AddRoutes, RouteParts } from "./routes.ts";
 
 const GITHUB_BODY_BYTES_MAX = 1024 * 1024;
 const REPORTS_MAX = 5_000;
@@ -40,23 +39,22 @@ const LIVE: ReadonlySet<VerificationCode> = new Set([
   "RATE_LIMITED",
 ]);
 
-export interface LeakRouteParts {
-  rpc: Rpc;
+export interface LeakRouteOptions {
   leaks: Pick<LeakReports, "handle">;
   /** Undefined: reports of GitHub are not accepted. */
   githubKeys: Pick<GithubKeys, "find"> | undefined;
   /** `keys.verifyKey`. */
   verifyKey: Operation;
-  trustedProxies: BlockList | null;
-  read: ReadBody;
-  send: Send;
-  sendUnread: Send;
 }
 
-/** Adds the routes for scanners: GitHub reports keys, and TruffleHog asks whether a key is live. */
-export function addLeakRoutes(app: FastifyInstance, parts: LeakRouteParts): void {
-  addRoute(app, GITHUB_REPORTS_PATH, parts, takeGithubReports);
-  addRoute(app, LEAK_VERIFICATION_PATH, parts, answerTruffleHog);
+type LeakRouteParts = LeakRouteOptions & RouteParts;
+
+/** The routes for scanners: GitHub reports keys, and TruffleHog asks whether a key is live. */
+export function leakRoutes(options: LeakRouteOptions): AddRoutes {
+  return (app, parts) => {
+    addRoute(app, GITHUB_REPORTS_PATH, { ...parts, ...options }, takeGithubReports);
+    addRoute(app, LEAK_VERIFICATION_PATH, { ...parts, ...options }, answerTruffleHog);
+  };
 }
 
 type Handler = (request: IncomingMessage, reply: FastifyReply, parts: LeakRouteParts) => Promise<RpcResponse>;

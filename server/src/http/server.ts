@@ -11,32 +11,25 @@ import type { Rpc } from "../rpc/server.ts";
 import { BodyBudget } from "./body-budget.ts";
 import { addressOf } from "./caller-address.ts";
 import { Connections, type OtherThreads, SWEEP_INTERVAL, tooManyConnections } from "./connections.ts";
-import type { DashboardFiles } from "./dashboard/files.ts";
-import { addDashboardSessions } from "./dashboard/sessions.ts";
 import type { FastLane } from "./fast-lane/fast-lane.ts";
 import { meteredPaths, openLane } from "./fast-lane/open.ts";
-import { addForwardAuth } from "./forward-auth.ts";
 import { addHealthRoutes, type Readiness } from "./health.ts";
-import { addLeakRoutes, type LeakRouteParts } from "./leaks.ts";
 import { type HttpLimits, headersTimeoutOf, KEEP_ALIVE_MS } from "./limits.ts";
 import { Lingering } from "./linger.ts";
 import { REJECTED_CALLER, type ReadBody, readLongBody } from "./long-body.ts";
 import { bodyTooLarge, decodeText, METERED_BODY_BYTES_MAX, readShortBody } from "./metered.ts";
 import { addMetrics, type Expose } from "./metrics.ts";
 import { addPages, type ChangingText } from "./pages/pages.ts";
-import { addPortalCalls } from "./portal/calls.ts";
-import { addPortalPages } from "./portal/pages.ts";
 import { ReadPace } from "./read-pace.ts";
 import { rejectConnection, rejectSocket } from "./reject.ts";
 import { hostCheck, isPlainTarget, useOriginForm } from "./request-target.ts";
 import { AnswerBatch, respond, type Send } from "./respond.ts";
 import { RouteGroups } from "./route-groups.ts";
+import type { AddRoutes, AnswerUnrouted } from "./routes.ts";
 import { withoutSchemas } from "./without-schemas.ts";
 
 export interface HttpOptions {
   operations: readonly Operation[];
-  /** What sessions of the portal can call. */
-  portalOperations: readonly Operation[];
   rpc: Rpc;
   clock: Clock;
   readiness(): Readiness;
@@ -54,9 +47,9 @@ export interface HttpOptions {
   fastLane: boolean;
   /** Given if other threads have connections too. */
   otherThreads?: OtherThreads | undefined;
-  leaks: Pick<LeakRouteParts, "leaks" | "githubKeys">;
-  /** Null: there is no dashboard. */
-  dashboard: { version: string; files: DashboardFiles | undefined } | null;
+  /** Routes besides those of the operations, health, metrics and pages for readers. */
+  routes: readonly AddRoutes[];
+  answerUnrouted?: AnswerUnrouted | undefined;
 }
 
 export interface HttpServer {
@@ -92,7 +85,6 @@ export interface HttpServer {
 export async function openHttp(options: HttpOptions): Promise<HttpServer> {
   const { operations, rpc, clock, limits } = options;
   const paths = operations.flatMap((operation) => namesOf(operation).map((name) => [pathOf(name), operation] as const));
-  const verifyKey = operations.find(({ name }) => name === "keys.verifyKey")!;
   const pace = new ReadPace();
   const budget = new BodyBudget(limits.bodiesBytesMax, limits.bodyBytesMax);
   const lingering = new Lingering(clock, pace);
@@ -144,26 +136,25 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
   app.addContentTypeParser("*", (_request, _body, done) => done(null));
   const groups = new RouteGroups(app);
   addOperations(groups, parts);
-  addForwardAuth(app, { rpc, clock, trustedProxies: options.trustedProxies, verifyKey, send, sendUnread });
   const read: ReadBody = (request, reply, bytesMax, recognize) =>
     readLongBody(request, reply.raw, { budget, pace, bytesMax, recognize });
-  addPortalCalls(app, { ...options, read, send, sendUnread });
-  addLeakRoutes(app, {
-    ...{ rpc, ...options.leaks, verifyKey, trustedProxies: options.trustedProxies, send, sendUnread },
+  const { trustedProxies, publicUrl } = options;
+  const bodyBytesMax = (operation: Operation) => bodyBytesMaxOf(operation, limits);
+  const routeParts = {
+    rpc,
+    clock,
+    operations,
+    trustedProxies,
+    publicUrl,
+    groups,
     read,
-  });
-  if (options.dashboard) {
-    options.dashboard.files?.addRoutes(app, groups);
-    addDashboardSessions(app, groups, {
-      ...{ rpc, operations, trustedProxies: options.trustedProxies, publicUrl: options.publicUrl, send, sendUnread },
-      version: options.dashboard.version,
-      read,
-      bodyBytesMax: ({ kind }) => (kind === "metered" ? METERED_BODY_BYTES_MAX : limits.bodyBytesMax),
-    });
-  }
+    bodyBytesMax,
+    send,
+    sendUnread,
+  };
+  for (const addRoutes of options.routes) addRoutes(app, routeParts);
   addHealthRoutes(app, rpc, options.readiness, send);
   addPages(app, groups, options);
-  addPortalPages(app);
   if (options.metrics) addMetrics(app, options.metrics);
   addErrorHandlers(app, groups, parts);
   await app.ready();
@@ -325,6 +316,10 @@ function notAProxy(): Problem {
   });
 }
 
+function bodyBytesMaxOf({ kind }: Operation, { bodyBytesMax }: HttpLimits): number {
+  return kind === "metered" ? METERED_BODY_BYTES_MAX : bodyBytesMax;
+}
+
 /** Adds the paths of the operations. */
 function addOperations(groups: RouteGroups, { options, paths, pace, budget, send, sendUnread }: Parts): void {
   const { rpc, trustedProxies, limits } = options;
@@ -336,7 +331,7 @@ function addOperations(groups: RouteGroups, { options, paths, pace, budget, send
   groups.add("POST", prefix, members, {
     async answer(member, { raw }, reply) {
       const [path, operation] = member;
-      const bytesMax = operation.kind === "metered" ? METERED_BODY_BYTES_MAX : limits.bodyBytesMax;
+      const bytesMax = bodyBytesMaxOf(operation, limits);
       const { credentials, address } = rpcRequest(raw, path, "", trustedProxies);
       const recognize = () => rpc.recognize({ credentials, address });
       const body = await readLongBody(raw, reply.raw, { budget, pace, bytesMax, recognize });
@@ -358,11 +353,11 @@ function addOperations(groups: RouteGroups, { options, paths, pace, budget, send
 function addErrorHandlers(
   app: FastifyInstance,
   groups: RouteGroups,
-  { options: { rpc, dashboard }, send }: Parts,
+  { options: { rpc, answerUnrouted }, send }: Parts,
 ): void {
   app.setNotFoundHandler((request, reply) => {
-    const page = dashboard?.files?.givePage(request, reply);
-    if (page !== undefined) return page;
+    const answered = answerUnrouted?.(request, reply);
+    if (answered !== undefined) return answered;
     const path = request.url.split("?")[0]!;
     const allowed = (["GET", "POST"] as const).filter((method) => groups.has(method, path));
     const problem =

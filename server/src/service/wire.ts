@@ -5,8 +5,13 @@ import { BalanceReader } from "../credits/balance-reader.ts";
 import { Ledger } from "../credits/ledger.ts";
 import type { OtherThreads } from "../http/connections.ts";
 import { DashboardFiles } from "../http/dashboard/files.ts";
+import { dashboardSessionRoutes } from "../http/dashboard/sessions.ts";
+import { forwardAuthRoutes } from "../http/forward-auth.ts";
 import type { Readiness } from "../http/health.ts";
+import { leakRoutes } from "../http/leaks.ts";
 import type { Expose } from "../http/metrics.ts";
+import { portalCallRoutes } from "../http/portal/calls.ts";
+import { addPortalPages } from "../http/portal/pages.ts";
 import { type HttpServer, openHttp } from "../http/server.ts";
 import type { GithubKeys } from "../leaks/github-keys.ts";
 import { LeakReports } from "../leaks/reports.ts";
@@ -167,14 +172,23 @@ export function wireHttp(
 ): Promise<HttpServer> {
   const { config, clock } = start;
   const { publicUrl } = config;
+  const verifyKey = operations.find(({ name }) => name === "keys.verifyKey")!;
+  const dashboard = config.dashboard ? readDashboard(start) : undefined;
   return openHttp({
-    ...{ operations, portalOperations, rpc, clock, readiness, publicUrl, otherThreads },
+    ...{ operations, rpc, clock, readiness, publicUrl, otherThreads },
     trustedProxies: addressList(config.trustedProxies),
     limits: config,
     fastLane: config.fastLane,
-    dashboard: config.dashboard ? { version, files: readDashboard(start) } : null,
+    routes: [
+      forwardAuthRoutes(verifyKey),
+      portalCallRoutes(portalOperations),
+      addPortalPages,
+      leakRoutes({ leaks, githubKeys, verifyKey }),
+      ...(config.dashboard ? [dashboardSessionRoutes(version)] : []),
+      ...(dashboard ? [dashboard.addRoutes] : []),
+    ],
+    answerUnrouted: dashboard?.givePage,
     metrics: config.metrics === "on" ? expose : null,
-    leaks: { leaks, githubKeys },
     securityContact: config.securityContact,
     document: publishedDocument({ version, publicUrl }, clock),
   });

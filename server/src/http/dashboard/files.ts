@@ -1,10 +1,10 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { extname, join, relative, sep } from "node:path";
-import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { FastifyReply, FastifyRequest } from "fastify";
 import { digest } from "../../crypto/digest.ts";
 import { acceptsCoding } from "../pages/accept.ts";
 import { sendContent } from "../pages/send-content.ts";
-import type { RouteGroups } from "../route-groups.ts";
+import type { AddRoutes, AnswerUnrouted } from "../routes.ts";
 
 const INDEX = "index.html";
 
@@ -77,18 +77,18 @@ export class DashboardFiles {
     return new DashboardFiles(new Map(files.map((name) => [name, readFile(folder, name, all)])));
   }
 
-  /** Adds the paths of the files. The pages of the dashboard are answered by `givePage`. */
-  addRoutes(app: FastifyInstance, groups: RouteGroups): void {
+  /** The paths of the files. The pages of the dashboard are answered by `givePage`. */
+  readonly addRoutes: AddRoutes = (app, { groups }) => {
     const hashed = new Map<string, File>();
     for (const [name, file] of this.#files) {
       if (file.isHashed) hashed.set(name.slice(ASSETS.length), file);
       else app.get(name === INDEX ? "/" : `/${name}`, (request, reply) => giveFile(request, reply, file));
     }
     groups.add("GET", `/${ASSETS}`, hashed, { answer: (file, request, reply) => giveFile(request, reply, file) });
-  }
+  };
 
   /** Answers a request for a page that the dashboard shows itself; undefined if the request is for something else. */
-  givePage(request: FastifyRequest, reply: FastifyReply): FastifyReply | undefined {
+  readonly givePage: AnswerUnrouted = (request, reply) => {
     const { method, url, headers } = request;
     const path = url.split("?")[0]!;
     const isPage =
@@ -97,7 +97,7 @@ export class DashboardFiles {
       PAGE.test(path) &&
       !RESERVED.test(path);
     return isPage ? giveFile(request, reply.status(200), this.#files.get(INDEX)!) : undefined;
-  }
+  };
 }
 
 function readFile(folder: string, name: string, all: ReadonlySet<string>): File {

@@ -1,17 +1,16 @@
 import type { IncomingMessage } from "node:http";
-import type { BlockList } from "node:net";
 import type { FastifyInstance, FastifyReply } from "fastify";
 import { z } from "zod";
 import { readBody, requireJson } from "../../rpc/body.ts";
-import { type Operation, pathOf } from "../../rpc/operation.ts";
+import { pathOf } from "../../rpc/operation.ts";
 import { Problem } from "../../rpc/problems.ts";
 import type { Rpc, RpcResponse } from "../../rpc/server.ts";
 import { isListed, isLoopback } from "../../rules/address.ts";
 import { addressOf } from "../caller-address.ts";
-import { REJECTED_CALLER, type ReadBody } from "../long-body.ts";
+import { REJECTED_CALLER } from "../long-body.ts";
 import { decodeText } from "../metered.ts";
-import type { Answer, Send } from "../respond.ts";
-import type { RouteGroups } from "../route-groups.ts";
+import type { Answer } from "../respond.ts";
+import type { AddRoutes, RouteParts } from "../routes.ts";
 import { compress } from "./compress.ts";
 
 const SESSION = "/dashboard/session";
@@ -37,27 +36,19 @@ const guards = {
   "Content-Security-Policy": "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 };
 
-export interface DashboardSessionParts {
-  rpc: Rpc;
-  operations: readonly Operation[];
-  trustedProxies: BlockList | null;
-  /** The public address of the service; empty: unknown. */
-  publicUrl: string;
+interface DashboardSessionParts extends RouteParts {
   version: string;
-  read: ReadBody;
-  /** Bytes that the body of an operation may have. */
-  bodyBytesMax(operation: Operation): number;
-  send: Send;
-  sendUnread: Send;
 }
 
 /**
- * Adds the sessions of the dashboard: `/dashboard/session`, and every operation at `/dashboard/api/v2/<name>`, where the
+ * The sessions of the dashboard: `/dashboard/session`, and every operation at `/dashboard/api/v2/<name>`, where the
  * cookie of a session stands for its root key. Nothing else reads the cookie.
  */
-export function addDashboardSessions(app: FastifyInstance, groups: RouteGroups, parts: DashboardSessionParts): void {
-  addSession(app, parts);
-  addOperations(groups, parts);
+export function dashboardSessionRoutes(version: string): AddRoutes {
+  return (app, parts) => {
+    addSession(app, { ...parts, version });
+    addOperations({ ...parts, version });
+  };
 }
 
 function addSession(app: FastifyInstance, parts: DashboardSessionParts): void {
@@ -121,10 +112,10 @@ async function endSession(request: IncomingMessage, parts: DashboardSessionParts
   for (const token of tokensOf(request)) await parts.rpc.sessions.signOut(token, address);
 }
 
-function addOperations(groups: RouteGroups, parts: DashboardSessionParts): void {
+function addOperations(parts: DashboardSessionParts): void {
   const { rpc, operations, send, sendUnread } = parts;
   const members = new Map(operations.map((operation) => [operation.name, operation]));
-  groups.add("POST", `${API}${pathOf("")}`, members, {
+  parts.groups.add("POST", `${API}${pathOf("")}`, members, {
     async answer(operation, { raw }, reply) {
       const path = pathOf(operation.name);
       const guarded = (response: Answer) => ({ ...response, headers: { ...response.headers, ...guards } });

@@ -1,12 +1,11 @@
-import type { BlockList } from "node:net";
 import type { FastifyInstance } from "fastify";
 import type { Operation } from "../../rpc/operation.ts";
 import { Problem } from "../../rpc/problems.ts";
-import type { Rpc } from "../../rpc/server.ts";
 import { addressOf } from "../caller-address.ts";
-import { REJECTED_CALLER, type ReadBody } from "../long-body.ts";
+import { REJECTED_CALLER } from "../long-body.ts";
 import { decodeText } from "../metered.ts";
-import type { Answer, Send } from "../respond.ts";
+import type { Answer } from "../respond.ts";
+import type { AddRoutes, RouteParts } from "../routes.ts";
 
 const PREFLIGHT_SECONDS = 7_200;
 const BODY_BYTES_MAX = 16 * 1024;
@@ -28,26 +27,19 @@ const guards = {
   "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
 };
 
-export interface PortalCallParts {
-  rpc: Rpc;
-  portalOperations: readonly Operation[];
-  trustedProxies: BlockList | null;
-  read: ReadBody;
-  send: Send;
-  sendUnread: Send;
-}
-
 /** The path of a call: `/portal/api/listKeys`. */
 export function portalPathOf({ name }: Pick<Operation, "name">): string {
   return `/portal/api/${name.slice(name.indexOf(".") + 1)}`;
 }
 
-/** Adds the calls of sessions of the portal. */
-export function addPortalCalls(app: FastifyInstance, parts: PortalCallParts): void {
-  for (const operation of parts.portalOperations) addCall(app, operation, parts);
+/** The calls of sessions of the portal. */
+export function portalCallRoutes(portalOperations: readonly Operation[]): AddRoutes {
+  return (app, parts) => {
+    for (const operation of portalOperations) addCall(app, operation, parts);
+  };
 }
 
-function addCall(app: FastifyInstance, operation: Operation, parts: PortalCallParts): void {
+function addCall(app: FastifyInstance, operation: Operation, parts: RouteParts): void {
   const { rpc, trustedProxies, read, send, sendUnread } = parts;
   const path = portalPathOf(operation);
   const guarded = (response: Answer) => ({ ...response, headers: { ...response.headers, ...guards } });

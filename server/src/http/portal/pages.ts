@@ -1,7 +1,6 @@
-import type { Server } from "node:http";
-import type { FastifyInstance } from "fastify";
 import { sendContent } from "../pages/send-content.ts";
 import { SharedContent } from "../pages/shared-content.ts";
+import type { AddRoutes } from "../routes.ts";
 import { elementScript } from "./element-script.ts";
 import { portalPage, portalScript, portalStyle } from "./page.ts";
 
@@ -28,7 +27,7 @@ const css = "text/css; charset=utf-8";
 const MINUTES_CACHED = 10;
 
 /** Adds the page of the portal, and the element for pages of others. */
-export function addPortalPages(app: FastifyInstance<Server>): void {
+export const addPortalPages: AddRoutes = (app) => {
   const element = new SharedContent(elementScript);
   app.get("/portal", (_request, reply) => {
     reply.headers({ "cache-control": "no-cache", "cross-origin-opener-policy": "same-origin" });
@@ -51,4 +50,4 @@ export function addPortalPages(app: FastifyInstance<Server>): void {
     });
     return element.send(request, reply, javascript, closed);
   });
-}
+};
