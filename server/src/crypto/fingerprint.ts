@@ -27,12 +27,17 @@ export class Fingerprint {
     const length = text.length;
     // Words −2 and −1 are the duration. The last word contains the length in bytes, and the last code unit of an odd length.
     const last = length >> 1;
-    for (let i = -2; i <= last; i++) {
-      let word: number;
-      if (i === -2) word = duration | 0;
-      else if (i === -1) word = (duration / 2 ** 32) | 0;
+    // A round for each word, and six rounds without a word: three after each half of the finalization.
+    for (let i = -2; i <= last + 6; i++) {
+      let word = 0;
+      if (i < 0) word = i === -2 ? duration | 0 : (duration / 2 ** 32) | 0;
       else if (i < last) word = text.charCodeAt(2 * i) | (text.charCodeAt(2 * i + 1) << 16);
-      else word = ((8 + 2 * length) << 24) | ((length & 1) === 1 ? text.charCodeAt(length - 1) : 0);
+      else if (i === last) word = ((8 + 2 * length) << 24) | ((length & 1) === 1 ? text.charCodeAt(length - 1) : 0);
+      else if (i === last + 1) v2 ^= 0xee;
+      else if (i === last + 4) {
+        this.low = v1 ^ v3;
+        v1 ^= 0xdd;
+      }
 
       v3 ^= word;
       v0 = (v0 + v1) | 0;
@@ -46,23 +51,6 @@ export class Fingerprint {
       v1 = ((v1 << 13) | (v1 >>> 19)) ^ v2;
       v2 = (v2 << 16) | (v2 >>> 16);
       v0 ^= word;
-    }
-    v2 ^= 0xee;
-    for (let round = 0; round < 6; round++) {
-      if (round === 3) {
-        this.low = v1 ^ v3;
-        v1 ^= 0xdd;
-      }
-      v0 = (v0 + v1) | 0;
-      v1 = ((v1 << 5) | (v1 >>> 27)) ^ v0;
-      v0 = (v0 << 16) | (v0 >>> 16);
-      v2 = (v2 + v3) | 0;
-      v3 = ((v3 << 8) | (v3 >>> 24)) ^ v2;
-      v0 = (v0 + v3) | 0;
-      v3 = ((v3 << 7) | (v3 >>> 25)) ^ v0;
-      v2 = (v2 + v1) | 0;
-      v1 = ((v1 << 13) | (v1 >>> 19)) ^ v2;
-      v2 = (v2 << 16) | (v2 >>> 16);
     }
     this.high = v1 ^ v3;
   }
