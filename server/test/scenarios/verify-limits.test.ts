@@ -1,43 +1,28 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
+import type { VerifyKeyAnswer } from "../../src/operations/keys/verifyKey.ts";
 import { describeOnStores } from "../harness.ts";
 
 const MINUTE = 60_000;
 
-interface LimitShown {
-  id: string;
-  name: string;
-  limit: number;
-  duration: number;
-  autoApply: boolean;
-  exceeded: boolean;
-  remaining: number;
-  reset: number;
-  retryAfter?: number;
-}
-
-interface Verified {
-  code: string;
-  valid: boolean;
-  retryAfter?: number;
-  ratelimits?: LimitShown[];
-}
+type VerifiedLimit = NonNullable<VerifyKeyAnswer["ratelimits"]>[number];
 
 const calls = { name: "calls", limit: 10, duration: MINUTE, autoApply: true };
 const tokens = { name: "tokens", limit: 200, duration: MINUTE };
 
 /** The rest of each limit of an answer, by name. */
-const left = ({ ratelimits = [] }: Verified) =>
+const left = ({ ratelimits = [] }: VerifyKeyAnswer) =>
   Object.fromEntries(ratelimits.map(({ name, remaining }) => [name, remaining]));
 
 /** The state of one limit of an answer. */
-const stateOf = ({ ratelimits = [] }: Verified, name: string) => ratelimits.find((limit) => limit.name === name)!;
+const stateOf = ({ ratelimits = [] }: VerifyKeyAnswer, name: string) =>
+  ratelimits.find((limit) => limit.name === name)!;
 
 describeOnStores("keys.verifyKey with limits", (server) => {
   /** Creates a key with these limits, of an identity with those limits; returns a call that verifies it. */
   async function keyWith(ratelimits: object[], more: object = {}) {
     const created = await server.createKey(await server.createApi(), { ratelimits, ...more });
-    const verify = (named?: object[], others: object = {}): Promise<Verified> =>
+    const verify = (named?: object[], others: object = {}): Promise<VerifyKeyAnswer> =>
       server.verify(created.key, { ...(named && { ratelimits: named }), ...others });
     return { ...created, verify };
   }
@@ -70,11 +55,11 @@ describeOnStores("keys.verifyKey with limits", (server) => {
     const { verify, keyId } = await keyWith([calls, tokens], { externalId });
     const { ratelimits } = await verify([{ name: "tokens", cost: 7 }, { name: "calls" }]);
     const stored = await server.getKey(keyId);
-    const idOf = (name: string) => stored.ratelimits.find((limit: LimitShown) => limit.name === name).id;
+    const idOf = (name: string) => stored.ratelimits.find((limit: VerifiedLimit) => limit.name === name).id;
     const now = server.clock.now();
     const reset = (duration: number) => Math.floor(now / duration) * duration + duration;
     const passed = { exceeded: false, retryAfter: 0 };
-    const byName = (a: LimitShown, b: LimitShown) => a.name.localeCompare(b.name);
+    const byName = (a: VerifiedLimit, b: VerifiedLimit) => a.name.localeCompare(b.name);
     assert.deepEqual(ratelimits!.toSorted(byName), [
       { ...calls, id: idOf("calls"), remaining: 9, reset: reset(MINUTE), ...passed },
       {
@@ -391,7 +376,7 @@ describeOnStores("keys.verifyKey with limits", (server) => {
   it("charges limits and credits together or not at all (rule 40)", async () => {
     const limited = await keyWith([{ ...calls, limit: 3 }], { credits: { remaining: 5 } });
     const costing = (cost: number) => limited.verify(undefined, { credits: { cost } });
-    const shown = (answer: Verified & { credits?: number }) => [answer.code, answer.credits, left(answer).calls];
+    const shown = (answer: VerifyKeyAnswer) => [answer.code, answer.credits, left(answer).calls];
     assert.deepEqual(shown(await costing(2)), ["VALID", 3, 2]);
     // Insufficient credits charge nothing to the limit.
     assert.deepEqual(shown(await costing(4)), ["USAGE_EXCEEDED", 3, 2]);

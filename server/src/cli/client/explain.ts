@@ -1,33 +1,7 @@
 import type { Instant } from "../../clock/clock.ts";
+import type { VerifyKeyAnswer } from "../../operations/keys/verifyKey.ts";
 import { printable } from "./printable.ts";
 import { iso, length } from "./times.ts";
-
-interface Limit {
-  name: string;
-  limit: number;
-  duration: number;
-  mode?: "strict";
-  exceeded: boolean;
-  remaining: number;
-  reset: number;
-  retryAfter?: number;
-}
-
-/** The answer of `keys.verifyKey`. */
-export interface VerifyKeyAnswer {
-  valid: boolean;
-  code: string;
-  keyId?: string;
-  apiId?: string;
-  name?: string;
-  expires?: number;
-  permissions?: string[];
-  roles?: string[];
-  credits?: number;
-  identity?: { externalId: string };
-  ratelimits?: Limit[];
-  retryAfter?: number;
-}
 
 /** The part of the request that a decision can depend on. */
 export interface VerificationInput {

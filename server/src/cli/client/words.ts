@@ -1,3 +1,6 @@
+import type { z } from "zod";
+import type { explainVerification } from "../../operations/keys/explainVerification.ts";
+import type { explainLimit } from "../../operations/ratelimits/explainLimit.ts";
 import { printable } from "./printable.ts";
 import { iso, length } from "./times.ts";
 
@@ -7,42 +10,8 @@ export const inWords: Readonly<Record<string, (data: never) => string[]>> = {
   "ratelimits.explainLimit": limitInWords,
 };
 
-/** The answer of `keys.explainVerification`. */
-interface VerificationExplanation {
-  code: string;
-  at: number;
-  steps: { step: string; result: string; detail: string }[];
-  key?: { keyId: string; identity?: { id: string; externalId: string } };
-  record?: { source: string; currentAt: number };
-  permissions?: {
-    query?: { parts: { text: string; satisfied: boolean }[]; slugs: { slug: string; grantedBy?: string }[] };
-    effective: { slug: string; direct: boolean; roles: string[] }[];
-    count: number;
-  };
-  ratelimits?: {
-    name: string;
-    limit: number;
-    duration: number;
-    mode?: "strict";
-    from: string;
-    use: string;
-    cost?: number;
-    used: number;
-    window: { endAt: number };
-  }[];
-  credits?: { remaining: number; cost: number; refill?: { amount: number; nextAt: number } };
-}
-
-/** The answer of `ratelimits.explainLimit`. */
-interface LimitExplanation {
-  success: boolean;
-  detail: string;
-  duration: number;
-  mode?: "strict";
-  retryAfter?: number;
-  window: { endAt: number };
-  others: { identifier: string; limit: number; duration: number }[];
-}
+type VerificationExplanation = z.output<typeof explainVerification.declaration.output>;
+type LimitExplanation = z.output<typeof explainLimit.declaration.output>;
 
 const marks: Readonly<Record<string, string>> = { passed: "ok", decided: "NO", notReached: "--" };
 
