@@ -2,6 +2,7 @@ import type { IncomingMessage } from "node:http";
 import type { FastifyInstance } from "fastify";
 import type { Instant } from "../clock/clock.ts";
 import type { VerifyKeyAnswer } from "../operations/keys/verifyKey.ts";
+import { policyItem, stateItem } from "../rpc/limit-fields.ts";
 import type { Operation } from "../rpc/operation.ts";
 import { Problem, problems } from "../rpc/problems.ts";
 import type { Rpc, RpcResponse } from "../rpc/server.ts";
@@ -305,20 +306,19 @@ function misconfigured(parameter: string, message: string): Problem {
   });
 }
 
-/** The fields of draft-ietf-httpapi-ratelimit-headers-10. Limits that do not fit are left out, exceeded ones last. */
+/** The headers of draft-ietf-httpapi-ratelimit-headers-10. Limits that do not fit are left out, exceeded ones last. */
 function limitHeaders(limits: readonly Limit[], now: Instant): Record<string, string> {
   const share = ({ exceeded, remaining, limit }: Limit) => (exceeded ? -1 : remaining / Math.max(1, limit));
   const policies: string[] = [];
   const states: string[] = [];
   let length = 0;
   for (const one of [...limits].sort((a, b) => share(a) - share(b))) {
-    const name = `"${encoded(one.name)}"`;
-    const seconds = Math.ceil(one.duration / 1_000);
-    const policy = `${name};q=${one.limit};w=${seconds}`;
+    const name = encoded(one.name);
+    const policy = policyItem(name, one.limit, one.duration);
     length += policy.length + 2;
     if (length > LIMITS_LENGTH_MAX && policies.length > 0) break;
     policies.push(policy);
-    states.push(`${name};r=${one.remaining};t=${Math.max(0, Math.ceil((one.reset - now) / 1_000))}`);
+    states.push(stateItem(name, one.remaining, one.reset, now));
   }
   return policies.length === 0 ? {} : { "RateLimit-Policy": policies.join(", "), RateLimit: states.join(", ") };
 }

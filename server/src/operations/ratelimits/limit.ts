@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { NamespaceRecord } from "../../directory/records.ts";
 import type { LimitState } from "../../limits/counters.ts";
+import { policyItem, stateItem } from "../../rpc/limit-fields.ts";
 import { type MeteredAnswer, type MeteredContext, metered } from "../../rpc/operation.ts";
 import { exampleCount, exampleNamespace, exampleReset } from "../examples.ts";
 import { type CountedEntry, charge, countEntry, ensureNamespaces, resultMembers } from "./count.ts";
@@ -56,16 +57,11 @@ function count(
 
 function answer(namespace: NamespaceRecord, counted: CountedEntry, state: LimitState, at: number): MeteredAnswer {
   const { limit, duration } = counted.charge;
-  const policy = `"${namespace.namespaceId}"`;
-  // The header has whole seconds. Rounding up keeps clients from retrying too early.
-  const window = Math.ceil(duration / 1_000);
-  const untilReset = Math.max(0, Math.ceil((state.reset - at) / 1_000));
   return {
     data: `{"success":${state.allowed},${resultMembers(counted, state)}}`,
     headers: {
-      // draft-ietf-httpapi-ratelimit-headers-10.
-      "RateLimit-Policy": `${policy};q=${limit};w=${window}`,
-      RateLimit: `${policy};r=${state.remaining};t=${untilReset}`,
+      "RateLimit-Policy": policyItem(namespace.namespaceId, limit, duration),
+      RateLimit: stateItem(namespace.namespaceId, state.remaining, state.reset, at),
     },
   };
 }
