@@ -156,10 +156,10 @@ export const Mode = z
   );
 
 /** The mode of a limit in an answer, if it is not the standard one. */
-export const ShownMode = z.literal("strict").describe("Present if the limit is strict.");
+export const ModeOutput = z.literal("strict").describe("Present if the limit is strict.");
 
 /** The window of a limit in an explanation. */
-export const ShownWindow = z
+export const WindowOutput = z
   .strictObject({ startAt: z.int(), endAt: z.int() })
   .describe(
     "The current window, Unix times in milliseconds. Of a strict limit: from its oldest charge until that stops counting.",
@@ -215,7 +215,7 @@ export const RatelimitOutput = z
     name: z.string(),
     limit: z.int(),
     duration: z.int().describe("Length of the window in milliseconds."),
-    mode: ShownMode.optional(),
+    mode: ModeOutput.optional(),
     autoApply: z.boolean(),
   })
   .meta({ id: "Ratelimit", description: "A limit of a key or of an identity." });

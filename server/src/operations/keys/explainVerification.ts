@@ -5,7 +5,7 @@ import { stepNames } from "../../verification/checks.ts";
 import { PERMISSIONS_LISTED_MAX } from "../../verification/explanation.ts";
 import { verificationCodes } from "../../verification/request.ts";
 import { exampleSecret, exampleTime, exampleVerification } from "../examples.ts";
-import { KeyId, ShownMode, ShownWindow } from "../schema.ts";
+import { KeyId, ModeOutput, WindowOutput } from "../schema.ts";
 import { CreditsState } from "./credits.ts";
 import { KeyString, verificationFields } from "./verification-fields.ts";
 
@@ -42,7 +42,7 @@ const Limit = z.strictObject({
   name: z.string(),
   limit: z.int(),
   duration: z.int().describe("Length of the window in milliseconds."),
-  mode: ShownMode.optional(),
+  mode: ModeOutput.optional(),
   from: z
     .enum(["key", "identity", "call"])
     .describe("Where the limit comes from. All keys of an identity share the counters of its limits."),
@@ -60,7 +60,7 @@ const Limit = z.strictObject({
     .optional()
     .describe("Milliseconds until this cost would pass without other calls. Absent: never, or like `cost`."),
   used: z.int().describe("The counter: what was charged in the sliding window that ends now."),
-  window: ShownWindow,
+  window: WindowOutput,
 });
 
 export const explainVerification = analysis("keys.explainVerification", {

@@ -3,7 +3,7 @@ import { metered, type OwnKeyReading, type UsageCounts } from "../../rpc/operati
 import { HOLDER_REQUESTS_PER_MINUTE } from "../../rpc/workspace-limit.ts";
 import { balanceAt, creditsOf } from "../../verification/explanation.ts";
 import { exampleKeyInput, exampleReset, exampleSecret, exampleTime, exampleVerification } from "../examples.ts";
-import { asSecret, Reset, ShownMode, text } from "../schema.ts";
+import { asSecret, ModeOutput, Reset, text } from "../schema.ts";
 import { CreditsState } from "./credits.ts";
 
 const DAY = 24 * 3_600_000;
@@ -30,7 +30,7 @@ export const getOwnKey = metered("keys.getOwnKey", {
         name: z.string(),
         limit: z.int(),
         duration: z.int().describe("Length of the window in milliseconds."),
-        mode: ShownMode.optional(),
+        mode: ModeOutput.optional(),
         used: z.int().describe("What was charged in the sliding window that ends now."),
         remaining: z.int(),
         resetAt: Reset,

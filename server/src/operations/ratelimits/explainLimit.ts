@@ -5,7 +5,7 @@ import { type MeteredContext, metered } from "../../rpc/operation.ts";
 import type { Override } from "../../rules/override-patterns.ts";
 import { readingOf, usedIn } from "../../verification/limits.ts";
 import { exampleCount, exampleNamespace, exampleReset } from "../examples.ts";
-import { ShownMode, ShownWindow } from "../schema.ts";
+import { ModeOutput, WindowOutput } from "../schema.ts";
 import { countEntry } from "./count.ts";
 import { LimitInput, OverrideMode } from "./fields.ts";
 
@@ -33,7 +33,7 @@ export const explainLimit = metered("ratelimits.explainLimit", {
     namespaceId: z.string(),
     limit: z.int().describe("The limit that applies: that of the override, if there is one."),
     duration: z.int().describe("Length of its window in milliseconds."),
-    mode: ShownMode.optional(),
+    mode: ModeOutput.optional(),
     cost: z.int().describe("What the call costs."),
     used: z.int().describe("The counter: what was charged in the sliding window that ends now."),
     remaining: z.int().describe("What remains, without this call."),
@@ -43,7 +43,7 @@ export const explainLimit = metered("ratelimits.explainLimit", {
       .describe(
         "Milliseconds until this cost would pass without other calls. 0 if it passes. Absent: it never passes.",
       ),
-    window: ShownWindow,
+    window: WindowOutput,
     override: MatchingOverride.optional().describe("The override that applies. Absent: none matches."),
     others: z
       .array(MatchingOverride)
