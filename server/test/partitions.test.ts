@@ -8,6 +8,7 @@ import { instantAt } from "../src/clock/clock.ts";
 import { systemClock } from "../src/clock/system.ts";
 import { digest } from "../src/crypto/digest.ts";
 import { AuditReader } from "../src/store/administration/audit-reader.ts";
+import { auditRetention } from "../src/store/administration/audit-retention.ts";
 import { digestRows, findStoredTables } from "../src/store/inspection.ts";
 import { takeLease } from "../src/store/lease.ts";
 import { mainPlan, migrate, pendingSteps, schemaState } from "../src/store/migrate.ts";
@@ -464,7 +465,7 @@ describe("old partitions", () => {
     const total = Number(await value(countOf));
     let deleted = 0;
     for (;;) {
-      const rows = await write((sql) => retain(sql, { table: "audit_events", times, now: instantAt(now), lease }));
+      const rows = await write((sql) => retain(sql, auditRetention, { times, now: instantAt(now), lease }));
       deleted += rows;
       if (rows === 0) break;
     }

@@ -15,6 +15,7 @@ import { CHANGES_PER_READ, CHANGES_RETENTION } from "../src/directory/changes.ts
 import { operations } from "../src/operations/index.ts";
 import { seededRandom } from "../src/random/seeded.ts";
 import { openStore } from "../src/service/app-store.ts";
+import { retentionTables, retentionTasks } from "../src/service/retention-tasks.ts";
 import { type AuditEntry, recordChanges } from "../src/store/administration/audit.ts";
 import { AuditReader } from "../src/store/administration/audit-reader.ts";
 import { AdministrationReader } from "../src/store/administration/workspaces.ts";
@@ -26,7 +27,7 @@ import { contract, expand, firstSteps, schemaSteps } from "../src/store/migratio
 import { PermissionWriter } from "../src/store/permissions/permissions.ts";
 import { RoleWriter } from "../src/store/permissions/roles.ts";
 import { openPostgresStore } from "../src/store/postgres/store.ts";
-import { retain, retentionTables } from "../src/store/retention.ts";
+import { retain } from "../src/store/retention.ts";
 import { openSqliteStoreHere } from "../src/store/sqlite/store-here.ts";
 import { Rollback, type Sql } from "../src/store/store.ts";
 import { openTestServer, type StoreKind, stores } from "./harness.ts";
@@ -512,7 +513,7 @@ describe("a node whose clock is a day ahead", () => {
     const lease = (await write((sql) => takeLease(sql, { name: "retention", holder: "ahead", now: ahead })))!;
     for (const table of retentionTables) {
       await write((sql) =>
-        retain(sql, { table, now: ahead, lease, times: { audit: HOUR, events: HOUR, deleted: HOUR } }),
+        retain(sql, retentionTasks[table], { now: ahead, lease, times: { audit: HOUR, events: HOUR, deleted: HOUR } }),
       );
     }
     assert.equal((await read((sql) => findIdempotencyRecords(sql, ["a"], now))).size, 1);

@@ -26,8 +26,9 @@ import { ensureTokenKey } from "../store/administration/token-key.ts";
 import type { QuotaLimits } from "../store/administration/workspace-usage.ts";
 import { WorkspaceReader } from "../store/administration/workspaces.ts";
 import { insertChange, readChanges } from "../store/changes.ts";
+import { balanceRules } from "../store/credits/balances.ts";
 import { creditProcedures } from "../store/credits/procedures.ts";
-import { indexDeletedRows } from "../store/deleted-rows.ts";
+import { buildRetentionIndexes } from "../store/deleted-rows.ts";
 import { type DemoRows, insertDemoRows } from "../store/demo.ts";
 import { type AuthFailures, recordAuthFailures } from "../store/events/auth-failures.ts";
 import { type RecordedLimit, recordExceeded } from "../store/events/exceeded.ts";
@@ -43,11 +44,13 @@ import {
   findMissingParts,
   findSequences,
   findStoredTables,
+  type StoreRules,
   type TableCursor,
 } from "../store/inspection.ts";
 import { keyLocationsAfter, RECORD_KEY_LOCATION, watchKeyLocations } from "../store/keys/key-locations.ts";
 import { findKeyMigrations, type ImportedKeyUse, recordFirstUses } from "../store/keys/key-migrations.ts";
 import { type KeyUse, recordKeyUses } from "../store/keys/key-usage.ts";
+import { keyRules } from "../store/keys/keys.ts";
 import { findLeakedHashes, type LeakReport, recordLeaks } from "../store/keys/leaks.ts";
 import { findKeysAt } from "../store/keys/lookup.ts";
 import { holdLease, type Lease, type LeaseRequest, releaseLease, takeLease } from "../store/lease.ts";
@@ -73,6 +76,7 @@ import {
 } from "../store/retention.ts";
 import { probeWrites } from "../store/sqlite/probe-writes.ts";
 import type { PoolsOf, Sql } from "../store/store.ts";
+import { vaultRules } from "../store/vault.ts";
 import {
   type Attempt,
   catchUp,
@@ -86,6 +90,7 @@ import {
 import { KeyRing, type KeyRingSource } from "../vault/key-ring.ts";
 import { Vault } from "../vault/vault.ts";
 import { openSecrets, type Receiver } from "../webhooks/receiver.ts";
+import { type RetentionTable, retentionIndexes, retentionTasks } from "./retention-tasks.ts";
 
 /** Options of the procedures. They are copied to each database thread at its start. */
 export interface ProcedureOptions {
@@ -114,6 +119,9 @@ const defaultLimits: QuotaLimits = {
   bytesMax: BYTES_MAX,
   retention: { audit: 400 * DAY, events: 30 * DAY },
 };
+
+/** What `latchkey verify-store` checks besides the constraints of the schema. */
+const rules: StoreRules = { ...balanceRules, ...keyRules, ...vaultRules };
 
 /** Locations that one call adds to the filter: it occupies the reading thread for about two milliseconds. */
 const KEY_LOCATIONS_PER_CHUNK = 500;
@@ -176,15 +184,16 @@ export function openProcedures(options: ProcedureOptions) {
       redisEpoch: (sql: Sql, _: null) => findRedisEpoch(sql),
       schemaState: (sql: Sql, _: null) => schemaState(sql),
       partitionEpochs: (sql: Sql, _: null) => findPartitionEpochs(sql),
-      missingParts: (sql: Sql, _: null) => findMissingParts(sql),
+      missingParts: (sql: Sql, _: null) => findMissingParts(sql, retentionIndexes),
       foreignKeys: (sql: Sql, _: null) => findForeignKeys(sql),
       orphans: (sql: Sql, key: ForeignKey) => countOrphans(sql, key),
-      brokenRules: (sql: Sql, _: null) => findBrokenRules(sql),
+      brokenRules: (sql: Sql, _: null) => findBrokenRules(sql, rules),
       sequences: (sql: Sql, _: null) => findSequences(sql),
       storedTables: (sql: Sql, _: null) => findStoredTables(sql),
       digestRows: (sql: Sql, cursor: TableCursor) => digestRows(sql, cursor),
       revealSample: (sql: Sql, _: null) => vault.revealSample(sql),
-      retentionLag: (sql: Sql, step: RetentionStep) => retentionLag(sql, step),
+      retentionLag: (sql: Sql, { table, ...step }: RetentionStep & { table: RetentionTable }) =>
+        retentionLag(sql, retentionTasks[table], step),
       findExpiryStep: (sql: Sql, now: Instant) => findExpiryStep(sql, now),
       findUnusedStep: (sql: Sql, given: { now: Instant; before: UnusedStep | null }) => findUnusedStep(sql, given),
       deliveryWork: (sql: Sql, now: Instant) => findDeliveryWork(sql, now),
@@ -203,7 +212,7 @@ export function openProcedures(options: ProcedureOptions) {
         return found;
       },
       /** Not in a transaction, because PostgreSQL builds an index beside writes only outside of one. */
-      indexDeletedRows: (sql: Sql, _: null) => indexDeletedRows(sql),
+      indexDeletedRows: (sql: Sql, _: null) => buildRetentionIndexes(sql, retentionIndexes),
       /** Not in a transaction, because it reads whole tables. */
       preparePartitions: (sql: Sql, table: MonthlyTable) => preparePartitions(sql, table),
       partitionStates: (sql: Sql, _: null) => findPartitionStates(sql),
@@ -260,7 +269,8 @@ export function openProcedures(options: ProcedureOptions) {
       takeLease: (sql: Sql, wanted: LeaseRequest) => takeLease(sql, wanted),
       renewLease: (sql: Sql, { lease, now }: { lease: Lease; now: Instant }) => holdLease(sql, lease, now),
       releaseLease: (sql: Sql, lease: Lease) => releaseLease(sql, lease),
-      retain: (sql: Sql, step: RetentionStep & { lease: Lease }) => retain(sql, step),
+      retain: (sql: Sql, { table, ...step }: RetentionStep & { table: RetentionTable; lease: Lease }) =>
+        retain(sql, retentionTasks[table], step),
       recordExpiries: (sql: Sql, given: { step: ExpiryStep; lease: Lease; now: Instant }) =>
         recordExpiries(sql, { ...given, random }),
       recordUnused: (sql: Sql, given: { step: UnusedStep; lease: Lease; now: Instant }) =>

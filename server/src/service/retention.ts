@@ -3,29 +3,18 @@ import type { Milliseconds } from "../clock/clock.ts";
 import type { Events } from "../log/events.ts";
 import type { Lease } from "../store/lease.ts";
 import { type MonthlyTable, monthlyTableNames } from "../store/postgres/partitions.ts";
-import { type RetentionTable, type RetentionTimes, retentionTables } from "../store/retention.ts";
+import type { RetentionTimes } from "../store/retention.ts";
 import type { AppStore } from "./app-store.ts";
 import type { HeldLeaseOptions } from "./held-lease.ts";
 import { LeasedWork } from "./leased-work.ts";
+import { type RetentionTable, retentionTables, retentionTasks } from "./retention-tasks.ts";
 
 /** Interval between two passes, and between two attempts to take the lease. */
 const INTERVAL: Milliseconds = 20_000;
 
 /** Interval between two looks at a table, and at one in which old rows are found only by reading much of it. */
 const LOOK_INTERVAL: Milliseconds = 60_000;
-const RARE_INTERVAL: Milliseconds = 10 * 60_000;
-const RARE: ReadonlySet<string> = new Set(["transaction_markers", "audit_events", "keys_of_apis", "identities"]);
-
-/** Tables whose old rows are found by an index that a migration does not build on a large table. */
-const INDEXED: ReadonlySet<string> = new Set([
-  "ended_keys",
-  "purged_keys",
-  "keys",
-  "identities",
-  "ratelimit_namespaces",
-  "root_keys",
-  "webhooks",
-]);
+const COSTLY_INTERVAL: Milliseconds = 10 * 60_000;
 
 /** The pause between two steps is this multiple of the duration of a step: retention takes a fifth of a connection. */
 const PAUSE_PER_STEP = 4;
@@ -34,6 +23,9 @@ const PAUSE_PER_STEP = 4;
 const ANALYTICS = "analytics";
 /** The name under which the partitions of PostgreSQL are looked after. */
 const LAYOUT = "layout";
+
+/** What one look is about. */
+type Part = RetentionTable | typeof ANALYTICS | typeof LAYOUT;
 
 export interface RetentionOptions extends Pick<HeldLeaseOptions, "clock" | "holder" | "formerHolders"> {
   store: Pick<AppStore, "read" | "transact" | "dialect">;
@@ -103,15 +95,15 @@ export class Retention {
   }
 
   /** Whether it is time to look at a table; if so, the time of the next look begins. */
-  #isDue(table: string): boolean {
+  #isDue(table: Part): boolean {
     const now = this.#options.clock.monotonic();
     const lookedAt = this.#lookedAt.get(table) ?? Number.NEGATIVE_INFINITY;
-    if (now - lookedAt < (RARE.has(table) ? RARE_INTERVAL : LOOK_INTERVAL)) return false;
+    if (now - lookedAt < intervalOf(table)) return false;
     this.#lookedAt.set(table, now);
     return true;
   }
 
-  async #look(table: RetentionTable | typeof ANALYTICS | typeof LAYOUT): Promise<void> {
+  async #look(table: Part): Promise<void> {
     try {
       if (table === LAYOUT) await this.#layOut();
       else if (table === ANALYTICS) await this.#pruneAnalytics();
@@ -158,7 +150,7 @@ export class Retention {
   #retain(table: RetentionTable): Promise<void> {
     const { store, clock, times } = this.#options;
     return this.#work.steps(async (lease) => {
-      if (INDEXED.has(table) && !this.#hasIndexes) {
+      if (retentionTasks[table].index && !this.#hasIndexes) {
         await store.read("indexDeletedRows", null);
         this.#hasIndexes = true;
       }
@@ -184,4 +176,9 @@ export class Retention {
   #add(table: string, count: number): void {
     this.deleted.set(table, this.deleted.get(table)! + count);
   }
+}
+
+function intervalOf(part: Part): Milliseconds {
+  if (part === ANALYTICS || part === LAYOUT) return LOOK_INTERVAL;
+  return retentionTasks[part].isCostly ? COSTLY_INTERVAL : LOOK_INTERVAL;
 }

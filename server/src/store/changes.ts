@@ -1,7 +1,8 @@
 import { sql as raw } from "kysely";
 import type { Instant, Milliseconds } from "../clock/clock.ts";
-import { CHANGES_PER_READ, type Changes, type ChangesCursor } from "../directory/changes.ts";
+import { CHANGES_PER_READ, CHANGES_RETENTION, type Changes, type ChangesCursor } from "../directory/changes.ts";
 import { readPostgresChanges } from "./postgres/changes.ts";
+import { oldestBy, type RetentionTask } from "./retention.ts";
 import type { Sql } from "./store.ts";
 import { postgresNow } from "./time.ts";
 
@@ -58,14 +59,38 @@ export async function pruneChanges({ db }: Sql, before: Instant, limit: number):
   return Number(numAffectedRows);
 }
 
+/** Deletes changes that every node has read. */
+export const changesRetention: RetentionTask = {
+  keep: () => CHANGES_RETENTION,
+  // A reader recognizes the table by its newest row.
+  oldest: async ({ db }, before) => {
+    const { rows } = await raw<{ at: number }>`
+      select created_at as at from changes where sequence < (select max(sequence) from changes)
+      order by sequence limit 1`.execute(db);
+    return rows[0] !== undefined && Number(rows[0].at) < before ? Number(rows[0].at) : null;
+  },
+  step: pruneChanges,
+  limit: 2_000,
+};
+
 /** Longer than the outcome of a COMMIT can be unknown, because a missing marker means that the transaction was rolled back. */
-export const MARKERS_RETENTION: Milliseconds = 7 * 24 * 3_600_000;
+const MARKERS_RETENTION: Milliseconds = 7 * 24 * 3_600_000;
 
 /** Deletes at most `limit` transaction markers of connections that ended before; returns their number. */
-export async function pruneMarkers({ db }: Sql, before: Instant, limit: number): Promise<number> {
+async function pruneMarkers({ db }: Sql, before: Instant, limit: number): Promise<number> {
   const { numAffectedRows = 0n } = await raw`
     delete from transaction_markers where id in (
       select id from transaction_markers where used_at < ${before} limit ${limit}
     )`.execute(db);
   return Number(numAffectedRows);
 }
+
+/** Deletes the transaction markers of connections that ended long ago. */
+export const markersRetention: RetentionTask = {
+  keep: () => MARKERS_RETENTION,
+  oldest: oldestBy("transaction_markers", "used_at"),
+  step: pruneMarkers,
+  limit: 5_000,
+  isPostgres: true,
+  isCostly: true,
+};

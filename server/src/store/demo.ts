@@ -1,27 +1,9 @@
+import type { Schema } from "./schema.ts";
 import type { Sql } from "./store.ts";
-
-/** The tables that demo data is written to. */
-export type DemoTable =
-  | "apis"
-  | "identities"
-  | "permissions"
-  | "roles"
-  | "roles_permissions"
-  | "keys"
-  | "keys_roles"
-  | "key_usage"
-  | "balances"
-  | "ratelimits"
-  | "ratelimit_namespaces"
-  | "ratelimit_overrides"
-  | "root_keys"
-  | "root_key_usage"
-  | "audit_events"
-  | "audit_targets";
 
 /** Rows of one table, all with the same columns. */
 export interface DemoRows {
-  table: DemoTable;
+  table: keyof Schema;
   rows: readonly Readonly<Record<string, string | number | null>>[];
 }
 

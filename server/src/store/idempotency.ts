@@ -2,6 +2,7 @@ import { sql as raw } from "kysely";
 import type { Instant } from "../clock/clock.ts";
 import { IDEMPOTENCY_RETENTION, type IdempotencyRecord, type IdempotencyScope } from "../rules/idempotency.ts";
 import { always, inputList, inputRows, isOneOf } from "./json.ts";
+import { byTime, type RetentionTask } from "./retention.ts";
 import type { Ask, Sql } from "./store.ts";
 
 /** The most records in the database. */
@@ -159,3 +160,10 @@ export async function once(
   }
   return { kind: "executed" };
 }
+
+/** Deletes records that no call can replay any more. */
+export const idempotencyRetention: RetentionTask = {
+  keep: () => IDEMPOTENCY_RETENTION,
+  ...byTime("idempotency_records", "sequence", "created_at"),
+  limit: 1_000,
+};

@@ -1,7 +1,6 @@
 import { sql as raw } from "kysely";
 import { digest } from "../crypto/digest.ts";
 import { findTables } from "./catalog.ts";
-import { deletedRowIndexes } from "./deleted-rows.ts";
 import { migrate } from "./migrate.ts";
 import { openSqliteConnection } from "./sqlite/connection.ts";
 import type { Sql } from "./store.ts";
@@ -32,7 +31,10 @@ export interface TableCursor extends StoredTable {
   digest: string;
 }
 
-/** A rule that is no constraint of the schema, and how many rows break it. */
+/** Rules that no constraint of the schema checks, each with the query that counts the rows that break it. */
+export type StoreRules = Readonly<Record<string, string>>;
+
+/** A rule, and how many rows break it. */
 export interface BrokenRule {
   rule: string;
   rows: number;
@@ -55,14 +57,16 @@ export async function findStoredTables({ dialect, db }: Sql): Promise<StoredTabl
   return tables.map(({ name, primaryKey }) => ({ name, key: [...primaryKey] }));
 }
 
-/** What a new database of this version has and this one lacks: tables, columns, indexes, and on PostgreSQL triggers. */
-export async function findMissingParts(sql: Sql): Promise<string[]> {
+/**
+ * What a new database of this version has and this one lacks: tables, columns, indexes, and on PostgreSQL triggers. Services
+ * of PostgreSQL build the indexes in `builtLater` after the migrations, so these may be missing.
+ */
+export async function findMissingParts(sql: Sql, builtLater: readonly { name: string }[]): Promise<string[]> {
   const empty = openSqliteConnection(":memory:", "write");
   try {
     await migrate(empty.sql);
     const [expected, found] = [await partsOf(empty.sql), new Set(await partsOf(sql))];
-    // On large tables of PostgreSQL, these indexes are built beside the service.
-    const built = new Set(deletedRowIndexes.map((index) => `index ${index}`));
+    const built = new Set(builtLater.map(({ name }) => `index ${name}`));
     const isOptional = (part: string) => sql.dialect === "postgres" && built.has(part);
     const missing = expected.filter((part) => !found.has(part) && !isOptional(part));
     if (sql.dialect === "postgres") {
@@ -131,24 +135,12 @@ export async function countOrphans(sql: Sql, { table, columns, parent, parentCol
   return rows[0]!.count;
 }
 
-const rules: Readonly<Record<string, string>> = {
-  "balances are not negative": "select count(*) as count from balances where remaining < 0",
-  "every balance belongs to a key": `select count(*) as count from balances
-    where not exists (select 1 from keys where keys.pool_id = balances.pool_id)`,
-  "every key belongs to the workspace of its API": `select count(*) as count from keys join apis on apis.id = keys.api_id
-    where apis.workspace_id <> keys.workspace_id`,
-  "every recoverable key has its encrypted string": `select count(*) as count from keys where recoverable = 1
-    and deleted_at is null and not exists (select 1 from vault_secrets where key_id = keys.id)`,
-  "every encrypted string has a data key": `select count(*) as count from vault_secrets
-    where not exists (select 1 from vault_data_keys where workspace_id = vault_secrets.workspace_id)`,
-};
-
-/** Rules between tables that no constraint of the schema checks, each with the number of rows that break it. */
-export async function findBrokenRules(sql: Sql): Promise<BrokenRule[]> {
+/** Rules, each with the number of rows that break it. */
+export async function findBrokenRules({ db }: Sql, rules: StoreRules): Promise<BrokenRule[]> {
   const checked: BrokenRule[] = [];
   for (const [rule, query] of Object.entries(rules)) {
-    const [row] = await rowsOf<{ count: number }>(sql, query, query);
-    checked.push({ rule, rows: row!.count });
+    const { rows } = await raw.raw<{ count: number }>(query).execute(db);
+    checked.push({ rule, rows: rows[0]!.count });
   }
   return checked;
 }

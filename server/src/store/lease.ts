@@ -6,7 +6,8 @@ import { postgresNow } from "./time.ts";
 
 /** The right of one node to do a kind of work, until it expires or is taken over. */
 export interface Lease {
-  name: "retention" | "events" | "webhooks";
+  /** The kind of work. */
+  name: string;
   /** The name of the process. */
   holder: string;
   /** Rises with every taking, so that a former holder is recognized. */

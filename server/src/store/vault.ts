@@ -1,4 +1,5 @@
 import type { Instant } from "../clock/clock.ts";
+import type { StoreRules } from "./inspection.ts";
 import { isOneOf } from "./json.ts";
 import type { VaultDataKeyRow, VaultSecretRow } from "./schema.ts";
 import type { Sql } from "./store.ts";
@@ -76,3 +77,9 @@ export function findVaultSecrets(sql: Sql, workspaceId: string, keyIds: readonly
     .where(isOneOf(sql, "key_id", keyIds))
     .execute();
 }
+
+/** What holds for all encrypted strings. */
+export const vaultRules: StoreRules = {
+  "every encrypted string has a data key": `select count(*) as count from vault_secrets
+    where not exists (select 1 from vault_data_keys where workspace_id = vault_secrets.workspace_id)`,
+};

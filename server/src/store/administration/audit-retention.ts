@@ -1,10 +1,11 @@
 import { sql as raw } from "kysely";
 import type { Instant } from "../../clock/clock.ts";
 import { inputRows, isOneOf } from "../json.ts";
+import type { RetentionTask } from "../retention.ts";
 import type { Sql } from "../store.ts";
 
 /** The time of the oldest entry of the audit log before this time; null if there is none. */
-export async function oldestAudit(sql: Sql, before: Instant): Promise<number | null> {
+async function oldestAudit(sql: Sql, before: Instant): Promise<number | null> {
   return (await oldestOfWorkspaces(sql, before))?.at ?? null;
 }
 
@@ -21,7 +22,7 @@ async function oldestOfWorkspaces({ db }: Sql, before: Instant): Promise<{ id: s
 }
 
 /** Deletes at most `limit` entries of the audit log before this time, of one workspace; returns their number. */
-export async function pruneAudit(sql: Sql, before: Instant, limit: number): Promise<number> {
+async function pruneAudit(sql: Sql, before: Instant, limit: number): Promise<number> {
   const oldest = await oldestOfWorkspaces(sql, before);
   if (oldest === undefined) return 0;
   const { db } = sql;
@@ -52,3 +53,12 @@ export async function pruneAudit(sql: Sql, before: Instant, limit: number): Prom
     .execute();
   return events.length;
 }
+
+/** Deletes old entries of the audit log. */
+export const auditRetention: RetentionTask = {
+  keep: ({ audit }) => audit,
+  oldest: oldestAudit,
+  step: pruneAudit,
+  limit: 300,
+  isCostly: true,
+};

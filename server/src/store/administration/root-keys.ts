@@ -4,6 +4,7 @@ import { HASH_VERSION, hashSecret } from "../../crypto/hash.ts";
 import type { SecretSource } from "../../crypto/secret.ts";
 import { newId, type Random } from "../../random/random.ts";
 import { formatKey, ROOT_KEY_PREFIX } from "../../rules/key-string.ts";
+import { deletedRows } from "../deleted-rows.ts";
 import { eraseOutcomesOfKeys } from "../idempotency.ts";
 import { isOneOf } from "../json.ts";
 import { type PageOptions, searchPage } from "../page.ts";
@@ -209,7 +210,7 @@ export class RootKeyWriter extends RootKeyReader {
  * Makes the makers of deleted root keys, which are about to be forgotten, the makers of what these made. Each statement at
  * least halves the chains among them.
  */
-export async function passOnMadeRootKeys(sql: Sql, rootKeyIds: readonly string[]): Promise<void> {
+async function passOnMadeRootKeys(sql: Sql, rootKeyIds: readonly string[]): Promise<void> {
   for (;;) {
     const { numUpdatedRows } = await sql.db
       .updateTable("root_keys")
@@ -223,3 +224,12 @@ export async function passOnMadeRootKeys(sql: Sql, rootKeyIds: readonly string[]
     if (numUpdatedRows === 0n) return;
   }
 }
+
+/** Deletes root keys without sessions. */
+export const rootKeyRetention = deletedRows("root_keys", {
+  references:
+    "select 1 from sessions where root_key_id = root_keys.id " +
+    "union all select 1 from sign_in_links where root_key_id = root_keys.id " +
+    "union all select 1 from portal_sessions where root_key_id = root_keys.id",
+  beforeDelete: passOnMadeRootKeys,
+});

@@ -5,6 +5,7 @@ import { newId, type Random } from "../../random/random.ts";
 import { newDashboardToken } from "../../rules/session-token.ts";
 import { isOneOf } from "../json.ts";
 import { onePage, type PageOptions } from "../page.ts";
+import { byTime, type RetentionTask } from "../retention.ts";
 import type { SessionRow } from "../schema.ts";
 import type { Sql } from "../store.ts";
 import { WorkspaceRows } from "../workspace-rows.ts";
@@ -14,7 +15,7 @@ import { findTokenKey } from "./token-key.ts";
 const HOUR = 3_600_000;
 
 /** A session ends after this time without a call. */
-export const SESSION_IDLE_MAX: Milliseconds = 12 * HOUR;
+const SESSION_IDLE_MAX: Milliseconds = 12 * HOUR;
 /** A session ends after this time in any case. */
 export const SESSION_LIFE: Milliseconds = 30 * 24 * HOUR;
 /** How long a link signs in. */
@@ -217,3 +218,17 @@ export class SessionWriter extends SessionReader {
     return (await query.returning("id").execute()).map(({ id }) => id);
   }
 }
+
+/** Deletes sessions that nobody can use any more. */
+export const sessionRetention: RetentionTask = {
+  keep: () => SESSION_IDLE_MAX,
+  ...byTime("sessions", "id", "last_used_at"),
+  limit: 500,
+};
+
+/** Deletes expired links. */
+export const signInLinkRetention: RetentionTask = {
+  keep: () => 0,
+  ...byTime("sign_in_links", "hash", "expires_at"),
+  limit: 500,
+};

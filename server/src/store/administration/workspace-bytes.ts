@@ -1,4 +1,5 @@
 import type { Instant, Milliseconds } from "../../clock/clock.ts";
+import type { RetentionTask } from "../retention.ts";
 import type { Sql } from "../store.ts";
 
 /**
@@ -58,7 +59,7 @@ export async function addBytesAnyway(
 }
 
 /** The time of the oldest day whose retention is over; null if there is none. */
-export async function oldestBytes({ db }: Sql, kind: keyof WrittenBytes, before: Instant): Promise<number | null> {
+async function oldestBytes({ db }: Sql, kind: keyof WrittenBytes, before: Instant): Promise<number | null> {
   const row = await db
     .selectFrom("workspace_bytes")
     .select("day")
@@ -92,12 +93,7 @@ export async function sumBytes(
 }
 
 /** Deletes at most `limit` sums of days whose retention is over. */
-export async function pruneBytes(
-  { db }: Sql,
-  kind: keyof WrittenBytes,
-  before: Instant,
-  limit: number,
-): Promise<number> {
+async function pruneBytes({ db }: Sql, kind: keyof WrittenBytes, before: Instant, limit: number): Promise<number> {
   const old = await db
     .selectFrom("workspace_bytes")
     .select(["workspace_id", "day"])
@@ -115,4 +111,14 @@ export async function pruneBytes(
       .execute();
   }
   return old.length;
+}
+
+/** Deletes the sums of days whose rows are deleted. */
+export function bytesRetention(kind: keyof WrittenBytes): RetentionTask {
+  return {
+    keep: (times) => times[kind],
+    oldest: (sql, before) => oldestBytes(sql, kind, before),
+    step: (sql, before, limit) => pruneBytes(sql, kind, before, limit),
+    limit: 100,
+  };
 }

@@ -4,6 +4,7 @@ import type { Random } from "../../random/random.ts";
 import { lastDue, refillOf, withDueRefill } from "../../rules/refill.ts";
 import { recordChanges } from "../administration/audit.ts";
 import { type EventContent, eventsOf, insertEvents } from "../events/events.ts";
+import type { StoreRules } from "../inspection.ts";
 import { inputRows, isOneOf } from "../json.ts";
 import type { BalanceRow, SqlBoolean } from "../schema.ts";
 import type { Sql } from "../store.ts";
@@ -330,3 +331,10 @@ export async function readBalances(
     .execute();
   return rows.map((row) => ({ poolId: row.pool_id, remaining: withDueRefill(row, now).remaining }));
 }
+
+/** What holds for all balances. */
+export const balanceRules: StoreRules = {
+  "balances are not negative": "select count(*) as count from balances where remaining < 0",
+  "every balance belongs to a key": `select count(*) as count from balances
+    where not exists (select 1 from keys where keys.pool_id = balances.pool_id)`,
+};

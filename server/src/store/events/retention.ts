@@ -1,9 +1,10 @@
 import { sql as raw } from "kysely";
 import type { Instant } from "../../clock/clock.ts";
+import type { RetentionTask } from "../retention.ts";
 import type { Sql } from "../store.ts";
 
 /** The time of the oldest event before this time; null if there is none. */
-export async function oldestEvent({ db }: Sql, before: Instant): Promise<number | null> {
+async function oldestEvent({ db }: Sql, before: Instant): Promise<number | null> {
   const { rows } = await raw<{ at: number }>`
     select created_at as at from events order by number limit 1`.execute(db);
   return rows[0] !== undefined && Number(rows[0].at) < before ? Number(rows[0].at) : null;
@@ -13,7 +14,7 @@ export async function oldestEvent({ db }: Sql, before: Instant): Promise<number 
  * Deletes at most `limit` of the oldest events that are older than `before`; returns their number. They are looked for from
  * the lowest number, because numbers rise with time and times have no index.
  */
-export async function pruneEvents({ db }: Sql, before: Instant, limit: number): Promise<number> {
+async function pruneEvents({ db }: Sql, before: Instant, limit: number): Promise<number> {
   const { rows } = await raw<{ number: number }>`
     delete from events where created_at < ${before} and number in (
       select number from events order by number limit ${limit}
@@ -24,3 +25,11 @@ export async function pruneEvents({ db }: Sql, before: Instant, limit: number): 
     and not exists (select 1 from events where events.number = event_outbox.number)`.execute(db);
   return rows.length;
 }
+
+/** Deletes old events. */
+export const eventRetention: RetentionTask = {
+  keep: ({ events }) => events,
+  oldest: oldestEvent,
+  step: pruneEvents,
+  limit: 1_000,
+};

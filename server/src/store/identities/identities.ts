@@ -1,9 +1,11 @@
 import { sql, type Updateable } from "kysely";
 import type { Instant } from "../../clock/clock.ts";
 import { newId, type Random } from "../../random/random.ts";
+import { deletedRows } from "../deleted-rows.ts";
 import { always, inputList, inputRows, isOneOf, jsonArray, parsed } from "../json.ts";
 import type { StoredRatelimit } from "../keys/stored-key.ts";
 import { type PageOptions, searchPage } from "../page.ts";
+import type { RetentionTask } from "../retention.ts";
 import type { IdentityRow } from "../schema.ts";
 import { folded } from "../search.ts";
 import { WorkspaceRows } from "../workspace-rows.ts";
@@ -168,3 +170,13 @@ export class IdentityWriter extends IdentityReader {
       .execute();
   }
 }
+
+/** Deletes identities without keys and sessions. */
+export const identityRetention: RetentionTask = {
+  ...deletedRows("identities", {
+    references:
+      "select 1 from keys where keys.identity_id = identities.id " +
+      "union all select 1 from portal_sessions where identity_id = identities.id",
+  }),
+  isCostly: true,
+};

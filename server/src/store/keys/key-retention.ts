@@ -1,6 +1,8 @@
 import { sql as raw } from "kysely";
 import type { Instant, Milliseconds } from "../../clock/clock.ts";
+import { deletedRowsIndex } from "../deleted-rows.ts";
 import { isOneOf } from "../json.ts";
+import type { RetentionTask } from "../retention.ts";
 import type { Sql } from "../store.ts";
 import { postgresNow } from "../time.ts";
 
@@ -11,11 +13,7 @@ import { postgresNow } from "../time.ts";
 const MARK_LEAD: Milliseconds = 10 * 60_000;
 
 /** The time of the oldest deletion before this time, of keys whose hash is marked or is not; null if there is none. */
-export async function oldestDeletedKey(
-  { db }: Sql,
-  before: Instant,
-  state: "marked" | "unmarked",
-): Promise<number | null> {
+async function oldestDeletedKey({ db }: Sql, before: Instant, state: "marked" | "unmarked"): Promise<number | null> {
   const marked = raw`exists (select 1 from purged_keys as p where p.hash = keys.hash and p.workspace_id = keys.workspace_id)`;
   const { rows } = await raw<{ at: number }>`
     select deleted_at as at from keys where deleted_at is not null and deleted_at < ${before}
@@ -25,7 +23,7 @@ export async function oldestDeletedKey(
 }
 
 /** Marks the hashes of at most `limit` keys that were deleted before this time, so that no import brings one back. */
-export async function markPurged(sql: Sql, before: Instant, limit: number): Promise<number> {
+async function markPurged(sql: Sql, before: Instant, limit: number): Promise<number> {
   const { numAffectedRows = 0n } = await raw`
     insert into purged_keys (hash, workspace_id, purged_at)
     select hash, workspace_id, ${now(sql)} from keys
@@ -40,7 +38,7 @@ export async function markPurged(sql: Sql, before: Instant, limit: number): Prom
  * Deletes at most `limit` keys that were deleted before this time and whose hash is marked for long enough, with
  * everything that belongs to them alone: balance, limits, permissions, last use, recoverable string.
  */
-export async function purgeKeys(sql: Sql, before: Instant, limit: number): Promise<number> {
+async function purgeKeys(sql: Sql, before: Instant, limit: number): Promise<number> {
   const { db } = sql;
   const { rows } = await raw<{ id: string; pool_id: string }>`
     delete from keys where id in (
@@ -78,7 +76,7 @@ export async function purgeKeys(sql: Sql, before: Instant, limit: number): Promi
 }
 
 /** The time of the oldest deletion before this time, of APIs that have keys; null if there is none. */
-export async function oldestDeletedApi(sql: Sql, before: Instant): Promise<number | null> {
+async function oldestDeletedApi(sql: Sql, before: Instant): Promise<number | null> {
   const api = await deletedApi(sql, before);
   return api === undefined ? null : Number(api.at);
 }
@@ -92,7 +90,7 @@ async function deletedApi({ db }: Sql, before: Instant): Promise<{ id: string; a
 }
 
 /** Marks at most `limit` keys of an API that was deleted before this time as deleted with it. */
-export async function markKeysOfDeletedApis(sql: Sql, before: Instant, limit: number): Promise<number> {
+async function markKeysOfDeletedApis(sql: Sql, before: Instant, limit: number): Promise<number> {
   const api = await deletedApi(sql, before);
   if (api === undefined) return 0;
   const { numAffectedRows = 0n } = await raw`
@@ -103,14 +101,14 @@ export async function markKeysOfDeletedApis(sql: Sql, before: Instant, limit: nu
 }
 
 /** The time of the oldest expiry before this time, of keys that are deleted once they expired; null if there is none. */
-export async function oldestEndedKey({ db }: Sql, before: Instant): Promise<number | null> {
+async function oldestEndedKey({ db }: Sql, before: Instant): Promise<number | null> {
   const { rows } = await raw<{ at: number }>`
     select expires_at as at from keys where ${ended(before)} order by expires_at limit 1`.execute(db);
   return rows[0] === undefined ? null : Number(rows[0].at);
 }
 
 /** Marks at most `limit` keys that expired before this time as deleted when they expired. */
-export async function markEndedKeys({ db }: Sql, before: Instant, limit: number): Promise<number> {
+async function markEndedKeys({ db }: Sql, before: Instant, limit: number): Promise<number> {
   const { numAffectedRows = 0n } = await raw`
     update keys set deleted_at = expires_at where ${ended(before)} and id in (
       select id from keys where ${ended(before)} order by expires_at limit ${limit}
@@ -126,3 +124,42 @@ function ended(before: Instant) {
 function now({ dialect }: Sql) {
   return dialect === "postgres" ? postgresNow : raw<number>`cast(unixepoch('subsec') * 1000 as integer)`;
 }
+
+/** The keys of a deleted API count as deleted with it. */
+export const keysOfApisRetention: RetentionTask = {
+  keep: ({ deleted }) => deleted,
+  oldest: oldestDeletedApi,
+  step: markKeysOfDeletedApis,
+  limit: 200,
+  isCostly: true,
+};
+
+/** Keys that were replaced, or that their owner made, count as deleted when they expired. */
+export const endedKeysRetention: RetentionTask = {
+  keep: ({ deleted }) => deleted,
+  oldest: oldestEndedKey,
+  step: markEndedKeys,
+  limit: 200,
+  index: {
+    name: "keys_ended",
+    on: "keys (expires_at) where expires_at is not null and deleted_once_expired = 1 and deleted_at is null",
+  },
+};
+
+/** Marks the hashes of deleted keys, before the keys are deleted for good. */
+export const purgedKeysRetention: RetentionTask = {
+  keep: ({ deleted }) => deleted,
+  oldest: (sql, before) => oldestDeletedKey(sql, before, "unmarked"),
+  step: markPurged,
+  limit: 300,
+  index: deletedRowsIndex("keys"),
+};
+
+/** Deletes keys whose hash is marked. */
+export const keyRetention: RetentionTask = {
+  keep: ({ deleted }) => deleted,
+  oldest: (sql, before) => oldestDeletedKey(sql, before, "marked"),
+  step: purgeKeys,
+  limit: 100,
+  index: deletedRowsIndex("keys"),
+};

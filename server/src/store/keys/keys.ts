@@ -2,6 +2,7 @@ import { sql as raw, type Updateable } from "kysely";
 import type { Instant } from "../../clock/clock.ts";
 import type { Place } from "../../rules/cursor.ts";
 import { eraseOutcomesOfKey } from "../idempotency.ts";
+import type { StoreRules } from "../inspection.ts";
 import { always, inputRows, isOneOf } from "../json.ts";
 import type { KeyRow } from "../schema.ts";
 import { fold } from "../search.ts";
@@ -269,3 +270,11 @@ export class KeyWriter extends KeyReader {
       .execute();
   }
 }
+
+/** What holds for all keys. */
+export const keyRules: StoreRules = {
+  "every key belongs to the workspace of its API": `select count(*) as count from keys join apis on apis.id = keys.api_id
+    where apis.workspace_id <> keys.workspace_id`,
+  "every recoverable key has its encrypted string": `select count(*) as count from keys where recoverable = 1
+    and deleted_at is null and not exists (select 1 from vault_secrets where key_id = keys.id)`,
+};

@@ -6,6 +6,7 @@ import { findRootKeys, type StoredRootKey } from "../administration/root-key-loo
 import { findTokenKey } from "../administration/token-key.ts";
 import { isOneOf } from "../json.ts";
 import { onePage, type PageOptions } from "../page.ts";
+import { byTime, type RetentionTask } from "../retention.ts";
 import type { PortalSessionRow } from "../schema.ts";
 import type { Sql } from "../store.ts";
 import { WorkspaceRows } from "../workspace-rows.ts";
@@ -133,3 +134,10 @@ export class PortalSessionWriter extends PortalSessionReader {
     return superfluous.map(({ id }) => id);
   }
 }
+
+/** Deletes expired sessions. */
+export const portalSessionRetention: RetentionTask = {
+  keep: () => 0,
+  ...byTime("portal_sessions", "id", "expires_at"),
+  limit: 500,
+};

@@ -2,6 +2,7 @@ import type { Instant } from "../../clock/clock.ts";
 import type { NamespaceReference } from "../../directory/stored.ts";
 import { newId, type Random } from "../../random/random.ts";
 import { type CompiledOverrides, compileOverrides } from "../../rules/override-patterns.ts";
+import { deletedRows } from "../deleted-rows.ts";
 import { always, inputRows, jsonArray, parsed } from "../json.ts";
 import { type PageOptions, searchPage } from "../page.ts";
 import type { RatelimitNamespaceRow } from "../schema.ts";
@@ -129,3 +130,8 @@ export class NamespaceWriter extends NamespaceReader {
       .execute();
   }
 }
+
+/** Deletes namespaces without overrides. */
+export const namespaceRetention = deletedRows("ratelimit_namespaces", {
+  references: "select 1 from ratelimit_overrides where namespace_id = ratelimit_namespaces.id",
+});

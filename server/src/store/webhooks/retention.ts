@@ -1,11 +1,13 @@
 import { sql as raw } from "kysely";
 import type { Instant } from "../../clock/clock.ts";
+import { deletedRows } from "../deleted-rows.ts";
+import type { RetentionTask } from "../retention.ts";
 import type { WebhookDeliveryRow } from "../schema.ts";
 import type { Sql } from "../store.ts";
 import { lockWebhooks, promote } from "./deliveries.ts";
 
 /** The time of the oldest delivery before this time; null if there is none. */
-export async function oldestDelivery({ db }: Sql, before: Instant): Promise<number | null> {
+async function oldestDelivery({ db }: Sql, before: Instant): Promise<number | null> {
   const { rows } = await raw<{ at: number }>`
     select created_at as at from webhook_deliveries where created_at < ${before} order by created_at limit 1`.execute(
     db,
@@ -14,7 +16,7 @@ export async function oldestDelivery({ db }: Sql, before: Instant): Promise<numb
 }
 
 /** Deletes at most `limit` of the oldest deliveries that are older than `before`; returns their number. */
-export async function pruneDeliveries(sql: Sql, before: Instant, limit: number): Promise<number> {
+async function pruneDeliveries(sql: Sql, before: Instant, limit: number): Promise<number> {
   const { db } = sql;
   const old = await db
     .selectFrom("webhook_deliveries")
@@ -59,3 +61,16 @@ export async function pruneDeliveries(sql: Sql, before: Instant, limit: number):
   );
   return deleted.length;
 }
+
+/** Deletes old deliveries. */
+export const deliveryRetention: RetentionTask = {
+  keep: ({ events }) => events,
+  oldest: oldestDelivery,
+  step: pruneDeliveries,
+  limit: 300,
+};
+
+/** Deletes webhooks without deliveries. */
+export const webhookRetention = deletedRows("webhooks", {
+  references: "select 1 from webhook_deliveries where webhook_id = webhooks.id",
+});

@@ -1,0 +1,57 @@
+import { auditRetention } from "../store/administration/audit-retention.ts";
+import { rootKeyRetention } from "../store/administration/root-keys.ts";
+import { sessionRetention, signInLinkRetention } from "../store/administration/sessions.ts";
+import { bytesRetention } from "../store/administration/workspace-bytes.ts";
+import { changesRetention, markersRetention } from "../store/changes.ts";
+import { eventRetention } from "../store/events/retention.ts";
+import { idempotencyRetention } from "../store/idempotency.ts";
+import { identityRetention } from "../store/identities/identities.ts";
+import {
+  endedKeysRetention,
+  keyRetention,
+  keysOfApisRetention,
+  purgedKeysRetention,
+} from "../store/keys/key-retention.ts";
+import { portalSessionRetention } from "../store/portal/portal-sessions.ts";
+import { namespaceRetention } from "../store/ratelimits/namespaces.ts";
+import type { RetentionIndex, RetentionTask } from "../store/retention.ts";
+import { deliveryRetention, webhookRetention } from "../store/webhooks/retention.ts";
+
+/**
+ * Everything that loses old rows, by the name under which logs and metrics report it. A pass runs the tasks in this order:
+ * rows that refer to others come before these.
+ */
+const tasks = {
+  idempotency_records: idempotencyRetention,
+  changes: changesRetention,
+  transaction_markers: markersRetention,
+  sessions: sessionRetention,
+  portal_sessions: portalSessionRetention,
+  sign_in_links: signInLinkRetention,
+  audit_events: auditRetention,
+  events: eventRetention,
+  webhook_deliveries: deliveryRetention,
+  bytes_of_audit: bytesRetention("audit"),
+  bytes_of_events: bytesRetention("events"),
+  keys_of_apis: keysOfApisRetention,
+  ended_keys: endedKeysRetention,
+  purged_keys: purgedKeysRetention,
+  keys: keyRetention,
+  identities: identityRetention,
+  ratelimit_namespaces: namespaceRetention,
+  root_keys: rootKeyRetention,
+  webhooks: webhookRetention,
+} as const satisfies Record<string, RetentionTask>;
+
+export type RetentionTable = keyof typeof tasks;
+
+export const retentionTasks: Readonly<Record<RetentionTable, RetentionTask>> = tasks;
+
+export const retentionTables = Object.keys(tasks) as readonly RetentionTable[];
+
+const indexesOfTasks = Object.values(retentionTasks).flatMap(({ index }) => index ?? []);
+
+/** Every index that a service builds for them. */
+export const retentionIndexes: readonly RetentionIndex[] = [
+  ...new Map(indexesOfTasks.map((index) => [index.name, index])).values(),
+];
