@@ -8,10 +8,11 @@ import { type ConnectionFlags, connect } from "./connection.ts";
 import { type DeclaredCommand, declaredGroups, type Flag } from "./declared.ts";
 import { type Answer, call, type Endpoint, TIMEOUT_DEFAULT } from "./http.ts";
 import { parseJson, readInput } from "./input.ts";
-import { jsonText, printable, yamlText } from "./printable.ts";
+import { jsonText, printable } from "./printable.ts";
 import { ProgressLine } from "./progress.ts";
 import { Columns, type Format, printData, printMember, tableOf } from "./render.ts";
 import { inWords } from "./words.ts";
+import { yamlText } from "./yaml.ts";
 
 /** The longest request body that a service accepts by default has 10 MiB; an operator can raise it. */
 const BODY_BYTES_MAX = 256 * 1024 * 1024;

@@ -11,19 +11,8 @@ export function jsonText(value: unknown, indent = 2): string {
   return escapeLines(JSON.stringify(value, null, indent));
 }
 
-/** YAML for a terminal or a program. */
-export async function yamlText(value: unknown): Promise<string> {
-  const { stringify } = await import("yaml");
-  const options = { lineWidth: 0, aliasDuplicateObjects: false };
-  const text = stringify(value, options);
-  if (escapeLines(text) === text) return text;
-  // Escapes exist in double quotes only.
-  const quoted = { ...options, defaultStringType: "QUOTE_DOUBLE", defaultKeyType: "QUOTE_DOUBLE" } as const;
-  return escapeLines(stringify(value, quoted));
-}
-
 /** Text in which only the ends of lines are control characters. */
-function escapeLines(text: string): string {
+export function escapeLines(text: string): string {
   return text.replaceAll(unprintable, (character) => (character === "\n" ? character : escaped(character)));
 }
 

@@ -1,5 +1,6 @@
 import { table, UsageError } from "../output.ts";
-import { jsonText, printable, yamlText } from "./printable.ts";
+import { jsonText, printable } from "./printable.ts";
+import { yamlText } from "./yaml.ts";
 
 /** How a result is printed. */
 export type Format = "table" | "json" | "yaml";

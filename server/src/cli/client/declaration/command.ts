@@ -11,8 +11,9 @@ import {
   QUOTA_WAIT_MAX,
   timeoutOf,
 } from "../operation-commands.ts";
-import { jsonText, printable, yamlText } from "../printable.ts";
+import { jsonText, printable } from "../printable.ts";
 import { confirm } from "../prompt.ts";
+import { yamlText } from "../yaml.ts";
 import type { Section } from "./document.ts";
 import type { CallOperation, Change, CreatedRootKey, Plan } from "./plan.ts";
 

@@ -7,6 +7,7 @@ import { updateRootKey } from "../../../operations/rootKeys/updateRootKey.ts";
 import { Expires } from "../../../operations/schema.ts";
 import { inputErrorsOf, PARSE_OPTIONS } from "../../../rpc/validate.ts";
 import { CommandError } from "../../output.ts";
+import { parseYaml } from "../yaml.ts";
 
 // The shapes are those of the operations. A member that is absent has no value in the service.
 
@@ -80,19 +81,7 @@ export const DOCUMENT_BYTES_MAX = 16 * 1024 * 1024;
  * @throws {CommandError} with a line for each mistake.
  */
 export async function parseDocument(text: string, name: string): Promise<Document> {
-  const { parseDocument: parseYaml } = await import("yaml");
-  const yaml = parseYaml(text, { uniqueKeys: true });
-  if (yaml.errors.length > 0) {
-    throw new CommandError(`${name} is not YAML.`, {
-      details: yaml.errors.slice(0, 10).flatMap(({ message }) => message.split("\n")),
-    });
-  }
-  let value: unknown;
-  try {
-    value = yaml.toJS({ maxAliasCount: 100 });
-  } catch (error) {
-    throw new CommandError(`${name} cannot be read: ${(error as Error).message}.`);
-  }
+  const value = await parseYaml(text, name, { aliasesMax: 100, isPublic: true });
   const parsed = Document.safeParse(value ?? {}, PARSE_OPTIONS);
   if (parsed.success) return parsed.data;
   throw new CommandError(`${name} is not valid.`, {

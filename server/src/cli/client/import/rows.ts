@@ -2,11 +2,11 @@ import { closeSync, createReadStream, openSync, readSync, statSync } from "node:
 import { extname } from "node:path";
 import { CommandError, UsageError } from "../../output.ts";
 import { parseJson, readFile } from "../input.ts";
+import { parseYaml } from "../yaml.ts";
 import { isDump } from "./dump/dump.ts";
 import type { DumpedKey } from "./dump/rows.ts";
 import { fieldName, isObject } from "./fields.ts";
 import type { Source } from "./sources/source.ts";
-import { parseYaml } from "./yaml.ts";
 
 /** One row of the input. */
 export interface InputRow {
@@ -142,7 +142,8 @@ async function* documentValues(
   { listIn }: InputFile["source"],
 ): AsyncGenerator<JsonValue> {
   const text = (await readFile(file, format === "json" ? JSON_BYTES_MAX : YAML_BYTES_MAX)).replace(/^\uFEFF/, "");
-  const document = format === "json" ? parseJson(text, file) : await parseYaml(text, file);
+  const document =
+    format === "json" ? parseJson(text, file) : await parseYaml(text, file, { aliasesMax: 0, isPublic: false });
   const rows = listIn?.(document) ?? anyListIn(document);
   if (!rows) {
     throw new CommandError(

@@ -2,10 +2,13 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { parseYaml } from "./yaml.ts";
 
+const imported = { aliasesMax: 0, isPublic: false };
+const declared = { aliasesMax: 2, isPublic: true };
+
 describe("a YAML document", () => {
   it("is parsed", async () => {
-    assert.deepEqual(await parseYaml("a:\n- b: ~\n  c: 'it''s'\n", "f"), { a: [{ b: null, c: "it's" }] });
-    assert.equal(await parseYaml("# nothing\n", "f"), undefined);
+    assert.deepEqual(await parseYaml("a:\n- b: ~\n  c: 'it''s'\n", "f", imported), { a: [{ b: null, c: "it's" }] });
+    assert.equal(await parseYaml("# nothing\n", "f", imported), undefined);
   });
 
   it("is refused, with the line and without its text, when it is no YAML or would grow", async () => {
@@ -23,12 +26,23 @@ describe("a YAML document", () => {
         /^f is nested too deeply at line \d+\.$/,
       ],
     ] as const) {
-      await assert.rejects(parseYaml(text, "f"), { name: "CommandError", message });
+      await assert.rejects(parseYaml(text, "f", imported), { name: "CommandError", message });
     }
+  });
+
+  it("may have some aliases, and messages may say what is wrong, when it has no secrets", async () => {
+    assert.deepEqual(await parseYaml("a: &x [1]\nb: *x\n", "f", declared), { a: [1], b: [1] });
+    await assert.rejects(parseYaml("a: &a [x, x]\nb: &b [*a, *a]\n", "f", declared), {
+      message: /^f cannot be read: /,
+    });
+    await assert.rejects(parseYaml("a: 1\nb: [x", "f", declared), {
+      message: "f is not YAML.",
+      details: ["Flow sequence in block collection must be sufficiently indented and end with a ] at line 2"],
+    });
   });
 
   it("is parsed in time when a map has many keys", async () => {
     const keys = Array.from({ length: 20_000 }, (_, i) => `k${i}: ${i}`);
-    assert.equal(Object.keys((await parseYaml(keys.join("\n"), "f")) as object).length, 20_000);
+    assert.equal(Object.keys((await parseYaml(keys.join("\n"), "f", imported)) as object).length, 20_000);
   });
 });
