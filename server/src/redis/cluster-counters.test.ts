@@ -19,7 +19,7 @@ import { parseRedisAddress, type RedisAddress } from "./address.ts";
 import { RedisCluster, type RedisClusterOptions } from "./cluster.ts";
 import { ClusterCounters, type ClusterCountersOptions } from "./cluster-counters.ts";
 import { PARTITIONS, partitionOf, SLOTS } from "./partitions.ts";
-import { type AwayPolicy, counterScripts } from "./redis-counters.ts";
+import { counterScripts, type OutagePolicy } from "./redis-counters.ts";
 
 const SLOTS_PER_PARTITION = SLOTS / PARTITIONS;
 const noon = 1_800_000_000_000;
@@ -95,7 +95,7 @@ describe("ClusterCounters", () => {
     return { cluster, counters, outages, losses };
   }
 
-  function localPolicy(): AwayPolicy {
+  function localPolicy(): OutagePolicy {
     const table = new MemoryTable(reserveTable(SEGMENT_BYTES, false), 1, [17, -4]);
     return { kind: "local", counters: new MemoryCounters(table, systemClock) };
   }
@@ -334,7 +334,7 @@ describe("ClusterCounters", () => {
   // Each kills another primary, because the one that takes over has no replica.
   for (const [i, kind] of (["local", "closed"] as const).entries()) {
     it(`never admits more than the limit under ${kind} when a primary is killed during calls`, async () => {
-      const policy: AwayPolicy = kind === "local" ? localPolicy() : { kind };
+      const policy: OutagePolicy = kind === "local" ? localPolicy() : { kind };
       const { cluster, counters } = await openNode({ policy, timeout: 300 });
       const pairs = freshPairs(20);
       const limit = 60;

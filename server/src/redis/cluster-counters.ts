@@ -15,7 +15,7 @@ import type { RedisEpoch } from "../store/redis-epochs.ts";
 import { RECEIPT_LIFE } from "./charge-script.ts";
 import type { CountingRedis } from "./connection.ts";
 import { partitionOf, prefixOf } from "./partitions.ts";
-import { type AwayPolicy, DENIALS_BYTES_MAX, RedisCounters, type RedisCountersOptions } from "./redis-counters.ts";
+import { DENIALS_BYTES_MAX, type OutagePolicy, RedisCounters, type RedisCountersOptions } from "./redis-counters.ts";
 
 /** A node may have read a counter while it held charges that are given back, so it asks again after this time. */
 const DENIAL_AGE_MAX: Milliseconds = 1_000;
@@ -230,7 +230,7 @@ export class ClusterCounters implements Counters {
     uncounted: ReadonlySet<Part>,
     receipt: string,
   ): Promise<ChargeResult> {
-    const own = await (this.#options.policy as AwayPolicy & { kind: "local" }).counters.charge(charges);
+    const own = await (this.#options.policy as OutagePolicy & { kind: "local" }).counters.charge(charges);
     const decides = uncounted.size > 0 || parts.some((part) => part.counters.isIncomplete(part.charges));
     const isDenied = own.outcome === "decided" ? !own.allowed : uncounted.size > 0;
     if (decides && isDenied) {

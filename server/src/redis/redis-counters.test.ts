@@ -17,7 +17,7 @@ import { MemoryTable, reserveTable, SEGMENT_BYTES } from "../limits/memory-table
 import { systemRandom } from "../random/system.ts";
 import { DURATION_MAX } from "../rules/window.ts";
 import { RedisConnection, type RedisOptions } from "./connection.ts";
-import { type AwayPolicy, counterScripts, RedisCounters, type RedisCountersOptions } from "./redis-counters.ts";
+import { counterScripts, type OutagePolicy, RedisCounters, type RedisCountersOptions } from "./redis-counters.ts";
 
 const noon = 1_800_000_000_000;
 let redis: RedisConnection;
@@ -108,7 +108,7 @@ describe("RedisCounters", () => {
     return { counters, clock, connection, losses, outage, back };
   }
 
-  function localPolicy(clock: Pick<SimulatedClock, "now">): AwayPolicy {
+  function localPolicy(clock: Pick<SimulatedClock, "now">): OutagePolicy {
     const table = new MemoryTable(reserveTable(SEGMENT_BYTES, false), 1, [17, -4]);
     return { kind: "local", counters: new MemoryCounters(table, clock) };
   }

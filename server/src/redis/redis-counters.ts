@@ -24,7 +24,7 @@ export const DENIALS_BYTES_MAX = 16 * 1024 * 1024;
  * `closed` also applies when Redis has lost data: the counts of windows that began before the loss are unknown, so these
  * windows count as full.
  */
-export type AwayPolicy =
+export type OutagePolicy =
   | { readonly kind: "local"; readonly counters: Counters }
   | { readonly kind: "closed" }
   | { readonly kind: "open" };
@@ -34,7 +34,7 @@ export interface RedisCountersOptions {
   readonly redis: CountingRedis;
   readonly clock: Pick<Clock, "monotonic">;
   readonly random: Random;
-  readonly policy: AwayPolicy;
+  readonly policy: OutagePolicy;
   /** The last epoch that an earlier process or another node saw. */
   readonly lastEpoch?: RedisEpoch | undefined;
   /** Called when `epoch` has changed. */

@@ -10,7 +10,7 @@ import { RedisCluster } from "../redis/cluster.ts";
 import { ClusterCounters } from "../redis/cluster-counters.ts";
 import { isPermanentFailure, RedisConnection, type RedisOptions } from "../redis/connection.ts";
 import { prefixOf } from "../redis/partitions.ts";
-import { type AwayPolicy, counterScripts, RedisCounters } from "../redis/redis-counters.ts";
+import { counterScripts, type OutagePolicy, RedisCounters } from "../redis/redis-counters.ts";
 import { Sentinels } from "../redis/sentinel.ts";
 import type { PartitionEpoch, RedisEpoch } from "../store/redis-epochs.ts";
 import type { Claim } from "../store/store.ts";
@@ -166,7 +166,7 @@ export async function openRedisCounters(
   const { clock, events, claim, databaseId } = dependencies;
   const { policy: kind } = config.redis;
   for (const warning of connection.warnings) events.redisWarning(warning);
-  const policy: AwayPolicy = kind === "local" ? { kind, counters: local } : { kind };
+  const policy: OutagePolicy = kind === "local" ? { kind, counters: local } : { kind };
   const isCluster = connection instanceof RedisCluster;
   const { counters, record } = isCluster
     ? await openInCluster(connection, policy, dependencies)
@@ -196,7 +196,7 @@ interface Recorded<T extends SharedCounters> {
 
 async function openInOne(
   connection: RedisConnection,
-  policy: AwayPolicy,
+  policy: OutagePolicy,
   { clock, random, events, readEpoch, keepEpoch }: RedisDependencies,
 ): Promise<Recorded<RedisCounters>> {
   let recorded = await readEpoch();
@@ -218,7 +218,7 @@ async function openInOne(
 
 async function openInCluster(
   cluster: RedisCluster,
-  policy: AwayPolicy,
+  policy: OutagePolicy,
   { clock, random, events, readPartitionEpochs, keepPartitionEpochs }: RedisDependencies,
 ): Promise<Recorded<ClusterCounters>> {
   const recorded = new Map((await readPartitionEpochs()).map(({ partition, ...epoch }) => [partition, epoch]));
