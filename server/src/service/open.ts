@@ -19,6 +19,7 @@ import { openAnalytics, type openAnalyticsStore } from "./analytics.ts";
 import type { AppStore, openStore } from "./app-store.ts";
 import { BackupSchedule } from "./backup/schedule.ts";
 import { type ClaimedFolder, claimDatabase, type claimFolder } from "./claim.ts";
+import { directorySource } from "./directory-source.ts";
 import { EventSweep } from "./event-sweep.ts";
 import { type LimitsService, openLimits } from "./limits.ts";
 import { Retention } from "./retention.ts";
@@ -248,16 +249,7 @@ async function openDirectories({ config, clock, events, opened }: Start, store: 
     staleMax: config.staleMax,
     bytesMax: config.directoryBytesMax,
     lookupsPerSecond: config.lookupsPerSecond,
-    source: {
-      keysAt: (locations) => store.read("keysAt", locations),
-      rootKeysByHashes: (hashes) => store.read("rootKeysByHashes", hashes),
-      workspaces: (ids) => store.read("workspacesByIds", ids),
-      keyMigrations: (references) => store.read("keyMigrationsByReferences", references),
-      namespaces: (references) => store.read("namespacesByReferences", references),
-      sessions: (hashes) => store.read("sessionsByHashes", { hashes, now: clock.now() }),
-      portalSessions: (hashes) => store.read("portalSessionsByHashes", { hashes, now: clock.now() }),
-      changes: (cursor) => store.read("readChanges", cursor),
-    },
+    source: directorySource(store, clock),
     onReachability: (reachable, cause) =>
       reachable ? events.databaseBack() : events.databaseLost(cause, config.staleMax),
     onLost: events.databaseChanged,

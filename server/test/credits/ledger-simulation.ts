@@ -26,6 +26,7 @@ import { seededRandom } from "../../src/random/seeded.ts";
 import type { OperationOutcome } from "../../src/rpc/execute.ts";
 import type { PlainPrincipal } from "../../src/rpc/principal.ts";
 import { lastDue, nextDue, refillOf } from "../../src/rules/refill.ts";
+import { directorySource } from "../../src/service/directory-source.ts";
 import { type AppProcedures, openProcedures } from "../../src/service/procedures.ts";
 import type { AuditEventRow, BalanceRow, KeyRow } from "../../src/store/schema.ts";
 import { openSqliteStoreHere } from "../../src/store/sqlite/store-here.ts";
@@ -149,16 +150,7 @@ class Process {
       staleMax: 10 * MINUTE,
       bytesMax: 2 ** 24,
       lookupsPerSecond: 5_000,
-      source: {
-        keysAt: (places) => store.read("keysAt", places),
-        rootKeysByHashes: (hashes) => store.read("rootKeysByHashes", hashes),
-        workspaces: (ids) => store.read("workspacesByIds", ids),
-        keyMigrations: (references) => store.read("keyMigrationsByReferences", references),
-        namespaces: (references) => store.read("namespacesByReferences", references),
-        sessions: (hashes) => store.read("sessionsByHashes", { hashes, now: clock.now() }),
-        portalSessions: (hashes) => store.read("portalSessionsByHashes", { hashes, now: clock.now() }),
-        changes: (cursor) => store.read("readChanges", cursor),
-      },
+      source: directorySource(store, clock),
       onReachability() {},
     });
     const limiter = new Limiter(simulation.counters, "closed", clock);

@@ -1,0 +1,18 @@
+import type { Clock } from "../clock/clock.ts";
+import type { DirectorySource } from "../directory/directories.ts";
+import type { Store } from "../store/store.ts";
+import type { AppProcedures } from "./procedures.ts";
+
+/** The reads by which record caches load what they lack. */
+export function directorySource(store: Pick<Store<AppProcedures>, "read">, clock: Pick<Clock, "now">): DirectorySource {
+  return {
+    keysAt: (locations) => store.read("keysAt", locations),
+    rootKeysByHashes: (hashes) => store.read("rootKeysByHashes", hashes),
+    workspaces: (ids) => store.read("workspacesByIds", ids),
+    keyMigrations: (references) => store.read("keyMigrationsByReferences", references),
+    namespaces: (references) => store.read("namespacesByReferences", references),
+    sessions: (hashes) => store.read("sessionsByHashes", { hashes, now: clock.now() }),
+    portalSessions: (hashes) => store.read("portalSessionsByHashes", { hashes, now: clock.now() }),
+    changes: (cursor) => store.read("readChanges", cursor),
+  };
+}
