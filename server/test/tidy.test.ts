@@ -280,6 +280,16 @@ const rules: Rule[] = [
     },
   },
   {
+    name: "quick tests do not sleep",
+    violations: (files) =>
+      [...files]
+        .filter(
+          ([path, text]) => /(?<!\.slow)\.test\.ts$/.test(path) && /\bawait setTimeout\(|\bsleep\(/.test(code(text)),
+        )
+        .map(([path]) => `${path} sleeps: advance the clock, or wait with eventually() for what it expects.`),
+    example: { "server/src/limits/a.test.ts": ["await set", "Timeout(50);"].join("") },
+  },
+  {
     name: "nothing is left for later",
     violations: textMatches(/\b(TO[D]O|FIX[M]E)\b/, "do it, or write down in an issue why not yet"),
     example: { "docs/a.md": ["TO", "DO: explain"].join("") },

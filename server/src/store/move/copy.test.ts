@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
-import { setTimeout } from "node:timers/promises";
+import { eventually } from "../../../test/process.ts";
 import { freshDatabase } from "../../../test/services/postgres.ts";
 import { systemClock } from "../../clock/system.ts";
 import { findTables } from "../catalog.ts";
@@ -130,12 +130,12 @@ for (const dialect of ["sqlite", "postgres"] as const) {
       await isRejected();
       await other.rows("select * from owners");
       // Its process was killed: nothing opens the source but time.
-      for (let isOpen = false; !isOpen; await setTimeout(5)) {
-        isOpen = await write("later").then(
+      await eventually("an open source", () =>
+        write("later").then(
           () => true,
           () => false,
-        );
-      }
+        ),
+      );
       await source.close(60_000);
       assert.equal(await source.end(), false, "a row was touched");
       await source.open();
