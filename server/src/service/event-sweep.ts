@@ -1,7 +1,8 @@
 import type { Milliseconds } from "../clock/clock.ts";
 import type { Events } from "../log/events.ts";
+import type { eventProcedures } from "../store/events/procedures.ts";
 import type { UnusedStep } from "../store/events/unused-sweep.ts";
-import type { AppStore } from "./app-store.ts";
+import type { Store } from "../store/store.ts";
 import type { HeldLeaseOptions } from "./held-lease.ts";
 import { LeasedWork } from "./leased-work.ts";
 
@@ -15,7 +16,7 @@ const PAUSE_PER_STEP = 2;
 const UNSTORED_MAX = 20;
 
 export interface EventSweepOptions extends Pick<HeldLeaseOptions, "clock" | "holder" | "formerHolders"> {
-  store: Pick<AppStore, "read" | "transact" | "dialect">;
+  store: Pick<Store<ReturnType<typeof eventProcedures>>, "read" | "transact"> & HeldLeaseOptions["store"];
   events: Pick<Events, "eventSweepFailed">;
 }
 

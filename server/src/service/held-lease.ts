@@ -1,12 +1,12 @@
 import type { Clock, Milliseconds } from "../clock/clock.ts";
-import { LEASE_LENGTH, type Lease } from "../store/lease.ts";
-import type { AppStore } from "./app-store.ts";
+import { LEASE_LENGTH, type Lease, type leaseProcedures } from "../store/lease.ts";
+import type { Store } from "../store/store.ts";
 
 /** Interval between two attempts to take a lease, and the age at which it is renewed. */
 const INTERVAL: Milliseconds = 10_000;
 
 export interface HeldLeaseOptions {
-  store: Pick<AppStore, "transact" | "dialect">;
+  store: Pick<Store<typeof leaseProcedures>, "transact" | "dialect">;
   clock: Clock;
   name: Lease["name"];
   /** The name of this process. */

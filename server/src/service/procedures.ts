@@ -9,6 +9,7 @@ import type {
   KeyPlace,
   NamespaceReference,
 } from "../directory/stored.ts";
+import { leakProcedures } from "../leaks/procedures.ts";
 import { findUpstream } from "../operations/apis/upstream.ts";
 import { operations, portalOperations } from "../operations/index.ts";
 import { createUpstreamKey, type UpstreamKey } from "../operations/keys/upstream-key.ts";
@@ -30,10 +31,7 @@ import { balanceRules } from "../store/credits/balances.ts";
 import { creditProcedures } from "../store/credits/procedures.ts";
 import { buildRetentionIndexes } from "../store/deleted-rows.ts";
 import { type DemoRows, insertDemoRows } from "../store/demo.ts";
-import { type AuthFailures, recordAuthFailures } from "../store/events/auth-failures.ts";
-import { type RecordedLimit, recordExceeded } from "../store/events/exceeded.ts";
-import { type ExpiryStep, findExpiryStep, recordExpiries } from "../store/events/expiry-sweep.ts";
-import { findUnusedStep, recordUnused, type UnusedStep } from "../store/events/unused-sweep.ts";
+import { eventProcedures } from "../store/events/procedures.ts";
 import { findIdempotencyRecords, once } from "../store/idempotency.ts";
 import {
   countOrphans,
@@ -51,9 +49,8 @@ import { keyLocationsAfter, RECORD_KEY_LOCATION, watchKeyLocations } from "../st
 import { findKeyMigrations, type ImportedKeyUse, recordFirstUses } from "../store/keys/key-migrations.ts";
 import { type KeyUse, recordKeyUses } from "../store/keys/key-usage.ts";
 import { keyRules } from "../store/keys/keys.ts";
-import { findLeakedHashes, type LeakReport, recordLeaks } from "../store/keys/leaks.ts";
 import { findKeysAt } from "../store/keys/lookup.ts";
-import { holdLease, type Lease, type LeaseRequest, releaseLease, takeLease } from "../store/lease.ts";
+import { type Lease, leaseProcedures } from "../store/lease.ts";
 import { migrate, schemaState } from "../store/migrate.ts";
 import { findMove, insertPreparedCopy, requireCurrent, requireServable } from "../store/move/marks.ts";
 import { findPartitionStates, type MonthlyTable, preparePartitions } from "../store/postgres/partitions.ts";
@@ -77,19 +74,9 @@ import {
 import { probeWrites } from "../store/sqlite/probe-writes.ts";
 import type { PoolsOf, Sql } from "../store/store.ts";
 import { vaultRules } from "../store/vault.ts";
-import {
-  type Attempt,
-  catchUp,
-  type DueDelivery,
-  findDeliveryWork,
-  findDueDeliveries,
-  findReceiver,
-  handOut,
-  recordAttempts,
-} from "../store/webhooks/delivering.ts";
 import { KeyRing, type KeyRingSource } from "../vault/key-ring.ts";
 import { Vault } from "../vault/vault.ts";
-import { openSecrets, type Receiver } from "../webhooks/receiver.ts";
+import { webhookProcedures } from "../webhooks/procedures.ts";
 import { type RetentionTable, retentionIndexes, retentionTasks } from "./retention-tasks.ts";
 
 /** Options of the procedures. They are copied to each database thread at its start. */
@@ -152,12 +139,18 @@ export function openProcedures(options: ProcedureOptions) {
   const ofAdministration = administrationProcedures({ random, secrets: systemSecrets });
   const ofSessions = sessionProcedures({ random, secrets: systemSecrets });
   const ofCredits = creditProcedures(random);
+  const ofEvents = eventProcedures({ random });
+  const ofLeaks = leakProcedures({ random });
+  const ofWebhooks = webhookProcedures({ vault, random });
   const procedures = {
     reading: {
       ...ofOperations.reading,
       ...ofAdministration.reading,
       ...ofSessions.reading,
       ...ofCredits.reading,
+      ...ofEvents.reading,
+      ...ofLeaks.reading,
+      ...ofWebhooks.reading,
       readChanges: async (sql: Sql, cursor: string | undefined) => {
         await requireCurrent(sql);
         return readChanges(sql, cursor);
@@ -180,7 +173,6 @@ export function openProcedures(options: ProcedureOptions) {
       upstreamVerifier: (sql: Sql, api: { apiId: string; workspaceId: string }) => findUpstream(sql, api, vault),
       idempotencyRecords: (sql: Sql, { scopes, now }: { scopes: readonly string[]; now: Instant }) =>
         findIdempotencyRecords(sql, scopes, now),
-      leakedHashes: (sql: Sql, hashes: readonly string[]) => findLeakedHashes(sql, hashes),
       redisEpoch: (sql: Sql, _: null) => findRedisEpoch(sql),
       schemaState: (sql: Sql, _: null) => schemaState(sql),
       partitionEpochs: (sql: Sql, _: null) => findPartitionEpochs(sql),
@@ -194,23 +186,6 @@ export function openProcedures(options: ProcedureOptions) {
       revealSample: (sql: Sql, _: null) => vault.revealSample(sql),
       retentionLag: (sql: Sql, { table, ...step }: RetentionStep & { table: RetentionTable }) =>
         retentionLag(sql, retentionTasks[table], step),
-      findExpiryStep: (sql: Sql, now: Instant) => findExpiryStep(sql, now),
-      findUnusedStep: (sql: Sql, given: { now: Instant; before: UnusedStep | null }) => findUnusedStep(sql, given),
-      deliveryWork: (sql: Sql, now: Instant) => findDeliveryWork(sql, now),
-      dueDeliveries: async (
-        sql: Sql,
-        { wanted, now }: { wanted: readonly { webhookId: string; limit: number }[]; now: Instant },
-      ) => {
-        const found: { webhook: Receiver; deliveries: DueDelivery[] }[] = [];
-        for (const { webhookId, limit } of wanted) {
-          const row = await findReceiver(sql, webhookId);
-          if (row === undefined) continue;
-          const secrets = await openSecrets(sql, vault, row, now);
-          const webhook = { webhookId, workspaceId: row.workspace_id, url: row.url, secrets };
-          found.push({ webhook, deliveries: await findDueDeliveries(sql, { webhookId, limit, now }) });
-        }
-        return found;
-      },
       /** Not in a transaction, because PostgreSQL builds an index beside writes only outside of one. */
       indexDeletedRows: (sql: Sql, _: null) => buildRetentionIndexes(sql, retentionIndexes),
       /** Not in a transaction, because it reads whole tables. */
@@ -231,6 +206,10 @@ export function openProcedures(options: ProcedureOptions) {
         createLink(sql, { rootKeyId, now }, systemSecrets),
       insertDemoRows: (sql: Sql, rows: DemoRows) => insertDemoRows(sql, rows),
       ...ofCredits.writing,
+      ...ofEvents.writing,
+      ...ofLeaks.writing,
+      ...ofWebhooks.writing,
+      ...leaseProcedures.writing,
       migrate: (sql: Sql, _: null) => migrate(sql),
       /** Migrates a database to copy to. A new one is an unfinished copy of `source` from the same commit on. */
       prepareCopy: async (sql: Sql, { source, now }: { source: string; now: Instant }) => {
@@ -254,11 +233,7 @@ export function openProcedures(options: ProcedureOptions) {
         return { tags, sequence: await insertChange(sql, tags, now) };
       },
       createUpstreamKey: (sql: Sql, key: UpstreamKey) => createUpstreamKey(sql, key, random, limits),
-      recordLeaks: (sql: Sql, leaks: { reports: readonly LeakReport[]; now: Instant }) =>
-        recordLeaks(sql, leaks, random),
       recordKeyUses: (sql: Sql, uses: readonly KeyUse[]) => recordKeyUses(sql, uses, random),
-      recordExceeded: (sql: Sql, exceeded: readonly RecordedLimit[]) => recordExceeded(sql, exceeded),
-      recordAuthFailures: (sql: Sql, bursts: readonly AuthFailures[]) => recordAuthFailures(sql, bursts),
       recordRootKeyUses: (sql: Sql, uses: readonly RootKeyUse[]) => recordRootKeyUses(sql, uses),
       /** One step of a rotation of the vault's master key, to the key with this fingerprint. */
       rotateVault: (sql: Sql, to: string) => vault.rotateStep(sql, to),
@@ -266,21 +241,10 @@ export function openProcedures(options: ProcedureOptions) {
       checkVault: (sql: Sql, _: null) => vault.check(sql),
       once,
       probeWrites: (sql: Sql, _: null) => probeWrites(sql),
-      takeLease: (sql: Sql, wanted: LeaseRequest) => takeLease(sql, wanted),
-      renewLease: (sql: Sql, { lease, now }: { lease: Lease; now: Instant }) => holdLease(sql, lease, now),
-      releaseLease: (sql: Sql, lease: Lease) => releaseLease(sql, lease),
       retain: (sql: Sql, { table, ...step }: RetentionStep & { table: RetentionTable; lease: Lease }) =>
         retain(sql, retentionTasks[table], step),
-      recordExpiries: (sql: Sql, given: { step: ExpiryStep; lease: Lease; now: Instant }) =>
-        recordExpiries(sql, { ...given, random }),
-      recordUnused: (sql: Sql, given: { step: UnusedStep; lease: Lease; now: Instant }) =>
-        recordUnused(sql, { ...given, random }),
       changeLayout: (sql: Sql, step: LayoutStep) => changeLayout(sql, step),
       undoDivision: (sql: Sql, step: Omit<LayoutStep, "keep">) => undoDivision(sql, step),
-      catchUp: (sql: Sql, step: { lease: Lease; webhookIds: readonly string[]; now: Instant }) => catchUp(sql, step),
-      handOut: (sql: Sql, step: { lease: Lease; now: Instant }) => handOut(sql, step),
-      recordAttempts: (sql: Sql, step: { lease: Lease; attempts: readonly Attempt[]; now: Instant }) =>
-        recordAttempts(sql, step, random),
       keepRedisEpoch: (sql: Sql, epoch: RedisEpoch) => putRedisEpoch(sql, epoch),
       keepPartitionEpochs: (sql: Sql, epochs: readonly PartitionEpoch[]) => putPartitionEpochs(sql, epochs),
     },

@@ -7,11 +7,12 @@ import { OUTBOUND_END_MAX } from "../outbound/outbound-thread.ts";
 import { hostOf } from "../outbound/url.ts";
 import type { Random } from "../random/random.ts";
 import { nextAttempt } from "../rules/webhook-retries.ts";
+import type { Store } from "../store/store.ts";
 import type { Attempt, DueDelivery, DueWebhook } from "../store/webhooks/delivering.ts";
 import { webhookBody, webhookHeaders } from "../webhooks/message.ts";
+import type { webhookProcedures } from "../webhooks/procedures.ts";
 import type { Receiver } from "../webhooks/receiver.ts";
 import { type SlotBounds, Slots } from "../webhooks/slots.ts";
-import type { AppStore } from "./app-store.ts";
 import { HeldLease, type HeldLeaseOptions } from "./held-lease.ts";
 
 /** Interval between two looks for work. */
@@ -39,7 +40,7 @@ const WEBHOOKS_PER_READ = 20;
 const GONE = 410;
 
 interface WebhookDeliveryOptions extends Pick<HeldLeaseOptions, "clock" | "holder" | "formerHolders"> {
-  store: Pick<AppStore, "read" | "transact" | "dialect">;
+  store: Pick<Store<ReturnType<typeof webhookProcedures>>, "read" | "transact"> & HeldLeaseOptions["store"];
   client: Pick<OutboundClient, "send" | "close">;
   random: Random;
   events: Pick<Events, "webhookDisabled" | "webhooksFailed">;

@@ -73,3 +73,13 @@ export async function releaseLease({ db }: Sql, { name, holder, token }: Lease):
 function timeOf({ dialect }: Sql, now: Instant) {
   return dialect === "postgres" ? postgresNow : raw<number>`${now}`;
 }
+
+/** The procedures of leases. */
+export const leaseProcedures = {
+  reading: {},
+  writing: {
+    takeLease: (sql: Sql, wanted: LeaseRequest) => takeLease(sql, wanted),
+    renewLease: (sql: Sql, { lease, now }: { lease: Lease; now: Instant }) => holdLease(sql, lease, now),
+    releaseLease: (sql: Sql, lease: Lease) => releaseLease(sql, lease),
+  },
+};

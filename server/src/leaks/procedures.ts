@@ -1,0 +1,17 @@
+import type { Instant } from "../clock/clock.ts";
+import type { Random } from "../random/random.ts";
+import { findLeakedHashes, type LeakReport, recordLeaks } from "../store/keys/leaks.ts";
+import type { Sql } from "../store/store.ts";
+
+/** The procedures of reports of leaked keys. */
+export function leakProcedures({ random }: { random: Random }) {
+  return {
+    reading: {
+      leakedHashes: (sql: Sql, hashes: readonly string[]) => findLeakedHashes(sql, hashes),
+    },
+    writing: {
+      recordLeaks: (sql: Sql, leaks: { reports: readonly LeakReport[]; now: Instant }) =>
+        recordLeaks(sql, leaks, random),
+    },
+  };
+}

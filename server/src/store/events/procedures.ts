@@ -1,0 +1,26 @@
+import type { Instant } from "../../clock/clock.ts";
+import type { Random } from "../../random/random.ts";
+import type { Lease } from "../lease.ts";
+import type { Sql } from "../store.ts";
+import { type AuthFailures, recordAuthFailures } from "./auth-failures.ts";
+import { type RecordedLimit, recordExceeded } from "./exceeded.ts";
+import { type ExpiryStep, findExpiryStep, recordExpiries } from "./expiry-sweep.ts";
+import { findUnusedStep, recordUnused, type UnusedStep } from "./unused-sweep.ts";
+
+/** The procedures of events that no operation causes. */
+export function eventProcedures({ random }: { random: Random }) {
+  return {
+    reading: {
+      findExpiryStep: (sql: Sql, now: Instant) => findExpiryStep(sql, now),
+      findUnusedStep: (sql: Sql, given: { now: Instant; before: UnusedStep | null }) => findUnusedStep(sql, given),
+    },
+    writing: {
+      recordExceeded: (sql: Sql, exceeded: readonly RecordedLimit[]) => recordExceeded(sql, exceeded),
+      recordAuthFailures: (sql: Sql, bursts: readonly AuthFailures[]) => recordAuthFailures(sql, bursts),
+      recordExpiries: (sql: Sql, given: { step: ExpiryStep; lease: Lease; now: Instant }) =>
+        recordExpiries(sql, { ...given, random }),
+      recordUnused: (sql: Sql, given: { step: UnusedStep; lease: Lease; now: Instant }) =>
+        recordUnused(sql, { ...given, random }),
+    },
+  };
+}
