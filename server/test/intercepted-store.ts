@@ -17,7 +17,8 @@ export const grantedClaim: Claim = {
 
 /** A store whose calls a test can delay, replace or fail. */
 export class InterceptedStore<P extends Procedures = AppProcedures> implements Store<P> {
-  readonly dialect;
+  readonly isEmbedded;
+  readonly monthlyTables;
   /** Undefined: all calls proceed. */
   interception: Interception | undefined;
   readonly #inner: Store<P>;
@@ -25,7 +26,8 @@ export class InterceptedStore<P extends Procedures = AppProcedures> implements S
 
   constructor(inner: Store<P>) {
     this.#inner = inner;
-    this.dialect = inner.dialect;
+    this.isEmbedded = inner.isEmbedded;
+    this.monthlyTables = inner.monthlyTables;
   }
 
   readonly read: Store<P>["read"] = (name, argument) =>

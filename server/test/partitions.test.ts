@@ -13,14 +13,8 @@ import { digestRows, findStoredTables } from "../src/store/inspection.ts";
 import { takeLease } from "../src/store/lease.ts";
 import { mainPlan, migrate, pendingSteps, schemaState } from "../src/store/migrate.ts";
 import { schemaSteps } from "../src/store/migrations/index.ts";
-import {
-  findPartitionStates,
-  type MonthlyTable,
-  monthlyTableNames,
-  monthStart,
-  partitionStep,
-  preparePartitions,
-} from "../src/store/postgres/partitions.ts";
+import { type MonthlyTable, monthlyTableNames } from "../src/store/monthly-tables.ts";
+import { findPartitionStates, monthStart, partitionStep, preparePartitions } from "../src/store/postgres/partitions.ts";
 import { openPostgresStore } from "../src/store/postgres/store.ts";
 import { changeLayout, retain } from "../src/store/retention.ts";
 import type { Sql } from "../src/store/store.ts";

@@ -11,7 +11,7 @@ import { SimulatedClock } from "../src/clock/simulated.ts";
 import { systemClock } from "../src/clock/system.ts";
 import { readConfig } from "../src/config/config.ts";
 import { readSecrets } from "../src/config/secrets.ts";
-import { CHANGES_PER_READ, CHANGES_RETENTION } from "../src/directory/changes.ts";
+import { CHANGES_PER_READ, CHANGES_RETENTION, type Changes } from "../src/directory/changes.ts";
 import { operations } from "../src/operations/index.ts";
 import { seededRandom } from "../src/random/seeded.ts";
 import { openStore } from "../src/service/app-store.ts";
@@ -19,7 +19,7 @@ import { retentionTables, retentionTasks } from "../src/service/retention-tasks.
 import { type AuditEntry, recordChanges } from "../src/store/administration/audit.ts";
 import { AuditReader } from "../src/store/administration/audit-reader.ts";
 import { AdministrationReader } from "../src/store/administration/workspaces.ts";
-import { insertChange, pruneChanges, readChanges } from "../src/store/changes.ts";
+import { insertChange, pruneChanges } from "../src/store/changes.ts";
 import { findIdempotencyRecords, insertIdempotencyRecords } from "../src/store/idempotency.ts";
 import { takeLease } from "../src/store/lease.ts";
 import { isSupported, type MigrationPlan, mainPlan, migrate, pendingSteps, schemaState } from "../src/store/migrate.ts";
@@ -126,7 +126,7 @@ for (const kind of stores) {
       const [atOnce, inTurn] = [await openDatabase(t, kind), await openDatabase(t, kind)];
       await atOnce.write(migrate);
       for (const step of [...Object.values(firstSteps), ...Object.values(schemaSteps).map(({ up }) => up)])
-        await inTurn.write(({ db, dialect }) => step(db as never, dialect));
+        await inTurn.write(({ db, dialect }) => step(db as never, dialect.name));
       const schema = await atOnce.read(describeSchema);
       assert(schema.length > 30);
       assert.deepEqual(await inTurn.read(describeSchema), schema);
@@ -134,7 +134,7 @@ for (const kind of stores) {
 
     it("index existing rows by name and by target", async (t) => {
       const database = await openDatabase(t, kind);
-      const step = (name: string) => database.write(({ db, dialect }) => firstSteps[name]!(db as never, dialect));
+      const step = (name: string) => database.write(({ db, dialect }) => firstSteps[name]!(db as never, dialect.name));
       await step("001-initial");
       await database.write(async ({ db }) => {
         const made = {
@@ -183,7 +183,7 @@ for (const kind of stores) {
       const at = names.indexOf("031-root-key-makers");
       const run = (from: number, to: number) =>
         database.write(async ({ db, dialect }) => {
-          for (const name of names.slice(from, to)) await steps[name]!(db as never, dialect);
+          for (const name of names.slice(from, to)) await steps[name]!(db as never, dialect.name);
         });
       await run(0, at);
       const root = { workspace_id: "ws_1", name: "", name_folded: "", hash_version: 1, start: "", grants: "[]" };
@@ -390,21 +390,21 @@ for (const kind of stores) {
     it("begin at the reader's start, and are read in order", async () => {
       const invalidate = (...tags: string[]) => write((sql) => insertChange(sql, tags, NOW));
       await invalidate("before");
-      const { cursor, rows } = await read((sql) => readChanges(sql, undefined));
+      const { cursor, rows } = await read((sql) => sql.dialect.readChanges(sql, undefined));
       assert.deepEqual(rows, []);
       const sequence = await invalidate("a", "b");
-      const first = await read((sql) => readChanges(sql, cursor));
+      const first = await read((sql) => sql.dialect.readChanges(sql, cursor));
       assert.deepEqual(first.rows.at(-1), { sequence, tags: ["a", "b"] });
 
       const later = await invalidate("c");
-      const second = await read((sql) => readChanges(sql, first.cursor));
+      const second = await read((sql) => sql.dialect.readChanges(sql, first.cursor));
       assert.deepEqual(second.rows, [{ sequence: later, tags: ["c"] }]);
-      const third = await read((sql) => readChanges(sql, second.cursor));
+      const third = await read((sql) => sql.dialect.readChanges(sql, second.cursor));
       assert.deepEqual(third.rows, []);
     });
 
     it("are read in pages", async () => {
-      const { cursor } = await read((sql) => readChanges(sql, undefined));
+      const { cursor } = await read((sql) => sql.dialect.readChanges(sql, undefined));
       const count = 2 * CHANGES_PER_READ + 1;
       const rows = Array.from({ length: count }, (_, i) => ({ tags: `["${i}"]`, created_at: NOW }));
       await write(async ({ db }) => {
@@ -413,7 +413,7 @@ for (const kind of stores) {
       const tags: string[] = [];
       const pages: number[] = [];
       for (let at = cursor, hasMore = true; hasMore; ) {
-        const changes = await read((sql) => readChanges(sql, at));
+        const changes = await read((sql) => sql.dialect.readChanges(sql, at));
         tags.push(...changes.rows.flatMap((row) => row.tags));
         pages.push(changes.rows.length);
         ({ cursor: at, hasMore } = changes);
@@ -450,12 +450,12 @@ for (const kind of stores) {
     });
 
     it("continue their numbers after the deletion", async () => {
-      const { cursor } = await read((sql) => readChanges(sql, undefined));
+      const { cursor } = await read((sql) => sql.dialect.readChanges(sql, undefined));
       const first = await write((sql) => insertChange(sql, ["a"], NOW));
       await write(({ db }) => db.deleteFrom("changes").execute());
       const second = await write((sql) => insertChange(sql, ["b"], NOW));
       assert(second > first);
-      const { rows } = await read((sql) => readChanges(sql, cursor));
+      const { rows } = await read((sql) => sql.dialect.readChanges(sql, cursor));
       assert.deepEqual(rows, [{ sequence: second, tags: ["b"] }]);
     });
   });
@@ -473,7 +473,7 @@ describe("changes on postgres, with several writers", () => {
     });
     await store.transact("run", migrate);
     const read = (cursor?: string) =>
-      store.read("run", (sql) => readChanges(sql, cursor)) as ReturnType<typeof readChanges>;
+      store.read("run", (sql) => sql.dialect.readChanges(sql, cursor)) as Promise<Changes>;
     const invalidate = (client: Client, tag: string) =>
       client.query("insert into changes (tags, created_at) values ($1, $2)", [JSON.stringify([tag]), NOW]);
 
@@ -683,7 +683,7 @@ function counting(sql: Sql): { counted: Sql; statements(): number } {
 /** The schema in the database's own terms, without Kysely's own tables. */
 async function describeSchema({ db, dialect }: Sql): Promise<string[]> {
   const statement =
-    dialect === "sqlite"
+    dialect.name === "sqlite"
       ? raw<{ line: string }>`select type || ' ' || name || ': ' || coalesce(sql, '') as line from sqlite_master
           where tbl_name not like 'kysely%' and tbl_name <> 'schema_steps' order by line`
       : raw<{ line: string }>`

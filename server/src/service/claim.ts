@@ -5,13 +5,13 @@ import type { Events } from "../log/events.ts";
 import { OperatorError } from "../log/operator-error.ts";
 import { newId, type Random } from "../random/random.ts";
 import { lockPath } from "../store/sqlite/claim.ts";
-import type { Claim, Dialect, GroupMark, Store } from "../store/store.ts";
+import type { Claim, GroupMark, Store } from "../store/store.ts";
 
 /** Another process has the claim on the database. Two processes would count limits separately. */
 export class SecondNode extends OperatorError {
-  constructor(dialect: Dialect) {
+  constructor({ isEmbedded }: Pick<Store, "isEmbedded">) {
     super(
-      dialect === "sqlite"
+      isEmbedded
         ? "Another Latchkey serves from this embedded database, which is for one process. Stop it, or move to PostgreSQL " +
             "and Redis (LATCHKEY_DATABASE_URL, LATCHKEY_REDIS_URL) for several nodes."
         : "Another Latchkey serves from this database, and each would count limits for itself. Stop it, or give every " +
@@ -138,7 +138,7 @@ const reasons: Readonly<Record<string, string | undefined>> = {
  * @throws {SecondNode}
  */
 export async function claimDatabase(
-  store: Pick<Store, "claim" | "dialect">,
+  store: Pick<Store, "claim" | "isEmbedded">,
   { shared, lease }: { shared: boolean; lease: number },
   { holder, formerHolders }: ClaimedFolder,
   events: Events,
@@ -149,9 +149,9 @@ export async function claimDatabase(
     onWait: events.claimWaits,
     onLost: events.claimLost,
     onRegained: events.claimRegained,
-    onTaken: () => onTaken(new SecondNode(store.dialect)),
+    onTaken: () => onTaken(new SecondNode(store)),
   });
-  if (claim === undefined) throw new SecondNode(store.dialect);
+  if (claim === undefined) throw new SecondNode(store);
   return claim;
 }
 

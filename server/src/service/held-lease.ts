@@ -6,7 +6,7 @@ import type { Store } from "../store/store.ts";
 const INTERVAL: Milliseconds = 10_000;
 
 export interface HeldLeaseOptions {
-  store: Pick<Store<typeof leaseProcedures>, "transact" | "dialect">;
+  store: Pick<Store<typeof leaseProcedures>, "transact" | "isEmbedded">;
   clock: Clock;
   name: Lease["name"];
   /** The name of this process. */
@@ -59,8 +59,8 @@ export class HeldLease {
         return undefined;
       }
       this.#lease = lease;
-    } else if (store.dialect === "postgres") await store.transact("renewLease", { lease: this.#lease, now });
-    this.#until = store.dialect === "postgres" ? startedAt + LEASE_LENGTH : Number.POSITIVE_INFINITY;
+    } else if (!store.isEmbedded) await store.transact("renewLease", { lease: this.#lease, now });
+    this.#until = store.isEmbedded ? Number.POSITIVE_INFINITY : startedAt + LEASE_LENGTH;
     return this.#lease;
   }
 

@@ -10,7 +10,7 @@ const INTERVAL = 20_000;
 const LEASE = { name: "retention", holder: "a", token: 1 } as const;
 
 /** Work beside a database whose answers a test replaces. */
-function open(pass: (work: LeasedWork) => Promise<void>, dialect: "sqlite" | "postgres" = "postgres") {
+function open(pass: (work: LeasedWork) => Promise<void>, isEmbedded = false) {
   const clock = new SimulatedClock(1_768_478_400_000);
   const called: string[] = [];
   const answers: Record<string, () => Promise<unknown>> = {
@@ -19,7 +19,7 @@ function open(pass: (work: LeasedWork) => Promise<void>, dialect: "sqlite" | "po
     releaseLease: async () => {},
   };
   const store = {
-    dialect,
+    isEmbedded,
     transact: async (name: string) => {
       called.push(name);
       return answers[name]!();
@@ -74,11 +74,11 @@ describe("LeasedWork", () => {
   });
 
   it("renews the lease at each pass, on PostgreSQL only", async () => {
-    for (const [dialect, renewals] of [
-      ["postgres", 2],
-      ["sqlite", 0],
+    for (const [isEmbedded, renewals] of [
+      [false, 2],
+      [true, 0],
     ] as const) {
-      const { work, called, advance } = open(async () => {}, dialect);
+      const { work, called, advance } = open(async () => {}, isEmbedded);
       for (let i = 0; i < 3; i++) await advance(INTERVAL);
       assert.equal(called.filter((name) => name === "renewLease").length, renewals);
       await work.stop();

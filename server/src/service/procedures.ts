@@ -26,7 +26,7 @@ import { createLink } from "../store/administration/sessions.ts";
 import { ensureTokenKey } from "../store/administration/token-key.ts";
 import type { QuotaLimits } from "../store/administration/workspace-usage.ts";
 import { WorkspaceReader } from "../store/administration/workspaces.ts";
-import { insertChange, readChanges } from "../store/changes.ts";
+import { insertChange } from "../store/changes.ts";
 import { balanceRules } from "../store/credits/balances.ts";
 import { creditProcedures } from "../store/credits/procedures.ts";
 import { buildRetentionIndexes } from "../store/deleted-rows.ts";
@@ -52,8 +52,8 @@ import { keyRules } from "../store/keys/keys.ts";
 import { findKeysAt } from "../store/keys/lookup.ts";
 import { type Lease, leaseProcedures } from "../store/lease.ts";
 import { migrate, schemaState } from "../store/migrate.ts";
+import type { MonthlyTable } from "../store/monthly-tables.ts";
 import { findMove, insertPreparedCopy, requireCurrent, requireServable } from "../store/move/marks.ts";
-import { findPartitionStates, type MonthlyTable, preparePartitions } from "../store/postgres/partitions.ts";
 import { findNamespaces } from "../store/ratelimits/namespaces.ts";
 import {
   findPartitionEpochs,
@@ -153,7 +153,7 @@ export function openProcedures(options: ProcedureOptions) {
       ...ofWebhooks.reading,
       readChanges: async (sql: Sql, cursor: string | undefined) => {
         await requireCurrent(sql);
-        return readChanges(sql, cursor);
+        return sql.dialect.readChanges(sql, cursor);
       },
       findMove: (sql: Sql, _: null) => findMove(sql),
       requireServable: (sql: Sql, _: null) => requireServable(sql),
@@ -189,8 +189,8 @@ export function openProcedures(options: ProcedureOptions) {
       /** Not in a transaction, because PostgreSQL builds an index beside writes only outside of one. */
       indexDeletedRows: (sql: Sql, _: null) => buildRetentionIndexes(sql, retentionIndexes),
       /** Not in a transaction, because it reads whole tables. */
-      preparePartitions: (sql: Sql, table: MonthlyTable) => preparePartitions(sql, table),
-      partitionStates: (sql: Sql, _: null) => findPartitionStates(sql),
+      preparePartitions: (sql: Sql, table: MonthlyTable) => sql.dialect.partitions.prepare(sql, table),
+      partitionStates: (sql: Sql, _: null) => sql.dialect.partitions.states(sql),
       /** Adds the locations of some keys to the filter. Returns the cursor of the next call, null at the end. */
       recordKeyLocations: async (sql: Sql, cursor: string) => {
         const locations = await keyLocationsAfter(sql, cursor, KEY_LOCATIONS_PER_CHUNK);

@@ -2,7 +2,7 @@ import type { Analytics } from "../analytics/analytics.ts";
 import type { Milliseconds } from "../clock/clock.ts";
 import type { Events } from "../log/events.ts";
 import type { Lease } from "../store/lease.ts";
-import { type MonthlyTable, monthlyTableNames } from "../store/postgres/partitions.ts";
+import { type MonthlyTable, monthlyTableNames } from "../store/monthly-tables.ts";
 import type { RetentionTimes } from "../store/retention.ts";
 import type { AppStore } from "./app-store.ts";
 import type { HeldLeaseOptions } from "./held-lease.ts";
@@ -28,7 +28,7 @@ const LAYOUT = "layout";
 type Part = RetentionTable | typeof ANALYTICS | typeof LAYOUT;
 
 export interface RetentionOptions extends Pick<HeldLeaseOptions, "clock" | "holder" | "formerHolders"> {
-  store: Pick<AppStore, "read" | "transact" | "dialect">;
+  store: Pick<AppStore, "read" | "transact" | "isEmbedded" | "monthlyTables">;
   analytics: Pick<Analytics, "prune">;
   events: Pick<
     Events,
@@ -117,8 +117,7 @@ export class Retention {
   /** Drops partitions that are too old, makes those of the next months, and divides tables that are not divided yet. */
   async #layOut(): Promise<void> {
     const { store, clock, events } = this.#options;
-    if (store.dialect !== "postgres") return;
-    for (const table of monthlyTableNames) {
+    for (const table of store.monthlyTables) {
       try {
         await this.#work.steps((lease) => this.#changeLayout(table, lease));
         // Nodes of the previous release would reach the boundary of a table that was not divided in the end.

@@ -1,4 +1,4 @@
-import type { Dialect } from "./store.ts";
+import type { Dialect } from "./dialect.ts";
 
 /** A table as the catalog of its database describes it. */
 export interface FoundTable {
@@ -22,7 +22,7 @@ interface Cataloged {
 
 /** All tables of a database, in the order of names. Partitions belong to their table. */
 export async function findTables(database: Cataloged): Promise<FoundTable[]> {
-  const rows = await database.rows(database.dialect === "sqlite" ? SQLITE_COLUMNS : POSTGRES_COLUMNS);
+  const rows = await database.rows(database.dialect.schema.columns);
   const tables = new Map<string, { columns: FoundColumn[]; primaryKey: [at: number, name: string][] }>();
   for (const [table, column, type, keyAt] of rows as [string, string, string, string | number][]) {
     const found = tables.get(table) ?? { columns: [], primaryKey: [] };
@@ -36,18 +36,3 @@ export async function findTables(database: Cataloged): Promise<FoundTable[]> {
     primaryKey: primaryKey.sort(([a], [b]) => a - b).map(([, column]) => column),
   }));
 }
-
-const SQLITE_COLUMNS = `
-  select t.name as "table", c.name as "column", c.type, c.pk
-  from sqlite_schema t join pragma_table_xinfo(t.name) c
-  where t.type = 'table' and t.name not like 'sqlite\\_%' escape '\\' and c.hidden = 0
-  order by t.name, c.name`;
-
-const POSTGRES_COLUMNS = `
-  select t.relname, a.attname, format_type(a.atttypid, null) as type,
-    coalesce(array_position(k.indkey::int2[], a.attnum) + 1, 0) as pk
-  from pg_class t
-  join pg_attribute a on a.attrelid = t.oid and a.attnum > 0 and not a.attisdropped and a.attgenerated = ''
-  left join pg_index k on k.indrelid = t.oid and k.indisprimary
-  where t.relnamespace = current_schema()::regnamespace and t.relkind in ('r', 'p') and not t.relispartition
-  order by t.relname collate "C", a.attname collate "C"`;

@@ -1,50 +1,18 @@
 import { sql as raw } from "kysely";
 import type { Instant, Milliseconds } from "../clock/clock.ts";
-import { CHANGES_PER_READ, CHANGES_RETENTION, type Changes, type ChangesCursor } from "../directory/changes.ts";
-import { readPostgresChanges } from "./postgres/changes.ts";
+import { CHANGES_RETENTION } from "../directory/changes.ts";
 import { oldestBy, type RetentionTask } from "./retention.ts";
 import type { Sql } from "./store.ts";
-import { postgresNow } from "./time.ts";
 
 /** Publishes changed tags to every node, in the transaction of the change; returns the row's sequence number. */
 export async function insertChange(sql: Sql, tags: readonly string[], at: Instant): Promise<number> {
   const { sequence } = await sql.db
     .insertInto("changes")
-    // The clocks of nodes may differ, so PostgreSQL's clock decides when a row is old.
-    .values({ tags: JSON.stringify(tags), created_at: sql.dialect === "postgres" ? postgresNow : at })
+    // The clocks of nodes may differ, so a common one decides when a row is old.
+    .values({ tags: JSON.stringify(tags), created_at: sql.dialect.time.common(at) })
     .returning("sequence")
     .executeTakeFirstOrThrow();
   return sequence;
-}
-
-/**
- * Reads what was committed since `cursor`; without a cursor, only the current position. Rows are delivered at least once.
- */
-export function readChanges(sql: Sql, cursor: ChangesCursor | undefined): Promise<Changes> {
-  return sql.dialect === "postgres" ? readPostgresChanges(sql, cursor) : readSqliteChanges(sql, cursor);
-}
-
-async function readSqliteChanges(sql: Sql, cursor: ChangesCursor | undefined): Promise<Changes> {
-  if (cursor === undefined) {
-    const { last } = await sql.db
-      .selectFrom("changes")
-      .select((query) => query.fn.max("sequence").as("last"))
-      .executeTakeFirstOrThrow();
-    return { cursor: String(last ?? 0), rows: [], hasMore: false, isLost: false };
-  }
-  const rows = await sql.db
-    .selectFrom("changes")
-    .select(["sequence", "tags"])
-    .where("sequence", ">", Number(cursor))
-    .orderBy("sequence")
-    .limit(CHANGES_PER_READ)
-    .execute();
-  return {
-    cursor: String(rows.at(-1)?.sequence ?? cursor),
-    rows: rows.map(({ sequence, tags }) => ({ sequence, tags: JSON.parse(tags) as string[] })),
-    hasMore: rows.length === CHANGES_PER_READ,
-    isLost: false,
-  };
 }
 
 /**
@@ -91,6 +59,6 @@ export const markersRetention: RetentionTask = {
   oldest: oldestBy("transaction_markers", "used_at"),
   step: pruneMarkers,
   limit: 5_000,
-  isPostgres: true,
+  isOfServer: true,
   isCostly: true,
 };

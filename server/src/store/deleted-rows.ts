@@ -1,7 +1,5 @@
 import { sql as raw } from "kysely";
 import type { Instant } from "../clock/clock.ts";
-import { isOneOf } from "./json.ts";
-import { buildIndex } from "./postgres/build-index.ts";
 import type { RetentionIndex, RetentionTask } from "./retention.ts";
 import type { Schema } from "./schema.ts";
 import type { Sql } from "./store.ts";
@@ -16,8 +14,7 @@ export function deletedRowsIndex(table: keyof Schema): RetentionIndex {
  * starts again. Not in a transaction. On SQLite, the migrations build them.
  */
 export async function buildRetentionIndexes(sql: Sql, indexes: readonly RetentionIndex[]): Promise<void> {
-  if (sql.dialect !== "postgres") return;
-  for (const { name, on } of indexes) await buildIndex(sql, name, raw`on ${raw.raw(on)}`);
+  for (const { name, on } of indexes) await sql.dialect.schema.buildLateIndex(sql, name, raw`on ${raw.raw(on)}`);
 }
 
 /**
@@ -48,7 +45,7 @@ export function deletedRows(
       const ids = rows.map(({ id }) => id);
       if (ids.length === 0) return 0;
       await beforeDelete?.(sql, ids);
-      await raw`delete from ${raw.table(table)} where ${isOneOf(sql, "id", ids)}`.execute(sql.db);
+      await raw`delete from ${raw.table(table)} where ${sql.dialect.values.isOneOf("id", ids)}`.execute(sql.db);
       return ids.length;
     },
   };

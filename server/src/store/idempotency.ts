@@ -1,7 +1,6 @@
-import { sql as raw } from "kysely";
 import type { Instant } from "../clock/clock.ts";
 import { IDEMPOTENCY_RETENTION, type IdempotencyRecord, type IdempotencyScope } from "../rules/idempotency.ts";
-import { always, inputList, inputRows, isOneOf } from "./json.ts";
+import { always } from "./json.ts";
 import { byTime, type RetentionTask } from "./retention.ts";
 import type { Ask, Sql } from "./store.ts";
 
@@ -18,7 +17,7 @@ export async function findIdempotencyRecords(
   const rows = await sql.db
     .selectFrom("idempotency_records")
     .select(["scope", "fingerprint", "outcome"])
-    .where(isOneOf(sql, "scope", scopes))
+    .where(sql.dialect.values.isOneOf("scope", scopes))
     .where("created_at", ">", now - IDEMPOTENCY_RETENTION)
     .execute();
   return new Map(rows.map(({ scope, ...record }) => [scope, record]));
@@ -45,14 +44,7 @@ export async function insertIdempotencyRecords(
   // An expired record with the same scope may not have been pruned yet.
   await sql.db
     .deleteFrom("idempotency_records")
-    .where(
-      "scope",
-      "in",
-      inputList(
-        sql,
-        records.map(({ scope }) => scope),
-      ),
-    )
+    .where("scope", "in", sql.dialect.values.list(records.map(({ scope }) => scope)))
     .where("created_at", "<=", now - IDEMPOTENCY_RETENTION)
     .execute();
   const types = {
@@ -70,12 +62,7 @@ export async function insertIdempotencyRecords(
   const { numInsertedOrUpdatedRows } = await sql.db
     .insertInto("idempotency_records")
     .columns(columns)
-    .expression((query) =>
-      query
-        .selectFrom(inputRows(sql, types, rows))
-        .select(columns)
-        .where(always),
-    )
+    .expression((query) => query.selectFrom(sql.dialect.values.rows(types, rows)).select(columns).where(always))
     .onConflict((conflict) => conflict.column("scope").doNothing())
     .executeTakeFirstOrThrow();
   // Every writer claims its scopes first, so no other transaction can have inserted a record meanwhile.
@@ -97,7 +84,7 @@ export async function eraseOutcomesOfKeys(sql: Sql, keyIds: readonly string[]): 
   await sql.db
     .updateTable("idempotency_records")
     .set({ outcome: "", key_id: null })
-    .where(isOneOf(sql, "key_id", keyIds))
+    .where(sql.dialect.values.isOneOf("key_id", keyIds))
     .execute();
 }
 
@@ -112,11 +99,7 @@ export async function eraseOutcomesOfApi(sql: Sql, apiId: string): Promise<void>
 
 /** Claims a scope until the transaction ends; returns false if a call with the same scope is running. */
 export async function claimScope(sql: Sql, scope: string): Promise<boolean> {
-  // SQLite has one writer.
-  if (sql.dialect !== "postgres") return true;
-  const { rows } = await raw<{ claimed: boolean }>`
-    select pg_try_advisory_xact_lock(hashtextextended(${scope}, 0)) as claimed`.execute(sql.db);
-  return rows[0]!.claimed;
+  return sql.dialect.locks.tryLockText(sql, scope);
 }
 
 /**
@@ -124,12 +107,7 @@ export async function claimScope(sql: Sql, scope: string): Promise<boolean> {
  * it runs a call with the same Idempotency-Key.
  */
 export async function claimScopes(sql: Sql, scopes: readonly string[]): Promise<string[]> {
-  // SQLite has one writer.
-  if (sql.dialect !== "postgres" || scopes.length === 0) return [];
-  const { rows } = await raw<{ scope: string }>`
-    select scope from unnest(${scopes}::text[]) as scope
-    where not pg_try_advisory_xact_lock(hashtextextended(scope, 0))`.execute(sql.db);
-  return rows.map(({ scope }) => scope);
+  return sql.dialect.locks.tryLockTexts(sql, scopes);
 }
 
 /** The result of `once`. */

@@ -40,11 +40,8 @@ export interface BrokenRule {
   rows: number;
 }
 
-const text = (sql: Sql, postgres: string, sqlite: string) => raw.raw(sql.dialect === "postgres" ? postgres : sqlite);
-
-async function rowsOf<T>(sql: Sql, postgres: string, sqlite: string): Promise<T[]> {
-  const { rows } = await raw<T>`${text(sql, postgres, sqlite)}`.execute(sql.db);
-  return rows;
+async function rowsOf<T>({ db }: Sql, query: string): Promise<T[]> {
+  return (await raw.raw<T>(query).execute(db)).rows;
 }
 
 /** All tables, also those of analytics, in the order of their names. */
@@ -65,36 +62,17 @@ export async function findMissingParts(sql: Sql, builtLater: readonly { name: st
   const empty = openSqliteConnection(":memory:", "write");
   try {
     await migrate(empty.sql);
-    const [expected, found] = [await partsOf(empty.sql), new Set(await partsOf(sql))];
-    const built = new Set(builtLater.map(({ name }) => `index ${name}`));
-    const isOptional = (part: string) => sql.dialect === "postgres" && built.has(part);
-    const missing = expected.filter((part) => !found.has(part) && !isOptional(part));
-    if (sql.dialect === "postgres") {
-      const triggers = ["trigger announce_changes", "trigger announce_events"];
-      missing.push(...triggers.filter((trigger) => !found.has(trigger)));
-    }
-    return missing;
+    const late = builtLater.map(({ name }) => name);
+    const expected = sql.dialect.schema.completeParts(await partsOf(empty.sql), late);
+    const found = new Set(await partsOf(sql));
+    return expected.filter((part) => !found.has(part));
   } finally {
     empty.close();
   }
 }
 
 async function partsOf(sql: Sql): Promise<string[]> {
-  const rows = await rowsOf<{ part: string }>(
-    sql,
-    `select 'column ' || table_name || '.' || column_name as part
-     from information_schema.columns where table_schema = current_schema()
-     union all
-     select 'index ' || c.relname from pg_class c join pg_index i on i.indexrelid = c.oid
-     where c.relnamespace = current_schema()::regnamespace and i.indisvalid
-     union all
-     select 'trigger ' || t.tgname from pg_trigger t join pg_class c on c.oid = t.tgrelid
-     where c.relnamespace = current_schema()::regnamespace and t.tgenabled <> 'D'`,
-    `select 'column ' || m.name || '.' || p.name as part
-     from sqlite_schema m join pragma_table_info(m.name) p where m.type = 'table' and m.name not like 'sqlite_%'
-     union all
-     select 'index ' || name from sqlite_schema where type = 'index' and name not like 'sqlite_%'`,
-  );
+  const rows = await rowsOf<{ part: string }>(sql, sql.dialect.schema.parts);
   return rows.map(({ part }) => part);
 }
 
@@ -102,16 +80,7 @@ async function partsOf(sql: Sql): Promise<string[]> {
 export async function findForeignKeys(sql: Sql): Promise<ForeignKey[]> {
   const rows = await rowsOf<{ id: string; table: string; column: string; parent: string; parentColumn: string }>(
     sql,
-    `select k.conname as id, k.conrelid::regclass::text as table, a.attname as column, k.confrelid::regclass::text as parent,
-       b.attname as "parentColumn"
-     from pg_constraint k
-     cross join unnest(k.conkey, k.confkey) as pair(child, parent)
-     join pg_attribute a on a.attrelid = k.conrelid and a.attnum = pair.child
-     join pg_attribute b on b.attrelid = k.confrelid and b.attnum = pair.parent
-     where k.contype = 'f' and k.connamespace = current_schema()::regnamespace and k.conparentid = 0
-     order by 2, 1`,
-    `select m.name || ' ' || f.id as id, m.name as "table", f."from" as "column", f."table" as parent, f."to" as "parentColumn"
-     from sqlite_schema m join pragma_foreign_key_list(m.name) f where m.type = 'table' order by 2, 1, f.seq`,
+    sql.dialect.schema.foreignKeys,
   );
   return [...Map.groupBy(rows, ({ table, id }) => `${table} ${id}`).values()].map((pairs) => ({
     table: pairs[0]!.table,
@@ -147,21 +116,14 @@ export async function findBrokenRules({ db }: Sql, rules: StoreRules): Promise<B
 
 /** Counters of numbered tables, and the highest number in use; a counter behind it would give a number twice. */
 export async function findSequences(sql: Sql): Promise<{ table: string; last: number; highest: number }[]> {
-  const numbered = await rowsOf<{ table: string; column: string; sequence: string }>(
-    sql,
-    `select table_name as table, column_name as column,
-       pg_get_serial_sequence(quote_ident(table_name), column_name) as sequence
-     from information_schema.columns where table_schema = current_schema() and is_identity = 'YES' order by 1`,
-    `select name as "table", 'rowid' as "column", name as sequence from sqlite_sequence order by name`,
-  );
+  const { schema } = sql.dialect;
+  const numbered = await rowsOf<{ table: string; column: string; sequence: string }>(sql, schema.sequences);
   const sequences: { table: string; last: number; highest: number }[] = [];
   for (const { table, column, sequence } of numbered) {
-    const last =
-      sql.dialect === "postgres"
-        ? raw`(select case when is_called then last_value else last_value - 1 end from ${raw.raw(sequence)})`
-        : raw`(select seq from sqlite_sequence where name = ${sequence})`;
     const { rows } = await raw<{ last: number; highest: number }>`
-      select ${last} as last, coalesce(max(${raw.ref(column)}), 0) as highest from ${raw.table(table)}`.execute(sql.db);
+      select ${schema.lastDrawn(sequence)} as last, coalesce(max(${raw.ref(column)}), 0) as highest from ${raw.table(table)}`.execute(
+      sql.db,
+    );
     sequences.push({ table, ...rows[0]! });
   }
   return sequences;

@@ -1,8 +1,6 @@
 import { sql as raw } from "kysely";
 import type { Instant, Milliseconds } from "../clock/clock.ts";
-import { isOneOf } from "./json.ts";
 import type { Sql } from "./store.ts";
-import { postgresNow } from "./time.ts";
 
 /** The right of one node to do a kind of work, until it expires or is taken over. */
 export interface Lease {
@@ -40,13 +38,12 @@ export async function takeLease(
   sql: Sql,
   { name, holder, formerHolders = [], now }: LeaseRequest,
 ): Promise<Lease | undefined> {
-  const { db, dialect } = sql;
-  const time = timeOf(sql, now);
-  const skipping = dialect === "postgres" ? raw`for update skip locked` : raw``;
+  const time = sql.dialect.time.common(now);
+  const { skipping } = sql.dialect.locks;
   const { rows } = await raw<{ token: number }>`
     update leases set holder = ${holder}, token = token + 1, expires_at = ${time} + ${LEASE_LENGTH}
-    where name in (select name from leases where name = ${name} and (expires_at <= ${time} or ${isOneOf(sql, "holder", formerHolders)}) ${skipping})
-    returning token`.execute(db);
+    where name in (select name from leases where name = ${name} and (expires_at <= ${time} or ${sql.dialect.values.isOneOf("holder", formerHolders)}) ${skipping})
+    returning token`.execute(sql.db);
   return rows[0] && { name, holder, token: Number(rows[0].token) };
 }
 
@@ -58,7 +55,7 @@ export async function takeLease(
  */
 export async function holdLease(sql: Sql, { name, holder, token }: Lease, now: Instant): Promise<void> {
   const { rows } = await raw<{ token: number }>`
-    update leases set expires_at = ${timeOf(sql, now)} + ${LEASE_LENGTH}
+    update leases set expires_at = ${sql.dialect.time.common(now)} + ${LEASE_LENGTH}
     where name = ${name} and holder = ${holder} and token = ${token} returning token`.execute(sql.db);
   if (rows.length === 0) throw new LeaseLost();
 }
@@ -68,10 +65,6 @@ export async function releaseLease({ db }: Sql, { name, holder, token }: Lease):
   await raw`update leases set expires_at = 0 where name = ${name} and holder = ${holder} and token = ${token}`.execute(
     db,
   );
-}
-
-function timeOf({ dialect }: Sql, now: Instant) {
-  return dialect === "postgres" ? postgresNow : raw<number>`${now}`;
 }
 
 /** The procedures of leases. */

@@ -103,7 +103,7 @@ export async function schemaState(sql: Sql, plan = mainPlan): Promise<SchemaStat
  * @throws {NewerSchema} when this program cannot run on the database.
  */
 export async function migrate(sql: Sql, plan = mainPlan): Promise<string[]> {
-  if (sql.dialect === "postgres") await raw`select pg_advisory_xact_lock(${plan.lock})`.execute(sql.db);
+  await sql.dialect.locks.lockNumber(sql, plan.lock);
   const state = await schemaState(sql, plan);
   requireSupported(state);
   const pending = pendingSteps(state);
@@ -112,7 +112,7 @@ export async function migrate(sql: Sql, plan = mainPlan): Promise<string[]> {
   for (const name of pending) {
     const first = plan.first.steps[name];
     const { up, needs } = first === undefined ? plan.steps[name]! : { up: first, needs: 0 };
-    await up(sql.db as never, sql.dialect);
+    await up(sql.db as never, sql.dialect.name);
     await record(sql, plan, name, needs);
   }
   return pending;
@@ -125,20 +125,12 @@ export function versionOf(name = "0"): number {
 
 const demand = (needs: number) => (needs > 0 ? { needs } : {});
 
-async function exists({ db, dialect }: Sql, table: string): Promise<boolean> {
-  const { rows } = await (dialect === "postgres"
-    ? raw<{ found: number }>`select 1 as found where to_regclass(${table}) is not null`
-    : raw<{ found: number }>`select 1 as found from sqlite_schema where type = 'table' and name = ${table}`
-  ).execute(db);
-  return rows.length > 0;
-}
-
 async function executedFirst(
   sql: Sql,
   { steps, table }: MigrationPlan["first"],
   later: readonly StepState[],
 ): Promise<StepState[]> {
-  if (!(await exists(sql, table))) return [];
+  if (!(await sql.dialect.schema.hasTable(sql, table))) return [];
   const { rows } = await raw<{ name: string; timestamp: string }>`
     select name, timestamp from ${raw.table(table)} order by name`.execute(sql.db);
   return rows
@@ -150,15 +142,14 @@ async function executedFirst(
 }
 
 async function executedLater(sql: Sql, table: string): Promise<StepState[]> {
-  if (!(await exists(sql, table))) return [];
+  if (!(await sql.dialect.schema.hasTable(sql, table))) return [];
   const { rows } = await raw<{ name: string; executed_at: string; needs: number }>`
     select name, executed_at, needs from ${raw.table(table)} order by name`.execute(sql.db);
   return rows.map(({ name, executed_at, needs }) => ({ name, executedAt: executed_at, ...demand(Number(needs)) }));
 }
 
 async function createTables({ db, dialect }: Sql, { first, table }: MigrationPlan): Promise<void> {
-  const text = dialect === "postgres" ? 'text collate "C"' : "text";
-  const integer = dialect === "postgres" ? "bigint" : "integer";
+  const { text, integer } = dialect.schema.types;
   await raw`create table if not exists ${raw.table(first.table)}
     (name varchar(255) not null primary key, timestamp varchar(255) not null)`.execute(db);
   await raw`create table if not exists ${raw.table(table)} (name ${raw.raw(text)} not null primary key,
@@ -166,10 +157,7 @@ async function createTables({ db, dialect }: Sql, { first, table }: MigrationPla
 }
 
 async function record({ db, dialect }: Sql, plan: MigrationPlan, name: string, needs: number): Promise<void> {
-  const now =
-    dialect === "postgres"
-      ? raw`to_char(clock_timestamp() at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
-      : raw`strftime('%Y-%m-%dT%H:%M:%fZ', 'now')`;
+  const now = dialect.time.isoClock;
   const { first, table } = plan;
   const isFirst = name in first.steps;
   // A program of the first steps alone does not read the other table. It rejects a name that it does not have.

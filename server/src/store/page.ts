@@ -1,6 +1,6 @@
 import { type Expression, type SelectQueryBuilder, sql } from "kysely";
 import type { Place } from "../rules/cursor.ts";
-import { contains, fold, folded } from "./search.ts";
+import { fold, folded } from "./search.ts";
 import type { Sql } from "./store.ts";
 
 /** One page of a list, ordered by creation time and then by id. */
@@ -35,6 +35,6 @@ export function searchPage<DB, TB extends keyof DB, O>(
   const page = onePage(query, place);
   if (search === "") return page;
   const part = fold(search);
-  const found = [...columns, folded(sql.ref<string>("id"))].map((column) => contains(connection, column, part));
+  const found = [...columns, folded(sql.ref<string>("id"))].map((column) => connection.dialect.contains(column, part));
   return page.where(sql<boolean>`(${sql.join(found, sql` or `)})`);
 }

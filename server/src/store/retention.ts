@@ -1,10 +1,9 @@
 import { sql as raw } from "kysely";
 import type { Instant, Milliseconds } from "../clock/clock.ts";
 import { holdLease, type Lease } from "./lease.ts";
-import { type MonthlyTable, type PartitionStep, partitionStep, removeBound } from "./postgres/partitions.ts";
+import type { MonthlyTable, PartitionStep } from "./monthly-tables.ts";
 import type { Schema } from "./schema.ts";
 import type { Sql } from "./store.ts";
-import { pruningTime } from "./time.ts";
 
 /** How long rows stay that the configuration decides on. */
 export interface RetentionTimes {
@@ -27,8 +26,8 @@ export interface RetentionTask {
   isCostly?: boolean;
   /** The index by which its old rows are found, if a service builds it. */
   index?: RetentionIndex;
-  /** Only PostgreSQL has the table. */
-  isPostgres?: boolean;
+  /** Only a database that is not embedded has the table. */
+  isOfServer?: boolean;
 }
 
 /** An index that services of PostgreSQL build beside reads and writes, because a migration would block a large table. */
@@ -50,7 +49,7 @@ export async function retentionLag(
   task: RetentionTask,
   { times, now }: RetentionStep,
 ): Promise<Milliseconds | null> {
-  if (task.isPostgres && sql.dialect !== "postgres") return null;
+  if (task.isOfServer && sql.dialect.isEmbedded) return null;
   const before = await threshold(sql, task.keep(times), now);
   const oldest = await task.oldest(sql, before);
   return oldest === null ? null : Math.max(0, before - oldest);
@@ -80,14 +79,13 @@ export interface LayoutStep {
 }
 
 /**
- * Changes the layout of a table that PostgreSQL divides by month, by one step; null if there is nothing to do.
+ * Changes the layout of a table that is divided by month, by one step; null if there is nothing to do.
  *
  * @throws {LeaseLost} when another node does this work.
  */
 export async function changeLayout(sql: Sql, { table, keep, now, lease }: LayoutStep): Promise<PartitionStep | null> {
-  if (sql.dialect !== "postgres") return null;
   await holdLease(sql, lease, now);
-  return partitionStep(sql, table, await threshold(sql, keep, now));
+  return sql.dialect.partitions.step(sql, table, await threshold(sql, keep, now));
 }
 
 /** Removes the boundary of a table that was to be divided and is not. */
@@ -96,12 +94,12 @@ export async function undoDivision(
   { table, lease, now }: { table: MonthlyTable; lease: Lease; now: Instant },
 ): Promise<void> {
   await holdLease(sql, lease, now);
-  await removeBound(sql, table);
+  await sql.dialect.partitions.removeBound(sql, table);
 }
 
-/** Rows before this time are too old. On PostgreSQL, a node whose clock is ahead deletes nothing that others need. */
+/** Rows before this time are too old. A node whose clock is ahead deletes nothing that others need. */
 async function threshold(sql: Sql, keep: Milliseconds, now: Instant): Promise<Instant> {
-  const { rows } = await raw<{ time: number }>`select ${pruningTime(sql, now)} as time`.execute(sql.db);
+  const { rows } = await raw<{ time: number }>`select ${sql.dialect.time.pruning(now)} as time`.execute(sql.db);
   return (Number(rows[0]!.time) - keep) as Instant;
 }
 

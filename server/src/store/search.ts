@@ -1,5 +1,4 @@
 import { type Expression, sql } from "kysely";
-import type { Sql } from "./store.ts";
 
 /**
  * Text in the form in which it is compared without regard to case. A part of a text folds to a part of the folded
@@ -7,13 +6,6 @@ import type { Sql } from "./store.ts";
  */
 export function fold(text: string): string {
   return text.toLowerCase().replaceAll("ς", "σ");
-}
-
-/** Whether a text contains another one, character by character: there are no wildcards. */
-export function contains(connection: Sql, text: Expression<string | null>, part: string) {
-  return connection.dialect === "postgres"
-    ? sql<boolean>`strpos(${text}, ${part}) > 0`
-    : sql<boolean>`instr(${text}, ${part}) > 0`;
 }
 
 /** Folds an identifier in the database. Identifiers are ASCII, which both databases fold alike in every locale. */

@@ -1,12 +1,9 @@
-import type { Kysely } from "kysely";
 import type { Milliseconds } from "../clock/clock.ts";
-import type { Schema } from "./schema.ts";
+import type { Connection, Dialect } from "./dialect.ts";
+import type { MonthlyTable } from "./monthly-tables.ts";
 
-export type Dialect = "sqlite" | "postgres";
-
-/** An open connection or transaction, and its SQL dialect. */
-export interface Sql {
-  readonly db: Kysely<Schema>;
+/** An open connection or transaction, and what its database does in its own way. */
+export interface Sql extends Connection {
   readonly dialect: Dialect;
 }
 
@@ -73,7 +70,10 @@ export type StoreObserver = (name: string, waitedMs: number, ranMs: number) => v
 
 /** A database that runs procedures: embedded SQLite or PostgreSQL. */
 export interface Store<P extends Procedures = Procedures> {
-  readonly dialect: Dialect;
+  /** Whether the database is a file of this process, so that no other node uses it. */
+  readonly isEmbedded: boolean;
+  /** The tables that the database divides by month. */
+  readonly monthlyTables: readonly MonthlyTable[];
   /** Runs a reading procedure, which sees only committed data. */
   read<N extends keyof P["reading"] & string>(
     name: N,

@@ -1,6 +1,5 @@
 import type { Instant } from "../clock/clock.ts";
 import type { StoreRules } from "./inspection.ts";
-import { isOneOf } from "./json.ts";
 import type { VaultDataKeyRow, VaultSecretRow } from "./schema.ts";
 import type { Sql } from "./store.ts";
 
@@ -12,7 +11,7 @@ export async function findVaultFingerprint(sql: Sql): Promise<string | undefined
 /** The same, with the row locked: creating a data key and rotating the master key exclude each other. */
 export async function lockVaultFingerprint(sql: Sql): Promise<string | undefined> {
   const query = sql.db.selectFrom("vault").select("fingerprint");
-  return (await (sql.dialect === "postgres" ? query.forUpdate() : query).executeTakeFirst())?.fingerprint;
+  return (await sql.dialect.locks.locking(query, "update").executeTakeFirst())?.fingerprint;
 }
 
 export async function putVaultFingerprint(sql: Sql, fingerprint: string): Promise<void> {
@@ -74,7 +73,7 @@ export function findVaultSecrets(sql: Sql, workspaceId: string, keyIds: readonly
     .selectFrom("vault_secrets")
     .selectAll()
     .where("workspace_id", "=", workspaceId)
-    .where(isOneOf(sql, "key_id", keyIds))
+    .where(sql.dialect.values.isOneOf("key_id", keyIds))
     .execute();
 }
 

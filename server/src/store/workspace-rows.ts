@@ -20,20 +20,19 @@ export abstract class WorkspaceRows {
 
   /**
    * Locks a row until the transaction ends. While the lock is `no key update`, other transactions can insert rows that
-   * refer to it. SQLite needs no lock: it has one writer.
+   * refer to it. Returns whether another transaction could change the row before it was locked.
    */
   protected async lockRow(
     table: "identities" | "keys" | "ratelimit_namespaces" | "roles" | "webhooks",
     id: string,
     lock: "update" | "no key update" = "update",
-  ): Promise<void> {
-    if (this.sql.dialect !== "postgres") return;
+  ): Promise<boolean> {
     const row = this.sql.db
       .selectFrom(table)
       .select("id")
       .where("id", "=", id)
       .where("workspace_id", "=", this.workspaceId);
-    await (lock === "update" ? row.forUpdate() : row.forNoKeyUpdate()).execute();
+    return this.sql.dialect.locks.lockRows(row, lock);
   }
 
   /** The bytes of the metadata of a row; 0 if it has none. */

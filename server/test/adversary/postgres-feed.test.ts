@@ -5,12 +5,13 @@ import { Kysely, PostgresDialect } from "kysely";
 import { Client } from "pg";
 import { instantAt } from "../../src/clock/clock.ts";
 import { systemClock } from "../../src/clock/system.ts";
-import type { ChangesCursor } from "../../src/directory/changes.ts";
+import type { Changes, ChangesCursor } from "../../src/directory/changes.ts";
 import { CHANGES_RETENTION } from "../../src/directory/changes.ts";
 import { seededRandom } from "../../src/random/seeded.ts";
-import { insertChange, pruneChanges, readChanges } from "../../src/store/changes.ts";
+import { insertChange, pruneChanges } from "../../src/store/changes.ts";
 import { migrate } from "../../src/store/migrate.ts";
 import { readPostgresChanges } from "../../src/store/postgres/changes.ts";
+import { postgresDialect } from "../../src/store/postgres/dialect.ts";
 import { openPostgresStore } from "../../src/store/postgres/store.ts";
 import type { Sql, Store } from "../../src/store/store.ts";
 import { type FreshDatabase, freshDatabase } from "../services/postgres.ts";
@@ -52,7 +53,7 @@ async function connect(): Promise<Client> {
 const invalidate = (...tags: string[]) =>
   store.transact("run", (sql: Sql) => insertChange(sql, tags, systemClock.now())) as Promise<number>;
 const read = (cursor?: ChangesCursor) =>
-  store.read("run", (sql: Sql) => readChanges(sql, cursor)) as ReturnType<typeof readChanges>;
+  store.read("run", (sql: Sql) => sql.dialect.readChanges(sql, cursor)) as Promise<Changes>;
 
 /** A reader that calls `between` before every statement, so that others run in between. */
 function slowReader(client: Client, between: () => Promise<void>): Sql {
@@ -70,7 +71,7 @@ function slowReader(client: Client, between: () => Promise<void>): Sql {
     release() {},
   };
   const pool = { connect: async () => borrowed, end: async () => {}, options: {} } as never;
-  return { db: new Kysely({ dialect: new PostgresDialect({ pool }) }), dialect: "postgres" } as Sql;
+  return { db: new Kysely({ dialect: new PostgresDialect({ pool }) }), dialect: postgresDialect } as Sql;
 }
 
 describe("the feed", () => {
@@ -260,7 +261,7 @@ describe("a cursor", () => {
       await admin(`drop role ${role}`);
     });
     const readLimited = (cursor?: ChangesCursor) =>
-      limited.read("run", (sql: Sql) => readChanges(sql, cursor)) as ReturnType<typeof readChanges>;
+      limited.read("run", (sql: Sql) => sql.dialect.readChanges(sql, cursor)) as Promise<Changes>;
     const { cursor } = await readLimited();
     assert.match(JSON.parse(cursor).server, /^127\.0\.0\.1/);
     await invalidate("seen");

@@ -180,7 +180,8 @@ class Process {
 
 /** The database as one process sees it: every transaction has a fate. */
 class FaultyStore implements Store<AppProcedures> {
-  readonly dialect = "sqlite";
+  readonly isEmbedded = true;
+  readonly monthlyTables = [];
   readonly #simulation: LedgerSimulation;
   readonly #process: Process;
   readonly #inner: Store<AppProcedures>;

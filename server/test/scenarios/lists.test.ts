@@ -176,11 +176,11 @@ async function planOf({ db, dialect }: Sql, table: string, scope: string): Promi
   const query =
     `select * from ${table} where ${scope} = 'x' ${living} and (created_at, id) >= (1, 'x') ` +
     "order by created_at, id limit 101";
-  if (dialect === "postgres") {
+  if (dialect.name === "postgres") {
     for (const kind of ["seqscan", "bitmapscan"]) await kysely.raw(`set local enable_${kind} = off`).execute(db);
   }
   const { rows } = await kysely
-    .raw(`${dialect === "postgres" ? "explain" : "explain query plan"} ${query}`)
+    .raw(`${dialect.name === "postgres" ? "explain" : "explain query plan"} ${query}`)
     .execute(db);
   return rows.map((row) => Object.values(row as object).join(" ")).join("\n");
 }

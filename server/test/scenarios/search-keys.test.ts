@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { sql as kysely } from "kysely";
+import type { DialectName } from "../../src/store/dialect.ts";
 import { KEYS_EXAMINED_MAX } from "../../src/store/keys/key-search.ts";
 import { describeOnStores, type TestServer } from "../harness.ts";
 
@@ -126,7 +127,7 @@ async function insertCopies(server: TestServer, keyId: string, copies: number): 
         recoverable, identity_id, created_at)
       select 'key_copy' || s.n, k.workspace_id, k.api_id, 'key_copy' || s.n, 'copy' || s.n, 1, '', 'hay ' || s.n,
         'hay ' || s.n, 1, 0, k.identity_id, k.created_at + 1
-      from (${numbersTo(copies, dialect)}) as s cross join keys as k where k.id = ${keyId}`.execute(db);
+      from (${numbersTo(copies, dialect.name)}) as s cross join keys as k where k.id = ${keyId}`.execute(db);
   });
 }
 
@@ -134,13 +135,13 @@ async function insertIdentities(server: TestServer, count: number): Promise<void
   await server.change([], async ({ db, dialect }) => {
     await kysely`
       insert into identities (id, workspace_id, external_id, created_at)
-      select 'id_copy' || s.n, ${server.workspaceId}, 'nobody ' || s.n, 0 from (${numbersTo(count, dialect)}) as s`.execute(
+      select 'id_copy' || s.n, ${server.workspaceId}, 'nobody ' || s.n, 0 from (${numbersTo(count, dialect.name)}) as s`.execute(
       db,
     );
   });
 }
 
-function numbersTo(last: number, dialect: "sqlite" | "postgres") {
+function numbersTo(last: number, dialect: DialectName) {
   return dialect === "postgres"
     ? kysely`select n from generate_series(1, ${kysely.lit(last)}) as s(n)`
     : kysely`with recursive s(n) as (select 1 union all select n + 1 from s where n < ${kysely.lit(last)}) select n from s`;

@@ -1,11 +1,9 @@
-import { CompiledQuery, type Kysely, sql as raw } from "kysely";
+import { type CompiledQuery, type Kysely, sql as raw } from "kysely";
 import type { Instant } from "../../clock/clock.ts";
 import { digest } from "../../crypto/digest.ts";
-import { inputRows } from "../../store/json.ts";
 import { holdLease, type Lease } from "../../store/lease.ts";
 import { type MigrationPlan, migrate, schemaState } from "../../store/migrate.ts";
 import type { Sql } from "../../store/store.ts";
-import { pruningTime } from "../../store/time.ts";
 import {
   type Batch,
   bounded,
@@ -67,8 +65,7 @@ export function openRollupProcedures() {
         sql: Sql,
         { now, retention, lease }: { now: Instant; retention: Retention; lease?: Lease | undefined },
       ) => {
-        // The embedded database of analytics is a file of its own, which has one process and no leases.
-        if (lease !== undefined && sql.dialect === "postgres") await holdLease(sql, lease, now);
+        if (lease !== undefined) await holdLease(sql, lease, now);
         return prune(sql, await prunedAt(sql, now), retention);
       },
     },
@@ -113,7 +110,7 @@ async function claim(sql: Sql, { recorder, sequence, verifications, ratelimits }
 }
 
 const columns = ["time", "subject", "part", "outcome", "label", "count", "amount", "latency_us"] as const;
-const columnTypes = ["bigint", "text", "text", "text", "text", "bigint", "bigint", "bigint"];
+const columnTypes = ["bigint", "text", "text", "text", "text", "bigint", "bigint", "bigint"] as const;
 
 async function add(
   sql: Sql,
@@ -129,45 +126,20 @@ async function add(
   );
   for (let i = 0; i < sorted.length; i += ROWS_PER_STATEMENT) {
     const some = sorted.slice(i, i + ROWS_PER_STATEMENT);
-    await sql.db.executeQuery(sql.dialect === "postgres" ? insertArrays(level, some) : insertValues(level, some));
+    await sql.db.executeQuery(insertion(sql, level, some));
   }
 }
 
 /** Raw SQL, because these statements are most of the database load of the analytics. */
 const insertInto = (level: Level) => `insert into ${tables[level]} as t (${columns.join(", ")})`;
-const addUp = ` on conflict (time, subject, part, outcome) do update set
+const addUp = `on conflict (time, subject, part, outcome) do update set
   count = t.count + excluded.count, amount = t.amount + excluded.amount, latency_us = t.latency_us + excluded.latency_us`;
 
-/** One parameter per value: SQLite reads them faster than JSON. */
-function insertValues(level: Level, rows: readonly Rollup[]): CompiledQuery {
-  const values = rows.map(() => "(?, ?, ?, ?, ?, ?, ?, ?)").join(", ");
-  const parameters = rows.flatMap((row) => [
-    row.time,
-    row.subject,
-    row.part,
-    row.outcome,
-    row.label,
-    row.count,
-    row.amount,
-    row.latencyUs,
+function insertion({ dialect }: Sql, level: Level, rows: readonly Rollup[]): CompiledQuery {
+  const values = rows.map((row) => [
+    ...[row.time, row.subject, row.part, row.outcome, row.label, row.count, row.amount, row.latencyUs],
   ]);
-  return CompiledQuery.raw(`${insertInto(level)} values ${values}${addUp}`, parameters);
-}
-
-/** One array parameter per column. */
-function insertArrays(level: Level, rows: readonly Rollup[]): CompiledQuery {
-  const unnested = columnTypes.map((type, i) => `$${i + 1}::${type}[]`).join(", ");
-  const parameters = [
-    rows.map((row) => row.time),
-    rows.map((row) => row.subject),
-    rows.map((row) => row.part),
-    rows.map((row) => row.outcome),
-    rows.map((row) => row.label),
-    rows.map((row) => row.count),
-    rows.map((row) => row.amount),
-    rows.map((row) => row.latencyUs),
-  ];
-  return CompiledQuery.raw(`${insertInto(level)} select * from unnest(${unnested})${addUp}`, parameters);
+  return dialect.values.insertion(insertInto(level), columnTypes, values, addUp);
 }
 
 function compare(a: string, b: string): number {
@@ -193,7 +165,7 @@ async function partsBefore(
   }
   if (uncached.size === 0) return has;
   const found = await tablesOf(sql)
-    .selectFrom(inputRows(sql, { time: "bigint", subject: "text" }, [...uncached.values()]))
+    .selectFrom(sql.dialect.values.rows({ time: "bigint", subject: "text" }, [...uncached.values()]))
     .innerJoin(`${tables[level]} as r`, (join) =>
       join
         .onRef("r.time", "=", "input.time")
@@ -212,7 +184,7 @@ async function partsBefore(
 
 /** The time by which rows expire. A node whose clock is ahead deletes nothing early. */
 async function prunedAt(sql: Sql, now: Instant): Promise<number> {
-  const { rows } = await raw<{ time: number }>`select ${pruningTime(sql, now)} as time`.execute(sql.db);
+  const { rows } = await raw<{ time: number }>`select ${sql.dialect.time.pruning(now)} as time`.execute(sql.db);
   return Number(rows[0]!.time);
 }
 
@@ -255,29 +227,22 @@ async function stats(sql: Sql, query: StatsQuery): Promise<string> {
 function rowsOf(sql: Sql, { subject, level, start, end }: StatsQuery) {
   const times: number[] = [];
   for (let time = start; time < end; time += levels[level]) times.push(time);
-  const list =
-    sql.dialect === "postgres"
-      ? raw<number>`any(${`{${times.join(",")}}`}::bigint[])`
-      : raw<number>`(select value from json_each(${JSON.stringify(times)}))`;
   return tablesOf(sql)
     .selectFrom(`${tables[level]} as r`)
-    .where("r.time", sql.dialect === "postgres" ? "=" : "in", list)
+    .where(sql.dialect.values.isOneOfNumbers("r.time", times))
     .where("r.subject", "=", subject);
 }
 
-/** Whether the tag set of a row contains all of these tags. */
-function carriesAll({ dialect }: Sql, tags: readonly string[]) {
-  const wanted = JSON.stringify(tags);
-  return dialect === "postgres"
-    ? raw<boolean>`r.label::jsonb @> ${wanted}::jsonb`
-    : raw<boolean>`(select count(*) from json_each(r.label) as had
-        where had.value in (select value from json_each(${wanted}))) = ${tags.length}`;
-}
+/** The tag set of a row. */
+const label = raw`r.label`;
 
 async function series(sql: Sql, query: StatsQuery): Promise<StatsRows["series"]> {
   let rows = rowsOf(sql, query);
   if (query.tags.length > 0) {
-    rows = rows.where("r.part", ">", "").where("r.part", "<", OVERFLOW).where(carriesAll(sql, query.tags));
+    rows = rows
+      .where("r.part", ">", "")
+      .where("r.part", "<", OVERFLOW)
+      .where(sql.dialect.json.containsAll(label, query.tags));
   } else if (query.identifier !== undefined) {
     rows = rows.where("r.part", "=", digest(query.identifier));
   } else {
@@ -313,12 +278,9 @@ async function top(sql: Sql, query: StatsQuery): Promise<StatsRows["top"]> {
       .execute();
     return found.map(({ label, total, good }) => ({ label, total: Number(total), good: Number(good) }));
   }
-  const each =
-    sql.dialect === "postgres"
-      ? raw<{ value: string }>`jsonb_array_elements_text(r.label::jsonb)`.as<"tag">(raw`tag(value)`)
-      : raw<{ value: string }>`json_each(r.label)`.as("tag");
+  const each = sql.dialect.json.elements(label, "tag");
   let tagged = parts;
-  if (query.tags.length > 0) tagged = tagged.where(carriesAll(sql, query.tags));
+  if (query.tags.length > 0) tagged = tagged.where(sql.dialect.json.containsAll(label, query.tags));
   const found = await tagged
     .innerJoin(each, (join) => join.onTrue())
     .select(["tag.value", all.as("total"), counted("VALID").as("good")])

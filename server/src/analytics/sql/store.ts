@@ -20,7 +20,8 @@ export async function openSqlRollups(store: Store<AnalyticsProcedures>, retentio
     },
     stats: (query) => store.read("stats", query),
     top: (query) => store.read("top", query),
-    prune: (now, lease) => store.transact("prune", { now, retention, lease }),
+    // An embedded database of analytics is a file of its own, which has one process and no leases.
+    prune: (now, lease) => store.transact("prune", { now, retention, lease: store.isEmbedded ? undefined : lease }),
     close: () => store.close(),
   };
 }

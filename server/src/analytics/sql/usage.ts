@@ -1,4 +1,4 @@
-import { CompiledQuery, sql as raw } from "kysely";
+import { sql as raw } from "kysely";
 import type { Sql } from "../../store/store.ts";
 import type { Usage, UsageLevel } from "../batch.ts";
 import { levels } from "../levels.ts";
@@ -12,7 +12,7 @@ const ROWS_PER_STATEMENT = 40;
 const columns = [
   ...(["time", "workspace_id", "key_id", "identity_id", "outcome", "api_id", "count", "credits_spent"] as const),
 ];
-const columnTypes = ["bigint", "text", "text", "text", "text", "text", "bigint", "bigint"];
+const columnTypes = ["bigint", "text", "text", "text", "text", "text", "bigint", "bigint"] as const;
 const addUp = `on conflict (time, workspace_id, key_id, identity_id, outcome) do update set
   count = t.count + excluded.count, credits_spent = t.credits_spent + excluded.credits_spent`;
 
@@ -25,17 +25,7 @@ export async function addUsage(sql: Sql, level: UsageLevel, rows: readonly Usage
       .map(({ time, workspaceId, keyId, identityId, outcome, apiId, count, creditsSpent }) => [
         ...[time, workspaceId, keyId, identityId, outcome, apiId, count, creditsSpent],
       ]);
-    await sql.db.executeQuery(
-      sql.dialect === "postgres"
-        ? CompiledQuery.raw(
-            `${insert} select * from unnest(${columnTypes.map((type, n) => `$${n + 1}::${type}[]`).join(", ")}) ${addUp}`,
-            columns.map((_, n) => values.map((row) => row[n])),
-          )
-        : CompiledQuery.raw(
-            `${insert} values ${values.map((row) => `(${row.map(() => "?").join(", ")})`).join(", ")} ${addUp}`,
-            values.flat(),
-          ),
-    );
+    await sql.db.executeQuery(sql.dialect.values.insertion(insert, columnTypes, values, addUp));
   }
 }
 
@@ -44,16 +34,11 @@ export async function top(sql: Sql, query: TopQuery): Promise<Top> {
   const { level, start, end, workspaceId, apiId, limit, examinedMax } = query;
   const times: number[] = [];
   for (let time = end - levels[level]; time >= start; time -= levels[level]) times.push(time);
-  const table = raw.table(usageTables[level]);
   const id = raw.ref(query.by === "key" ? "key_id" : "identity_id");
   const ofApi = apiId === undefined ? raw`` : raw`and api_id = ${apiId}`;
   // Each bucket is one look-up in the primary key, in this order. The limits keep the planner from another order.
-  const newest =
-    sql.dialect === "postgres"
-      ? raw`unnest(${`{${times.join(",")}}`}::bigint[]) as b(value) cross join lateral (
-          select * from ${table} where time = b.value and workspace_id = ${workspaceId} limit ${examinedMax}) as u`
-      : raw`json_each(${JSON.stringify(times)}) as b cross join ${table} as u
-          on u.time = b.value and u.workspace_id = ${workspaceId}`;
+  const ofWorkspace = { column: "workspace_id", equal: workspaceId };
+  const newest = sql.dialect.values.lookUps(usageTables[level], "time", times, ofWorkspace, examinedMax);
   const { rows } = await raw<{ id: string; outcome: string; count: number | string; credits: number | string }>`
     with examined as materialized (
       select time, key_id, identity_id, api_id, outcome, count, credits_spent from ${newest}

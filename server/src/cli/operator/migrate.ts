@@ -4,7 +4,7 @@ import { systemClock } from "../../clock/system.ts";
 import { version } from "../../config/version.ts";
 import { openAnalyticsStore } from "../../service/analytics.ts";
 import { isSupported, pendingSteps, type SchemaState } from "../../store/migrate.ts";
-import type { PartitionState } from "../../store/postgres/partitions.ts";
+import type { PartitionState } from "../../store/monthly-tables.ts";
 import { type Invocation, print, table } from "../output.ts";
 import { withStore } from "./store.ts";
 

@@ -1,4 +1,3 @@
-import { sql as raw } from "kysely";
 import type { Sql } from "../store.ts";
 
 // An arbitrary number that nothing else on the server uses as a lock class.
@@ -10,10 +9,8 @@ const ACCESS_LOCK_CLASS = 726_283_712;
  * the old access can commit. Acquire this lock before any other lock.
  *
  * Advisory locks are granted in order. With row locks, a steady flow of shared locks could delay the exclusive lock
- * without end. SQLite needs no lock: it has one writer.
+ * without end.
  */
 export async function lockAccess(sql: Sql, workspaceId: string, mode: "shared" | "exclusive"): Promise<void> {
-  if (sql.dialect !== "postgres") return;
-  const lock = raw.ref(mode === "shared" ? "pg_advisory_xact_lock_shared" : "pg_advisory_xact_lock");
-  await raw`select ${lock}(${ACCESS_LOCK_CLASS}::integer, hashtext(${workspaceId}))`.execute(sql.db);
+  await sql.dialect.locks.lockText(sql, ACCESS_LOCK_CLASS, workspaceId, mode);
 }

@@ -1,6 +1,5 @@
 import { sql as raw } from "kysely";
 import type { Instant } from "../../clock/clock.ts";
-import { inputRows, isOneOf } from "../json.ts";
 import type { RetentionTask } from "../retention.ts";
 import type { Sql } from "../store.ts";
 
@@ -40,12 +39,11 @@ async function pruneAudit(sql: Sql, before: Instant, limit: number): Promise<num
   );
   const types = { target: "text", occurred_at: "bigint", event_id: "text" } as const;
   await raw`delete from audit_targets where (workspace_id, target, occurred_at, event_id) in (
-    select ${oldest.id}, target, occurred_at, event_id from ${inputRows(sql, types, targets)})`.execute(db);
+    select ${oldest.id}, target, occurred_at, event_id from ${sql.dialect.values.rows(types, targets)})`.execute(db);
   await db
     .deleteFrom("audit_events")
     .where(
-      isOneOf(
-        sql,
+      sql.dialect.values.isOneOf(
         "id",
         events.map(({ id }) => id),
       ),

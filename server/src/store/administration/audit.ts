@@ -1,7 +1,6 @@
 import type { Instant } from "../../clock/clock.ts";
 import { newId, type Random } from "../../random/random.ts";
 import { type EventContent, eventsOf, insertEvents, type NewEvent } from "../events/events.ts";
-import { inputRows } from "../json.ts";
 import type { AuditEventRow } from "../schema.ts";
 import type { Sql } from "../store.ts";
 import { ROW_BYTES, type WrittenBytes } from "./workspace-bytes.ts";
@@ -33,7 +32,7 @@ export async function recordChanges(sql: Sql, entries: readonly AuditEntry[], ra
   await sql.db
     .insertInto("audit_events")
     .columns(columns)
-    .expression((query) => query.selectFrom(inputRows(sql, types, rows)).select(columns))
+    .expression((query) => query.selectFrom(sql.dialect.values.rows(types, rows)).select(columns))
     .execute();
   await insertTargets(sql, entries, rows);
   const events = entries.flatMap(({ events, workspaceId, occurredAt, actor }) =>
@@ -65,7 +64,7 @@ async function insertTargets(
   await sql.db
     .insertInto("audit_targets")
     .columns(columns)
-    .expression((query) => query.selectFrom(inputRows(sql, types, rows)).select(columns))
+    .expression((query) => query.selectFrom(sql.dialect.values.rows(types, rows)).select(columns))
     .execute();
 }
 

@@ -1,5 +1,4 @@
 import { ADMINISTRATOR } from "../../rules/grants.ts";
-import { isOneOf } from "../json.ts";
 import type { RootKeyRow, SqlBoolean } from "../schema.ts";
 import type { Sql } from "../store.ts";
 
@@ -11,16 +10,12 @@ export interface StoredRootKey extends RootKeyRow {
 
 /** Root keys of any workspace that are not deleted; the directory loads its records with this. */
 export function findRootKeysByHashes(sql: Sql, hashes: readonly string[]): Promise<StoredRootKey[]> {
-  return selectStored(sql)
-    .where(isOneOf(sql, "root_keys.hash", hashes))
-    .execute();
+  return selectStored(sql).where(sql.dialect.values.isOneOf("root_keys.hash", hashes)).execute();
 }
 
 /** Root keys of any workspace that are not deleted. */
 export function findRootKeys(sql: Sql, ids: readonly string[]): Promise<StoredRootKey[]> {
-  return selectStored(sql)
-    .where(isOneOf(sql, "root_keys.id", ids))
-    .execute();
+  return selectStored(sql).where(sql.dialect.values.isOneOf("root_keys.id", ids)).execute();
 }
 
 /** A root key that is not deleted, as this transaction sees it. */

@@ -1,4 +1,4 @@
-import { always, inputRows } from "../json.ts";
+import { always } from "../json.ts";
 import type { Sql } from "../store.ts";
 
 /** A use of a root key, in epoch milliseconds. */
@@ -13,7 +13,7 @@ export async function recordRootKeyUses(connection: Sql, uses: readonly RootKeyU
   const rows = uses
     .map(({ rootKeyId, at }) => ({ root_key_id: rootKeyId, last_used_at: at }))
     .sort((a, b) => (a.root_key_id < b.root_key_id ? -1 : 1));
-  const input = inputRows(connection, { root_key_id: "text", last_used_at: "bigint" }, rows);
+  const input = connection.dialect.values.rows({ root_key_id: "text", last_used_at: "bigint" }, rows);
   await connection.db
     .insertInto("root_key_usage")
     .columns(["root_key_id", "last_used_at"])

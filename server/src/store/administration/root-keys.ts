@@ -6,7 +6,6 @@ import { newId, type Random } from "../../random/random.ts";
 import { formatKey, ROOT_KEY_PREFIX } from "../../rules/key-string.ts";
 import { deletedRows } from "../deleted-rows.ts";
 import { eraseOutcomesOfKeys } from "../idempotency.ts";
-import { isOneOf } from "../json.ts";
 import { type PageOptions, searchPage } from "../page.ts";
 import type { LeakAction, RootKeyRow, SqlBoolean } from "../schema.ts";
 import { fold } from "../search.ts";
@@ -200,7 +199,7 @@ export class RootKeyWriter extends RootKeyReader {
     await this.sql.db
       .updateTable("root_keys")
       .set(values)
-      .where(isOneOf(this.sql, "id", rootKeyIds))
+      .where(this.sql.dialect.values.isOneOf("id", rootKeyIds))
       .where("workspace_id", "=", this.workspaceId)
       .execute();
   }
@@ -219,7 +218,7 @@ async function passOnMadeRootKeys(sql: Sql, rootKeyIds: readonly string[]): Prom
           string | null
         >`(select maker.created_by from root_keys maker where maker.id = root_keys.created_by)`,
       })
-      .where(isOneOf(sql, "created_by", rootKeyIds))
+      .where(sql.dialect.values.isOneOf("created_by", rootKeyIds))
       .executeTakeFirst();
     if (numUpdatedRows === 0n) return;
   }

@@ -3,7 +3,6 @@ import { hashSecret } from "../../crypto/hash.ts";
 import type { SecretSource } from "../../crypto/secret.ts";
 import { newId, type Random } from "../../random/random.ts";
 import { newDashboardToken } from "../../rules/session-token.ts";
-import { isOneOf } from "../json.ts";
 import { onePage, type PageOptions } from "../page.ts";
 import { byTime, type RetentionTask } from "../retention.ts";
 import type { SessionRow } from "../schema.ts";
@@ -52,7 +51,7 @@ export async function findSessions(sql: Sql, hashes: readonly string[], now: Ins
   const rows = await sql.db
     .selectFrom("sessions")
     .selectAll()
-    .where(isOneOf(sql, "hash", hashes))
+    .where(sql.dialect.values.isOneOf("hash", hashes))
     .execute();
   return withRootKeys(
     sql,
@@ -74,7 +73,7 @@ async function withRootKeys(sql: Sql, sessions: readonly SessionRow[]): Promise<
   const workspaces = await sql.db
     .selectFrom("workspaces")
     .select(["id", "name"])
-    .where(isOneOf(sql, "id", [...workspaceIds]))
+    .where(sql.dialect.values.isOneOf("id", [...workspaceIds]))
     .execute();
   const names = new Map(workspaces.map(({ id, name }) => [id, name]));
   return sessions.flatMap((session) => {

@@ -1,7 +1,7 @@
 import type { Updateable } from "kysely";
 import type { Instant } from "../../clock/clock.ts";
 import { newId, type Random } from "../../random/random.ts";
-import { isOneOf, jsonArray, parsed } from "../json.ts";
+import { parsed } from "../json.ts";
 import { type PageOptions, searchPage } from "../page.ts";
 import type { WorkspaceRow } from "../schema.ts";
 import { fold } from "../search.ts";
@@ -42,17 +42,18 @@ export class WorkspaceReader {
           .as("sha512_migrations"),
       )
       .select(({ selectFrom }) =>
-        jsonArray(
-          this.sql,
-          selectFrom("apis")
-            .select("apis.id")
-            .whereRef("apis.workspace_id", "=", "workspaces.id")
-            .where("apis.upstream", "is not", null)
-            .where("apis.deleted_at", "is", null)
-            .orderBy("apis.id"),
-        ).as("upstream_apis"),
+        this.sql.dialect.json
+          .array(
+            selectFrom("apis")
+              .select("apis.id")
+              .whereRef("apis.workspace_id", "=", "workspaces.id")
+              .where("apis.upstream", "is not", null)
+              .where("apis.deleted_at", "is", null)
+              .orderBy("apis.id"),
+          )
+          .as("upstream_apis"),
       )
-      .where(isOneOf(this.sql, "id", workspaceIds))
+      .where(this.sql.dialect.values.isOneOf("id", workspaceIds))
       .execute();
     return rows.map((row) => ({
       ...row,

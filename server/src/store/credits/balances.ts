@@ -5,7 +5,6 @@ import { lastDue, refillOf, withDueRefill } from "../../rules/refill.ts";
 import { recordChanges } from "../administration/audit.ts";
 import { type EventContent, eventsOf, insertEvents } from "../events/events.ts";
 import type { StoreRules } from "../inspection.ts";
-import { inputRows, isOneOf } from "../json.ts";
 import type { BalanceRow, SqlBoolean } from "../schema.ts";
 import type { Sql } from "../store.ts";
 import { WorkspaceRows } from "../workspace-rows.ts";
@@ -52,7 +51,7 @@ export class BalanceWriter extends WorkspaceRows {
       .columns([...columns, "workspace_id"])
       .expression((query) =>
         query
-          .selectFrom(inputRows(this.sql, types, rows))
+          .selectFrom(this.sql.dialect.values.rows(types, rows))
           .select(columns)
           .select(({ val }) => val(this.workspaceId).as("workspace_id")),
       )
@@ -91,9 +90,9 @@ export async function findBalancesForUpdate(
   const query = sql.db
     .selectFrom("balances")
     .selectAll()
-    .where(isOneOf(sql, "pool_id", poolIds))
+    .where(sql.dialect.values.isOneOf("pool_id", poolIds))
     .orderBy("pool_id");
-  const rows = await (sql.dialect === "postgres" ? query.forUpdate() : query).execute();
+  const rows = await sql.dialect.locks.locking(query, "update").execute();
   await writeDueRefills(sql, rows, random, now);
   return rows.map((row) => withDueRefill(row, now));
 }
@@ -110,22 +109,18 @@ export async function lockBalances(
   poolIds: readonly string[],
   { lockTimeout, random, now }: { lockTimeout: Milliseconds | undefined; random: Random; now: Instant },
 ): Promise<{ balances: BalanceRow[]; contended: string[] }> {
-  const query = sql.db
-    .selectFrom("balances")
-    .selectAll()
-    .where(isOneOf(sql, "pool_id", poolIds));
+  const query = sql.db.selectFrom("balances").selectAll().where(sql.dialect.values.isOneOf("pool_id", poolIds));
+  const { locks } = sql.dialect;
   let rows: BalanceRow[];
   let contended: string[] = [];
-  if (sql.dialect !== "postgres") {
-    // SQLite has one writer, so no balance is locked by another transaction.
-    rows = await query.execute();
-  } else if (lockTimeout !== undefined) {
-    await raw`select set_config('lock_timeout', ${String(lockTimeout)}, true)`.execute(sql.db);
-    rows = await query.orderBy("pool_id").forUpdate().execute();
+  if (lockTimeout !== undefined) {
+    await locks.limitWait(sql, lockTimeout);
+    rows = await locks.locking(query.orderBy("pool_id"), "update").execute();
   } else {
-    rows = await query.forUpdate().skipLocked().execute();
+    const available = await locks.lockAvailable(query);
+    rows = available.rows;
     // A missing row is an unlimited pool or a locked one.
-    if (rows.length < poolIds.length) contended = await findContended(sql, poolIds, rows);
+    if (available.isPartial && rows.length < poolIds.length) contended = await findContended(sql, poolIds, rows);
   }
   await writeDueRefills(sql, rows, random, now);
   return { balances: rows.map((row) => withDueRefill(row, now)), contended };
@@ -138,20 +133,16 @@ async function findContended(sql: Sql, poolIds: readonly string[], locked: reado
   const rows = await sql.db
     .selectFrom("balances")
     .select("pool_id")
-    .where(isOneOf(sql, "pool_id", missing))
+    .where(sql.dialect.values.isOneOf("pool_id", missing))
     .execute();
   return rows.map((row) => row.pool_id);
 }
 
 /** Writes up to `limit` due refills of pools without calls; returns how many it wrote. */
 export async function refillDueBalances(sql: Sql, random: Random, now: Instant, limit: number): Promise<number> {
-  if (sql.dialect === "postgres") {
-    // One node sweeps at a time. The others try again at their next sweep.
-    const { rows } = await raw<{ locked: boolean }>`select pg_try_advisory_xact_lock(${SWEEP_LOCK}) as locked`.execute(
-      sql.db,
-    );
-    if (!rows[0]!.locked) return 0;
-  }
+  const { locks } = sql.dialect;
+  // One node sweeps at a time. The others try again at their next sweep.
+  if (!(await locks.tryLockNumber(sql, SWEEP_LOCK))) return 0;
   const query = sql.db
     .selectFrom("balances")
     .selectAll()
@@ -159,7 +150,7 @@ export async function refillDueBalances(sql: Sql, random: Random, now: Instant, 
     .orderBy("refill_due_at")
     .limit(limit);
   // A transaction that has locked a balance writes its refill.
-  const rows = await (sql.dialect === "postgres" ? query.forUpdate().skipLocked() : query).execute();
+  const { rows } = await locks.lockAvailable(query);
   await writeDueRefills(sql, rows, random, now);
   return rows.length;
 }
@@ -172,8 +163,7 @@ async function writeDueRefills(sql: Sql, rows: readonly BalanceRow[], random: Ra
   });
   if (changed.length === 0) return;
   // One statement for all balances: at midnight thousands may fall due together.
-  const input = inputRows(
-    sql,
+  const input = sql.dialect.values.rows(
     { pool_id: "text", remaining: "bigint", refill_due_at: "bigint" },
     changed.map(({ after: { pool_id, remaining, refill_due_at } }) => ({ pool_id, remaining, refill_due_at })),
   );
@@ -277,7 +267,7 @@ async function findKeysOfPools(sql: Sql, poolIds: readonly string[]): Promise<Ma
     )
     .select(["keys.id", "keys.pool_id", "keys.api_id", "identities.external_id"])
     .select(raw<SqlBoolean>`case when apis.deleted_at is null then 1 else 0 end`.as("is_live"))
-    .where(isOneOf(sql, "keys.pool_id", poolIds))
+    .where(sql.dialect.values.isOneOf("keys.pool_id", poolIds))
     .where("keys.deleted_at", "is", null)
     .orderBy("keys.created_at", "desc")
     .orderBy("keys.id")
@@ -294,8 +284,7 @@ export async function subtractCredits(
   spends: readonly { poolId: string; amount: number }[],
   { balances, random, now }: { balances: readonly BalanceRow[]; random: Random; now: Instant },
 ): Promise<void> {
-  const input = inputRows(
-    sql,
+  const input = sql.dialect.values.rows(
     { pool_id: "text", amount: "bigint" },
     spends.map(({ poolId, amount }) => ({ pool_id: poolId, amount })),
   );
@@ -327,7 +316,7 @@ export async function readBalances(
   const rows = await sql.db
     .selectFrom("balances")
     .selectAll()
-    .where(isOneOf(sql, "pool_id", poolIds))
+    .where(sql.dialect.values.isOneOf("pool_id", poolIds))
     .execute();
   return rows.map((row) => ({ poolId: row.pool_id, remaining: withDueRefill(row, now).remaining }));
 }

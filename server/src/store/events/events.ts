@@ -1,6 +1,6 @@
 import type { Instant } from "../../clock/clock.ts";
 import { newId, type Random } from "../../random/random.ts";
-import { always, inputRows } from "../json.ts";
+import { always } from "../json.ts";
 import type { Sql } from "../store.ts";
 import { type EventData, type EventType, eventTypes, hasActor } from "./types.ts";
 
@@ -74,15 +74,10 @@ export async function insertEvents(sql: Sql, events: readonly NewEvent[]): Promi
     db
       .insertInto("events")
       .columns(columns)
-      .expression((query) =>
-        query
-          .selectFrom(inputRows(sql, types, rows))
-          .select(columns)
-          .where(always),
-      )
+      .expression((query) => query.selectFrom(sql.dialect.values.rows(types, rows)).select(columns).where(always))
       .onConflict((conflict) => conflict.column("id").doNothing())
       .returning("number");
-  if (sql.dialect === "postgres") {
+  if (sql.dialect.hasWritingCtes) {
     await sql.db
       .with("inserted", insert)
       .insertInto("event_outbox")

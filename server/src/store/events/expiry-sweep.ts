@@ -3,7 +3,6 @@ import type { Instant, Milliseconds } from "../../clock/clock.ts";
 import { newId, type Random } from "../../random/random.ts";
 import { holdLease, type Lease } from "../lease.ts";
 import type { Sql } from "../store.ts";
-import { pruningTime } from "../time.ts";
 import { insertEvents, type NewEvent } from "./events.ts";
 import { keysInEvents } from "./keys.ts";
 import { readSweep, writeSweep } from "./sweep-state.ts";
@@ -61,7 +60,7 @@ export interface ExpiryStep {
 /** Finds the next workspace that has keys whose expiry, or a day before it, has come. */
 export async function findExpiryStep(sql: Sql, now: Instant): Promise<ExpiryStep | null> {
   const { text, sweep } = await readSweep<ExpirySweep>(sql, SWEEP);
-  const { rows } = await raw<{ now: number }>`select ${pruningTime(sql, now)} as now`.execute(sql.db);
+  const { rows } = await raw<{ now: number }>`select ${sql.dialect.time.pruning(now)} as now`.execute(sql.db);
   const to = sweep?.pass?.to ?? Number(rows[0]!.now) - LAG;
   if (sweep === undefined) return { state: text, to, at: null };
   if (to <= sweep.until) return null;
@@ -105,7 +104,7 @@ export async function recordExpiries(
     from keys join apis on apis.id = keys.api_id
     where keys.workspace_id = ${workspaceId} and ${isDue(sweep.until, to, moment)} and ${isAfter(place)}
     order by keys.expires_at, keys.id limit ${KEYS_PER_STEP}
-    ${sql.dialect === "postgres" ? raw`for share of keys` : raw``}`.execute(sql.db);
+    ${sql.dialect.locks.clause("share", "keys")}`.execute(sql.db);
   const expiries = new Map(
     rows.filter(({ is_wanted }) => Number(is_wanted) === 1).map(({ id, expires_at }) => [id, Number(expires_at)]),
   );

@@ -1,4 +1,3 @@
-import { isOneOf } from "../json.ts";
 import type { Sql } from "../store.ts";
 
 /** A key, as its events describe it. */
@@ -16,7 +15,7 @@ export async function keysInEvents(sql: Sql, keyIds: readonly string[]): Promise
       join.onRef("identities.id", "=", "keys.identity_id").on("identities.deleted_at", "is", null),
     )
     .select(["keys.id", "keys.workspace_id", "keys.api_id", "identities.external_id"])
-    .where(isOneOf(sql, "keys.id", keyIds))
+    .where(sql.dialect.values.isOneOf("keys.id", keyIds))
     .where("keys.deleted_at", "is", null)
     .where("apis.deleted_at", "is", null)
     .orderBy("keys.id")

@@ -1,8 +1,5 @@
 import type { Selectable } from "kysely";
-import { sql as raw } from "kysely";
-import { readHorizon } from "../postgres/horizon.ts";
 import type { EventRow } from "../schema.ts";
-import type { Sql } from "../store.ts";
 import { WorkspaceRows } from "../workspace-rows.ts";
 import type { EventType } from "./types.ts";
 
@@ -52,7 +49,7 @@ export class EventReader extends WorkspaceRows {
     const first = from === undefined ? undefined : await this.numberOf(from);
     // Before events are deleted, all older ones were.
     if (from !== undefined && first === undefined && order === "desc") return [];
-    const horizon = await this.#horizon();
+    const horizon = await this.sql.dialect.readEventHorizon(this.sql);
     let query = this.sql.db.selectFrom("events").selectAll().where("workspace_id", "=", this.workspaceId);
     if (horizon !== undefined) query = query.where("number", "<=", horizon);
     if (types) query = query.where("type", "in", types);
@@ -63,16 +60,4 @@ export class EventReader extends WorkspaceRows {
     if (first !== undefined) query = query.where("number", order === "asc" ? ">=" : "<=", first);
     return query.orderBy("number", order).limit(limit).execute();
   }
-
-  /** The number up to which every event is committed; undefined on SQLite, which commits one transaction at a time. */
-  async #horizon(): Promise<number | undefined> {
-    const { sql } = this;
-    return sql.dialect === "postgres" ? readHorizon(sql, "events", await lastDrawn(sql)) : undefined;
-  }
-}
-
-async function lastDrawn({ db }: Sql): Promise<number> {
-  const { rows } = await raw<{ drawn: number }>`
-    select case when is_called then last_value else last_value - 1 end as drawn from events_number_seq`.execute(db);
-  return Number(rows[0]!.drawn);
 }

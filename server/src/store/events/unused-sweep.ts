@@ -1,10 +1,8 @@
 import { sql as raw } from "kysely";
 import type { Instant, Milliseconds } from "../../clock/clock.ts";
 import { newId, type Random } from "../../random/random.ts";
-import { isOneOf } from "../json.ts";
 import { holdLease, type Lease } from "../lease.ts";
 import type { Sql } from "../store.ts";
-import { pruningTime } from "../time.ts";
 import { insertEvents } from "./events.ts";
 import { keysInEvents } from "./keys.ts";
 import { readSweep, writeSweep } from "./sweep-state.ts";
@@ -49,7 +47,7 @@ export async function findUnusedStep(
   { now, before }: { now: Instant; before: UnusedStep | null },
 ): Promise<UnusedStep | null> {
   const { text, sweep } = await readSweep<UnusedSweep>(sql, SWEEP);
-  const { rows: times } = await raw<{ now: number }>`select ${pruningTime(sql, now)} as now`.execute(sql.db);
+  const { rows: times } = await raw<{ now: number }>`select ${sql.dialect.time.pruning(now)} as now`.execute(sql.db);
   const at = Number(times[0]!.now);
   if (sweep === undefined) return { state: text, next: { from: at, to: at, after: null }, found: [] };
   if (sweep.after === null && at - sweep.to < INTERVAL) return null;
@@ -82,7 +80,7 @@ export async function recordUnused(
     .selectFrom("keys")
     .leftJoin("key_usage", "key_usage.key_id", "keys.id")
     .select(["keys.id", "keys.created_at", "key_usage.last_used_at"])
-    .where(isOneOf(sql, "keys.id", found))
+    .where(sql.dialect.values.isOneOf("keys.id", found))
     .execute();
   const lastUses = new Map(
     rows

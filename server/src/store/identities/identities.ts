@@ -2,7 +2,7 @@ import { sql, type Updateable } from "kysely";
 import type { Instant } from "../../clock/clock.ts";
 import { newId, type Random } from "../../random/random.ts";
 import { deletedRows } from "../deleted-rows.ts";
-import { always, inputList, inputRows, isOneOf, jsonArray, parsed } from "../json.ts";
+import { always, parsed } from "../json.ts";
 import type { StoredRatelimit } from "../keys/stored-key.ts";
 import { type PageOptions, searchPage } from "../page.ts";
 import type { RetentionTask } from "../retention.ts";
@@ -32,7 +32,7 @@ export class IdentityReader extends WorkspaceRows {
       .select(["id", "external_id"])
       .where("workspace_id", "=", this.workspaceId)
       .where("deleted_at", "is", null)
-      .where(isOneOf(this.sql, "id", identityIds))
+      .where(this.sql.dialect.values.isOneOf("id", identityIds))
       .execute();
   }
 
@@ -48,14 +48,15 @@ export class IdentityReader extends WorkspaceRows {
       .selectFrom("identities")
       .selectAll()
       .select(({ selectFrom }) =>
-        jsonArray(
-          this.sql,
-          selectFrom("ratelimits")
-            .select(["ratelimits.id", "ratelimits.name", "ratelimits.limit", "ratelimits.duration"])
-            .select(["ratelimits.mode", "ratelimits.auto_apply"])
-            .whereRef("ratelimits.identity_id", "=", "identities.id")
-            .orderBy("ratelimits.name"),
-        ).as("ratelimits"),
+        this.sql.dialect.json
+          .array(
+            selectFrom("ratelimits")
+              .select(["ratelimits.id", "ratelimits.name", "ratelimits.limit", "ratelimits.duration"])
+              .select(["ratelimits.mode", "ratelimits.auto_apply"])
+              .whereRef("ratelimits.identity_id", "=", "identities.id")
+              .orderBy("ratelimits.name"),
+          )
+          .as("ratelimits"),
       )
       .where("workspace_id", "=", this.workspaceId)
       .where("deleted_at", "is", null);
@@ -88,7 +89,7 @@ export class IdentityWriter extends IdentityReader {
     // Sorted, so that transactions with the same external ids cannot deadlock.
     const sorted = [...new Set(externalIds)].sort();
     const rows = sorted.map((externalId) => ({ id: newId(random, "id"), external_id: externalId, created_at: at }));
-    const input = inputRows(this.sql, { id: "text", external_id: "text", created_at: "bigint" }, rows);
+    const input = this.sql.dialect.values.rows({ id: "text", external_id: "text", created_at: "bigint" }, rows);
     const inserted = await this.sql.db
       .insertInto("identities")
       .columns(["id", "external_id", "created_at", "workspace_id"])
@@ -109,7 +110,7 @@ export class IdentityWriter extends IdentityReader {
       .selectFrom("identities")
       .select(["id", "external_id"])
       .where("workspace_id", "=", this.workspaceId)
-      .where("external_id", "in", inputList(this.sql, sorted))
+      .where("external_id", "in", this.sql.dialect.values.list(sorted))
       .where("deleted_at", "is", null)
       .execute();
     return new Map(found.map(({ id, external_id }) => [external_id, id]));
@@ -146,8 +147,7 @@ export class IdentityWriter extends IdentityReader {
   /** Finds an identity by id, else by external id, and locks it until the transaction ends. */
   async findForUpdate(identity: string): Promise<StoredIdentityRow | undefined> {
     const found = await this.find(identity);
-    if (!found || this.sql.dialect !== "postgres") return found;
-    await this.lockRow("identities", found.id);
+    if (!found || !(await this.lockRow("identities", found.id))) return found;
     // Another transaction may have changed or deleted it before the lock was granted.
     return this.find(found.id);
   }

@@ -86,11 +86,7 @@ export class KeyFindingReader extends WorkspaceRows {
     const { sql } = this;
     const reports = sql.db
       .selectFrom("audit_events")
-      .select(
-        sql.dialect === "postgres"
-          ? raw<string>`targets::jsonb ->> 0`.as("key_id")
-          : raw<string>`targets ->> 0`.as("key_id"),
-      )
+      .select(sql.dialect.json.first(raw`targets`).as("key_id"))
       .where("workspace_id", "=", this.workspaceId)
       .where("action", "=", "keys.reportLeak")
       .orderBy("occurred_at", "desc")

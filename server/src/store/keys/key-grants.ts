@@ -1,5 +1,4 @@
 import type { Kysely } from "kysely";
-import { inputList, inputRows } from "../json.ts";
 import type { Sql } from "../store.ts";
 import { WorkspaceRows } from "../workspace-rows.ts";
 
@@ -53,7 +52,7 @@ class KeyLinks<Column extends "permission_id" | "role_id"> {
     await this.#insert()
       .expression((query) =>
         query
-          .selectFrom(inputRows(this.#sql, types, links))
+          .selectFrom(this.#sql.dialect.values.rows(types, links))
           .select(({ val, ref }) => [
             val(this.#workspaceId).as("workspace_id"),
             ref("input.key_id").as("key_id"),
@@ -65,7 +64,7 @@ class KeyLinks<Column extends "permission_id" | "role_id"> {
 
   /** Replaces the links of the key. */
   async set(keyId: string, ids: readonly string[]): Promise<void> {
-    await this.#delete(keyId).where(this.#column, "not in", inputList(this.#sql, ids)).execute();
+    await this.#delete(keyId).where(this.#column, "not in", this.#sql.dialect.values.list(ids)).execute();
     await this.add(keyId, ids);
   }
 
@@ -82,7 +81,7 @@ class KeyLinks<Column extends "permission_id" | "role_id"> {
             ref("id").as("target_id"),
           ])
           .where("workspace_id", "=", this.#workspaceId)
-          .where("id", "in", inputList(this.#sql, ids)),
+          .where("id", "in", this.#sql.dialect.values.list(ids)),
       )
       .onConflict((conflict) => conflict.columns(["key_id", this.#column]).doNothing())
       .execute();
@@ -90,7 +89,7 @@ class KeyLinks<Column extends "permission_id" | "role_id"> {
 
   /** Removes links from the key. */
   async remove(keyId: string, ids: readonly string[]): Promise<void> {
-    await this.#delete(keyId).where(this.#column, "in", inputList(this.#sql, ids)).execute();
+    await this.#delete(keyId).where(this.#column, "in", this.#sql.dialect.values.list(ids)).execute();
   }
 
   /** Copies the links from one key to another. */

@@ -1,7 +1,6 @@
 import { sql as raw } from "kysely";
 import type { Instant } from "../../clock/clock.ts";
 import type { KeyMigrationReference } from "../../directory/stored.ts";
-import { inputRows } from "../json.ts";
 import type { KeyMigrationRow } from "../schema.ts";
 import type { Sql } from "../store.ts";
 import { WorkspaceRows } from "../workspace-rows.ts";
@@ -12,7 +11,7 @@ export async function findKeyMigrations(
   references: readonly KeyMigrationReference[],
 ): Promise<KeyMigrationRow[]> {
   return connection.db
-    .selectFrom(inputRows(connection, { workspace_id: "text", name: "text" }, references))
+    .selectFrom(connection.dialect.values.rows({ workspace_id: "text", name: "text" }, references))
     .innerJoin("key_migrations as migrations", (join) =>
       join.onRef("migrations.workspace_id", "=", "input.workspace_id").onRef("migrations.name", "=", "input.name"),
     )
@@ -69,7 +68,7 @@ export interface ImportedKeyUse {
 /** Stores the results of first verifications, for keys of any workspace. Idempotent. */
 export async function recordFirstUses(sql: Sql, uses: readonly ImportedKeyUse[], hashVersion: number): Promise<void> {
   const rows = uses.map(({ keyId, start, hash }) => ({ key_id: keyId, start, hash }));
-  const input = (part: typeof rows) => inputRows(sql, { key_id: "text", start: "text", hash: "text" }, part);
+  const input = (part: typeof rows) => sql.dialect.values.rows({ key_id: "text", start: "text", hash: "text" }, part);
   const unmoved = rows.filter(({ hash }) => hash === null);
   const moved = rows.filter(({ hash }) => hash !== null);
   if (unmoved.length > 0) {

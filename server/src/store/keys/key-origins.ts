@@ -1,5 +1,4 @@
 import type { StoredBalance } from "../../rules/refill.ts";
-import { isOneOf } from "../json.ts";
 import type { Sql } from "../store.ts";
 
 /** The key whose permissions and credits to explain. */
@@ -45,7 +44,7 @@ async function findGrants(
     .select("permissions.slug")
     .where("keys_permissions.key_id", "=", keyId)
     .where("permissions.workspace_id", "=", workspaceId)
-    .where(isOneOf(sql, "permissions.slug", slugs))
+    .where(sql.dialect.values.isOneOf("permissions.slug", slugs))
     .execute();
   const ofRoles = await sql.db
     .selectFrom("keys_roles")
@@ -55,7 +54,7 @@ async function findGrants(
     .select(["permissions.slug", "roles.name as role"])
     .where("keys_roles.key_id", "=", keyId)
     .where("roles.workspace_id", "=", workspaceId)
-    .where(isOneOf(sql, "permissions.slug", slugs))
+    .where(sql.dialect.values.isOneOf("permissions.slug", slugs))
     .orderBy("roles.name")
     .execute();
   return [...direct.map(({ slug }) => ({ slug, role: null })), ...ofRoles];

@@ -1,10 +1,8 @@
 import { sql as raw } from "kysely";
 import type { Instant, Milliseconds } from "../../clock/clock.ts";
 import { deletedRowsIndex } from "../deleted-rows.ts";
-import { isOneOf } from "../json.ts";
 import type { RetentionTask } from "../retention.ts";
 import type { Sql } from "../store.ts";
-import { postgresNow } from "../time.ts";
 
 /**
  * On PostgreSQL, the time between the mark that keeps a hash dead and the deletion of its key. An import that was running
@@ -26,7 +24,7 @@ async function oldestDeletedKey({ db }: Sql, before: Instant, state: "marked" | 
 async function markPurged(sql: Sql, before: Instant, limit: number): Promise<number> {
   const { numAffectedRows = 0n } = await raw`
     insert into purged_keys (hash, workspace_id, purged_at)
-    select hash, workspace_id, ${now(sql)} from keys
+    select hash, workspace_id, ${sql.dialect.time.clock} from keys
     where deleted_at is not null and deleted_at < ${before}
       and not exists (
         select 1 from purged_keys as p where p.hash = keys.hash and p.workspace_id = keys.workspace_id)
@@ -45,14 +43,13 @@ async function purgeKeys(sql: Sql, before: Instant, limit: number): Promise<numb
       select keys.id from keys
       join purged_keys as p on p.hash = keys.hash and p.workspace_id = keys.workspace_id
       where keys.deleted_at is not null and keys.deleted_at < ${before}
-        and p.purged_at <= ${now(sql)} - ${sql.dialect === "postgres" ? MARK_LEAD : 0}
+        and p.purged_at <= ${sql.dialect.time.clock} - ${sql.dialect.isEmbedded ? 0 : MARK_LEAD}
       order by keys.deleted_at limit ${limit}
     ) returning id, pool_id`.execute(db);
   await db
     .deleteFrom("idempotency_records")
     .where(
-      isOneOf(
-        sql,
+      sql.dialect.values.isOneOf(
         "key_id",
         rows.map(({ id }) => id),
       ),
@@ -62,8 +59,7 @@ async function purgeKeys(sql: Sql, before: Instant, limit: number): Promise<numb
   await db
     .deleteFrom("balances")
     .where(
-      isOneOf(
-        sql,
+      sql.dialect.values.isOneOf(
         "pool_id",
         rows.map(({ pool_id }) => pool_id),
       ),
@@ -118,11 +114,6 @@ async function markEndedKeys({ db }: Sql, before: Instant, limit: number): Promi
 
 function ended(before: Instant) {
   return raw`expires_at is not null and expires_at < ${before} and deleted_once_expired = 1 and deleted_at is null`;
-}
-
-/** By the clock of the database, so that the clocks of two nodes do not shorten the lead. */
-function now({ dialect }: Sql) {
-  return dialect === "postgres" ? postgresNow : raw<number>`cast(unixepoch('subsec') * 1000 as integer)`;
 }
 
 /** The keys of a deleted API count as deleted with it. */

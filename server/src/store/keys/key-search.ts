@@ -1,7 +1,7 @@
 import { sql as raw } from "kysely";
 import type { Instant } from "../../clock/clock.ts";
 import type { Place } from "../../rules/cursor.ts";
-import { contains, fold, folded } from "../search.ts";
+import { fold, folded } from "../search.ts";
 import type { Sql } from "../store.ts";
 
 /** The state of a key for its owner: what a verification would answer first. */
@@ -149,7 +149,7 @@ async function selected(sql: Sql, { workspaceId, apiId, filter, now }: KeySelect
   query = byOwner ? query.where(raw<boolean>`keys.api_id || '' = ${apiId}`) : query.where("keys.api_id", "=", apiId);
   if (state === "disabled") query = query.where("keys.enabled", "=", 0);
   else if (state !== undefined) {
-    const isExpired = raw<boolean>`coalesce(keys.expires_at <= ${now}, ${sql.dialect === "postgres" ? raw`false` : raw`0`})`;
+    const isExpired = raw<boolean>`coalesce(keys.expires_at <= ${now}, ${sql.dialect.never})`;
     query = query.where("keys.enabled", "=", 1).where(state === "expired" ? isExpired : raw<boolean>`not ${isExpired}`);
   }
   if (expiresBefore !== undefined) query = query.where("keys.expires_at", "<", expiresBefore);
@@ -179,13 +179,13 @@ async function selected(sql: Sql, { workspaceId, apiId, filter, now }: KeySelect
   }
   if (search !== "") {
     const part = fold(search);
-    const isNamed = contains(sql, folded(raw.ref("identities.external_id")), part);
+    const isNamed = sql.dialect.contains(folded(raw.ref("identities.external_id")), part);
     const areFew = await hasFewIdentities(sql, workspaceId);
     query = query.where((expressions) =>
       expressions.or([
-        contains(sql, raw.ref("keys.name_folded"), part),
-        contains(sql, folded(raw.ref("keys.id")), part),
-        contains(sql, folded(raw.ref("keys.start")), part),
+        sql.dialect.contains(raw.ref("keys.name_folded"), part),
+        sql.dialect.contains(folded(raw.ref("keys.id")), part),
+        sql.dialect.contains(folded(raw.ref("keys.start")), part),
         areFew
           ? expressions("keys.identity_id", "in", identities(sql, workspaceId).where(isNamed))
           : expressions.exists(

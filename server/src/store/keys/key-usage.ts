@@ -1,9 +1,9 @@
-import { sql as raw } from "kysely";
+import type { RawBuilder } from "kysely";
 import type { Instant } from "../../clock/clock.ts";
 import { newId, type Random } from "../../random/random.ts";
 import { insertEvents } from "../events/events.ts";
 import { keysInEvents } from "../events/keys.ts";
-import { always, inputRows } from "../json.ts";
+import { always } from "../json.ts";
 import type { Sql } from "../store.ts";
 
 /** A key, and when it was last used. */
@@ -26,8 +26,8 @@ export async function recordKeyUses(connection: Sql, uses: readonly KeyUse[], ra
   const rows = uses
     .map(({ keyId, at }) => ({ key_id: keyId, last_used_at: at }))
     .sort((a, b) => (a.key_id < b.key_id ? -1 : 1));
-  const firstUses =
-    connection.dialect === "postgres" ? await upsertUses(connection, rows) : await storeUses(connection, rows);
+  const isFirst = connection.dialect.wasInserted("key_usage");
+  const firstUses = isFirst ? await upsertUses(connection, rows, isFirst) : await storeUses(connection, rows);
   if (firstUses.length === 0) return;
   const usedAt = new Map(firstUses.map(({ key_id, last_used_at }) => [key_id, last_used_at]));
   const keys = await keysInEvents(connection, [...usedAt.keys()]);
@@ -42,7 +42,11 @@ export async function recordKeyUses(connection: Sql, uses: readonly KeyUse[], ra
 }
 
 /** One statement. Returns the first uses of keys. */
-async function upsertUses(connection: Sql, rows: readonly WrittenUse[]): Promise<WrittenUse[]> {
+async function upsertUses(
+  connection: Sql,
+  rows: readonly WrittenUse[],
+  isFirst: RawBuilder<boolean>,
+): Promise<WrittenUse[]> {
   const written = await insertUses(connection, rows)
     .onConflict((conflict) =>
       conflict
@@ -51,8 +55,7 @@ async function upsertUses(connection: Sql, rows: readonly WrittenUse[]): Promise
         .whereRef("excluded.last_used_at", ">", "key_usage.last_used_at"),
     )
     .returning(["key_id", "last_used_at"])
-    // A row that was inserted, and not updated, has no former transaction.
-    .returning(raw<boolean>`key_usage.xmax = 0`.as("is_first"))
+    .returning(isFirst.as("is_first"))
     .execute();
   return written.filter(({ is_first }) => is_first);
 }
@@ -86,7 +89,7 @@ async function storeUses(connection: Sql, rows: readonly WrittenUse[]): Promise<
 }
 
 function inputUses(connection: Sql, rows: readonly WrittenUse[]) {
-  return inputRows(connection, { key_id: "text", last_used_at: "bigint" }, rows);
+  return connection.dialect.values.rows({ key_id: "text", last_used_at: "bigint" }, rows);
 }
 
 function insertUses(connection: Sql, rows: readonly WrittenUse[]) {

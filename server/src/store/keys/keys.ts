@@ -3,7 +3,7 @@ import type { Instant } from "../../clock/clock.ts";
 import type { Place } from "../../rules/cursor.ts";
 import { eraseOutcomesOfKey } from "../idempotency.ts";
 import type { StoreRules } from "../inspection.ts";
-import { always, inputRows, isOneOf } from "../json.ts";
+import { always } from "../json.ts";
 import type { KeyRow } from "../schema.ts";
 import { fold } from "../search.ts";
 import { WorkspaceRows } from "../workspace-rows.ts";
@@ -37,14 +37,14 @@ export class KeyReader extends WorkspaceRows {
       .where("keys.workspace_id", "=", this.workspaceId)
       .where("keys.deleted_at", "is", null)
       .where("apis.deleted_at", "is", null)
-      .where(isOneOf(this.sql, "keys.id", keyIds))
+      .where(this.sql.dialect.values.isOneOf("keys.id", keyIds))
       .execute();
   }
 
   /** The key with the first of these hashes that exists, except keys that are found only through their migration. */
   async findByHashes(hashes: readonly string[]): Promise<StoredKey | undefined> {
     const rows = await this.#select()
-      .where(isOneOf(this.sql, "keys.hash", hashes))
+      .where(this.sql.dialect.values.isOneOf("keys.hash", hashes))
       .where("keys.migration_id", "is", null)
       .execute();
     const [first] = rows.sort((a, b) => hashes.indexOf(a.hash) - hashes.indexOf(b.hash));
@@ -57,9 +57,7 @@ export class KeyReader extends WorkspaceRows {
     place: KeyPlace,
   ): Promise<{ keys: StoredKey[]; next: Place | undefined }> {
     const { ids, next } = await findKeyIds(this.sql, { ...selection, workspaceId: this.workspaceId }, place);
-    const rows = await this.#select()
-      .where(isOneOf(this.sql, "keys.id", ids))
-      .execute();
+    const rows = await this.#select().where(this.sql.dialect.values.isOneOf("keys.id", ids)).execute();
     const keys = new Map(rows.map((row) => [row.id, asStoredKey(row)]));
     return { keys: ids.flatMap((id) => keys.get(id) ?? []), next };
   }
@@ -141,7 +139,7 @@ export class KeyWriter extends KeyReader {
         .selectFrom(table)
         .select("hash")
         .where("workspace_id", "=", this.workspaceId)
-        .where(isOneOf(this.sql, "hash", hashes))
+        .where(this.sql.dialect.values.isOneOf("hash", hashes))
         .execute();
     return new Set([...(await of("keys")), ...(await of("purged_keys"))].map(({ hash }) => hash));
   }
@@ -163,8 +161,7 @@ export class KeyWriter extends KeyReader {
       .expression((query) =>
         query
           .selectFrom(
-            inputRows(
-              this.sql,
+            this.sql.dialect.values.rows(
               importedTypes,
               keys.map((key) => ({ ...key, name_folded: foldedName(key.name) })),
             ),

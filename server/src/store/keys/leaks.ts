@@ -5,7 +5,6 @@ import { type AuditEntry, recordChanges } from "../administration/audit.ts";
 import { findRootKeysByHashes } from "../administration/root-key-lookup.ts";
 import { RootKeyWriter } from "../administration/root-keys.ts";
 import { insertChange } from "../changes.ts";
-import { isOneOf } from "../json.ts";
 import type { Sql } from "../store.ts";
 
 /** `github`: GitHub's secret scanning. `report`: a call of `keys.reportLeak`. */
@@ -116,7 +115,7 @@ async function recordLeakedKeys(
   const disabled = leaked.filter(({ leak_action, enabled }) => leak_action === "disable" && enabled === 1);
   const update = (keys: typeof leaked) => {
     const ids = keys.map(({ id }) => id);
-    return sql.db.updateTable("keys").where(isOneOf(sql, "id", ids));
+    return sql.db.updateTable("keys").where(sql.dialect.values.isOneOf("id", ids));
   };
   await update(leaked)
     .set({ leaked_at: raw<number>`coalesce(leaked_at, ${now})`, updated_at: now })
@@ -161,13 +160,13 @@ async function findReportedKeys(sql: Sql, hashes: readonly string[]) {
     ])
     .where("apis.deleted_at", "is", null)
     .orderBy("keys.id");
-  return (sql.dialect === "postgres" ? keys.forNoKeyUpdate("keys") : keys).execute();
+  return sql.dialect.locks.locking(keys, "no key update", "keys").execute();
 }
 
 /** Selects the keys of these hashes in every workspace that are not deleted. */
 function keysWithHashes(sql: Sql, hashes: readonly string[]) {
   return sql.db
     .selectFrom("keys")
-    .where(isOneOf(sql, "keys.hash", hashes))
+    .where(sql.dialect.values.isOneOf("keys.hash", hashes))
     .where("keys.deleted_at", "is", null);
 }

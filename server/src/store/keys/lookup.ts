@@ -1,6 +1,4 @@
-import { CompiledQuery } from "kysely";
 import type { DeletedKey, KeyPlace } from "../../directory/stored.ts";
-import { isOneOf } from "../json.ts";
 import type { Sql } from "../store.ts";
 import { asStoredKey, type StoredKey, selectKeys } from "./stored-key.ts";
 
@@ -15,11 +13,7 @@ export async function findKeysAt(connection: Sql, locations: readonly KeyPlace[]
   const wanted = new Set(locations.map(({ hash, workspace_id }) => `${hash} ${workspace_id}`));
   const candidates = [...new Set(locations.map(({ hash }) => hash))];
   const existing = await db.executeQuery<KeyPlace>(
-    dialect === "postgres"
-      ? CompiledQuery.raw("select hash, workspace_id from keys where hash = any($1::text[])", [candidates])
-      : CompiledQuery.raw("select hash, workspace_id from keys where hash in (select value from json_each(?))", [
-          JSON.stringify(candidates),
-        ]),
+    dialect.values.completedByOneOf("select hash, workspace_id from keys where hash", candidates),
   );
   const hashes = new Set(
     existing.rows.filter(({ hash, workspace_id }) => wanted.has(`${hash} ${workspace_id}`)).map(({ hash }) => hash),
@@ -27,7 +21,7 @@ export async function findKeysAt(connection: Sql, locations: readonly KeyPlace[]
   if (hashes.size === 0) return [];
 
   const rows = await selectKeys(connection)
-    .where(isOneOf(connection, "keys.hash", [...hashes]))
+    .where(connection.dialect.values.isOneOf("keys.hash", [...hashes]))
     .execute();
   const active = rows.map(asStoredKey);
   if (active.length === existing.rows.filter(({ hash }) => hashes.has(hash)).length) return active;
@@ -35,7 +29,7 @@ export async function findKeysAt(connection: Sql, locations: readonly KeyPlace[]
     .selectFrom("keys")
     .innerJoin("apis", "apis.id", "keys.api_id")
     .select(["keys.id", "keys.workspace_id", "keys.api_id", "keys.identity_id", "keys.hash", "keys.migration_id"])
-    .where(isOneOf(connection, "keys.hash", [...hashes]))
+    .where(connection.dialect.values.isOneOf("keys.hash", [...hashes]))
     .where(({ or, eb }) => or([eb("keys.deleted_at", "is not", null), eb("apis.deleted_at", "is not", null)]))
     .execute();
   return [...active, ...deleted.map((key) => ({ ...key, deleted: true as const }))];

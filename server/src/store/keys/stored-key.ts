@@ -1,5 +1,5 @@
 import type { StoredBalance } from "../../rules/refill.ts";
-import { jsonArray, jsonObject, parsed } from "../json.ts";
+import { parsed } from "../json.ts";
 import type { IdentityRow, KeyRow, RatelimitRow, SqlBoolean } from "../schema.ts";
 import type { Sql } from "../store.ts";
 
@@ -50,52 +50,56 @@ export function selectKeys(connection: Sql) {
       "workspaces.enabled as workspace_enabled",
     ])
     .select((query) => [
-      jsonObject(
-        connection,
-        query
-          .selectFrom("balances")
-          .select(["remaining", "refill_interval", "refill_amount", "refill_day", "refill_due_at"])
-          .whereRef("balances.pool_id", "=", "keys.pool_id"),
-      ).as("balance"),
-      jsonObject(
-        connection,
-        query
-          .selectFrom("identities")
-          .select(["identities.id", "identities.external_id", "identities.meta"])
-          .select(jsonArray(connection, limits("identity_id", "identities.id")).as("ratelimits"))
-          .whereRef("identities.id", "=", "keys.identity_id")
-          .where("identities.deleted_at", "is", null),
-      ).as("identity"),
-      jsonArray(connection, limits("key_id", "keys.id")).as("ratelimits"),
-      jsonArray(
-        connection,
-        query
-          .selectFrom("keys_roles")
-          .innerJoin("roles", "roles.id", "keys_roles.role_id")
-          .select("roles.name")
-          .whereRef("keys_roles.key_id", "=", "keys.id")
-          .orderBy("roles.name"),
-      ).as("roles"),
-      jsonArray(
-        connection,
-        query
-          .selectFrom("permissions")
-          .select("permissions.slug")
-          .where("permissions.id", "in", (inner) =>
-            inner
-              .selectFrom("keys_permissions")
-              .select("keys_permissions.permission_id")
-              .whereRef("keys_permissions.key_id", "=", "keys.id")
-              .union(
-                inner
-                  .selectFrom("keys_roles")
-                  .innerJoin("roles_permissions", "roles_permissions.role_id", "keys_roles.role_id")
-                  .select("roles_permissions.permission_id")
-                  .whereRef("keys_roles.key_id", "=", "keys.id"),
-              ),
-          )
-          .orderBy("permissions.slug"),
-      ).as("permissions"),
+      connection.dialect.json
+        .object(
+          query
+            .selectFrom("balances")
+            .select(["remaining", "refill_interval", "refill_amount", "refill_day", "refill_due_at"])
+            .whereRef("balances.pool_id", "=", "keys.pool_id"),
+        )
+        .as("balance"),
+      connection.dialect.json
+        .object(
+          query
+            .selectFrom("identities")
+            .select(["identities.id", "identities.external_id", "identities.meta"])
+            .select(connection.dialect.json.array(limits("identity_id", "identities.id")).as("ratelimits"))
+            .whereRef("identities.id", "=", "keys.identity_id")
+            .where("identities.deleted_at", "is", null),
+        )
+        .as("identity"),
+      connection.dialect.json.array(limits("key_id", "keys.id")).as("ratelimits"),
+      connection.dialect.json
+        .array(
+          query
+            .selectFrom("keys_roles")
+            .innerJoin("roles", "roles.id", "keys_roles.role_id")
+            .select("roles.name")
+            .whereRef("keys_roles.key_id", "=", "keys.id")
+            .orderBy("roles.name"),
+        )
+        .as("roles"),
+      connection.dialect.json
+        .array(
+          query
+            .selectFrom("permissions")
+            .select("permissions.slug")
+            .where("permissions.id", "in", (inner) =>
+              inner
+                .selectFrom("keys_permissions")
+                .select("keys_permissions.permission_id")
+                .whereRef("keys_permissions.key_id", "=", "keys.id")
+                .union(
+                  inner
+                    .selectFrom("keys_roles")
+                    .innerJoin("roles_permissions", "roles_permissions.role_id", "keys_roles.role_id")
+                    .select("roles_permissions.permission_id")
+                    .whereRef("keys_roles.key_id", "=", "keys.id"),
+                ),
+            )
+            .orderBy("permissions.slug"),
+        )
+        .as("permissions"),
     ]);
 }
 

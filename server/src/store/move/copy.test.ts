@@ -8,7 +8,7 @@ import { eventually } from "../../../test/process.ts";
 import { freshDatabase } from "../../../test/services/postgres.ts";
 import { systemClock } from "../../clock/system.ts";
 import { findTables } from "../catalog.ts";
-import type { Dialect } from "../store.ts";
+import type { DialectName } from "../dialect.ts";
 import { CopyDiffers, StoreCopy } from "./copy.ts";
 import type { CopyDatabase, Row } from "./database.ts";
 import { openPostgresCopy } from "./postgres.ts";
@@ -39,7 +39,7 @@ const GONE = {
     create trigger keep_gone before insert on owners for each row execute function keep_gone()`,
 };
 
-async function emptyDatabase(t: TestContext, dialect: Dialect, schema: string): Promise<Opener> {
+async function emptyDatabase(t: TestContext, dialect: DialectName, schema: string): Promise<Opener> {
   const opened: CopyDatabase[] = [];
   let open: Opener;
   if (dialect === "sqlite") {
@@ -64,7 +64,7 @@ async function emptyDatabase(t: TestContext, dialect: Dialect, schema: string): 
 }
 
 /** A source and a target with a copy between them, and another connection to the source. */
-async function openCopy(t: TestContext, from: Dialect, to: Dialect, more = { sqlite: "", postgres: "" }) {
+async function openCopy(t: TestContext, from: DialectName, to: DialectName, more = { sqlite: "", postgres: "" }) {
   const [openSource, openTarget] = [await emptyDatabase(t, from, more[from]), await emptyDatabase(t, to, more[to])];
   const [sourceDatabase, targetDatabase, other] = [await openSource(), await openTarget(), await openSource()];
   if (from === "sqlite") await other.run("pragma foreign_keys = on");

@@ -1,5 +1,5 @@
 import type { FoundColumn } from "../catalog.ts";
-import type { Dialect } from "../store.ts";
+import type { Dialect, DialectName } from "../dialect.ts";
 
 /** A column's value in a form that both databases have: integers in decimal digits, text as it is. */
 export type Value = string | null;
@@ -60,7 +60,7 @@ export function columnNames(table: CopiedTable): string[] {
 }
 
 /** Milliseconds since the epoch by the clock of the database. */
-export function nowIn(dialect: Dialect): string {
+export function nowIn(dialect: DialectName): string {
   return dialect === "sqlite"
     ? "cast(unixepoch('now', 'subsec') * 1000 as integer)"
     : "(extract(epoch from clock_timestamp()) * 1000)::bigint";

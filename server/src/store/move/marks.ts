@@ -1,7 +1,8 @@
 import type { Milliseconds } from "../../clock/clock.ts";
 import { StoreUnavailable } from "../../errors/store-unavailable.ts";
 import { OperatorError } from "../../log/operator-error.ts";
-import type { Dialect, Sql } from "../store.ts";
+import type { DialectName } from "../dialect.ts";
+import type { Sql } from "../store.ts";
 import type { CopyDatabase } from "./database.ts";
 
 /** What a database knows about a move that it takes part in. */
@@ -82,7 +83,7 @@ export interface MoveState {
 
 /** The move in which a database has this role. Creates the table of the mark where it is missing. */
 export async function readMove(database: CopyDatabase, role: Move["role"]): Promise<MoveState | undefined> {
-  await database.run(MOVES_TABLE(database.dialect));
+  await database.run(MOVES_TABLE(database.dialect.name));
   const [row] = await database.rows(
     "select move_id, other, ended_at from moves where id = 1 and role = ? and move_id <> ?",
     [role, PREPARED],
@@ -96,7 +97,7 @@ export async function deletePreparedCopy(database: CopyDatabase): Promise<void> 
 }
 
 /** The same table as in the schema, for files that have another schema. */
-export const MOVES_TABLE = (dialect: Dialect) => {
+export const MOVES_TABLE = (dialect: DialectName) => {
   const integer = dialect === "postgres" ? "bigint" : "integer";
   return `create table if not exists moves (
     id ${integer} not null primary key check (id = 1),

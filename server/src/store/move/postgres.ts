@@ -1,6 +1,7 @@
 import type pg from "pg";
 import { OperatorError } from "../../log/operator-error.ts";
 import type { FoundColumn } from "../catalog.ts";
+import { postgresDialect } from "../postgres/dialect.ts";
 import { SafeClient } from "../postgres/session.ts";
 import { type CopiedTable, type CopyDatabase, columnNames, listed, quoted, type Row, type Value } from "./database.ts";
 
@@ -28,7 +29,7 @@ export async function openPostgresCopy(url: string): Promise<CopyDatabase> {
 }
 
 class PostgresCopy implements CopyDatabase {
-  readonly dialect = "postgres";
+  readonly dialect = postgresDialect;
   readonly #client: pg.Client;
 
   constructor(client: pg.Client) {

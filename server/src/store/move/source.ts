@@ -48,19 +48,19 @@ export class SourcePart {
   async record(moveId: string, other: string): Promise<void> {
     const { database } = this;
     await database.run(`
-      ${MOVES_TABLE(database.dialect)};
+      ${MOVES_TABLE(database.dialect.name)};
       create table if not exists move_changes (
-        sequence ${database.dialect === "sqlite" ? "integer primary key autoincrement" : "bigint generated always as identity primary key"},
+        sequence ${database.dialect.name === "sqlite" ? "integer primary key autoincrement" : "bigint generated always as identity primary key"},
         table_name text not null,
         row_key text not null
       );
       delete from moves where role = 'target' and ended_at is not null`);
     await database.rows(
-      `insert into moves (id, move_id, role, other, started_at) values (1, ?, 'source', ?, ${nowIn(database.dialect)})
+      `insert into moves (id, move_id, role, other, started_at) values (1, ?, 'source', ?, ${nowIn(database.dialect.name)})
        on conflict (id) do nothing`,
       [moveId, other],
     );
-    if (database.dialect === "sqlite") {
+    if (database.dialect.name === "sqlite") {
       await database.transaction("write", () => database.run(this.tables.map(sqliteTriggers).join("\n")));
     } else {
       await database.run(gateFunction);
@@ -77,7 +77,7 @@ export class SourcePart {
   /** Stops recording, forgets the move, and accepts writes again. */
   async forget(): Promise<void> {
     const { database } = this;
-    if (database.dialect === "sqlite") {
+    if (database.dialect.name === "sqlite") {
       const triggers = await database.rows(
         "select name from sqlite_schema where type = 'trigger' and (name like 'move\\_gate\\_%' escape '\\' or name like 'move\\_record\\_%' escape '\\')",
       );
@@ -132,7 +132,7 @@ export class SourcePart {
    */
   async snapshot(work: () => Promise<void>): Promise<void> {
     const { database } = this;
-    if (database.dialect === "postgres") {
+    if (database.dialect.name === "postgres") {
       await database.transaction("snapshot", async () => {
         await work();
         await database.rows("delete from move_changes");
@@ -161,7 +161,7 @@ export class SourcePart {
     const close = () =>
       this.#exclusively(async () => {
         await database.rows(
-          `update moves set closed_until = ${nowIn(database.dialect)} + ${Math.ceil(length)} where id = 1 and ended_at is null`,
+          `update moves set closed_until = ${nowIn(database.dialect.name)} + ${Math.ceil(length)} where id = 1 and ended_at is null`,
         );
       });
     await withLockRetries(close);
@@ -180,7 +180,7 @@ export class SourcePart {
     const { database } = this;
     return withLockRetries(() =>
       this.#exclusively(async () => {
-        const now = nowIn(database.dialect);
+        const now = nowIn(database.dialect.name);
         const ended = await database.rows(
           `update moves set closed_until = ${NEVER}, ended_at = coalesce(ended_at, ${now})
            where id = 1 and role = 'source' and closed_until > ${now} and not exists (select 1 from move_changes)
@@ -195,7 +195,7 @@ export class SourcePart {
   #exclusively<T>(work: () => Promise<T>): Promise<T> {
     const { database } = this;
     return database.transaction("write", async () => {
-      if (database.dialect === "postgres") {
+      if (database.dialect.name === "postgres") {
         await database.run(`set local lock_timeout = ${LOCK_TIMEOUT}; select pg_advisory_xact_lock(${GATE_LOCK})`);
       }
       return work();

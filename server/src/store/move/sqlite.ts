@@ -1,5 +1,6 @@
 import { DatabaseSync, type StatementSync } from "node:sqlite";
 import { OperatorError } from "../../log/operator-error.ts";
+import { sqliteDialect } from "../sqlite/dialect.ts";
 import { type CopiedTable, type CopyDatabase, columnNames, listed, quoted, type Row, type Value } from "./database.ts";
 
 /** Longer than a transaction of the service, which writes to the same file. */
@@ -12,7 +13,7 @@ export function openSqliteCopy(file: string): CopyDatabase {
 }
 
 class SqliteCopy implements CopyDatabase {
-  readonly dialect = "sqlite";
+  readonly dialect = sqliteDialect;
   readonly #file: string;
   readonly #database: DatabaseSync;
   readonly #statements = new Map<string, StatementSync>();

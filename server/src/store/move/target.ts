@@ -44,7 +44,7 @@ export class TargetPart {
   async begin(moveId: string, other: string): Promise<void> {
     const { database } = this;
     await database.transaction("write", async () => {
-      if (database.dialect === "postgres") await database.run(`select pg_advisory_xact_lock(${MIGRATION_LOCK})`);
+      if (database.dialect.name === "postgres") await database.run(`select pg_advisory_xact_lock(${MIGRATION_LOCK})`);
       const used = await this.usedTable();
       if (used !== undefined) throw new OperatorError(`The target is not empty: its table ${used} has rows.`);
       await database.run(`
@@ -53,7 +53,7 @@ export class TargetPart {
       for (const { name } of this.tables) {
         await database.rows("insert into move_tables (name, rows, done) values (?, 0, 0)", [name]);
       }
-      for (const [name, kind, create, drop] of await database.rows(DEFINITIONS[database.dialect])) {
+      for (const [name, kind, create, drop] of await database.rows(DEFINITIONS[database.dialect.name])) {
         await database.rows("insert into move_definitions (name, kind, statement) values (?, ?, ?)", [
           name!,
           kind!,
@@ -63,7 +63,7 @@ export class TargetPart {
       }
       await deletePreparedCopy(database);
       await database.rows(
-        `insert into moves (id, move_id, role, other, started_at) values (1, ?, 'target', ?, ${nowIn(database.dialect)})`,
+        `insert into moves (id, move_id, role, other, started_at) values (1, ?, 'target', ?, ${nowIn(database.dialect.name)})`,
         [moveId, other],
       );
     });
@@ -114,7 +114,7 @@ export class TargetPart {
       });
     }
     // Without statistics, PostgreSQL would read whole tables for the next steps and the first calls.
-    if (database.dialect === "postgres") await database.run("analyze");
+    if (database.dialect.name === "postgres") await database.run("analyze");
   }
 
   /**
@@ -127,7 +127,7 @@ export class TargetPart {
       for (const kind of ["constraint", "trigger"] as const) {
         for (const [, statement] of await this.#definitions(kind)) await database.run(statement);
       }
-      if (database.dialect === "postgres") {
+      if (database.dialect.name === "postgres") {
         await this.#setSequences();
         if (former) {
           await database.rows(
@@ -139,13 +139,13 @@ export class TargetPart {
       }
       await database.run(`
         drop table move_tables; drop table move_definitions;
-        update moves set ended_at = ${nowIn(database.dialect)} where id = 1`);
+        update moves set ended_at = ${nowIn(database.dialect.name)} where id = 1`);
     });
   }
 
   /** Lets PostgreSQL check the foreign keys of the copied rows. A service may already run. */
   async validate(): Promise<void> {
-    if (this.database.dialect !== "postgres") return;
+    if (this.database.dialect.name !== "postgres") return;
     const constraints = await this.database.rows(
       `select conrelid::regclass::text, conname from pg_constraint
        where contype = 'f' and not convalidated and connamespace = current_schema()::regnamespace`,

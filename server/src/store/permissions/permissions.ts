@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import type { Instant } from "../../clock/clock.ts";
 import { newId, type Random } from "../../random/random.ts";
-import { always, inputList, inputRows } from "../json.ts";
+import { always } from "../json.ts";
 import { type PageOptions, searchPage } from "../page.ts";
 import type { PermissionRow } from "../schema.ts";
 import { fold } from "../search.ts";
@@ -98,8 +98,7 @@ export class PermissionWriter extends PermissionReader {
       name_folded: folded,
       created_at: at,
     }));
-    const input = inputRows(
-      this.sql,
+    const input = this.sql.dialect.values.rows(
       {
         id: "text",
         workspace_id: "text",
@@ -134,9 +133,9 @@ export class PermissionWriter extends PermissionReader {
       .selectFrom("permissions")
       .select([...permissionColumns, "slug_folded"])
       .where("workspace_id", "=", this.workspaceId)
-      .where("slug_folded", "in", inputList(this.sql, slugs.map(fold)))
+      .where("slug_folded", "in", this.sql.dialect.values.list(slugs.map(fold)))
       .orderBy("slug");
-    return (this.sql.dialect === "postgres" ? query.forKeyShare() : query).execute();
+    return this.sql.dialect.locks.locking(query, "key share").execute();
   }
 
   /** Changes the given fields: `taken` if another permission has the slug, `missing` if the permission was deleted. */

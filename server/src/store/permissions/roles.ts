@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import type { Instant } from "../../clock/clock.ts";
 import { newId, type Random } from "../../random/random.ts";
-import { always, inputList, inputRows, jsonArray, parsed } from "../json.ts";
+import { always, parsed } from "../json.ts";
 import { type PageOptions, searchPage } from "../page.ts";
 import type { RoleRow } from "../schema.ts";
 import { fold } from "../search.ts";
@@ -46,14 +46,15 @@ export class RoleReader extends WorkspaceRows {
       .selectFrom("roles")
       .select(["roles.id", "roles.name", "roles.description"])
       .select(({ selectFrom }) =>
-        jsonArray(
-          this.sql,
-          selectFrom("roles_permissions")
-            .innerJoin("permissions", "permissions.id", "roles_permissions.permission_id")
-            .select(permissionColumns)
-            .whereRef("roles_permissions.role_id", "=", "roles.id")
-            .orderBy("permissions.slug"),
-        ).as("permissions"),
+        this.sql.dialect.json
+          .array(
+            selectFrom("roles_permissions")
+              .innerJoin("permissions", "permissions.id", "roles_permissions.permission_id")
+              .select(permissionColumns)
+              .whereRef("roles_permissions.role_id", "=", "roles.id")
+              .orderBy("permissions.slug"),
+          )
+          .as("permissions"),
       )
       .where("roles.workspace_id", "=", this.workspaceId);
   }
@@ -131,8 +132,7 @@ export class RoleWriter extends RoleReader {
       name_folded: folded,
       created_at: at,
     }));
-    const input = inputRows(
-      this.sql,
+    const input = this.sql.dialect.values.rows(
       { id: "text", workspace_id: "text", name: "text", name_folded: "text", created_at: "bigint" },
       rows,
     );
@@ -163,9 +163,9 @@ export class RoleWriter extends RoleReader {
       .selectFrom("roles")
       .select(["id", "name", "name_folded"])
       .where("workspace_id", "=", this.workspaceId)
-      .where("name_folded", "in", inputList(this.sql, names.map(fold)))
+      .where("name_folded", "in", this.sql.dialect.values.list(names.map(fold)))
       .orderBy("name");
-    return (this.sql.dialect === "postgres" ? query.forKeyShare() : query).execute();
+    return this.sql.dialect.locks.locking(query, "key share").execute();
   }
 
   /** Replaces the role's permissions. */
@@ -174,7 +174,7 @@ export class RoleWriter extends RoleReader {
       .deleteFrom("roles_permissions")
       .where("role_id", "=", roleId)
       .where("workspace_id", "=", this.workspaceId)
-      .where("permission_id", "not in", inputList(this.sql, permissionIds))
+      .where("permission_id", "not in", this.sql.dialect.values.list(permissionIds))
       .execute();
     if (permissionIds.length === 0) return;
     await this.sql.db
@@ -189,7 +189,7 @@ export class RoleWriter extends RoleReader {
             ref("permissions.id").as("permission_id"),
           ])
           .where("permissions.workspace_id", "=", this.workspaceId)
-          .where("permissions.id", "in", inputList(this.sql, permissionIds)),
+          .where("permissions.id", "in", this.sql.dialect.values.list(permissionIds)),
       )
       .onConflict((conflict) => conflict.columns(["role_id", "permission_id"]).doNothing())
       .execute();

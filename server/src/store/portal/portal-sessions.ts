@@ -4,7 +4,6 @@ import { newId, type Random } from "../../random/random.ts";
 import { newPortalToken } from "../../rules/session-token.ts";
 import { findRootKeys, type StoredRootKey } from "../administration/root-key-lookup.ts";
 import { findTokenKey } from "../administration/token-key.ts";
-import { isOneOf } from "../json.ts";
 import { onePage, type PageOptions } from "../page.ts";
 import { byTime, type RetentionTask } from "../retention.ts";
 import type { PortalSessionRow } from "../schema.ts";
@@ -45,9 +44,7 @@ export async function findPortalSessions(
   hashes: readonly string[],
   now: Instant,
 ): Promise<StoredPortalSession[]> {
-  const rows = await selectLive(sql, now)
-    .where(isOneOf(sql, "portal_sessions.hash", hashes))
-    .execute();
+  const rows = await selectLive(sql, now).where(sql.dialect.values.isOneOf("portal_sessions.hash", hashes)).execute();
   return withRootKeys(sql, rows);
 }
 

@@ -1,7 +1,7 @@
 import { sql as raw } from "kysely";
 import { CHANGES_PER_READ, type Changes, type ChangesCursor } from "../../directory/changes.ts";
 import { StoreUnavailable } from "../../errors/store-unavailable.ts";
-import type { Sql } from "../store.ts";
+import type { Connection } from "../dialect.ts";
 import { isRejection } from "./failures.ts";
 import { readHorizon } from "./horizon.ts";
 
@@ -30,7 +30,7 @@ interface Position {
  * @throws {StoreUnavailable} when the server is a standby or read-only.
  */
 export async function readPostgresChanges(
-  sql: Sql,
+  sql: Connection,
   cursor: ChangesCursor | undefined,
   limit = CHANGES_PER_READ,
 ): Promise<Changes> {
@@ -78,7 +78,7 @@ interface State {
 }
 
 /** A separate statement, and the first: numbers drawn after it are above the horizon of this pass. */
-async function readState(sql: Sql, newest: Position["newest"]): Promise<State> {
+async function readState(sql: Connection, newest: Position["newest"]): Promise<State> {
   const { sequence = 0, nonce = null } = newest ?? {};
   const { rows } = await raw<State & { is_read_only: boolean }>`
     select current_setting('transaction_read_only') = 'on' as is_read_only,
@@ -99,9 +99,9 @@ const TIMELINE = `case when pg_is_in_recovery() then 'standby' else
 const ADDRESS = "concat_ws(' ', inet_server_addr(), inet_server_port(), pg_postmaster_start_time())";
 
 /** Whether the role of a connection may read the timeline. Some managed servers forbid it. */
-const timelineReaders = new WeakMap<Sql["db"], Promise<boolean>>();
+const timelineReaders = new WeakMap<Connection["db"], Promise<boolean>>();
 
-function mayReadTimeline({ db }: Sql): Promise<boolean> {
+function mayReadTimeline({ db }: Connection): Promise<boolean> {
   let may = timelineReaders.get(db);
   if (!may) {
     may = raw`select ${raw.raw(TIMELINE)}`.execute(db).then(

@@ -1,8 +1,9 @@
 import { sql as raw } from "kysely";
 import type { Instant, Milliseconds } from "../../clock/clock.ts";
-import type { Sql } from "../store.ts";
-import { postgresNow } from "../time.ts";
+import type { Connection } from "../dialect.ts";
+import { type MonthlyTable, monthlyTableNames, type PartitionState, type PartitionStep } from "../monthly-tables.ts";
 import { buildIndex, isIndexed } from "./build-index.ts";
+import { postgresNow } from "./clock.ts";
 
 const DAY: Milliseconds = 86_400_000;
 
@@ -45,8 +46,7 @@ const usage = (name: string): Division => ({
   newest: `select max(time) as at from ${name}`,
 });
 
-/** The tables that PostgreSQL stores in one partition per month: decisions/035. */
-export const monthlyTables = {
+const divisions: Readonly<Record<MonthlyTable, Division>> = {
   audit_events: { time: "occurred_at", key: ["id", "occurred_at"], newest: newestAudit },
   audit_targets: {
     time: "occurred_at",
@@ -58,11 +58,7 @@ export const monthlyTables = {
   analytics_days: counts("analytics_days"),
   analytics_usage_hours: usage("analytics_usage_hours"),
   analytics_usage_days: usage("analytics_usage_days"),
-} as const satisfies Record<string, Division>;
-
-export type MonthlyTable = keyof typeof monthlyTables;
-
-export const monthlyTableNames = Object.keys(monthlyTables) as readonly MonthlyTable[];
+};
 
 /** A partition, with rows from `from` on and before `until`; null without a bound. */
 interface Partition {
@@ -74,34 +70,6 @@ interface Partition {
   rows: number;
 }
 
-/** What one step did. */
-export type PartitionStep =
-  /** A partition whose rows were all too old is gone; `rows` is PostgreSQL's estimate of their number. */
-  | { step: "dropped"; partition: string; rows: number }
-  | { step: "made"; partition: string }
-  /** The table accepts no row at or after the boundary at which it will be divided. */
-  | { step: "bounded" }
-  /** The next step needs `preparePartitions`. */
-  | { step: "unprepared" }
-  /** The table is divided by month. */
-  | { step: "divided" }
-  /** The table stays as it is, and why. */
-  | { step: "kept"; reason: string };
-
-/** How a table is stored, for people. */
-export interface PartitionState {
-  table: MonthlyTable;
-  isDivided: boolean;
-  /** The partitions, in the order of their bounds. */
-  partitions: string[];
-  /** The end of the last month that has a partition, in epoch milliseconds; null if the table is not divided. */
-  until: number | null;
-  /** Rows in the default partition, whose clocks were wrong; at most 10,001. */
-  strays: number;
-  /** Why the table is not divided; null if it is, or will be. */
-  reason: string | null;
-}
-
 /**
  * Changes the layout of a table by one step: drops one partition whose rows are all older than `before`, or makes one of
  * the next months, or brings a table that is not divided nearer to it. Null if there is nothing to do.
@@ -109,7 +77,11 @@ export interface PartitionState {
  * It waits a fifth of a second for a lock and fails then. Nothing changes while `latchkey migrate-store` copies the
  * database: its triggers record deleted rows and not dropped partitions.
  */
-export async function partitionStep(sql: Sql, table: MonthlyTable, before: Instant): Promise<PartitionStep | null> {
+export async function partitionStep(
+  sql: Connection,
+  table: MonthlyTable,
+  before: Instant,
+): Promise<PartitionStep | null> {
   await limitWaits(sql);
   const partitions = await findPartitions(sql, table);
   if (partitions === "missing") return null;
@@ -123,9 +95,9 @@ export async function partitionStep(sql: Sql, table: MonthlyTable, before: Insta
  * Does what takes long before a table can be divided, beside reads and writes: builds the index of its primary key, and
  * checks its rows. Not in a transaction. Repeating it, or running it twice at once, does no harm.
  */
-export async function preparePartitions(sql: Sql, table: MonthlyTable): Promise<void> {
+export async function preparePartitions(sql: Connection, table: MonthlyTable): Promise<void> {
   const { db } = sql;
-  const { key } = monthlyTables[table];
+  const { key } = divisions[table];
   if (!(await hasKey(sql, table))) {
     const columns = raw.join(key.map((column) => raw.ref(column)));
     await buildIndex(sql, keyIndex(table), raw`on ${raw.table(table)} (${columns})`, true);
@@ -140,15 +112,14 @@ export async function preparePartitions(sql: Sql, table: MonthlyTable): Promise<
 }
 
 /** Removes the boundary of a table that is not divided. Without one nothing happens. */
-export async function removeBound(sql: Sql, table: MonthlyTable): Promise<void> {
+export async function removeBound(sql: Connection, table: MonthlyTable): Promise<void> {
   if ((await findBound(sql, table)) === undefined) return;
   await limitWaits(sql);
   await raw`alter table ${raw.table(table)} drop constraint if exists ${raw.ref(boundCheck(table))}`.execute(sql.db);
 }
 
 /** How the tables that exist are stored. */
-export async function findPartitionStates(sql: Sql): Promise<PartitionState[]> {
-  if (sql.dialect !== "postgres") return [];
+export async function findPartitionStates(sql: Connection): Promise<PartitionState[]> {
   const states: PartitionState[] = [];
   for (const table of monthlyTableNames) {
     const partitions = await findPartitions(sql, table);
@@ -185,12 +156,12 @@ const boundCheck = (table: MonthlyTable) => `${table}_month_check`;
 const defaultPartition = (table: MonthlyTable) => `${table}_default`;
 
 /** Bounds how long the statements of this transaction wait and run. */
-async function limitWaits({ db }: Sql): Promise<void> {
+async function limitWaits({ db }: Connection): Promise<void> {
   await raw`select set_config('lock_timeout', ${`${LOCK_TIMEOUT}ms`}, true),
     set_config('statement_timeout', ${`${STATEMENT_TIMEOUT}ms`}, true)`.execute(db);
 }
 
-async function findPartitions({ db }: Sql, table: MonthlyTable): Promise<Partition[] | "whole" | "missing"> {
+async function findPartitions({ db }: Connection, table: MonthlyTable): Promise<Partition[] | "whole" | "missing"> {
   const { rows } = await raw<{ kind: string; name: string | null; bound: string; rows: number }>`
     select t.relkind as kind, p.relname as name, pg_get_expr(p.relpartbound, p.oid) as bound, p.reltuples as rows
     from pg_class t
@@ -213,7 +184,7 @@ async function findPartitions({ db }: Sql, table: MonthlyTable): Promise<Partiti
   return found.sort((a, b) => (a.until ?? Number.MAX_VALUE) - (b.until ?? Number.MAX_VALUE));
 }
 
-async function drop({ db }: Sql, table: MonthlyTable, { name, rows }: Partition): Promise<PartitionStep | null> {
+async function drop({ db }: Connection, table: MonthlyTable, { name, rows }: Partition): Promise<PartitionStep | null> {
   await raw`lock table ${raw.table(table)} in access exclusive mode`.execute(db);
   if (await isMoving({ db })) return null;
   await raw`drop table ${raw.table(name)}`.execute(db);
@@ -222,7 +193,7 @@ async function drop({ db }: Sql, table: MonthlyTable, { name, rows }: Partition)
 
 /** Makes the first month that is missing. Rows of it that are in the default partition go with it, unless they are many. */
 async function makeMonth(
-  sql: Sql,
+  sql: Connection,
   table: MonthlyTable,
   partitions: readonly Partition[],
 ): Promise<PartitionStep | null> {
@@ -240,7 +211,7 @@ async function makeMonth(
 }
 
 async function attachMonth(
-  { db }: Sql,
+  { db }: Connection,
   table: MonthlyTable,
   partition: string,
   { from, until }: { from: number; until: number },
@@ -248,7 +219,7 @@ async function attachMonth(
   // Inserts into other partitions go on.
   await raw`lock table only ${raw.table(table)} in share update exclusive mode`.execute(db);
   if (await isMoving({ db })) return false;
-  const time = raw.ref(monthlyTables[table].time);
+  const time = raw.ref(divisions[table].time);
   const ofMonth = raw`${time} >= ${raw.lit(from)} and ${time} < ${raw.lit(until)}`;
   await raw`create table if not exists ${raw.table(defaultPartition(table))}
     partition of ${raw.table(table)} default`.execute(db);
@@ -271,7 +242,7 @@ async function attachMonth(
 }
 
 /** Brings a table that is not divided one step nearer to it. */
-async function divide(sql: Sql, table: MonthlyTable): Promise<PartitionStep | null> {
+async function divide(sql: Connection, table: MonthlyTable): Promise<PartitionStep | null> {
   const reason = await findObstacle(sql, table);
   if (reason !== undefined) return { step: "kept", reason };
   const { db } = sql;
@@ -282,7 +253,7 @@ async function divide(sql: Sql, table: MonthlyTable): Promise<PartitionStep | nu
     const until = monthStart(newest + MARGIN, 1);
     if (await isMoving(sql)) return null;
     await raw`alter table ${raw.table(table)} add constraint ${raw.ref(boundCheck(table))}
-      check (${raw.ref(monthlyTables[table].time)} < ${raw.lit(until)}) not valid`.execute(db);
+      check (${raw.ref(divisions[table].time)} < ${raw.lit(until)}) not valid`.execute(db);
     return { step: "bounded" };
   }
   if (bound.until < now + MARGIN_MIN) {
@@ -295,13 +266,13 @@ async function divide(sql: Sql, table: MonthlyTable): Promise<PartitionStep | nu
 }
 
 /** Puts the table into a new one of the same name, as the partition of everything before `until`. */
-async function swap(sql: Sql, table: MonthlyTable, until: number): Promise<PartitionStep | null> {
+async function swap(sql: Connection, table: MonthlyTable, until: number): Promise<PartitionStep | null> {
   const { db } = sql;
   await raw`lock table ${raw.table(table)} in access exclusive mode`.execute(db);
   if ((await findPartitions(sql, table)) !== "whole" || (await isMoving(sql))) return null;
   const suffix = `until_${monthName(until)}`;
   const first = `${table}_${suffix}`;
-  const { time, key } = monthlyTables[table];
+  const { time, key } = divisions[table];
   const keyColumns = raw.join(key.map((column) => raw.ref(column)));
   const { rows: indexes } = await raw<{ name: string; definition: string; constraint: string | null }>`
     select i.relname as name, pg_get_indexdef(i.oid) as definition, c.conname as constraint
@@ -344,7 +315,7 @@ async function swap(sql: Sql, table: MonthlyTable, until: number): Promise<Parti
 }
 
 /** What speaks against dividing a table: what refers to it by its identity would go on with the first partition alone. */
-async function findObstacle(sql: Sql, table: MonthlyTable): Promise<string | undefined> {
+async function findObstacle(sql: Connection, table: MonthlyTable): Promise<string | undefined> {
   const { rows } = await raw<{ reason: string }>`
     with t as (select * from pg_class where oid = ${table}::regclass)
     select 'a view or a rule depends on it' as reason from t, pg_depend d
@@ -363,13 +334,16 @@ async function findObstacle(sql: Sql, table: MonthlyTable): Promise<string | und
   return `it has rows of ${new Date(newest).toISOString().slice(0, 10)}: a clock was wrong`;
 }
 
-async function findNewest({ db }: Sql, table: MonthlyTable): Promise<number> {
-  const { rows } = await raw<{ at: number | null }>`${raw.raw(monthlyTables[table].newest)}`.execute(db);
+async function findNewest({ db }: Connection, table: MonthlyTable): Promise<number> {
+  const { rows } = await raw<{ at: number | null }>`${raw.raw(divisions[table].newest)}`.execute(db);
   return Number(rows[0]!.at ?? 0);
 }
 
 /** The boundary that was chosen for a table, and whether all rows are known to be before it. */
-async function findBound({ db }: Sql, table: MonthlyTable): Promise<{ until: number; isValid: boolean } | undefined> {
+async function findBound(
+  { db }: Connection,
+  table: MonthlyTable,
+): Promise<{ until: number; isValid: boolean } | undefined> {
   const { rows } = await raw<{ definition: string; valid: boolean }>`
     select pg_get_constraintdef(oid) as definition, convalidated as valid from pg_constraint
     where conrelid = to_regclass(${table}) and conname = ${boundCheck(table)}`.execute(db);
@@ -377,20 +351,20 @@ async function findBound({ db }: Sql, table: MonthlyTable): Promise<{ until: num
 }
 
 /** Whether the primary key of a table that is not divided contains its time. */
-async function hasKey({ db }: Sql, table: MonthlyTable): Promise<boolean> {
+async function hasKey({ db }: Connection, table: MonthlyTable): Promise<boolean> {
   const { rows } = await raw`
     select 1 from pg_index x join pg_attribute a on a.attrelid = x.indrelid and a.attnum = any(x.indkey)
-    where x.indrelid = ${table}::regclass and x.indisprimary and a.attname = ${monthlyTables[table].time}`.execute(db);
+    where x.indrelid = ${table}::regclass and x.indisprimary and a.attname = ${divisions[table].time}`.execute(db);
   return rows.length > 0;
 }
 
 /** Whether a move copies from this database or to it, or has ended here. */
-async function isMoving({ db }: Pick<Sql, "db">): Promise<boolean> {
+async function isMoving({ db }: Connection): Promise<boolean> {
   const { rows } = await raw`select 1 from moves where role = 'source' or ended_at is null`.execute(db);
   return rows.length > 0;
 }
 
-async function countRows({ db }: Sql, partition: string): Promise<number> {
+async function countRows({ db }: Connection, partition: string): Promise<number> {
   const { rows } = await raw<{ count: number }>`
     select count(*) as count from (select 1 from ${raw.table(partition)} limit ${MOVED_MAX + 1}) as counted`.execute(
     db,
@@ -398,7 +372,7 @@ async function countRows({ db }: Sql, partition: string): Promise<number> {
   return Number(rows[0]!.count);
 }
 
-async function databaseTime({ db }: Sql): Promise<number> {
+async function databaseTime({ db }: Connection): Promise<number> {
   const { rows } = await raw<{ now: number }>`select ${postgresNow} as now`.execute(db);
   return Number(rows[0]!.now);
 }

@@ -5,6 +5,7 @@ import { every } from "../../clock/every.ts";
 import { systemClock } from "../../clock/system.ts";
 import type { Schema } from "../schema.ts";
 import type { Sql } from "../store.ts";
+import { postgresDialect } from "./dialect.ts";
 import { isAnswer, isReadOnly, isRejection, isSilence } from "./failures.ts";
 
 /** SQLSTATE of the warning that a COMMIT did not wait for its synchronous standby. */
@@ -136,7 +137,7 @@ export class Session {
     });
     const borrowed = { query: (text: string, values?: unknown[]) => this.query(text, values), release: () => {} };
     const pool = { connect: async () => borrowed, end: async () => {}, options: {} } as never;
-    this.sql = { db: new Kysely<Schema>({ dialect: new PostgresDialect({ pool }) }), dialect: "postgres" };
+    this.sql = { db: new Kysely<Schema>({ dialect: new PostgresDialect({ pool }) }), dialect: postgresDialect };
   }
 
   // biome-ignore lint/suspicious/noExplicitAny: the statement determines the type of rows.

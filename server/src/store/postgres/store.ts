@@ -3,6 +3,7 @@ import type { Clock, Milliseconds } from "../../clock/clock.ts";
 import type { Changes } from "../../directory/changes.ts";
 import { StoreUnavailable } from "../../errors/store-unavailable.ts";
 import { OperatorError } from "../../log/operator-error.ts";
+import { monthlyTableNames } from "../monthly-tables.ts";
 import { WRITES_STOPPED, WRITES_STOPPED_CODE } from "../move/marks.ts";
 import type { Ask, PoolName, Procedures, Store, StoreObserver } from "../store.ts";
 import { CHANGES_CHANNEL } from "./channel.ts";
@@ -105,7 +106,8 @@ export async function openPostgresStore<P extends Procedures>(
   }
 
   return {
-    dialect: "postgres",
+    isEmbedded: false,
+    monthlyTables: monthlyTableNames,
     read: (name, argument) => {
       const startedAt = clock.monotonic();
       const poolName = poolOf(name);

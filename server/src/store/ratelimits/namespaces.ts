@@ -3,7 +3,7 @@ import type { NamespaceReference } from "../../directory/stored.ts";
 import { newId, type Random } from "../../random/random.ts";
 import { type CompiledOverrides, compileOverrides } from "../../rules/override-patterns.ts";
 import { deletedRows } from "../deleted-rows.ts";
-import { always, inputRows, jsonArray, parsed } from "../json.ts";
+import { always, parsed } from "../json.ts";
 import { type PageOptions, searchPage } from "../page.ts";
 import type { RatelimitNamespaceRow } from "../schema.ts";
 import { fold } from "../search.ts";
@@ -25,7 +25,7 @@ export async function findNamespaces(
   connection: Sql,
   references: readonly NamespaceReference[],
 ): Promise<StoredNamespace[]> {
-  const input = inputRows(connection, { workspace_id: "text", name_or_id: "text" }, references);
+  const input = connection.dialect.values.rows({ workspace_id: "text", name_or_id: "text" }, references);
   const findBy = (column: "name" | "id") =>
     connection.db
       .selectFrom(input)
@@ -37,13 +37,14 @@ export async function findNamespaces(
       )
       .select(["input.workspace_id", "input.name_or_id", "namespaces.id", "namespaces.name"])
       .select(({ selectFrom }) =>
-        jsonArray(
-          connection,
-          selectFrom("ratelimit_overrides as overrides")
-            .select(["overrides.id", "overrides.identifier", "overrides.limit", "overrides.duration"])
-            .select(["overrides.mode", "overrides.created_at as createdAt"])
-            .whereRef("overrides.namespace_id", "=", "namespaces.id"),
-        ).as("overrides"),
+        connection.dialect.json
+          .array(
+            selectFrom("ratelimit_overrides as overrides")
+              .select(["overrides.id", "overrides.identifier", "overrides.limit", "overrides.duration"])
+              .select(["overrides.mode", "overrides.created_at as createdAt"])
+              .whereRef("overrides.namespace_id", "=", "namespaces.id"),
+          )
+          .as("overrides"),
       );
   const rows = [...(await findBy("name").execute()), ...(await findBy("id").execute())];
   const found: StoredNamespace[] = [];
@@ -84,8 +85,7 @@ export class NamespaceWriter extends NamespaceReader {
    */
   async findForUpdate(nameOrId: string): Promise<RatelimitNamespaceRow | undefined> {
     const found = await this.find(nameOrId);
-    if (!found || this.sql.dialect !== "postgres") return found;
-    await this.lockRow("ratelimit_namespaces", found.id, "no key update");
+    if (!found || !(await this.lockRow("ratelimit_namespaces", found.id, "no key update"))) return found;
     // Another transaction may have deleted it before the lock was granted.
     return this.find(found.id);
   }
@@ -100,8 +100,7 @@ export class NamespaceWriter extends NamespaceReader {
       name_folded: fold(name),
       created_at: at,
     }));
-    const input = inputRows(
-      this.sql,
+    const input = this.sql.dialect.values.rows(
       { id: "text", workspace_id: "text", name: "text", name_folded: "text", created_at: "bigint" },
       rows,
     );

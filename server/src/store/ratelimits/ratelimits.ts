@@ -1,7 +1,7 @@
 import type { Instant } from "../../clock/clock.ts";
 import { newId, type Random } from "../../random/random.ts";
 import type { LimitMode } from "../../rules/strict-window.ts";
-import { always, inputList, inputRows } from "../json.ts";
+import { always } from "../json.ts";
 import type { SqlBoolean } from "../schema.ts";
 import { WorkspaceRows } from "../workspace-rows.ts";
 
@@ -49,7 +49,7 @@ export class RatelimitWriter extends WorkspaceRows {
       .columns([...columns, "workspace_id"])
       .expression((query) =>
         query
-          .selectFrom(inputRows(this.sql, types, rows))
+          .selectFrom(this.sql.dialect.values.rows(types, rows))
           .select(columns)
           .select(({ val }) => val(this.workspaceId).as("workspace_id")),
       )
@@ -67,14 +67,7 @@ export class RatelimitWriter extends WorkspaceRows {
     await this.sql.db
       .deleteFrom("ratelimits")
       .where(column, "=", ownerId)
-      .where(
-        "name",
-        "not in",
-        inputList(
-          this.sql,
-          limits.map((limit) => limit.name),
-        ),
-      )
+      .where("name", "not in", this.sql.dialect.values.list(limits.map((limit) => limit.name)))
       .execute();
     if (limits.length === 0) return;
     const rows = limits.map((limit) => ({
@@ -90,7 +83,7 @@ export class RatelimitWriter extends WorkspaceRows {
     }));
     const types = { workspace_id: "text", [column]: "text", ...inputTypes } as const;
     const columns = Object.keys(types) as never;
-    const input = inputRows(this.sql, types, rows as never);
+    const input = this.sql.dialect.values.rows(types, rows as never);
     await this.sql.db
       .insertInto("ratelimits")
       .columns(columns)

@@ -4,6 +4,7 @@ import type { Milliseconds } from "../../clock/clock.ts";
 import { systemClock } from "../../clock/system.ts";
 import type { Schema } from "../schema.ts";
 import { type Procedures, Rollback, type Sql } from "../store.ts";
+import { sqliteDialect } from "./dialect.ts";
 import { SyncMark } from "./write-health.ts";
 
 export interface SqliteConnection {
@@ -83,7 +84,7 @@ export function openSqliteConnection(
   const db = new Kysely<Schema>({
     dialect: new SqliteDialect({ database: asKyselyDatabase(database, cpuYield) }),
   });
-  const sql: Sql = { db, dialect: "sqlite" };
+  const sql: Sql = { db, dialect: sqliteDialect };
   const logState = database.prepare("pragma wal_checkpoint(noop)");
   const moveLog = database.prepare("pragma wal_checkpoint(passive)");
 

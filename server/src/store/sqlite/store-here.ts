@@ -12,7 +12,8 @@ export function openSqliteStoreHere<P extends Procedures>(file: string, procedur
     return result;
   };
   return {
-    dialect: "sqlite",
+    isEmbedded: true,
+    monthlyTables: [],
     read: (name, argument) =>
       serialize(() => procedures.reading[name]!(connection.sql, argument, rejectQuestion)) as never,
     transact: (name, argument, answer) =>

@@ -50,7 +50,8 @@ export async function openSqliteStore<P extends Procedures>(
   }
   const [writer, reader] = [writing.value, reading.value];
   return {
-    dialect: "sqlite",
+    isEmbedded: true,
+    monthlyTables: [],
     read: (name, argument) => reader.run(name, argument) as never,
     transact: (name, argument, answer) => writer.run(name, argument, answer as Answerer) as never,
     claim: async () => FileClaim.take(file),

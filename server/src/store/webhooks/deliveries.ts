@@ -1,7 +1,6 @@
 import { sql as raw } from "kysely";
 import type { Instant } from "../../clock/clock.ts";
 import { RETRY_WINDOW } from "../../rules/webhook-retries.ts";
-import { inputRows, isOneOf } from "../json.ts";
 import type { WebhookDeliveryRow } from "../schema.ts";
 import type { Sql } from "../store.ts";
 import { WorkspaceRows } from "../workspace-rows.ts";
@@ -67,7 +66,7 @@ export class DeliveryReader extends WorkspaceRows {
         select d.completed_at from webhook_deliveries d where d.webhook_id = w.id and d.status = 'delivered'
         order by d.event_number desc limit 1
       ) as delivered_at
-      from webhooks w where w.workspace_id = ${this.workspaceId} and ${isOneOf(this.sql, "w.id", webhookIds)}`.execute(
+      from webhooks w where w.workspace_id = ${this.workspaceId} and ${this.sql.dialect.values.isOneOf("w.id", webhookIds)}`.execute(
       this.sql.db,
     );
     return new Map(
@@ -152,17 +151,16 @@ export class DeliveryWriter extends DeliveryReader {
 
 /**
  * Locks webhooks until the transaction ends. Every transaction that changes deliveries locks their webhooks first, so that
- * two of them cannot wait for each other. SQLite needs no lock: it has one writer.
+ * two of them cannot wait for each other.
  */
-export async function lockWebhooks({ db, dialect }: Sql, webhookIds: readonly string[]): Promise<void> {
-  if (dialect !== "postgres" || webhookIds.length === 0) return;
-  await db
+export async function lockWebhooks(sql: Sql, webhookIds: readonly string[]): Promise<void> {
+  if (webhookIds.length === 0) return;
+  const webhooks = sql.db
     .selectFrom("webhooks")
     .select("id")
     .where("id", "in", [...new Set(webhookIds)])
-    .orderBy("id")
-    .forNoKeyUpdate()
-    .execute();
+    .orderBy("id");
+  await sql.dialect.locks.lockRows(webhooks, "no key update");
 }
 
 /** Objects of whose events a webhook may have none under way. */
@@ -178,7 +176,7 @@ export async function promote(sql: Sql, objects: readonly ObjectOfWebhook[], at:
     objects.map(({ webhookId, objectId }) => [`${webhookId} ${objectId}`, { webhookId, objectId }]),
   );
   const rows = [...pairs.values()].map(({ webhookId, objectId }) => ({ webhook_id: webhookId, object_id: objectId }));
-  const input = inputRows(sql, { webhook_id: "text", object_id: "text" }, rows);
+  const input = sql.dialect.values.rows({ webhook_id: "text", object_id: "text" }, rows);
   await raw`
     update webhook_deliveries set next_attempt_at = ${at}
     where (webhook_id, event_number) in (

@@ -4,7 +4,7 @@ import type { Random } from "../../random/random.ts";
 import { RETRY_WINDOW } from "../../rules/webhook-retries.ts";
 import { recordChange } from "../administration/audit.ts";
 import { addBytesAnyway, ROW_BYTES } from "../administration/workspace-bytes.ts";
-import { always, inputRows, isOneOf } from "../json.ts";
+import { always } from "../json.ts";
 import { holdLease, type Lease } from "../lease.ts";
 import type { WebhookDeliveryRow, WebhookRow } from "../schema.ts";
 import type { Sql } from "../store.ts";
@@ -155,11 +155,11 @@ export async function handOut(sql: Sql, { lease, now }: { lease: Lease; now: Ins
   const receiving = db
     .selectFrom("webhooks")
     .selectAll()
-    .where(isOneOf(sql, "workspace_id", workspaceIds))
+    .where(sql.dialect.values.isOneOf("workspace_id", workspaceIds))
     .where((eb) => eb.or([eb("enabled", "=", 1), eb("behind", "is not", null)]))
     .where("deleted_at", "is", null)
     .orderBy("id");
-  const webhooks = await (sql.dialect === "postgres" ? receiving.forNoKeyUpdate() : receiving).execute();
+  const webhooks = await sql.dialect.locks.locking(receiving, "no key update").execute();
   const handed: Handed[] = [];
   for (const webhook of webhooks) {
     const backlog = new Backlog(webhook.behind);
@@ -314,7 +314,7 @@ async function insertDeliveries(sql: Sql, handed: readonly Handed[], now: Instan
     .columns(deliveryColumns)
     .expression((query) =>
       query
-        .selectFrom(inputRows(sql, deliveryTypes, rows))
+        .selectFrom(sql.dialect.values.rows(deliveryTypes, rows))
         .select(deliveryColumns as never)
         .where(always),
     )
@@ -399,7 +399,7 @@ export async function recordAttempts(
     duration: Math.round(attempt.duration),
     next_attempt_at: attempt.nextAttemptAt,
   }));
-  const input = inputRows(sql, attemptTypes, rows);
+  const input = sql.dialect.values.rows(attemptTypes, rows);
   const { rows: updated } = await raw<Pick<WebhookDeliveryRow, "webhook_id" | "object_id" | "status">>`
     update webhook_deliveries set
       attempts = webhook_deliveries.attempts + 1, attempted_at = input.attempted_at,

@@ -37,14 +37,8 @@ export class WebhookWriter extends WebhookReader {
     webhook: Pick<WebhookRow, "id" | "name" | "url" | "event_types" | "api_ids" | "secret" | "created_at">,
   ): Promise<boolean> {
     // Two calls at a time must not exceed the maximum.
-    if (this.sql.dialect === "postgres") {
-      await this.sql.db
-        .selectFrom("workspaces")
-        .select("id")
-        .where("id", "=", this.workspaceId)
-        .forNoKeyUpdate()
-        .execute();
-    }
+    const workspace = this.sql.db.selectFrom("workspaces").select("id").where("id", "=", this.workspaceId);
+    await this.sql.dialect.locks.lockRows(workspace, "no key update");
     const { count } = await this.sql.db
       .selectFrom("webhooks")
       .select(({ fn }) => fn.countAll().as("count"))
