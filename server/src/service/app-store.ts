@@ -6,10 +6,10 @@ import { BloomFilter } from "../crypto/bloom-filter.ts";
 import { StoreUnavailable } from "../errors/store-unavailable.ts";
 import { isOperatorError, OperatorError } from "../log/operator-error.ts";
 import type { QuotaLimits } from "../store/administration/workspace-usage.ts";
+import { makeFolder, reasonOf, unusable } from "../store/folder.ts";
 import { openSqliteStore } from "../store/sqlite/store.ts";
 import type { Store, StoreObserver } from "../store/store.ts";
 import type { KeyRingSource } from "../vault/key-ring.ts";
-import { makeFolder, reasonOf, unusable } from "./claim.ts";
 import { requireIntegrity } from "./integrity-check.ts";
 import type { AppProcedures, ProcedureOptions } from "./procedures.ts";
 

@@ -4,8 +4,8 @@ import { extract } from "tar";
 import { analyticsPlan } from "../../analytics/sql/procedures.ts";
 import { version } from "../../config/version.ts";
 import { OperatorError } from "../../log/operator-error.ts";
+import { reasonOf } from "../../store/folder.ts";
 import { mainPlan, programVersion } from "../../store/migrate.ts";
-import { reasonOf } from "../claim.ts";
 import { fileDigest } from "./files.ts";
 import { BACKUP_FORMAT, DATABASE, MANIFEST, MANIFEST_DIGEST, type Manifest } from "./manifest.ts";
 
