@@ -1,7 +1,6 @@
 import { type Instant, instantAt } from "../clock/clock.ts";
 import { SealBroken, seal, unseal } from "../crypto/seal.ts";
 import type { SecretSource } from "../crypto/secret.ts";
-import { namespaceLookupKey } from "../directory/directories.ts";
 import { rootKeyRecord } from "../directory/records.ts";
 import { IdempotencyFull } from "../errors/idempotency.ts";
 import type { Random } from "../random/random.ts";
@@ -30,17 +29,13 @@ import {
   hasRoomForRecords,
   insertIdempotencyRecords,
 } from "../store/idempotency.ts";
-import { IdentityReader } from "../store/identities/identities.ts";
-import { findKeyOrigins, type KeyOriginsQuestion } from "../store/keys/key-origins.ts";
-import { KeyReader } from "../store/keys/keys.ts";
-import { NamespaceWriter } from "../store/ratelimits/namespaces.ts";
 import { Rollback, type Sql } from "../store/store.ts";
 import { StoreReader, StoreWriter } from "../store/workspace-store.ts";
 import { watchWrites } from "../store/written-tables.ts";
 import type { Vault } from "../vault/vault.ts";
 import type { SealedCall } from "./idempotency.ts";
 import { Invalidation } from "./invalidation.ts";
-import type { Analyzed, Bulk, Mutation, MutationContext, Operation, Page, Query } from "./operation.ts";
+import type { Bulk, Mutation, MutationContext, Operation, Page, Query } from "./operation.ts";
 import { portalPrincipalInTransaction } from "./portal-sessions.ts";
 import { type PlainPrincipal, type Principal, RecordingPrincipal, requireUsable } from "./principal.ts";
 import { type PlainProblem, Problem, type ProblemCode, plainProblem } from "./problems.ts";
@@ -63,7 +58,8 @@ export interface OperationCall {
 export type OperationOutcome = { body: string } | { problem: PlainProblem };
 
 export interface QueryOutcome {
-  outcome: OperationOutcome | Analyzed;
+  /** With a subject, the second step of the operation answers. */
+  outcome: OperationOutcome | { subject: unknown };
   /** Ids of the keys whose strings are in the outcome. The audit log records them before the answer is sent. */
   revealed: readonly string[];
   /** The permissions that the root key needed for it. */
@@ -90,25 +86,8 @@ export interface RecordedChange {
   tags: string[];
 }
 
-/** Keys or identities of a workspace. */
-interface Subjects {
-  workspaceId: string;
-  by: "key" | "identity";
-  ids: readonly string[];
-}
-
 /** The result of a transaction without an answer of its own. */
 export type Done = { change?: RecordedChange; taken?: Taken } | { problem: PlainProblem };
-
-/** Namespaces that a call uses for the first time. */
-export interface FirstUse {
-  /** The call's operation. */
-  operation: string;
-  principal: PlainPrincipal;
-  names: readonly string[];
-  /** Epoch milliseconds at which the call counts as made. */
-  now: number;
-}
 
 /** The dependencies of operations on the database thread. */
 export interface OperationDependencies {
@@ -137,15 +116,12 @@ export function operationProcedures(operations: readonly Operation[], dependenci
       countRows: (sql: Sql, step: CountStep) => countRows(sql, step),
       countNear: (sql: Sql, _: null) => countNear(sql),
       findUsage: (sql: Sql, of: { workspaceId: string; quota: Quota }) => findUsage(sql, of),
-      names: (sql: Sql, subjects: Subjects) => namesOf(sql, subjects),
-      keyOrigins: (sql: Sql, question: KeyOriginsQuestion) => findKeyOrigins(sql, question),
       query: (sql: Sql, call: OperationCall) => runQuery(byName.get(call.operation) as Query, sql, call, dependencies),
     },
     writing: {
       mutation: (sql: Sql, call: OperationCall) =>
         runMutation(byName.get(call.operation) as Mutation | Bulk, sql, call, dependencies),
       recordCount: (sql: Sql, count: RecordedCount) => recordCount(sql, count),
-      createNamespaces: (sql: Sql, use: FirstUse) => rollbackOnProblem(() => createNamespaces(sql, use, dependencies)),
       recordReveal: (sql: Sql, reveal: Reveal) => rollbackOnProblem(() => recordReveal(sql, reveal, dependencies)),
     },
   };
@@ -157,7 +133,7 @@ export function operationProcedures(operations: readonly Operation[], dependenci
  *
  * @throws {Problem} as authentication does, if the root key may no longer make calls.
  */
-async function callerInTransaction(
+export async function callerInTransaction(
   sql: Sql,
   { rootKeyId, workspaceId, sessionId, portal }: PlainPrincipal,
   now: Instant,
@@ -176,12 +152,13 @@ async function callerInTransaction(
 }
 
 /** The member of an audit entry that names the session of the caller. */
-function sessionOf({ sessionId, portal }: PlainPrincipal): { session?: string } {
+export function sessionOf({ sessionId, portal }: PlainPrincipal): { session?: string } {
   const session = sessionId ?? portal?.sessionId;
   return session === undefined ? {} : { session };
 }
 
-async function rollbackOnProblem(work: () => Promise<Done | Rollback<Done>>): Promise<Done | Rollback<Done>> {
+/** Gives the problem that the work throws, and rolls back. */
+export async function rollbackOnProblem(work: () => Promise<Done | Rollback<Done>>): Promise<Done | Rollback<Done>> {
   try {
     return await work();
   } catch (error) {
@@ -193,7 +170,7 @@ async function runQuery(
   operation: Query,
   sql: Sql,
   call: OperationCall,
-  { vault }: OperationDependencies,
+  { vault, publicUrl }: OperationDependencies,
 ): Promise<QueryOutcome> {
   const { workspaceId } = call.principal;
   const revealed: string[] = [];
@@ -210,11 +187,12 @@ async function runQuery(
         },
       },
       principal,
+      publicUrl,
       now: instantAt(call.now),
       fail,
     });
     const required = revealed.length > 0 ? principal.met : [];
-    if (operation.analyzed) return { outcome: answer as Analyzed, revealed, required };
+    if (operation.answer) return { outcome: { subject: answer }, revealed, required };
     const body = operation.paged
       ? pageBody(answer as Page<unknown>, call.aliased ? undefined : operation.listName)
       : dataBody(answer);
@@ -313,58 +291,6 @@ async function runMutation(
 function reduces({ kind, name, ...operation }: Mutation | Bulk, input: unknown): boolean {
   if (kind === "mutation" && "narrowsAccess" in operation && operation.narrowsAccess) return true;
   return /\.(delete|remove)/.test(name) || (input as { enabled?: boolean }).enabled === false;
-}
-
-/** The names of the keys or identities that exist, as members of an answer. */
-async function namesOf(sql: Sql, { workspaceId, by, ids }: Subjects): Promise<({ id: string } & object)[]> {
-  if (by === "identity") {
-    return (await new IdentityReader(sql, workspaceId).names(ids)).map(({ id, external_id }) => ({
-      id,
-      externalId: external_id,
-    }));
-  }
-  return (await new KeyReader(sql, workspaceId).names(ids)).map(({ id, api_id, start, name, external_id }) => ({
-    ...{ id, apiId: api_id, start },
-    ...(name !== null && { name }),
-    ...(external_id !== null && { externalId: external_id }),
-  }));
-}
-
-/** Creates the namespaces that do not exist. Gives no change if a concurrent call created all of them. */
-async function createNamespaces(
-  sql: Sql,
-  { operation, principal, names, now }: FirstUse,
-  { random, limits }: OperationDependencies,
-): Promise<Done | Rollback<Done>> {
-  const { workspaceId, rootKeyId } = principal;
-  const caller = await callerInTransaction(sql, principal, instantAt(now));
-  caller.authorize("ratelimits.*.create_namespace");
-  caller.authorize("ratelimits.*.limit");
-  const made = await new NamespaceWriter(sql, workspaceId).ensure(names, random, instantAt(now));
-  if (made.length === 0) return {};
-  const bytes = await recordChange(
-    sql,
-    {
-      workspaceId,
-      occurredAt: instantAt(now),
-      actor: rootKeyId,
-      action: operation,
-      targets: made.map(({ id }) => id),
-      meta: { created: made.map(({ name }) => name), ...sessionOf(principal) },
-      events: made.map(({ id, name }) => ({
-        type: "namespace.created",
-        objectId: id,
-        data: { namespaceId: id, name },
-      })),
-    },
-    random,
-  );
-  const rows = new Map([["ratelimit_namespaces", made.length]]);
-  const taking = { workspaceId, rows, bytes, isReduction: false, now: instantAt(now) };
-  const taken = await takeQuotas(sql, taking, limits, random);
-  if (taken.exceeded !== undefined) return new Rollback({ taken });
-  const tags = made.map(({ name }) => namespaceLookupKey(name, workspaceId));
-  return { taken, change: { tags, sequence: await insertChange(sql, tags, instantAt(now)) } };
 }
 
 /** Records that an answer contains key strings. Checks the permissions of the caller again. */

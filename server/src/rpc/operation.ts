@@ -1,19 +1,9 @@
 import type { z } from "zod";
-import type { Recorder } from "../analytics/recorder.ts";
-import type { StatsQuery, TopQuery } from "../analytics/rollups.ts";
-import type { Instant, Milliseconds } from "../clock/clock.ts";
+import type { Clock, Instant, Milliseconds } from "../clock/clock.ts";
 import type { SecretSource } from "../crypto/secret.ts";
-import type { KeyRecord } from "../directory/records.ts";
-import type { LeakReports } from "../leaks/reports.ts";
-import type { Limiter } from "../limits/limiter.ts";
-import type { ReplayStore } from "../limits/replay-store.ts";
 import type { Random } from "../random/random.ts";
-import type { StoredBalance } from "../rules/refill.ts";
 import type { EventContent } from "../store/events/events.ts";
 import type { StoreReader, StoreWriter } from "../store/workspace-store.ts";
-import type { Namespaces } from "../verification/namespaces.ts";
-import type { KeyPlace, VerificationRequest } from "../verification/request.ts";
-import type { Verification } from "../verification/verification.ts";
 import type { IdempotentCall } from "./idempotency.ts";
 import type { Invalidation } from "./invalidation.ts";
 import type { Principal } from "./principal.ts";
@@ -90,12 +80,23 @@ interface CallContext<Code extends ProblemCode> {
 /** The context of a query. */
 export interface QueryContext<Code extends ProblemCode> extends CallContext<Code> {
   readonly store: StoreReader;
+  /** Prefix of addresses in answers; empty: they are relative. */
+  readonly publicUrl: string;
   readonly vault: {
     /** Whether this process has the master key. */
     readonly isOpen: boolean;
     /** The stored key strings, by key id. The audit log records each reveal before the answer is sent. */
     reveal(keyIds: readonly string[]): Promise<ReadonlyMap<string, string>>;
   };
+}
+
+/** The context of the second step of a query, on the main thread. */
+export interface AnswerContext<Code extends ProblemCode> extends CallContext<Code> {
+  readonly clock: Pick<Clock, "now" | "monotonic">;
+  /** The workspace of the caller. */
+  readonly workspaceId: string;
+  /** The caller's address, from trusted headers only. */
+  readonly address: string;
 }
 
 /** The context of a mutation: one transaction, which includes its audit entry and its invalidation. */
@@ -145,28 +146,20 @@ export interface BulkContext<Code extends ProblemCode> extends MutationContext<C
   };
 }
 
-/** The context of a metered operation: verification or limits. */
+/** The context of a metered operation. */
 export interface MeteredContext<Code extends ProblemCode> {
   readonly now: Instant;
+  readonly clock: Pick<Clock, "now">;
   /** Monotonic time of the start of the call. */
   readonly startedAt: Milliseconds;
-  /** Records decisions for analytics; null: analytics are off. */
-  readonly recorder: Recorder | null;
   /** Null if the caller sent no root key and the operation does not require one. */
   readonly principal: Principal | null;
   /** The principal's workspace, or the default one. */
   readonly workspaceId: string;
   /** The caller's address, from trusted headers only. */
   readonly address: string;
-  readonly verification: Verification;
-  readonly limiter: Limiter;
-  readonly replays: ReplayStore;
   /** Set when the caller sent an Idempotency-Key. */
   readonly idempotent: IdempotentCall | undefined;
-  readonly namespaces: Pick<Namespaces<Principal>, "find" | "create">;
-  readonly leaks: Pick<LeakReports, "accept">;
-  /** Counts a call of the holder of a key, and reads what its record leaves out. Rejects with a problem beyond the limit. */
-  readonly readOwnKey: (key: KeyRecord) => Promise<OwnKeyReading>;
   fail(
     code: Code | "invalid_input" | "authentication_missing" | (typeof idempotencyProblems)[number],
     detail?: string,
@@ -186,25 +179,36 @@ export interface Query<D extends Declaration = Declaration, Name extends string 
   readonly declaration: D;
   /** A list answers with `data` and `pagination`. */
   readonly paged: boolean;
-  /** Whether the handler returns a query for the analytics, which are in another database, or for the node. */
-  readonly analyzed: boolean;
   /** Name of the list inside `data`, next to `cursor`. Undefined: `data` is the list. */
   readonly listName: string | undefined;
+  /** Runs beside the database. With `answer` it gives the subject of the second step. */
   handle(input: HandlerInput<D>, context: QueryContext<CodeOf<D>>): Promise<unknown>;
+  /** The second step, on the main thread, with its services. Undefined: the handler gives the answer. */
+  readonly answer: Answerer<unknown, never, D> | undefined;
 }
+
+/** Gives the answer, or its JSON text. */
+export type Answerer<Subject, Services, D extends Declaration> = (
+  subject: Subject,
+  services: Services,
+  context: AnswerContext<CodeOf<D>>,
+) => Promise<HandlerOutput<D> | string>;
 
 export interface Mutation<D extends Declaration = Declaration, Name extends string = string> {
   readonly kind: "mutation";
   readonly name: Name;
   readonly declaration: D;
-  /** Whether it creates a key. In the portal, such calls count against the rate of the owner. */
-  readonly createsKey: boolean;
+  /** Counts the call against a limit of its own, on the main thread before the transaction. Undefined: it has none. */
+  readonly admit: Admitter<never> | undefined;
   /** The id of the key or root key whose string is in the answer. Its stored answer is erased with it. */
   readonly issues: ((output: HandlerOutput<D>) => string) | undefined;
   /** Whether it may reduce the grants of root keys. It then excludes every other change of the workspace. */
   readonly narrowsAccess: boolean;
   handle(input: HandlerInput<D>, context: MutationContext<CodeOf<D>>): Promise<unknown>;
 }
+
+/** Throws or rejects with a problem if the caller may not make the call now. */
+export type Admitter<Services> = (caller: Principal, services: Services) => Promise<void>;
 
 /** The handler of a bulk operation. */
 export interface BulkHandler<D extends Declaration> {
@@ -235,24 +239,15 @@ export interface Metered<D extends Declaration = Declaration, Name extends strin
   readonly anonymousCaller: ((input: HandlerInput<D>) => string) | undefined;
   /** Whether no caller needs a root key, whatever the configuration says. */
   readonly isPublic: boolean;
-  handle(input: HandlerInput<D>, context: MeteredContext<CodeOf<D>>): MeteredAnswer | Promise<MeteredAnswer>;
+  readonly handle: MeteredHandler<never, D>;
 }
 
-/** What a holder may know of a key besides its record. */
-export interface OwnKeyReading {
-  /** Null: unlimited. */
-  readonly balance: StoredBalance | null;
-  /** The verifications of the last days; null: analytics are off. */
-  readonly usage: { readonly start: number; readonly end: number; readonly counts: UsageCounts } | null;
-}
-
-/** The counts of a key by day. */
-export interface UsageCounts {
-  readonly total: number;
-  readonly valid: number;
-  readonly creditsSpent: number;
-  readonly series: readonly { time: number; total: number; valid: number; creditsSpent: number }[];
-}
+/** Answers with the services of the thread that serves the call. */
+export type MeteredHandler<Services, D extends Declaration> = (
+  input: HandlerInput<D>,
+  services: Services,
+  context: MeteredContext<CodeOf<D>>,
+) => MeteredAnswer | Promise<MeteredAnswer>;
 
 /** The JSON text of `data`, with headers if the answer has any. */
 export type MeteredAnswer = string | { readonly data: string; readonly headers: Readonly<Record<string, string>> };
@@ -291,9 +286,9 @@ export function query<N extends string, I extends z.ZodType, O extends z.ZodType
       name,
       declaration,
       paged: false,
-      analyzed: false,
       listName: undefined,
       handle: handle as never,
+      answer: undefined,
     }),
   };
 }
@@ -315,87 +310,31 @@ export function pagedQuery<N extends string, I extends z.ZodType, O extends z.Zo
       name,
       declaration,
       paged: true,
-      analyzed: false,
       listName: declaration.listName,
       handle: handle as never,
+      answer: undefined,
     }),
   };
 }
 
-/** What a node knows without the database: its own state, its latest decisions and its address. */
-export type NodeQuestion =
-  | { readonly about: "service"; readonly withConfiguration: boolean }
-  | {
-      readonly about: "decisions";
-      /** Epoch milliseconds. */
-      readonly since: number;
-      readonly limit: number;
-      readonly apiId?: string | undefined;
-      readonly keyId?: string | undefined;
-    }
-  /** What finds leaked keys with these prefixes, with the addresses of the service. */
-  | { readonly about: "leakKits"; readonly prefixes: readonly string[] };
-
-/** The keys or identities of the workspace with the most verifications. */
-export interface TopQuestion extends Omit<TopQuery, "workspaceId" | "examinedMax"> {
-  readonly about: "top";
-  /** Whether the answer has names besides ids. */
-  readonly withNames: boolean;
-}
-
-/** A verification to explain. */
-export interface VerificationQuestion {
-  readonly about: "verification";
-  /** The key string is empty if the caller gave the id of the key. */
-  readonly request: Omit<VerificationRequest, "workspaceId" | "principal" | "address" | "now" | "startedAt">;
-  /** The address of the end user. Undefined: that of the caller. */
-  readonly clientIp: string | undefined;
-  /** Where the key is stored, if the caller gave its id. */
-  readonly stored: KeyPlace | undefined;
-}
-
-/** A query for the analytics or for the node, and the members of the answer besides theirs. */
-export interface Analyzed {
-  readonly echo: Readonly<Record<string, unknown>>;
-  /** The members of the counts that the answer has. Omitted: all. */
-  readonly only?: readonly string[];
-  readonly question: StatsQuery | TopQuestion | NodeQuestion | VerificationQuestion;
-}
-
-export function isNodeQuestion(question: Analyzed["question"]): question is NodeQuestion {
-  return question.about === "service" || question.about === "decisions" || question.about === "leakKits";
-}
-
-/**
- * Declares an operation that queries the analytics or the node. The handler finds the resource and authorizes the caller.
- * The answer is `echo` with the counts, or with what the node knows.
- */
-export function analysis<N extends string, I extends z.ZodType, O extends z.ZodType, C extends ProblemCode>(
-  name: N,
-  declaration: Declaration<I, O, C>,
-) {
-  type D = Declaration<I, O, C>;
-  return {
-    handle: (handle: (input: HandlerInput<D>, context: QueryContext<C>) => Promise<Analyzed>): Query<D, N> => ({
-      kind: "query",
-      name,
-      declaration,
-      paged: false,
-      analyzed: true,
-      listName: undefined,
-      handle: handle as never,
-    }),
-  };
+/** What a mutation declares besides. */
+interface MutationTraits<Output> {
+  readonly narrowsAccess?: boolean;
+  readonly issues?: (output: Output) => string;
 }
 
 /** Declares an operation that changes data in one transaction. */
 export function mutation<N extends string, I extends z.ZodType, O extends z.ZodType, C extends ProblemCode>(
   name: N,
-  declaration: Declaration<I, O, C> & {
-    readonly narrowsAccess?: boolean;
-    readonly createsKey?: boolean;
-    readonly issues?: (output: NoInfer<z.input<O>>) => string;
-  },
+  declaration: Declaration<I, O, C> & MutationTraits<NoInfer<z.input<O>>>,
+) {
+  return mutationWith(name, declaration, undefined);
+}
+
+function mutationWith<N extends string, I extends z.ZodType, O extends z.ZodType, C extends ProblemCode>(
+  name: N,
+  declaration: Declaration<I, O, C> & MutationTraits<NoInfer<z.input<O>>>,
+  admit: Admitter<never> | undefined,
 ) {
   type D = Declaration<I, O, C>;
   return {
@@ -405,7 +344,7 @@ export function mutation<N extends string, I extends z.ZodType, O extends z.ZodT
       kind: "mutation",
       name,
       declaration,
-      createsKey: declaration.createsKey ?? false,
+      admit,
       issues: declaration.issues,
       narrowsAccess: declaration.narrowsAccess ?? false,
       handle: handle as never,
@@ -427,25 +366,60 @@ export function bulk<N extends string, I extends z.ZodType, O extends z.ZodType,
   };
 }
 
-/** Declares an operation of the hot path. */
-export function metered<N extends string, I extends z.ZodType, O extends z.ZodType, C extends ProblemCode>(
-  name: N,
-  declaration: Declaration<I, O, C> & {
-    readonly anonymousCaller?: (input: z.output<I>) => string;
-    readonly isPublic?: boolean;
-  },
-) {
-  type D = Declaration<I, O, C>;
+/** Declares operations that run on the main thread, and so can use services of it. `Services`: what the program has. */
+export function usingServices<Services>() {
   return {
-    handle: (
-      handle: (input: HandlerInput<D>, context: MeteredContext<C>) => MeteredAnswer | Promise<MeteredAnswer>,
-    ): Metered<D, N> => ({
-      kind: "metered",
-      name,
-      declaration,
-      anonymousCaller: declaration.anonymousCaller,
-      isPublic: declaration.isPublic ?? false,
-      handle: handle as never,
-    }),
+    /**
+     * Declares a query with a second step: `authorize` runs beside the database and finds and authorizes what the call is
+     * about. `answer` gets its result, which is copied to the main thread, and answers.
+     */
+    analysis<N extends string, I extends z.ZodType, O extends z.ZodType, C extends ProblemCode>(
+      name: N,
+      declaration: Declaration<I, O, C>,
+    ) {
+      type D = Declaration<I, O, C>;
+      return {
+        authorize: <Subject>(
+          authorize: (input: HandlerInput<D>, context: QueryContext<C>) => Promise<Subject>,
+        ): { answer(answer: Answerer<Subject, Services, D>): Query<D, N> } => ({
+          answer: (answer) => ({
+            kind: "query",
+            name,
+            declaration,
+            paged: false,
+            listName: undefined,
+            handle: authorize as never,
+            answer: answer as never,
+          }),
+        }),
+      };
+    },
+    /** Declares a mutation whose calls count against a limit of its own. */
+    limitedMutation<N extends string, I extends z.ZodType, O extends z.ZodType, C extends ProblemCode>(
+      name: N,
+      declaration: Declaration<I, O, C> & MutationTraits<NoInfer<z.input<O>>>,
+    ) {
+      return { admit: (admit: Admitter<Services>) => mutationWith(name, declaration, admit) };
+    },
+    /** Declares an operation of the hot path. */
+    metered<N extends string, I extends z.ZodType, O extends z.ZodType, C extends ProblemCode>(
+      name: N,
+      declaration: Declaration<I, O, C> & {
+        readonly anonymousCaller?: (input: z.output<I>) => string;
+        readonly isPublic?: boolean;
+      },
+    ) {
+      type D = Declaration<I, O, C>;
+      return {
+        handle: (handle: MeteredHandler<Services, D>): Metered<D, N> => ({
+          kind: "metered",
+          name,
+          declaration,
+          anonymousCaller: declaration.anonymousCaller,
+          isPublic: declaration.isPublic ?? false,
+          handle: handle as never,
+        }),
+      };
+    },
   };
 }

@@ -11,9 +11,12 @@ import type { Sql } from "../store/store.ts";
 import { findSession, type SessionSource } from "./find-session.ts";
 import { type PlainPrincipal, Principal, requireUsable } from "./principal.ts";
 import { Problem } from "./problems.ts";
-import { admitSession } from "./workspace-limit.ts";
+import { admitCall } from "./workspace-limit.ts";
 
 const BEARER = /^bearer +(\S{1,100})$/i;
+
+/** Calls per minute of one session: a person makes some tens. */
+const REQUESTS_PER_MINUTE = 300;
 
 export interface PortalSessionsOptions extends SessionSource {
   directories: CallDirectories;
@@ -55,6 +58,15 @@ export class PortalSessions {
     await admitSession(stored.session, limiter);
     return principal;
   }
+}
+
+/** Counts a call against the limit of its session. */
+function admitSession(session: { id: string; workspace_id: string }, limiter: Limiter): Promise<void> {
+  return admitCall(
+    { counter: `p\0${session.id}`, limit: REQUESTS_PER_MINUTE, owner: session.workspace_id },
+    `This session has reached its limit of ${REQUESTS_PER_MINUTE} requests per minute.`,
+    limiter,
+  );
 }
 
 /** The principal of a session as this transaction sees it. @throws {Problem} if the session has ended. */

@@ -1,5 +1,3 @@
-import type { VerificationMistake } from "../verification/request.ts";
-
 /** One kind of error that a call can return, and its explanation. */
 export interface ProblemKind {
   readonly status: number;
@@ -740,12 +738,3 @@ export function plainProblem(problem: Problem): PlainProblem {
 export function problemFrom(plain: PlainProblem): Problem {
   return new Problem(plain.code, plain.detail, { errors: plain.errors, headers: plain.headers });
 }
-
-/** The problem of an error in the request of a verification that was found after the key. */
-export const mistakeProblems = {
-  query_unreadable: "permissions_query_syntax_error",
-  token_unreadable: "invalid_input",
-  limit_unknown: "precondition_failed",
-  replay_mismatched: "idempotency_mismatch",
-  replay_running: "idempotency_in_progress",
-} as const satisfies Record<VerificationMistake["kind"], ProblemCode>;

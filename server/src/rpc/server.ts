@@ -1,52 +1,40 @@
-import { type Level, levels } from "../analytics/levels.ts";
-import type { Recorder } from "../analytics/recorder.ts";
-import type { StatsQuery, Top, TopQuery } from "../analytics/rollups.ts";
 import { type Clock, type Instant, instantAt, type Milliseconds } from "../clock/clock.ts";
 import { pause } from "../clock/pause.ts";
 import { then } from "../clock/then.ts";
 import type { CallDirectories } from "../directory/directories.ts";
-import type { KeyRecord } from "../directory/records.ts";
 import { isOverloaded, type Overloaded } from "../errors/overloaded.ts";
 import { StoreUnavailable } from "../errors/store-unavailable.ts";
-import type { LeakReports } from "../leaks/reports.ts";
 import type { Limiter } from "../limits/limiter.ts";
-import type { ReplayStore } from "../limits/replay-store.ts";
 import type { CallMetrics } from "../metrics/calls.ts";
 import { newRequestId, type Random } from "../random/random.ts";
 import type { QuotaMaxima } from "../store/administration/quotas.ts";
 import type { RootKeyUse } from "../store/administration/root-key-usage.ts";
 import type { Store } from "../store/store.ts";
-import { type NamespaceCreation, Namespaces } from "../verification/namespaces.ts";
-import type { Verification } from "../verification/verification.ts";
 import { Authenticator, type Credentials } from "./authenticate.ts";
 import { notUtf8, readBody, requireJson } from "./body.ts";
+import type { CallQueues } from "./call-queues.ts";
 import type { OperationCall, operationProcedures } from "./execute.ts";
 import type { FailedAuthentications } from "./failed-authentications.ts";
-import { FairQueue, type QueuedWork } from "./fair-queue.ts";
+import type { QueuedWork } from "./fair-queue.ts";
 import { type IdempotentCall, idempotentCall, sealedCall } from "./idempotency.ts";
 import { parseLongBody, SHORT_BODY_LENGTH_MAX } from "./long-body.ts";
 import { NEEDS_MAIN_THREAD, NeedsMainThread } from "./needs-main-thread.ts";
 import {
-  type Analyzed,
   type Bulk,
-  isNodeQuestion,
   type Metered,
   type MeteredAnswer,
   type MeteredContext,
-  type NodeQuestion,
   type Operation,
-  type OwnKeyReading,
   pathOf,
-  type TopQuestion,
-  type VerificationQuestion,
+  type Query,
 } from "./operation.ts";
 import { PortalSessions } from "./portal-sessions.ts";
 import { Principal } from "./principal.ts";
-import { mistakeProblems, Problem, type ProblemCode, problemFrom, problems } from "./problems.ts";
+import { Problem, type ProblemCode, problemFrom, problems } from "./problems.ts";
 import { QuotaCounts } from "./quota-counts.ts";
 import type { sessionProcedures } from "./session-procedures.ts";
 import { Sessions } from "./sessions.ts";
-import { type Admission, admit, admitHolder, admitOwnersKey } from "./workspace-limit.ts";
+import { type Admission, admit } from "./workspace-limit.ts";
 import { overQuota, WorkspaceQuota } from "./workspace-quota.ts";
 
 /** A call as the transport received it. */
@@ -102,23 +90,10 @@ export interface RpcOptions {
   random: Random;
   directories: CallDirectories;
   store: Store<ReturnType<typeof operationProcedures>> & Store<ReturnType<typeof sessionProcedures>>;
-  verification: Verification;
   limiter: Limiter;
-  replays: ReplayStore;
-  /** Default: namespaces are created in the store. */
-  namespaces?: Pick<Namespaces<Principal>, "find" | "create">;
-  leaks: Pick<LeakReports, "accept">;
-  /** Records the decisions of metered operations; null: analytics are off. */
-  recorder: Recorder | null;
-  analytics: {
-    /** The counts, as JSON members without braces. */
-    stats(question: StatsQuery): Promise<string>;
-    top(question: TopQuery): Promise<Top>;
-    /** Start of the oldest bucket that is stored. */
-    oldest(level: Level, now: Instant): number;
-  };
-  /** What this node knows without the database, as members of an answer to this caller. */
-  describeNode(question: NodeQuestion, caller: Principal, now: Instant): Promise<object>;
+  queues: CallQueues;
+  /** What second steps and metered operations get; see `usingServices`. */
+  services: object;
   /** The key that signs tokens of sessions. */
   tokenKey: string;
   /** The workspace of callers without a root key. */
@@ -128,8 +103,6 @@ export interface RpcOptions {
   quotas: QuotaCounts;
   /** The largest number of stored calls with an Idempotency-Key of a workspace. */
   idempotencyRecordsMax: number;
-  /** New keys of an owner in the portal. */
-  portalKeysPerDay: number;
   /** Prefix of the paths of problem types; empty: they are relative. */
   publicUrl: string;
   /** Call metrics; null: metrics are off. */
@@ -141,23 +114,6 @@ export interface RpcOptions {
   onFailure(error: unknown, requestId: string, path: string): void;
 }
 
-// Reads and writes together use the 8 connections to PostgreSQL of their pool.
-// Calls of end users count for their workspace: some hundreds load their keys and their usage in one second.
-const READING = { runningMax: 3, runningPerWorkspaceMax: 2, waitingPerWorkspaceMax: 5_000 };
-const WRITING = { runningMax: 5, runningPerWorkspaceMax: 3, waitingPerWorkspaceMax: 1_000 };
-const RANKING = { runningMax: 1, runningPerWorkspaceMax: 1, waitingPerWorkspaceMax: 20 };
-// Their store has few connections, and the wait for one is short: calls wait here, in turns of the workspaces.
-const ANALYZING = { runningMax: 6, runningPerWorkspaceMax: 4, waitingPerWorkspaceMax: 5_000 };
-/** Holders of keys, of whom thousands read in one second when each of their clients starts with it. */
-const HOLDING = { runningMax: 3, runningPerWorkspaceMax: 2, waitingPerWorkspaceMax: 5_000 };
-const READING_BODIES = { runningMax: 2, runningPerWorkspaceMax: 1, waitingPerWorkspaceMax: 20 };
-
-/** The days of usage that the holder of a key can read, with today. */
-const OWN_USAGE_DAYS = 30;
-
-/** Maximum number of rows that a ranking examines: some tenths of a second of work. */
-const RANKED_ROWS_MAX = 300_000;
-
 /**
  * Answers calls. The steps of a call: authenticate, count it against the limit of its workspace, validate its body, run
  * the operation, wrap the result in the envelope. Steps that wait for nothing run without a promise.
@@ -168,13 +124,8 @@ export class Rpc {
   readonly sessions: Sessions;
   readonly #portalSessions: PortalSessions;
   readonly #authenticator: Authenticator;
-  readonly #namespaces: Pick<Namespaces<Principal>, "find" | "create">;
-  readonly #reads = new FairQueue(READING);
-  readonly #writes = new FairQueue(WRITING);
-  readonly #analyses = new FairQueue(ANALYZING);
-  readonly #rankings = new FairQueue(RANKING);
-  readonly #holders = new FairQueue(HOLDING);
-  readonly #longBodies = new FairQueue(READING_BODIES);
+  readonly #queues: CallQueues;
+  readonly #services: never;
   readonly #quotas: QuotaCounts;
   readonly #recordQuota: WorkspaceQuota;
   #unavailableReportedUntil = 0;
@@ -182,7 +133,10 @@ export class Rpc {
   constructor(options: RpcOptions) {
     this.#options = options;
     this.#authenticator = new Authenticator(options.directories);
-    const { clock, store, directories, tokenKey } = options;
+    const { clock, store, directories, tokenKey, queues } = options;
+    this.#queues = queues;
+    // Each operation says which services it needs, and the program checks that it has them.
+    this.#services = options.services as never;
     this.sessions = new Sessions({
       ...{ clock, store, directories, tokenKey, authenticator: this.#authenticator },
       write: async ({ workspaceId, requestsPerMinute }, work) => {
@@ -190,12 +144,10 @@ export class Rpc {
           requestsPerMinute === null ? undefined : admit({ workspaceId }, requestsPerMinute, options.limiter);
         const rejection = (await admission)?.rejection;
         if (rejection) throw rejection;
-        return this.#writes.run(workspaceId, work);
+        return queues.writes.run(workspaceId, work);
       },
     });
     this.#portalSessions = new PortalSessions({ clock, directories, tokenKey, limiter: options.limiter });
-    const create = (creation: NamespaceCreation<Principal>) => this.#createNamespaces(creation);
-    this.#namespaces = options.namespaces ?? new Namespaces({ directories: options.directories, create });
     this.#quotas = options.quotas;
     this.#recordQuota = new WorkspaceQuota({
       ...{ clock, max: options.idempotencyRecordsMax },
@@ -380,8 +332,8 @@ export class Rpc {
     const workspaceId = principal?.workspaceId ?? this.#options.defaultWorkspaceId;
     const context: MeteredContext<ProblemCode> = {
       now,
+      clock: this.#options.clock,
       startedAt: this.#options.clock.monotonic(),
-      recorder: this.#options.recorder,
       principal,
       workspaceId,
       idempotent:
@@ -397,15 +349,9 @@ export class Rpc {
               ),
             ),
       address: request.address,
-      verification: this.#options.verification,
-      limiter: this.#options.limiter,
-      replays: this.#options.replays,
-      namespaces: this.#namespaces,
-      leaks: this.#options.leaks,
-      readOwnKey: this.#readOwnKey,
       fail,
     };
-    return operation.handle(input as never, context);
+    return operation.handle(input as never, this.#services, context);
   }
 
   async #runStored(
@@ -444,12 +390,9 @@ export class Rpc {
               request.credentials.authorization ?? request.session!,
             ),
     };
-    if (operation.kind === "query") return this.#runQuery(call, request);
+    if (operation.kind === "query") return this.#runQuery(operation, call, request);
     if (operation.kind === "bulk") return this.#runBulk(operation, call, requestId, request.path);
-    if (operation.createsKey && principal.portal !== undefined) {
-      const owner = { identityId: principal.portal.identityId, workspaceId: principal.workspaceId };
-      await admitOwnersKey(owner, this.#options.portalKeysPerDay, this.#options.limiter);
-    }
+    if (operation.admit !== undefined) await operation.admit(principal, this.#services);
     return this.#runMutation(call, { isUrgent: operation.narrowsAccess });
   }
 
@@ -460,55 +403,33 @@ export class Rpc {
     return call;
   }
 
-  async #runQuery(call: OperationCall, request: RpcRequest): Promise<string> {
+  async #runQuery(operation: Query, call: OperationCall, request: RpcRequest): Promise<string> {
     const { store, clock } = this.#options;
     const { workspaceId } = call.principal;
-    const { outcome, revealed, required } = await this.#reads.run(workspaceId, async (hasWaited) => {
+    const { outcome, revealed, required } = await this.#queues.reads.run(workspaceId, async (hasWaited) => {
       if (!hasWaited) return store.read("query", call);
       const [now, monotonic] = [clock.now(), clock.monotonic()];
       const principal = await this.#identify(request, now, monotonic);
       return store.read("query", { ...call, principal: principal!.plain(), now });
     });
-    if ("question" in outcome) {
-      const { echo, question } = outcome;
-      if (question.about === "top") return this.#queryTop(echo, question, call);
-      if (question.about === "verification") return this.#explainVerification(question, call, request.address);
-      if (!isNodeQuestion(question)) return this.#queryAnalytics(outcome, question, call);
-      const known = await this.#options.describeNode(question, new Principal(call.principal), instantAt(call.now));
-      return `"data":${JSON.stringify({ ...echo, ...known })}`;
-    }
     if (revealed.length > 0) {
-      const recorded = await this.#writes.run(workspaceId, () =>
+      const recorded = await this.#queues.writes.run(workspaceId, () =>
         store.transact("recordReveal", { call: { ...call, now: clock.now() }, revealed, required }),
       );
       if ("problem" in recorded) throw problemFrom(recorded.problem);
       if (recorded.taken) this.#quotas.note(workspaceId, recorded.taken);
     }
-    return unwrap(outcome);
+    return "subject" in outcome ? this.#answer(operation, outcome.subject, call, request) : unwrap(outcome);
   }
 
-  /** Explains a verification by the caches and the counters of this node. */
-  async #explainVerification(
-    { request, clientIp, stored }: VerificationQuestion,
-    call: OperationCall,
-    address: string,
-  ): Promise<string> {
-    const { store, clock, verification } = this.#options;
-    const { workspaceId } = call.principal;
-    const explained = await verification.explain(
-      {
-        ...request,
-        workspaceId,
-        principal: new Principal(call.principal),
-        address: clientIp ?? address,
-        now: clock.now(),
-        startedAt: clock.monotonic(),
-      },
-      stored,
-      (question) => this.#reads.run(workspaceId, () => store.read("keyOrigins", question)),
-    );
-    if ("kind" in explained) throw new Problem(mistakeProblems[explained.kind], explained.message);
-    return `"data":${JSON.stringify(explained)}`;
+  /** Runs the second step of a query. */
+  async #answer(operation: Query, subject: unknown, call: OperationCall, { address }: RpcRequest): Promise<string> {
+    const principal = new Principal(call.principal);
+    const { workspaceId } = principal;
+    const { clock } = this.#options;
+    const context = { now: instantAt(call.now), clock, principal, workspaceId, address, fail };
+    const answer = await operation.answer!(subject, this.#services, context);
+    return `"data":${typeof answer === "string" ? answer : JSON.stringify(answer)}`;
   }
 
   /** Validates the body. A long one takes CPU time, so the caller needs some grant for the operation first. */
@@ -518,78 +439,14 @@ export class Rpc {
     if (body.length <= SHORT_BODY_LENGTH_MAX) return readBody(input, body, path, true);
     principal.authorizeSome(permissions);
     const list = operation.kind === "bulk" ? operation.list : undefined;
-    return this.#longBodies.run(principal.workspaceId, () => parseLongBody(input, body, path, list));
-  }
-
-  /** Counts the call of a holder, and reads in turns of the workspaces. A property, so that no call allocates it. */
-  readonly #readOwnKey = async ({ keyId, workspaceId, poolId }: KeyRecord): Promise<OwnKeyReading> => {
-    const { store, analytics, limiter, recorder, clock } = this.#options;
-    await admitHolder({ keyId, workspaceId }, limiter);
-    return this.#holders.run(workspaceId, async () => {
-      const balance = store
-        .read("keyOrigins", { workspaceId, keyId, poolId, slugs: [] })
-        .then((origins) => origins.balance);
-      if (recorder === null) return { balance: await balance, usage: null };
-      const now = clock.now();
-      const today = Math.floor(now / levels.day) * levels.day;
-      const start = Math.max(today - (OWN_USAGE_DAYS - 1) * levels.day, analytics.oldest("day", now));
-      const end = today + levels.day;
-      const question = { about: "verifications", subject: keyId, level: "day", start, end, tags: [] } as const;
-      const [stored, counts] = await Promise.all([balance, analytics.stats(question)]);
-      return { balance: stored, usage: { start, end, counts: JSON.parse(`{${counts}}`) } };
-    });
-  };
-
-  async #queryAnalytics({ echo, only }: Analyzed, question: StatsQuery, call: OperationCall): Promise<string> {
-    this.#requireKept(question, instantAt(call.now));
-    const { analytics } = this.#options;
-    const stats = await this.#analyses.run(call.principal.workspaceId, () => analytics.stats(question));
-    if (only !== undefined) {
-      const counts = JSON.parse(`{${stats}}`);
-      const members = only.map((member) => [member, counts[member]]);
-      return `"data":${JSON.stringify({ ...echo, ...Object.fromEntries(members) })}`;
-    }
-    return `"data":{${JSON.stringify(echo).slice(1, -1)},${stats}}`;
-  }
-
-  /** Rankings examine many rows, so that they run one by one, in turns of the workspaces. */
-  async #queryTop(echo: Analyzed["echo"], question: TopQuestion, call: OperationCall): Promise<string> {
-    this.#requireKept(question, instantAt(call.now));
-    const { workspaceId } = call.principal;
-    const { by, withNames } = question;
-    const { analytics, store } = this.#options;
-    const { entries, incompleteBefore } = await this.#rankings.run(workspaceId, () =>
-      analytics.top({ ...question, workspaceId, examinedMax: RANKED_ROWS_MAX }),
-    );
-    const ids = entries.map(({ id }) => id);
-    const names = new Map(
-      withNames ? (await store.read("names", { workspaceId, by, ids })).map((one) => [one.id, one]) : [],
-    );
-    const ranked = entries.map(({ id, ...counts }) => {
-      const { id: _, ...name } = names.get(id) ?? {};
-      return { [by === "key" ? "keyId" : "identityId"]: id, ...name, ...counts };
-    });
-    const list = by === "key" ? "keys" : "identities";
-    return `"data":${JSON.stringify({ ...echo, [list]: ranked, incompleteBefore })}`;
-  }
-
-  /** @throws {Problem} unless the buckets from the start on are stored. */
-  #requireKept({ level, start }: { level: Level; start: number }, now: Instant): void {
-    const oldest = this.#options.analytics.oldest(level, now);
-    if (start < oldest) {
-      throw new Problem(
-        "invalid_input",
-        `Counts by the ${level} are kept from ${oldest} on (${new Date(oldest).toISOString()}): begin there or ` +
-          "later, or ask for a coarser granularity.",
-      );
-    }
+    return this.#queues.longBodies.run(principal.workspaceId, () => parseLongBody(input, body, path, list));
   }
 
   /** The call counts as made when it leaves the queue: a root key that expired by then is rejected. */
   async #runMutation(call: OperationCall, queued: QueuedWork): Promise<string> {
     const { store, directories, clock } = this.#options;
     const { workspaceId } = call.principal;
-    const { outcome, change, taken } = await this.#writes.run(
+    const { outcome, change, taken } = await this.#queues.writes.run(
       workspaceId,
       () => store.transact("mutation", { ...call, now: clock.now() }),
       queued,
@@ -601,22 +458,6 @@ export class Rpc {
     }
     if (taken) this.#quotas.note(workspaceId, taken);
     return unwrap(outcome);
-  }
-
-  /** Creates the namespaces that do not exist. Gives the sequence number of the change, if there was one. */
-  async #createNamespaces({
-    names,
-    caller,
-    operation,
-    now,
-  }: NamespaceCreation<Principal>): Promise<number | undefined> {
-    const { workspaceId } = caller;
-    this.#quotas.requireCapacity(workspaceId, "namespaces");
-    const use = { operation, principal: caller.plain(), names, now };
-    const done = await this.#writes.run(workspaceId, () => this.#options.store.transact("createNamespaces", use));
-    if ("problem" in done) throw problemFrom(done.problem);
-    if (done.taken) this.#quotas.note(workspaceId, done.taken);
-    return done.change?.sequence;
   }
 
   /** Runs the chunks of a bulk operation one after the other, so that other changes run in between. */

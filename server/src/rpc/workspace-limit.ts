@@ -4,13 +4,6 @@ import type { Principal } from "./principal.ts";
 import { Problem } from "./problems.ts";
 
 const MINUTE = 60_000;
-const DAY = 24 * 60 * MINUTE;
-
-/** Calls per minute of one session of the portal: a person makes some tens. */
-const PORTAL_REQUESTS_PER_MINUTE = 300;
-
-/** Reads of one key by its holder per minute. Each reads the database. */
-export const HOLDER_REQUESTS_PER_MINUTE = 30;
 
 /** The decision of a workspace's limit on a call: the headers of its answer, and the problem if it is rejected. */
 export interface Admission {
@@ -40,51 +33,12 @@ export function admit(
 }
 
 /**
- * Counts a call against the limit of its session of the portal. A call that cannot be counted passes.
+ * Counts a call against a limit beside that of its workspace. A call that cannot be counted passes.
  *
+ * @param detail what the caller reads beyond the limit.
  * @throws {Problem} or rejects with one beyond the limit.
  */
-export function admitSession(session: { id: string; workspace_id: string }, limiter: Limiter): Promise<void> {
-  return admitOne(
-    { counter: `p\0${session.id}`, limit: PORTAL_REQUESTS_PER_MINUTE, owner: session.workspace_id },
-    `This session has reached its limit of ${PORTAL_REQUESTS_PER_MINUTE} requests per minute.`,
-    limiter,
-  );
-}
-
-/**
- * Counts a call of the holder of a key against the limit of the key. A call that cannot be counted passes.
- *
- * @throws {Problem} or rejects with one beyond the limit.
- */
-export function admitHolder(key: { keyId: string; workspaceId: string }, limiter: Limiter): Promise<void> {
-  return admitOne(
-    { counter: `o\0${key.keyId}`, limit: HOLDER_REQUESTS_PER_MINUTE, owner: key.workspaceId },
-    `This key can be read ${HOLDER_REQUESTS_PER_MINUTE} times per minute.`,
-    limiter,
-  );
-}
-
-/**
- * Counts a new key that an owner makes in the portal against the owner's rate, over all sessions. A call that cannot be
- * counted passes.
- *
- * @throws {Problem} or rejects with one beyond the rate.
- */
-export function admitOwnersKey(
-  { identityId, workspaceId }: { identityId: string; workspaceId: string },
-  keysPerDay: number,
-  limiter: Limiter,
-): Promise<void> {
-  return admitOne(
-    { counter: `r\0${identityId}`, limit: keysPerDay, owner: workspaceId },
-    `There were ${keysPerDay} new keys within a day, which is the maximum (LATCHKEY_PORTAL_KEYS_PER_DAY). Try again later.`,
-    limiter,
-    DAY,
-  );
-}
-
-async function admitOne(
+export async function admitCall(
   counted: Pick<Charge, "counter" | "limit" | "owner">,
   detail: string,
   limiter: Limiter,

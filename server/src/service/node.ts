@@ -1,4 +1,3 @@
-import type { Decision } from "../analytics/decisions.ts";
 import type { Instant } from "../clock/clock.ts";
 import { configSettings } from "../config/config.ts";
 import { PREFIX } from "../config/env.ts";
@@ -9,9 +8,7 @@ import type { Directories } from "../directory/directories.ts";
 import type { CallMetrics } from "../metrics/calls.ts";
 import { quantile } from "../metrics/histogram.ts";
 import type { RecentRise } from "../metrics/recent.ts";
-import type { NodeQuestion } from "../rpc/operation.ts";
-import type { Principal } from "../rpc/principal.ts";
-import { EXAMPLE_PUBLIC_URL, leakKit } from "../rules/leak-kit.ts";
+import type { NodeStatus, ServiceStatus } from "../operations/system/fields.ts";
 import type { StorageTrouble } from "../store/store.ts";
 import type { Parts, Start } from "./open.ts";
 import { readReadiness } from "./readiness.ts";
@@ -24,7 +21,7 @@ const STORAGE_TROUBLE: Readonly<Record<StorageTrouble, string>> = {
   slow: "syncs of the disk take a second or longer: changes and spends wait for them",
 };
 
-type Component = { name: string; status: "ok" | "degraded" | "off"; detail?: string };
+type Component = NodeStatus["components"][number];
 
 /** Minutes of the latest calls that the description sums up. */
 const RECENT_MINUTES = 10;
@@ -36,7 +33,7 @@ export function recentNumbers(calls: CallMetrics, { refusedLookups }: Directorie
   return [Object.values(refusedLookups).reduce((sum, count) => sum + count, 0), ...calls.latencies("keys.verifyKey")];
 }
 
-/** Answers questions about this node. Nothing that it says contains a secret. */
+/** Describes this node. Nothing that it says contains a secret. */
 export class NodeDescription {
   readonly #start: Start;
   readonly #parts: Parts;
@@ -50,22 +47,16 @@ export class NodeDescription {
     this.#startedAt = start.clock.now();
   }
 
-  describe(question: NodeQuestion, caller: Principal, now: Instant): object {
-    if (question.about === "decisions") return { decisions: this.#decisions(question, caller, now) };
-    if (question.about === "leakKits") {
-      const publicUrl = this.#start.config.publicUrl || EXAMPLE_PUBLIC_URL;
-      return { kits: question.prefixes.map((prefix) => leakKit(prefix, publicUrl)) };
-    }
-    const status = readReadiness(this.#start, this.#parts).status;
+  status(): NodeStatus {
+    const { status } = readReadiness(this.#start, this.#parts);
+    return { status, startedAt: this.#startedAt, components: this.#components() };
+  }
+
+  serviceStatus(): ServiceStatus {
     const backups = this.#parts.backups?.describe();
     return {
-      ...{ status, startedAt: this.#startedAt, components: this.#components() },
-      ...(question.withConfiguration && {
-        service: {
-          ...{ version, node: process.version, configuration: this.#configuration(), recent: this.#latest() },
-          ...(backups && { backups }),
-        },
-      }),
+      ...{ version, node: process.version, configuration: this.#configuration(), recent: this.#latest() },
+      ...(backups && { backups }),
     };
   }
 
@@ -79,7 +70,7 @@ export class NodeDescription {
     const { config } = this.#start;
     const { analytics } = this.#parts;
     const { checks } = readReadiness(this.#start, this.#parts);
-    const checked = (name: string): Component =>
+    const checked = (name: Component["name"]): Component =>
       checks[name] === undefined ? { name, status: "ok" } : { name, status: "degraded", detail: checks[name] };
     const analyticsState = (): Component => {
       if (!config.analytics.enabled) return { name: "analytics", status: "off" };
@@ -120,20 +111,6 @@ export class NodeDescription {
       }),
     ];
   }
-
-  #decisions({ since, limit, apiId, keyId }: NodeQuestion & { about: "decisions" }, caller: Principal, now: Instant) {
-    const { recorder } = this.#parts.analytics;
-    const { holder } = this.#start.folder;
-    const found: object[] = [];
-    for (const decision of recorder.decisions.latest(caller.workspaceId, since, now)) {
-      if (found.length === limit) break;
-      const key = decision.kind === "verification" ? decision.key : null;
-      if (apiId !== undefined && key?.apiId !== apiId) continue;
-      if (keyId !== undefined && key?.keyId !== keyId) continue;
-      if (mayRead(caller, decision)) found.push(decisionOutput(`${holder}-${decision.number}`, decision));
-    }
-    return found;
-  }
 }
 
 /** The verifications of a rise of `recentNumbers`, and how long they took. */
@@ -143,25 +120,6 @@ function latenciesOf([, ...latencies]: readonly number[]) {
     verifications: latencies.at(-1)!,
     p50Ms: rounded(quantile(latencies, 0.5)),
     p99Ms: rounded(quantile(latencies, 0.99)),
-  };
-}
-
-function mayRead(caller: Principal, decision: Decision): boolean {
-  return decision.kind === "verification"
-    ? caller.may(`apis.${decision.key?.apiId ?? "*"}.read_analytics`)
-    : caller.may(`ratelimits.${decision.namespaceId}.read_analytics`);
-}
-
-function decisionOutput(id: string, decision: Decision): object {
-  const { at, latencyUs, kind } = decision;
-  if (kind === "ratelimit") {
-    const { namespaceId, identifier, passed, cost } = decision;
-    return { id, at, kind, latencyUs, namespaceId, identifier, passed, cost };
-  }
-  const { key, code, tags, creditsSpent } = decision;
-  return {
-    ...{ id, at, kind, latencyUs, code, tags, creditsSpent },
-    ...(key && { keyId: key.keyId, apiId: key.apiId, ...(key.identityId !== null && { identityId: key.identityId }) }),
   };
 }
 

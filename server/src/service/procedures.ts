@@ -10,9 +10,11 @@ import type {
   NamespaceReference,
 } from "../directory/stored.ts";
 import { leakProcedures } from "../leaks/procedures.ts";
+import { findNames, type Subjects } from "../operations/analytics/subjects.ts";
 import { findUpstream } from "../operations/apis/upstream.ts";
 import { operations, portalOperations } from "../operations/index.ts";
 import { createUpstreamKey, type UpstreamKey } from "../operations/keys/upstream-key.ts";
+import { createNamespaces, type FirstUse } from "../operations/ratelimits/namespace-creation.ts";
 import { findUrlFault } from "../outbound/url.ts";
 import { seededRandom } from "../random/seeded.ts";
 import { systemRandom } from "../random/system.ts";
@@ -47,6 +49,7 @@ import {
 } from "../store/inspection.ts";
 import { keyLocationsAfter, RECORD_KEY_LOCATION, watchKeyLocations } from "../store/keys/key-locations.ts";
 import { findKeyMigrations, type ImportedKeyUse, recordFirstUses } from "../store/keys/key-migrations.ts";
+import { findKeyOrigins, type KeyOriginsQuestion } from "../store/keys/key-origins.ts";
 import { type KeyUse, recordKeyUses } from "../store/keys/key-usage.ts";
 import { keyRules } from "../store/keys/keys.ts";
 import { findKeysAt } from "../store/keys/lookup.ts";
@@ -171,6 +174,8 @@ export function openProcedures(options: ProcedureOptions) {
       },
       namespacesByReferences: (sql: Sql, references: readonly NamespaceReference[]) => findNamespaces(sql, references),
       upstreamVerifier: (sql: Sql, api: { apiId: string; workspaceId: string }) => findUpstream(sql, api, vault),
+      names: (sql: Sql, subjects: Subjects) => findNames(sql, subjects),
+      keyOrigins: (sql: Sql, question: KeyOriginsQuestion) => findKeyOrigins(sql, question),
       idempotencyRecords: (sql: Sql, { scopes, now }: { scopes: readonly string[]; now: Instant }) =>
         findIdempotencyRecords(sql, scopes, now),
       redisEpoch: (sql: Sql, _: null) => findRedisEpoch(sql),
@@ -200,6 +205,7 @@ export function openProcedures(options: ProcedureOptions) {
     },
     writing: {
       ...ofOperations.writing,
+      createNamespaces: (sql: Sql, use: FirstUse) => createNamespaces(sql, use, { random, limits }),
       ...ofAdministration.writing,
       ...ofSessions.writing,
       createSignInLink: (sql: Sql, { rootKeyId, now }: { rootKeyId: string; now: Instant }) =>

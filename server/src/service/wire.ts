@@ -1,4 +1,3 @@
-import { oldestKept } from "../analytics/levels.ts";
 import { every } from "../clock/every.ts";
 import { version } from "../config/version.ts";
 import { BalanceReader } from "../credits/balance-reader.ts";
@@ -21,6 +20,7 @@ import { CallMetrics } from "../metrics/calls.ts";
 import { RecentRise } from "../metrics/recent.ts";
 import { publishedDocument } from "../operations/document.ts";
 import { operations, portalOperations } from "../operations/index.ts";
+import { CallQueues } from "../rpc/call-queues.ts";
 import { FailedAuthentications } from "../rpc/failed-authentications.ts";
 import { problems } from "../rpc/problems.ts";
 import { quotaCounts, Rpc } from "../rpc/server.ts";
@@ -33,6 +33,7 @@ import { openGithubKeys } from "./github-keys.ts";
 import { openMetrics } from "./metrics.ts";
 import { DESCRIBED_MINUTES, NodeDescription, recentNumbers } from "./node.ts";
 import { deferStop, type Parts, type Start } from "./open.ts";
+import { operationServices } from "./operation-services.ts";
 import { openUpstreams } from "./upstreams.ts";
 import { Totals } from "./workers/totals.ts";
 
@@ -116,22 +117,15 @@ export function wire(start: Start, parts: Parts): Wired {
   const marking = every(clock, MINUTE, async () => recent.mark(clock.now()));
   start.opened.defer(() => marking.cancel());
   const node = new NodeDescription(start, parts, recent);
+  const queues = new CallQueues();
+  const wiring = { verification, replays, recorder, leaks, queues, quotas, node, totals };
   const rpc = new Rpc({
-    ...{ clock, random, directories, store, limiter, replays, verification, recorder, leaks },
-    analytics: {
-      stats: (question) => analytics.stats(question),
-      top: (question) => analytics.top(question),
-      oldest: (level, now) => oldestKept(level, config.analytics.retention, now),
-    },
-    async describeNode(question, caller, now) {
-      await totals.refresh();
-      return node.describe(question, caller, now);
-    },
+    ...{ clock, random, directories, store, limiter, queues },
+    services: operationServices(start, parts, wiring),
     defaultWorkspaceId: workspaceId,
     tokenKey,
     quotas,
     idempotencyRecordsMax: config.idempotencyRecordsMax,
-    portalKeysPerDay: config.portal.keysPerDay,
     verifyAuth: config.verifyAuth,
     publicUrl: config.publicUrl,
     calls: config.metrics === "off" ? null : calls,

@@ -1,8 +1,8 @@
 /** What strangers learn from `keys.getOwnKey`, and what they can make the service do. */
 import assert from "node:assert/strict";
 import { it } from "node:test";
+import { HOLDER_REQUESTS_PER_MINUTE } from "../../src/operations/keys/getOwnKey.ts";
 import { seededRandom } from "../../src/random/seeded.ts";
-import { HOLDER_REQUESTS_PER_MINUTE } from "../../src/rpc/workspace-limit.ts";
 import { formatKey } from "../../src/rules/key-string.ts";
 import { describeOnStores, openTestServer } from "../harness.ts";
 

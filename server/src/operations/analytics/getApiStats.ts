@@ -1,8 +1,9 @@
 import { z } from "zod";
-import { analysis } from "../../rpc/operation.ts";
 import { ApiReader } from "../../store/keys/apis.ts";
 import { exampleApi, exampleRange, exampleStats } from "../examples.ts";
 import { ApiId } from "../schema.ts";
+import { analysis } from "../services.ts";
+import { answerCounts, type Counted } from "./counts.ts";
 import { bucketsOf, rangeInput, rangeOutput, tagSetOf, tagsInput, verificationStats } from "./range.ts";
 
 export const getApiStats = analysis("analytics.getApiStats", {
@@ -24,12 +25,14 @@ export const getApiStats = analysis("analytics.getApiStats", {
       problem: "api_not_found",
     },
   ],
-}).handle(async ({ apiId, tags, ...range }, { store, principal, fail }) => {
-  if (!(await store.of(ApiReader).exists(apiId))) return fail("api_not_found");
-  principal.authorize(`apis.${apiId}.read_analytics`);
-  const { level, start, end } = bucketsOf(range, fail);
-  return {
-    echo: { apiId, start, end, granularity: level },
-    question: { about: "verifications", subject: apiId, level, start, end, tags: tagSetOf(tags) },
-  };
-});
+})
+  .authorize(async ({ apiId, tags, ...range }, { store, principal, fail }): Promise<Counted> => {
+    if (!(await store.of(ApiReader).exists(apiId))) return fail("api_not_found");
+    principal.authorize(`apis.${apiId}.read_analytics`);
+    const { level, start, end } = bucketsOf(range, fail);
+    return {
+      echo: { apiId, start, end, granularity: level },
+      question: { about: "verifications", subject: apiId, level, start, end, tags: tagSetOf(tags) },
+    };
+  })
+  .answer(answerCounts);

@@ -1,8 +1,9 @@
 import { z } from "zod";
-import { analysis } from "../../rpc/operation.ts";
 import { IdentityReader } from "../../store/identities/identities.ts";
 import { exampleKeyInput, exampleRange, exampleStats } from "../examples.ts";
 import { Identity } from "../schema.ts";
+import { analysis } from "../services.ts";
+import { answerCounts, type Counted } from "./counts.ts";
 import { bucketsOf, rangeInput, rangeOutput, tagSetOf, tagsInput, verificationStats } from "./range.ts";
 
 export const getIdentityStats = analysis("analytics.getIdentityStats", {
@@ -30,13 +31,15 @@ export const getIdentityStats = analysis("analytics.getIdentityStats", {
       problem: "identity_not_found",
     },
   ],
-}).handle(async ({ identity: idOrExternalId, tags, ...range }, { store, principal, fail }) => {
-  const identity = await store.of(IdentityReader).find(idOrExternalId);
-  if (!identity) return fail("identity_not_found");
-  principal.authorize(`identities.${identity.id}.read_identity`);
-  const { level, start, end } = bucketsOf(range, fail);
-  return {
-    echo: { identity: idOrExternalId, start, end, granularity: level },
-    question: { about: "verifications", subject: identity.id, level, start, end, tags: tagSetOf(tags) },
-  };
-});
+})
+  .authorize(async ({ identity: idOrExternalId, tags, ...range }, { store, principal, fail }): Promise<Counted> => {
+    const identity = await store.of(IdentityReader).find(idOrExternalId);
+    if (!identity) return fail("identity_not_found");
+    principal.authorize(`identities.${identity.id}.read_identity`);
+    const { level, start, end } = bucketsOf(range, fail);
+    return {
+      echo: { identity: idOrExternalId, start, end, granularity: level },
+      question: { about: "verifications", subject: identity.id, level, start, end, tags: tagSetOf(tags) },
+    };
+  })
+  .answer(answerCounts);

@@ -1,8 +1,9 @@
 import { z } from "zod";
-import { analysis } from "../../rpc/operation.ts";
 import { KeyReader } from "../../store/keys/keys.ts";
 import { exampleKey, exampleRange, exampleStats } from "../examples.ts";
 import { KeyId } from "../schema.ts";
+import { analysis } from "../services.ts";
+import { answerCounts, type Counted } from "./counts.ts";
 import { bucketsOf, rangeInput, rangeOutput, tagSetOf, tagsInput, verificationStats } from "./range.ts";
 
 export const getKeyStats = analysis("analytics.getKeyStats", {
@@ -39,13 +40,15 @@ export const getKeyStats = analysis("analytics.getKeyStats", {
       detail: "`start` must lie before `end`.",
     },
   ],
-}).handle(async ({ keyId, tags, ...range }, { store, principal, fail }) => {
-  const key = await store.of(KeyReader).findOwner(keyId);
-  if (!key) return fail("key_not_found");
-  principal.authorize(`apis.${key.api_id}.read_analytics`);
-  const { level, start, end } = bucketsOf(range, fail);
-  return {
-    echo: { keyId, start, end, granularity: level },
-    question: { about: "verifications", subject: keyId, level, start, end, tags: tagSetOf(tags) },
-  };
-});
+})
+  .authorize(async ({ keyId, tags, ...range }, { store, principal, fail }): Promise<Counted> => {
+    const key = await store.of(KeyReader).findOwner(keyId);
+    if (!key) return fail("key_not_found");
+    principal.authorize(`apis.${key.api_id}.read_analytics`);
+    const { level, start, end } = bucketsOf(range, fail);
+    return {
+      echo: { keyId, start, end, granularity: level },
+      question: { about: "verifications", subject: keyId, level, start, end, tags: tagSetOf(tags) },
+    };
+  })
+  .answer(answerCounts);

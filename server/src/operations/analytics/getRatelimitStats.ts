@@ -1,9 +1,10 @@
 import { z } from "zod";
-import { analysis } from "../../rpc/operation.ts";
 import { NamespaceReader } from "../../store/ratelimits/namespaces.ts";
 import { exampleNamespace, exampleRange } from "../examples.ts";
 import { Namespace } from "../ratelimits/fields.ts";
 import { text } from "../schema.ts";
+import { analysis } from "../services.ts";
+import { answerCounts, type Counted } from "./counts.ts";
 import { bucketsOf, rangeInput, rangeOutput, ratelimitStats } from "./range.ts";
 
 const once = { total: 1, passed: 1, denied: 0, cost: 1 };
@@ -49,17 +50,19 @@ export const getRatelimitStats = analysis("analytics.getRatelimitStats", {
       problem: "namespace_not_found",
     },
   ],
-}).handle(async ({ namespace: nameOrId, identifier, ...range }, { store, principal, fail }) => {
-  const namespace = await store.of(NamespaceReader).find(nameOrId);
-  if (!namespace) return fail("namespace_not_found");
-  principal.authorize(`ratelimits.${namespace.id}.read_analytics`);
-  const { level, start, end } = bucketsOf(range, fail);
-  return {
-    echo: {
-      namespace: nameOrId,
-      ...(identifier !== undefined && { identifier }),
-      ...{ start, end, granularity: level },
-    },
-    question: { about: "ratelimits", subject: namespace.id, level, start, end, tags: [], identifier },
-  };
-});
+})
+  .authorize(async ({ namespace: nameOrId, identifier, ...range }, { store, principal, fail }): Promise<Counted> => {
+    const namespace = await store.of(NamespaceReader).find(nameOrId);
+    if (!namespace) return fail("namespace_not_found");
+    principal.authorize(`ratelimits.${namespace.id}.read_analytics`);
+    const { level, start, end } = bucketsOf(range, fail);
+    return {
+      echo: {
+        namespace: nameOrId,
+        ...(identifier !== undefined && { identifier }),
+        ...{ start, end, granularity: level },
+      },
+      question: { about: "ratelimits", subject: namespace.id, level, start, end, tags: [], identifier },
+    };
+  })
+  .answer(answerCounts);

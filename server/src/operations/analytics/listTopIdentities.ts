@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { analysis } from "../../rpc/operation.ts";
 import { ApiReader } from "../../store/keys/apis.ts";
 import { exampleApi, exampleCounts, exampleKeyInput, exampleRange, exampleVerification } from "../examples.ts";
+import { analysis } from "../services.ts";
 import { topInput, topOutput, usageBucketsOf, verificationCounts } from "./range.ts";
 
 export const listTopIdentities = analysis("analytics.listTopIdentities", {
@@ -46,13 +46,17 @@ export const listTopIdentities = analysis("analytics.listTopIdentities", {
       problem: "api_not_found",
     },
   ],
-}).handle(async ({ apiId, limit, ...range }, { store, principal, fail }) => {
-  if (apiId !== undefined && !(await store.of(ApiReader).exists(apiId))) return fail("api_not_found");
-  principal.authorize("identities.*.read_identity");
-  if (apiId !== undefined) principal.authorize(`apis.${apiId}.read_analytics`);
-  const { level, start, end } = usageBucketsOf(range, fail);
-  return {
-    echo: { start, end, granularity: level },
-    question: { about: "top", by: "identity", withNames: true, apiId, level, start, end, limit },
-  };
-});
+})
+  .authorize(async ({ apiId, limit, ...range }, { store, principal, fail }) => {
+    if (apiId !== undefined && !(await store.of(ApiReader).exists(apiId))) return fail("api_not_found");
+    principal.authorize("identities.*.read_identity");
+    if (apiId !== undefined) principal.authorize(`apis.${apiId}.read_analytics`);
+    const { level, start, end } = usageBucketsOf(range, fail);
+    return { withNames: true, apiId, level, start, end, limit };
+  })
+  .answer(async (subject, { analytics }, context) => {
+    const { ranked, incompleteBefore } = await analytics.rank({ by: "identity", ...subject }, context);
+    const { start, end, level: granularity } = subject;
+    const identities = ranked.map(({ id, name, counts }) => ({ identityId: id, ...name, ...counts }));
+    return { start, end, granularity, identities, incompleteBefore };
+  });

@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { analysis } from "../../rpc/operation.ts";
 import { ApiReader } from "../../store/keys/apis.ts";
 import { exampleApi, exampleCounts, exampleKey, exampleKeyInput, exampleRange } from "../examples.ts";
+import { analysis } from "../services.ts";
 import { topInput, topOutput, usageBucketsOf, verificationCounts } from "./range.ts";
 
 const named = (schema: z.ZodType, what: string) =>
@@ -55,13 +55,17 @@ export const listTopKeys = analysis("analytics.listTopKeys", {
       problem: "api_not_found",
     },
   ],
-}).handle(async ({ apiId, limit, ...range }, { store, principal, fail }) => {
-  if (apiId !== undefined && !(await store.of(ApiReader).exists(apiId))) return fail("api_not_found");
-  principal.authorize(`apis.${apiId ?? "*"}.read_analytics`);
-  const { level, start, end } = usageBucketsOf(range, fail);
-  const withNames = principal.may(`apis.${apiId ?? "*"}.read_key`);
-  return {
-    echo: { start, end, granularity: level },
-    question: { about: "top", by: "key", withNames, apiId, level, start, end, limit },
-  };
-});
+})
+  .authorize(async ({ apiId, limit, ...range }, { store, principal, fail }) => {
+    if (apiId !== undefined && !(await store.of(ApiReader).exists(apiId))) return fail("api_not_found");
+    principal.authorize(`apis.${apiId ?? "*"}.read_analytics`);
+    const { level, start, end } = usageBucketsOf(range, fail);
+    const withNames = principal.may(`apis.${apiId ?? "*"}.read_key`);
+    return { withNames, apiId, level, start, end, limit };
+  })
+  .answer(async (subject, { analytics }, context) => {
+    const { ranked, incompleteBefore } = await analytics.rank({ by: "key", ...subject }, context);
+    const { start, end, level: granularity } = subject;
+    const keys = ranked.map(({ id, name, counts }) => ({ keyId: id, ...name, ...counts }));
+    return { start, end, granularity, keys, incompleteBefore };
+  });

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { analysis } from "../../rpc/operation.ts";
+import { query } from "../../rpc/operation.ts";
 import { EXAMPLE_PUBLIC_URL, leakKit } from "../../rules/leak-kit.ts";
 import { ApiReader } from "../../store/keys/apis.ts";
 import { exampleApi } from "../examples.ts";
@@ -24,7 +24,7 @@ const LeakKitOutput = z.strictObject({
     .describe("What GitHub's secret scanning partner program needs."),
 });
 
-export const getLeakKit = analysis("apis.getLeakKit", {
+export const getLeakKit = query("apis.getLeakKit", {
   summary: "Get what finds leaked keys of an API",
   description:
     "For each prefix of its keys, a regular expression, and the same as a rule of gitleaks, as a detector of TruffleHog and " +
@@ -61,12 +61,13 @@ export const getLeakKit = analysis("apis.getLeakKit", {
       problem: "api_not_found",
     },
   ],
-}).handle(async ({ apiId, prefixes }, { store, principal, fail }) => {
+}).handle(async ({ apiId, prefixes }, { store, principal, publicUrl, fail }) => {
   principal.authorize(`apis.${apiId}.read_api`);
   const api = await store.of(ApiReader).find(apiId);
   if (!api) return fail("api_not_found");
   if (!prefixes && api.prefix === null) return fail("precondition_failed", noPrefix());
-  return { echo: { apiId }, question: { about: "leakKits", prefixes: [...new Set(prefixes ?? [api.prefix!])] } };
+  const wanted = new Set(prefixes ?? [api.prefix!]);
+  return { apiId, kits: [...wanted].map((prefix) => leakKit(prefix, publicUrl || EXAMPLE_PUBLIC_URL)) };
 });
 
 function noPrefix(): string {

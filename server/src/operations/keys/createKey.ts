@@ -40,7 +40,6 @@ export const createKey = mutation("keys.createKey", {
     "Permissions and an identity that do not exist yet are created. Roles must exist.",
   idempotent: true,
   issues: ({ keyId }) => keyId,
-  createsKey: true,
   permissions: ["apis.{apiId}.create_key", "apis.{apiId}.encrypt_key"],
   input: z.strictObject({
     apiId: ApiId,

@@ -1,12 +1,15 @@
 import { z } from "zod";
-import { analysis } from "../../rpc/operation.ts";
+import { Problem } from "../../rpc/problems.ts";
+import type { KeyOriginsQuestion } from "../../store/keys/key-origins.ts";
 import { KeyReader } from "../../store/keys/keys.ts";
 import { stepNames } from "../../verification/checks.ts";
 import { PERMISSIONS_LISTED_MAX } from "../../verification/explanation.ts";
 import { verificationCodes } from "../../verification/request.ts";
 import { exampleSecret, exampleTime, exampleVerification } from "../examples.ts";
 import { KeyId, ModeOutput, WindowOutput } from "../schema.ts";
+import { analysis } from "../services.ts";
 import { CreditsState } from "./credits.ts";
+import { mistakeProblems } from "./mistakes.ts";
 import { KeyString, verificationFields } from "./verification-fields.ts";
 
 const Step = z.strictObject({
@@ -150,13 +153,28 @@ export const explainVerification = analysis("keys.explainVerification", {
       problem: "key_not_found",
     },
   ],
-}).handle(async ({ key, keyId, clientIp, ...request }, { store, principal, fail }) => {
-  if ((key === undefined) === (keyId === undefined)) fail("invalid_input", "Give `key` or `keyId`, and not both.");
-  const found = keyId === undefined ? undefined : await store.of(KeyReader).find(keyId);
-  if (keyId !== undefined) {
-    if (!found) return fail("key_not_found");
-    principal.authorize(`apis.${found.api_id}.read_key`);
-  }
-  const stored = found && { hash: found.hash, migrationId: found.migration_id };
-  return { echo: {}, question: { about: "verification", request: { key: key ?? "", ...request }, clientIp, stored } };
-});
+})
+  .authorize(async ({ key, keyId, clientIp, ...request }, { store, principal, fail }) => {
+    if ((key === undefined) === (keyId === undefined)) fail("invalid_input", "Give `key` or `keyId`, and not both.");
+    const found = keyId === undefined ? undefined : await store.of(KeyReader).find(keyId);
+    if (keyId !== undefined) {
+      if (!found) return fail("key_not_found");
+      principal.authorize(`apis.${found.api_id}.read_key`);
+    }
+    const stored = found && { hash: found.hash, migrationId: found.migration_id };
+    return { request: { key: key ?? "", ...request }, clientIp, stored };
+  })
+  .answer(
+    async (
+      { request, clientIp, stored },
+      { verification, keys, reads },
+      { clock, principal, workspaceId, address },
+    ) => {
+      const [now, startedAt] = [clock.now(), clock.monotonic()];
+      const asked = { ...request, workspaceId, principal, address: clientIp ?? address, now, startedAt };
+      const readOrigins = (question: KeyOriginsQuestion) => reads.run(workspaceId, () => keys.origins(question));
+      const explained = await verification.explain(asked, stored, readOrigins);
+      if ("kind" in explained) throw new Problem(mistakeProblems[explained.kind], explained.message);
+      return explained;
+    },
+  );

@@ -1,12 +1,19 @@
 import { z } from "zod";
-import { metered, type OwnKeyReading, type UsageCounts } from "../../rpc/operation.ts";
-import { HOLDER_REQUESTS_PER_MINUTE } from "../../rpc/workspace-limit.ts";
+import { levels } from "../../analytics/levels.ts";
+import type { Clock, Instant } from "../../clock/clock.ts";
+import type { KeyRecord } from "../../directory/records.ts";
+import { admitCall } from "../../rpc/workspace-limit.ts";
 import { balanceAt, creditsOf } from "../../verification/explanation.ts";
 import { exampleKeyInput, exampleReset, exampleSecret, exampleTime, exampleVerification } from "../examples.ts";
 import { asSecret, ModeOutput, Reset, text } from "../schema.ts";
+import { metered, type Services } from "../services.ts";
 import { CreditsState } from "./credits.ts";
 
-const DAY = 24 * 3_600_000;
+/** Reads of one key by its holder per minute. Each reads the database. */
+export const HOLDER_REQUESTS_PER_MINUTE = 30;
+
+/** The days of usage that the holder of a key can read, with today. */
+const USAGE_DAYS = 30;
 
 const counts = { total: z.int(), valid: z.int(), creditsSpent: z.int() };
 
@@ -69,7 +76,7 @@ export const getOwnKey = metered("keys.getOwnKey", {
           },
         ],
         usage: {
-          startAt: exampleTime - 30 * DAY,
+          startAt: exampleTime - USAGE_DAYS * levels.day,
           endAt: exampleTime,
           ...{ total: 0, valid: 0, creditsSpent: 0, days: [] },
         },
@@ -81,31 +88,66 @@ export const getOwnKey = metered("keys.getOwnKey", {
       problem: "key_not_found",
     },
   ],
-}).handle(
-  async ({ key: secret }, { verification, principal, workspaceId, address, now, startedAt, readOwnKey, fail }) => {
-    const request = { key: secret, workspaceId, principal, address, now, startedAt };
-    const key = await verification.findOwn(request);
-    if (key === null) return fail("key_not_found");
-    const { balance: stored, usage } = await readOwnKey(key);
-    const balance = balanceAt({ balance: stored }, now);
-    const limits = await verification.readLimits(key);
-    return JSON.stringify({
-      keyId: key.keyId,
-      enabled: key.enabled,
-      expires: key.expiresAt ?? undefined,
-      credits: balance && creditsOf(balance, now),
-      ratelimits: limits.map(({ limit: { name, limit, duration, mode, owner }, used, reset }) => ({
-        ...{ name, limit, duration, ...(mode === "strict" && { mode }), used },
-        remaining: Math.max(0, limit - used),
-        resetAt: reset,
-        shared: owner === "identity",
-      })),
-      usage: usage ? usageOf(usage) : undefined,
-    });
-  },
-);
+}).handle(async ({ key: secret }, services, { principal, workspaceId, address, now, startedAt, clock, fail }) => {
+  const { verification, limiter, holders } = services;
+  const key = await verification.findOwn({ key: secret, workspaceId, principal, address, now, startedAt });
+  if (key === null) return fail("key_not_found");
+  await admitHolder(key, limiter);
+  const { balance: stored, usage } = await holders.run(key.workspaceId, () => readStored(key, services, clock));
+  const balance = balanceAt({ balance: stored }, now);
+  const limits = await verification.readLimits(key);
+  return JSON.stringify({
+    keyId: key.keyId,
+    enabled: key.enabled,
+    expires: key.expiresAt ?? undefined,
+    credits: balance && creditsOf(balance, now),
+    ratelimits: limits.map(({ limit: { name, limit, duration, mode, owner }, used, reset }) => ({
+      ...{ name, limit, duration, ...(mode === "strict" && { mode }), used },
+      remaining: Math.max(0, limit - used),
+      resetAt: reset,
+      shared: owner === "identity",
+    })),
+    usage,
+  });
+});
 
-function usageOf({ start, end, counts }: NonNullable<OwnKeyReading["usage"]>) {
+/** Counts a call of the holder of a key against the limit of the key. */
+function admitHolder({ keyId, workspaceId }: KeyRecord, limiter: Services["limiter"]): Promise<void> {
+  return admitCall(
+    { counter: `o\0${keyId}`, limit: HOLDER_REQUESTS_PER_MINUTE, owner: workspaceId },
+    `This key can be read ${HOLDER_REQUESTS_PER_MINUTE} times per minute.`,
+    limiter,
+  );
+}
+
+/** What the record of the key leaves out: its balance and its usage, undefined if analytics are off. */
+async function readStored(
+  { keyId, workspaceId, poolId }: KeyRecord,
+  { keys, analytics }: Pick<Services, "keys" | "analytics">,
+  clock: Pick<Clock, "now">,
+) {
+  const [{ balance }, usage] = await Promise.all([
+    keys.origins({ workspaceId, keyId, poolId, slugs: [] }),
+    analytics.isOn ? readUsage(keyId, analytics, clock.now()) : undefined,
+  ]);
+  return { balance, usage };
+}
+
+/** The counts of a key in a day, or in all days. */
+interface UsageCounts {
+  readonly total: number;
+  readonly valid: number;
+  readonly creditsSpent: number;
+}
+
+async function readUsage(keyId: string, analytics: Services["analytics"], now: Instant) {
+  const today = Math.floor(now / levels.day) * levels.day;
+  const start = Math.max(today - (USAGE_DAYS - 1) * levels.day, analytics.oldest("day", now));
+  const end = today + levels.day;
+  const question = { about: "verifications", subject: keyId, level: "day", start, end, tags: [] } as const;
+  const counts: UsageCounts & { series: (UsageCounts & { time: number })[] } = JSON.parse(
+    `{${await analytics.stats(question)}}`,
+  );
   const days = counts.series.filter(({ total }) => total > 0);
   return {
     startAt: start,
@@ -115,6 +157,6 @@ function usageOf({ start, end, counts }: NonNullable<OwnKeyReading["usage"]>) {
   };
 }
 
-function countsOf({ total, valid, creditsSpent }: Pick<UsageCounts, "total" | "valid" | "creditsSpent">) {
+function countsOf({ total, valid, creditsSpent }: UsageCounts): UsageCounts {
   return { total, valid, creditsSpent };
 }

@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { leakReport } from "../../leaks/reports.ts";
-import { metered } from "../../rpc/operation.ts";
 import { addressNetwork } from "../../rules/address.ts";
 import { isWebAddress } from "../../rules/web-address.ts";
 import { asSecret, Empty, text } from "../schema.ts";
+import { metered } from "../services.ts";
 
 const URL_LENGTH_MAX = 2_000;
 
@@ -41,7 +41,7 @@ export const reportLeak = metered("keys.reportLeak", {
     },
     { summary: "Report a key", input: { key: "3kAqEg4u4qMxCGFAVMuGsb3cijGp" }, output: {} },
   ],
-}).handle(({ key, location }, { leaks, principal, workspaceId, address }) => {
+}).handle(({ key, location }, { leaks }, { principal, workspaceId, address }) => {
   leaks.accept(leakReport(key, "report", location ?? null), principal ? workspaceId : addressNetwork(address));
   return "{}";
 });

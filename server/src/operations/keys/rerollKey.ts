@@ -22,7 +22,6 @@ export const rerollKey = mutation("keys.rerollKey", {
     "credits nor calls.",
   idempotent: true,
   issues: ({ keyId }) => keyId,
-  createsKey: true,
   permissions: ["apis.{apiId}.create_key", "apis.{apiId}.encrypt_key"],
   input: z.object({
     keyId: KeyId,

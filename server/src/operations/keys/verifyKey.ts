@@ -1,11 +1,11 @@
 import { z } from "zod";
 import { then } from "../../clock/then.ts";
 import { hashSecret } from "../../crypto/hash.ts";
-import { metered } from "../../rpc/operation.ts";
-import { mistakeProblems } from "../../rpc/problems.ts";
 import { verificationCodes } from "../../verification/request.ts";
 import { exampleRatelimit, exampleReset, exampleSecret, exampleVerification } from "../examples.ts";
 import { RatelimitOutput, Reset } from "../schema.ts";
+import { metered } from "../services.ts";
+import { mistakeProblems } from "./mistakes.ts";
 import { IdentityOutput } from "./record.ts";
 import { KeyString, type namedLimits, verificationFields } from "./verification-fields.ts";
 
@@ -114,7 +114,7 @@ export const verifyKey = metered("keys.verifyKey", {
       detail: "Unexpected end at position 18 of the permission query: add the permission that is missing there.",
     },
   ],
-}).handle((input, { verification, principal, workspaceId, address, idempotent, now, startedAt, fail }) => {
+}).handle((input, { verification }, { principal, workspaceId, address, idempotent, now, startedAt, fail }) => {
   if (principal === null && needsRootKey(input)) fail("authentication_missing");
   const answer = verification.verify({
     key: input.key,

@@ -3,10 +3,12 @@ import type { MutationContext } from "../../rpc/operation.ts";
 import type { PortalCaller } from "../../rpc/portal-caller.ts";
 import type { Principal } from "../../rpc/principal.ts";
 import { Problem } from "../../rpc/problems.ts";
+import { admitCall } from "../../rpc/workspace-limit.ts";
 import { type PortalAction, portalRequirement } from "../../rules/portal-terms.ts";
 import { KeyReader, KeyWriter } from "../../store/keys/keys.ts";
 import type { StoredKey } from "../../store/keys/stored-key.ts";
 import type { StoreReader, StoreWriter } from "../../store/workspace-store.ts";
+import type { Services } from "../services.ts";
 
 /**
  * The session that makes the call.
@@ -62,4 +64,23 @@ export async function countForOwner(
   const keys = store.of(KeyWriter);
   await keys.update(keyId, { deleted_once_expired: 1 });
   for (const ended of await keys.deleteEnded(caller, portal.endedKeysMax, now)) invalidate.key(ended);
+}
+
+const DAY = 24 * 3_600_000;
+
+/**
+ * Counts a new key that an owner makes against the owner's rate, over all sessions.
+ *
+ * @throws {Problem} or rejects with one beyond the rate.
+ */
+export function admitOwnersKey(
+  { workspaceId, portal }: Principal,
+  { limiter, portal: { keysPerDay } }: Pick<Services, "limiter" | "portal">,
+): Promise<void> {
+  return admitCall(
+    { counter: `r\0${portal!.identityId}`, limit: keysPerDay, owner: workspaceId },
+    `There were ${keysPerDay} new keys within a day, which is the maximum (LATCHKEY_PORTAL_KEYS_PER_DAY). Try again later.`,
+    limiter,
+    DAY,
+  );
 }

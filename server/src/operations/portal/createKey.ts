@@ -1,17 +1,16 @@
 import { z } from "zod";
-import { mutation } from "../../rpc/operation.ts";
 import { IdentityWriter } from "../../store/identities/identities.ts";
 import { createKey as create } from "../keys/createKey.ts";
 import { asSecret, EXPIRES_MAX, integer, KeyName, Prefix, text } from "../schema.ts";
-import { callerWith, countForOwner, countOwnKeys } from "./caller.ts";
+import { limitedMutation } from "../services.ts";
+import { admitOwnersKey, callerWith, countForOwner, countOwnKeys } from "./caller.ts";
 
 const MINUTE = 60_000;
 
-export const createKey = mutation("portal.createKey", {
+export const createKey = limitedMutation("portal.createKey", {
   isOfPortal: true,
   summary: "Create a key of the owner",
   description: "",
-  createsKey: true,
   permissions: ["apis.{apiId}.create_key"],
   input: z.strictObject({
     name: KeyName.optional(),
@@ -24,33 +23,35 @@ export const createKey = mutation("portal.createKey", {
   output: z.strictObject({ keyId: z.string(), key: asSecret(z.string()) }),
   problems: ["api_not_found", "role_not_found", "precondition_failed"],
   examples: [],
-}).handle(async ({ name, prefix, expiresIn, roles }, context) => {
-  const { store, principal, now, fail } = context;
-  const caller = callerWith("create", principal);
-  const { apiId, identityId, externalId, terms } = caller;
-  const { max, prefixes, expiresInMax, roles: allowed } = terms.keys;
-  if (prefix !== undefined && prefixes?.includes(prefix) !== true) {
-    return fail("invalid_input", "`prefix` is not one of the prefixes of this session.");
-  }
-  if (expiresInMax !== null && expiresIn !== undefined && expiresIn > expiresInMax) {
-    return fail("invalid_input", `\`expiresIn\` is longer than the ${expiresInMax} milliseconds of this session.`);
-  }
-  if (roles?.some((role) => !allowed.includes(role))) {
-    return fail("invalid_input", "`roles` has a role that this session does not allow.");
-  }
-  // Locks the owner, so that calls at the same time cannot exceed the maximum.
-  await store.of(IdentityWriter).lock(identityId);
-  if ((await countOwnKeys(caller, store, now)) >= max) {
-    return fail("precondition_failed", `There are ${max} keys already, which is the maximum. Delete one first.`);
-  }
-  const life = expiresIn ?? expiresInMax;
-  const input = {
-    ...{ apiId, externalId, name, enabled: true, recoverable: false },
-    prefix: prefix ?? prefixes?.[0],
-    roles: [...(roles ?? allowed)],
-    ...(life !== null && { expires: Math.min(now + life, EXPIRES_MAX) }),
-  };
-  const made = (await create.handle(input, context)) as { keyId: string; key: string };
-  await countForOwner(made.keyId, caller, context);
-  return made;
-});
+})
+  .admit(admitOwnersKey)
+  .handle(async ({ name, prefix, expiresIn, roles }, context) => {
+    const { store, principal, now, fail } = context;
+    const caller = callerWith("create", principal);
+    const { apiId, identityId, externalId, terms } = caller;
+    const { max, prefixes, expiresInMax, roles: allowed } = terms.keys;
+    if (prefix !== undefined && prefixes?.includes(prefix) !== true) {
+      return fail("invalid_input", "`prefix` is not one of the prefixes of this session.");
+    }
+    if (expiresInMax !== null && expiresIn !== undefined && expiresIn > expiresInMax) {
+      return fail("invalid_input", `\`expiresIn\` is longer than the ${expiresInMax} milliseconds of this session.`);
+    }
+    if (roles?.some((role) => !allowed.includes(role))) {
+      return fail("invalid_input", "`roles` has a role that this session does not allow.");
+    }
+    // Locks the owner, so that calls at the same time cannot exceed the maximum.
+    await store.of(IdentityWriter).lock(identityId);
+    if ((await countOwnKeys(caller, store, now)) >= max) {
+      return fail("precondition_failed", `There are ${max} keys already, which is the maximum. Delete one first.`);
+    }
+    const life = expiresIn ?? expiresInMax;
+    const input = {
+      ...{ apiId, externalId, name, enabled: true, recoverable: false },
+      prefix: prefix ?? prefixes?.[0],
+      roles: [...(roles ?? allowed)],
+      ...(life !== null && { expires: Math.min(now + life, EXPIRES_MAX) }),
+    };
+    const made = (await create.handle(input, context)) as { keyId: string; key: string };
+    await countForOwner(made.keyId, caller, context);
+    return made;
+  });

@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { levels } from "../../analytics/levels.ts";
-import { analysis } from "../../rpc/operation.ts";
 import { KeyReader } from "../../store/keys/keys.ts";
 import { bucketsOf, rangeOutput, verificationCounts } from "../analytics/range.ts";
 import { integer, KeyId } from "../schema.ts";
+import { analysis } from "../services.ts";
 import { callerWith, isOwn } from "./caller.ts";
 
 const DAYS_MAX = 90;
@@ -25,16 +25,20 @@ export const getUsage = analysis("portal.getUsage", {
   }),
   problems: ["key_not_found"],
   examples: [],
-}).handle(async ({ keyId, days }, { store, principal, now, fail }) => {
-  const caller = callerWith("usage", principal);
-  const key = await store.of(KeyReader).find(keyId);
-  if (!key || !isOwn(key, caller)) return fail("key_not_found");
-  const range = { start: now - (days - 1) * levels.day, end: now + 1, granularity: "day" } as const;
-  const { level, start, end } = bucketsOf(range, fail);
-  return {
-    echo: { keyId, start, end, granularity: level },
-    // Tags are for the operator.
-    only: ["total", "valid", "outcomes", "creditsSpent", "series"],
-    question: { about: "verifications", subject: keyId, level, start, end, tags: [] },
-  };
-});
+})
+  .authorize(async ({ keyId, days }, { store, principal, now, fail }) => {
+    const caller = callerWith("usage", principal);
+    const key = await store.of(KeyReader).find(keyId);
+    if (!key || !isOwn(key, caller)) return fail("key_not_found");
+    const range = { start: now - (days - 1) * levels.day, end: now + 1, granularity: "day" } as const;
+    const { level, start, end } = bucketsOf(range, fail);
+    return { about: "verifications", subject: keyId, level, start, end, tags: [] } as const;
+  })
+  .answer(async (question, { analytics }, context) => {
+    const { subject: keyId, start, end, level: granularity } = question;
+    // Without tags, which are for the operator.
+    const { total, valid, outcomes, creditsSpent, series } = JSON.parse(
+      `{${await analytics.count(question, context)}}`,
+    );
+    return { keyId, start, end, granularity, total, valid, outcomes, creditsSpent, series };
+  });

@@ -1,17 +1,16 @@
 import { z } from "zod";
-import { mutation } from "../../rpc/operation.ts";
 import { IdentityWriter } from "../../store/identities/identities.ts";
 import { rerollKey as reroll } from "../keys/rerollKey.ts";
 import { asSecret, integer, KeyId } from "../schema.ts";
-import { callerWith, countForOwner, countOwnKeys, lockOwnKey } from "./caller.ts";
+import { limitedMutation } from "../services.ts";
+import { admitOwnersKey, callerWith, countForOwner, countOwnKeys, lockOwnKey } from "./caller.ts";
 
 const WEEK = 7 * 24 * 3_600_000;
 
-export const rerollKey = mutation("portal.rerollKey", {
+export const rerollKey = limitedMutation("portal.rerollKey", {
   isOfPortal: true,
   summary: "Replace a key of the owner by a new one with the same settings",
   description: "",
-  createsKey: true,
   permissions: ["apis.{apiId}.create_key", "apis.{apiId}.encrypt_key"],
   input: z.strictObject({
     keyId: KeyId,
@@ -20,21 +19,23 @@ export const rerollKey = mutation("portal.rerollKey", {
   output: z.strictObject({ keyId: z.string(), key: asSecret(z.string()) }),
   problems: ["key_not_found", "precondition_failed"],
   examples: [],
-}).handle(async (input, context) => {
-  const { store, principal, now, fail } = context;
-  const caller = callerWith("reroll", principal);
-  // The owner first, as `portal.createKey` locks it before any key.
-  await store.of(IdentityWriter).lock(caller.identityId);
-  if (!(await lockOwnKey(input.keyId, caller, store))) return fail("key_not_found");
-  const { max } = caller.terms.keys;
-  // The old key makes room for the new one. While it stays valid, there may be one key more than the maximum.
-  if (input.expiration > 0 && (await countOwnKeys(caller, store, now)) > max) {
-    return fail(
-      "precondition_failed",
-      `There are more than ${max} keys, which is the maximum. Let the old key end at once, or delete another one.`,
-    );
-  }
-  const made = (await reroll.handle(input, context)) as { keyId: string; key: string };
-  await countForOwner(made.keyId, caller, context);
-  return made;
-});
+})
+  .admit(admitOwnersKey)
+  .handle(async (input, context) => {
+    const { store, principal, now, fail } = context;
+    const caller = callerWith("reroll", principal);
+    // The owner first, as `portal.createKey` locks it before any key.
+    await store.of(IdentityWriter).lock(caller.identityId);
+    if (!(await lockOwnKey(input.keyId, caller, store))) return fail("key_not_found");
+    const { max } = caller.terms.keys;
+    // The old key makes room for the new one. While it stays valid, there may be one key more than the maximum.
+    if (input.expiration > 0 && (await countOwnKeys(caller, store, now)) > max) {
+      return fail(
+        "precondition_failed",
+        `There are more than ${max} keys, which is the maximum. Let the old key end at once, or delete another one.`,
+      );
+    }
+    const made = (await reroll.handle(input, context)) as { keyId: string; key: string };
+    await countForOwner(made.keyId, caller, context);
+    return made;
+  });

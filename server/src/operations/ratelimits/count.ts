@@ -1,10 +1,12 @@
 import type { z } from "zod";
+import type { Recorder } from "../../analytics/recorder.ts";
 import { then } from "../../clock/then.ts";
 import type { NamespaceRecord } from "../../directory/records.ts";
 import { StoreUnavailable } from "../../errors/store-unavailable.ts";
 import type { Charge, LimitDecision, LimitState } from "../../limits/counters.ts";
 import type { MeteredAnswer, MeteredContext } from "../../rpc/operation.ts";
 import type { Override } from "../../rules/override-patterns.ts";
+import type { Services } from "../services.ts";
 import type { LimitInput } from "./fields.ts";
 
 type Context = MeteredContext<never>;
@@ -19,7 +21,8 @@ const ATTEMPTS_MAX = 10;
 export async function ensureNamespaces(
   operation: string,
   names: readonly string[],
-  { principal, namespaces, now }: Context,
+  { namespaces }: Pick<Services, "namespaces">,
+  { principal, now }: Context,
 ): Promise<NamespaceRecord[]> {
   const caller = principal!;
   for (let attempts = 0; attempts < ATTEMPTS_MAX; attempts++) {
@@ -68,13 +71,15 @@ const problemOf = { mismatched: "idempotency_mismatch", running: "idempotency_in
 /** Charges all entries or none, and answers. A replay of a charged call gets the answer of the first attempt. */
 export function charge(
   counted: readonly CountedEntry[],
+  services: Pick<Services, "limiter" | "replays" | "recorder">,
   context: Context,
   answer: (decided: LimitDecision) => MeteredAnswer,
 ): MeteredAnswer | Promise<MeteredAnswer> {
-  const { limiter, replays, idempotent, fail } = context;
+  const { limiter, replays, recorder } = services;
+  const { idempotent, fail } = context;
   const charges = counted.map((entry) => entry.charge);
   const conclude = (decided: LimitDecision) => {
-    record(counted, context, ({ cost }, i) => ({
+    record(counted, recorder, context, ({ cost }, i) => ({
       passed: decided.limits[i]!.allowed,
       cost: decided.allowed ? cost : 0,
     }));
@@ -96,7 +101,7 @@ export function charge(
   const settle = (settled: Awaited<typeof outcome>): MeteredAnswer => {
     if (!("replay" in settled)) return conclude(settled);
     if (settled.replay !== "completed") return fail(problemOf[settled.replay]);
-    record(counted, context, () => ({ passed: true, cost: 0 }));
+    record(counted, recorder, context, () => ({ passed: true, cost: 0 }));
     return JSON.parse(settled.text);
   };
   return then(outcome, settle);
@@ -104,7 +109,8 @@ export function charge(
 
 function record(
   counted: readonly CountedEntry[],
-  { recorder, now, startedAt, workspaceId }: Context,
+  recorder: Recorder | null,
+  { now, startedAt, workspaceId }: Context,
   outcomeOf: (charge: Charge, index: number) => { passed: boolean; cost: number },
 ): void {
   if (recorder === null) return;

@@ -1,11 +1,12 @@
 import { z } from "zod";
 import { then } from "../../clock/then.ts";
 import type { NamespaceRecord } from "../../directory/records.ts";
-import { type MeteredContext, metered } from "../../rpc/operation.ts";
+import type { MeteredContext } from "../../rpc/operation.ts";
 import type { Override } from "../../rules/override-patterns.ts";
 import { readingOf, usedIn } from "../../verification/limits.ts";
 import { exampleCount, exampleNamespace, exampleReset } from "../examples.ts";
 import { ModeOutput, WindowOutput } from "../schema.ts";
+import { metered, type Services } from "../services.ts";
 import { countEntry } from "./count.ts";
 import { LimitInput, OverrideMode } from "./fields.ts";
 
@@ -69,16 +70,17 @@ export const explainLimit = metered("ratelimits.explainLimit", {
       problem: "namespace_not_found",
     },
   ],
-}).handle((input, context) =>
-  then(context.namespaces.find(input.namespace, context.workspaceId), (namespace) =>
-    namespace === null ? context.fail("namespace_not_found") : explain(input, namespace, context),
+}).handle((input, services, context) =>
+  then(services.namespaces.find(input.namespace, context.workspaceId), (namespace) =>
+    namespace === null ? context.fail("namespace_not_found") : explain(input, namespace, services, context),
   ),
 );
 
 async function explain(
   input: z.output<typeof LimitInput>,
   namespace: NamespaceRecord,
-  { principal, limiter, workspaceId }: MeteredContext<never>,
+  { limiter }: Pick<Services, "limiter">,
+  { principal, workspaceId }: MeteredContext<never>,
 ): Promise<string> {
   principal!.authorize(namespace.limitRequirement);
   principal!.authorize(`ratelimits.${namespace.namespaceId}.read_override`);

@@ -2,8 +2,9 @@ import { z } from "zod";
 import type { NamespaceRecord } from "../../directory/records.ts";
 import type { LimitState } from "../../limits/counters.ts";
 import { policyItem, stateItem } from "../../rpc/limit-fields.ts";
-import { type MeteredAnswer, type MeteredContext, metered } from "../../rpc/operation.ts";
+import type { MeteredAnswer, MeteredContext } from "../../rpc/operation.ts";
 import { exampleCount, exampleNamespace, exampleReset } from "../examples.ts";
+import { metered, type Services } from "../services.ts";
 import { type CountedEntry, charge, countEntry, ensureNamespaces, resultMembers } from "./count.ts";
 import { LimitInput, limitResult } from "./fields.ts";
 
@@ -38,21 +39,24 @@ export const limit = metered("ratelimits.limit", {
       output: { success: false, limit: 10, remaining: 10, reset: exampleReset },
     },
   ],
-}).handle((input, context) => {
-  const namespace = context.namespaces.find(input.namespace, context.workspaceId);
+}).handle((input, services, context) => {
+  const namespace = services.namespaces.find(input.namespace, context.workspaceId);
   return namespace === null || namespace instanceof Promise
-    ? ensureNamespaces("ratelimits.limit", [input.namespace], context).then(([made]) => count(input, made!, context))
-    : count(input, namespace, context);
+    ? ensureNamespaces("ratelimits.limit", [input.namespace], services, context).then(([made]) =>
+        count(input, made!, services, context),
+      )
+    : count(input, namespace, services, context);
 });
 
 function count(
   input: z.output<typeof LimitInput>,
   namespace: NamespaceRecord,
+  services: Services,
   context: MeteredContext<never>,
 ): MeteredAnswer | Promise<MeteredAnswer> {
   context.principal!.authorize(namespace.limitRequirement);
   const counted = countEntry(namespace, input, context.workspaceId);
-  return charge([counted], context, ({ limits, at }) => answer(namespace, counted, limits[0]!, at));
+  return charge([counted], services, context, ({ limits, at }) => answer(namespace, counted, limits[0]!, at));
 }
 
 function answer(namespace: NamespaceRecord, counted: CountedEntry, state: LimitState, at: number): MeteredAnswer {

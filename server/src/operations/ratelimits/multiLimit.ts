@@ -1,8 +1,9 @@
 import { z } from "zod";
 import type { NamespaceRecord } from "../../directory/records.ts";
 import type { LimitDecision } from "../../limits/counters.ts";
-import { type MeteredAnswer, type MeteredContext, metered } from "../../rpc/operation.ts";
+import type { MeteredAnswer, MeteredContext } from "../../rpc/operation.ts";
 import { exampleCount, exampleReset } from "../examples.ts";
+import { metered, type Services } from "../services.ts";
 import { type CountedEntry, charge, countEntry, ensureNamespaces, resultMembers } from "./count.ts";
 import { LimitInput, limitResult } from "./fields.ts";
 
@@ -60,27 +61,30 @@ export const multiLimit = metered("ratelimits.multiLimit", {
       },
     },
   ],
-}).handle((input, context) => {
+}).handle((input, services, context) => {
   const namespaces: NamespaceRecord[] = [];
   for (const { namespace } of input) {
-    const record = context.namespaces.find(namespace, context.workspaceId);
+    const record = services.namespaces.find(namespace, context.workspaceId);
     if (record === null || record instanceof Promise) {
       const names = input.map((entry) => entry.namespace);
-      return ensureNamespaces("ratelimits.multiLimit", names, context).then((all) => count(input, all, context));
+      return ensureNamespaces("ratelimits.multiLimit", names, services, context).then((all) =>
+        count(input, all, services, context),
+      );
     }
     namespaces.push(record);
   }
-  return count(input, namespaces, context);
+  return count(input, namespaces, services, context);
 });
 
 function count(
   input: readonly Entry[],
   namespaces: readonly NamespaceRecord[],
+  services: Services,
   context: MeteredContext<never>,
 ): MeteredAnswer | Promise<MeteredAnswer> {
   for (const { limitRequirement } of namespaces) context.principal!.authorize(limitRequirement);
   const counted = input.map((entry, i) => countEntry(namespaces[i]!, entry, context.workspaceId));
-  return charge(counted, context, (decided) => answer(input, counted, decided));
+  return charge(counted, services, context, (decided) => answer(input, counted, decided));
 }
 
 function answer(input: readonly Entry[], counted: readonly CountedEntry[], { allowed, limits }: LimitDecision): string {

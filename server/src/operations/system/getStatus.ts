@@ -1,28 +1,8 @@
 import { z } from "zod";
-import { analysis } from "../../rpc/operation.ts";
 import { AdministrationReader } from "../../store/administration/workspaces.ts";
 import { exampleTime } from "../examples.ts";
-
-const Component = z.strictObject({
-  name: z.enum(["database", "storage", "claim", "redis", "analytics"]),
-  status: z.enum(["ok", "degraded", "off"]),
-  detail: z.string().optional().describe("What is wrong; of a Redis that answers, which servers count."),
-});
-
-const Setting = z.strictObject({
-  name: z.string().describe("The name in the environment."),
-  value: z
-    .string()
-    .describe("The effective value: times in milliseconds, sizes in bytes. Of a secret `set`. Empty: none."),
-  isSecret: z.boolean(),
-});
-
-const Latencies = {
-  since: z.int().describe("Unix time in milliseconds from which on calls are counted."),
-  verifications: z.int().describe("Calls of `keys.verifyKey`. 0 with `LATCHKEY_METRICS=off`."),
-  p50Ms: z.number().optional().describe("Half of them were answered in at most this time, in milliseconds."),
-  p99Ms: z.number().optional().describe("99 % of them were answered in at most this time."),
-};
+import { analysis } from "../services.ts";
+import { nodeStatus, ServiceOutput } from "./fields.ts";
 
 export const getStatus = analysis("system.getStatus", {
   summary: "Get the status of the service",
@@ -32,40 +12,8 @@ export const getStatus = analysis("system.getStatus", {
   permissions: ["system.*.read_status"],
   input: z.strictObject({}),
   output: z.strictObject({
-    status: z.enum(["ok", "degraded", "fail", "shutting down"]).describe("As `/health/ready` reports it."),
-    startedAt: z.int().describe("Unix time in milliseconds at which the node started."),
-    components: z.array(Component),
-    service: z
-      .strictObject({
-        version: z.string(),
-        node: z.string().describe("Version of Node.js."),
-        configuration: z.array(Setting),
-        backups: z
-          .strictObject({
-            everyMs: z.int().describe("Milliseconds between two backups."),
-            lastMadeAt: z.int().optional().describe("When the newest one was made. Absent: there is none."),
-            bytes: z.int().optional().describe("Its size."),
-            nextAt: z.int().describe("When the next one is due."),
-            failures: z.int().describe("Attempts that failed since the start."),
-            trouble: z.string().optional().describe("Why the last attempt failed. Absent: it succeeded."),
-          })
-          .optional()
-          .describe("The scheduled backups of the embedded database. Absent: there is no schedule."),
-        recent: z
-          .strictObject({
-            ...Latencies,
-            lookupsRefused: z
-              .int()
-              .describe(
-                "Look-ups that were refused, because the budget for unknown keys, root keys and sessions was used up.",
-              ),
-            minutes: z
-              .array(z.strictObject(Latencies))
-              .describe("The last 60 minutes one by one, the oldest first. The last one is in progress."),
-          })
-          .describe("The last 10 minutes of the node, for all workspaces; `minutes` covers an hour."),
-      })
-      .optional(),
+    ...nodeStatus,
+    service: ServiceOutput.optional(),
   }),
   problems: [],
   examples: [
@@ -84,8 +32,12 @@ export const getStatus = analysis("system.getStatus", {
       },
     },
   ],
-}).handle(async (_, { store, principal }) => {
-  principal.authorize("system.*.read_status");
-  const withConfiguration = (await store.of(AdministrationReader).allWorkspaces()) !== undefined;
-  return { echo: {}, question: { about: "service", withConfiguration } };
-});
+})
+  .authorize(async (_, { store, principal }) => {
+    principal.authorize("system.*.read_status");
+    return { withService: (await store.of(AdministrationReader).allWorkspaces()) !== undefined };
+  })
+  .answer(async ({ withService }, { node }) => ({
+    ...(await node.status()),
+    ...(withService && { service: await node.serviceStatus() }),
+  }));

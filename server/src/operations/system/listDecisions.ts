@@ -1,8 +1,9 @@
 import { z } from "zod";
-import { DECISION_LIFE } from "../../analytics/decisions.ts";
-import { analysis } from "../../rpc/operation.ts";
+import { DECISION_LIFE, type Decision } from "../../analytics/decisions.ts";
+import type { Principal } from "../../rpc/principal.ts";
 import { verificationCodes } from "../../verification/request.ts";
 import { ApiId, EXPIRES_MAX, integer, KeyId } from "../schema.ts";
+import { analysis } from "../services.ts";
 
 const verification = (schema: z.ZodType, what: string) => schema.optional().describe(`Of a verification: ${what}`);
 const ratelimit = (schema: z.ZodType, what: string) => schema.optional().describe(`Of a rate limit: ${what}`);
@@ -49,7 +50,38 @@ export const listDecisions = analysis("system.listDecisions", {
       output: { decisions: [] },
     },
   ],
-}).handle(async ({ since, apiId, keyId, limit }, { principal }) => {
-  principal.authorizeSome(permissions);
-  return { echo: {}, question: { about: "decisions", since, apiId, keyId, limit } };
-});
+})
+  .authorize(async (wanted, { principal }) => {
+    principal.authorizeSome(permissions);
+    return wanted;
+  })
+  .answer(async ({ since, apiId, keyId, limit }, { node }, { principal, workspaceId, now }) => {
+    const decisions: z.input<typeof DecisionOutput>[] = [];
+    for (const decision of await node.decisions(workspaceId, since, now)) {
+      if (decisions.length === limit) break;
+      const key = decision.kind === "verification" ? decision.key : null;
+      if (apiId !== undefined && key?.apiId !== apiId) continue;
+      if (keyId !== undefined && key?.keyId !== keyId) continue;
+      if (mayRead(principal, decision)) decisions.push(toOutput(`${node.id}-${decision.number}`, decision));
+    }
+    return { decisions };
+  });
+
+function mayRead(caller: Principal, decision: Decision): boolean {
+  return decision.kind === "verification"
+    ? caller.may(`apis.${decision.key?.apiId ?? "*"}.read_analytics`)
+    : caller.may(`ratelimits.${decision.namespaceId}.read_analytics`);
+}
+
+function toOutput(id: string, decision: Decision): z.input<typeof DecisionOutput> {
+  const { at, latencyUs, kind } = decision;
+  if (kind === "ratelimit") {
+    const { namespaceId, identifier, passed, cost } = decision;
+    return { id, at, kind, latencyUs, namespaceId, identifier, passed, cost };
+  }
+  const { key, code, tags, creditsSpent } = decision;
+  return {
+    ...{ id, at, kind, latencyUs, code, tags, creditsSpent },
+    ...(key && { keyId: key.keyId, apiId: key.apiId, ...(key.identityId !== null && { identityId: key.identityId }) }),
+  };
+}

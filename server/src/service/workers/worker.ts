@@ -20,7 +20,9 @@ import { CallMetrics } from "../../metrics/calls.ts";
 import { verifyKey } from "../../operations/keys/verifyKey.ts";
 import { limit } from "../../operations/ratelimits/limit.ts";
 import { multiLimit } from "../../operations/ratelimits/multiLimit.ts";
+import type { Services } from "../../operations/services.ts";
 import { systemRandom } from "../../random/system.ts";
+import { CallQueues } from "../../rpc/call-queues.ts";
 import { FailedAuthentications } from "../../rpc/failed-authentications.ts";
 import { NEEDS_MAIN_THREAD, NeedsMainThread } from "../../rpc/needs-main-thread.ts";
 import type { Operation } from "../../rpc/operation.ts";
@@ -236,15 +238,13 @@ const missing = {
   replays: { isInDatabase: false, find: needsMainThread, once: needsMainThread },
   singleCalls: { chargeOnce: needsMainThread, spendOnce: needsMainThread, find: needsMainThread },
   store: { read: needsMainThread, transact: needsMainThread },
-  analytics: { stats: needsMainThread, top: needsMainThread, oldest: needsMainThread },
-  describeNode: needsMainThread,
-  leaks: { accept: needsMainThread },
   upstreams: { ask: needsMainThread },
   tokenKey: "",
 };
 
-/** The operations that a worker answers. */
+/** The operations that a worker answers, and the services that they use. */
 const operations = [verifyKey, limit, multiLimit];
+type ServiceOfWorker = "verification" | "limiter" | "recorder" | "replays" | "namespaces";
 
 function openWorker(start: WorkerStart, port: MessagePort): void {
   const { config, thread } = start;
@@ -264,18 +264,20 @@ function openWorker(start: WorkerStart, port: MessagePort): void {
   const calls = new CallMetrics(start.counted.operations, start.counted.statuses);
   const namespaces = new Namespaces<Principal>({ directories, create: needsMainThread });
   const failedAuthentications = new FailedAuthentications();
-  const rpc = new Rpc({
-    ...{ clock, random: systemRandom, directories, limiter, verification, recorder, ...missing },
+  const services: Pick<Services, ServiceOfWorker> = {
+    ...{ verification, limiter, recorder, replays: missing.replays },
     namespaces: {
       find: (nameOrId, workspaceId) => namespaces.find(nameOrId, workspaceId),
       // For each caller: it must not wait for the call of another one, which leaves this thread too.
       create: needsMainThread,
     },
+  };
+  const rpc = new Rpc({
+    ...{ clock, random: systemRandom, directories, limiter, services, queues: new CallQueues(), ...missing },
     store: missing.store as unknown as RpcOptions["store"],
     defaultWorkspaceId: start.defaultWorkspaceId,
     quotas: quotaCounts(clock, missing.store as unknown as RpcOptions["store"], config.perWorkspace),
     idempotencyRecordsMax: config.idempotencyRecordsMax,
-    portalKeysPerDay: config.portal.keysPerDay,
     verifyAuth: config.verifyAuth,
     publicUrl: config.publicUrl,
     calls: config.metrics === "off" ? null : calls,

@@ -1,0 +1,18 @@
+import type { StatsQuery } from "../../analytics/rollups.ts";
+import type { AnswerContext } from "../../rpc/operation.ts";
+import type { Services } from "../services.ts";
+
+/** The statistics to answer with, and the members of the answer besides the counts. */
+export interface Counted {
+  readonly echo: object;
+  readonly question: StatsQuery;
+}
+
+/** Answers with counts, as JSON text: a range can have ten thousand buckets. */
+export async function answerCounts(
+  { echo, question }: Counted,
+  { analytics }: Pick<Services, "analytics">,
+  context: AnswerContext<never>,
+): Promise<string> {
+  return `{${JSON.stringify(echo).slice(1, -1)},${await analytics.count(question, context)}}`;
+}

@@ -1,0 +1,24 @@
+import { IdentityReader } from "../../store/identities/identities.ts";
+import { KeyReader } from "../../store/keys/keys.ts";
+import type { Sql } from "../../store/store.ts";
+
+/** Keys or identities of a workspace. */
+export interface Subjects {
+  workspaceId: string;
+  by: "key" | "identity";
+  ids: readonly string[];
+}
+
+/** The names of the keys or identities that exist, as members of an answer. */
+export async function findNames(sql: Sql, { workspaceId, by, ids }: Subjects): Promise<({ id: string } & object)[]> {
+  if (by === "identity") {
+    const identities = await new IdentityReader(sql, workspaceId).names(ids);
+    return identities.map(({ id, external_id }) => ({ id, externalId: external_id }));
+  }
+  const keys = await new KeyReader(sql, workspaceId).names(ids);
+  return keys.map(({ id, api_id, start, name, external_id }) => ({
+    ...{ id, apiId: api_id, start },
+    ...(name !== null && { name }),
+    ...(external_id !== null && { externalId: external_id }),
+  }));
+}

@@ -1,0 +1,11 @@
+import type { ProblemCode } from "../../rpc/problems.ts";
+import type { VerificationMistake } from "../../verification/request.ts";
+
+/** The problem of an error in the request of a verification that was found after the key. */
+export const mistakeProblems = {
+  query_unreadable: "permissions_query_syntax_error",
+  token_unreadable: "invalid_input",
+  limit_unknown: "precondition_failed",
+  replay_mismatched: "idempotency_mismatch",
+  replay_running: "idempotency_in_progress",
+} as const satisfies Record<VerificationMistake["kind"], ProblemCode>;

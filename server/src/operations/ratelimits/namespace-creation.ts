@@ -1,0 +1,89 @@
+import { type Instant, instantAt } from "../../clock/clock.ts";
+import { namespaceLookupKey } from "../../directory/directories.ts";
+import type { Random } from "../../random/random.ts";
+import type { CallQueues } from "../../rpc/call-queues.ts";
+import { callerInTransaction, type Done, rollbackOnProblem, sessionOf } from "../../rpc/execute.ts";
+import type { PlainPrincipal, Principal } from "../../rpc/principal.ts";
+import { problemFrom } from "../../rpc/problems.ts";
+import type { QuotaCounts } from "../../rpc/quota-counts.ts";
+import { recordChange } from "../../store/administration/audit.ts";
+import { type QuotaLimits, takeQuotas } from "../../store/administration/workspace-usage.ts";
+import { insertChange } from "../../store/changes.ts";
+import { NamespaceWriter } from "../../store/ratelimits/namespaces.ts";
+import { Rollback, type Sql } from "../../store/store.ts";
+import type { NamespaceCreation } from "../../verification/namespaces.ts";
+
+/** Namespaces that a call uses for the first time. */
+export interface FirstUse {
+  /** The call's operation. */
+  operation: string;
+  principal: PlainPrincipal;
+  names: readonly string[];
+  /** Epoch milliseconds at which the call counts as made. */
+  now: number;
+}
+
+interface Dependencies {
+  random: Random;
+  limits: QuotaLimits;
+}
+
+/** The procedure that creates the namespaces that do not exist. Gives no change if a concurrent call created all of them. */
+export function createNamespaces(sql: Sql, use: FirstUse, dependencies: Dependencies): Promise<Done | Rollback<Done>> {
+  return rollbackOnProblem(() => createMissing(sql, use, dependencies));
+}
+
+async function createMissing(
+  sql: Sql,
+  { operation, principal, names, now: at }: FirstUse,
+  { random, limits }: Dependencies,
+): Promise<Done | Rollback<Done>> {
+  const { workspaceId, rootKeyId } = principal;
+  const now: Instant = instantAt(at);
+  const caller = await callerInTransaction(sql, principal, now);
+  caller.authorize("ratelimits.*.create_namespace");
+  caller.authorize("ratelimits.*.limit");
+  const made = await new NamespaceWriter(sql, workspaceId).ensure(names, random, now);
+  if (made.length === 0) return {};
+  const bytes = await recordChange(
+    sql,
+    {
+      workspaceId,
+      occurredAt: now,
+      actor: rootKeyId,
+      action: operation,
+      targets: made.map(({ id }) => id),
+      meta: { created: made.map(({ name }) => name), ...sessionOf(principal) },
+      events: made.map(({ id, name }) => ({
+        type: "namespace.created",
+        objectId: id,
+        data: { namespaceId: id, name },
+      })),
+    },
+    random,
+  );
+  const rows = new Map([["ratelimit_namespaces", made.length]]);
+  const taken = await takeQuotas(sql, { workspaceId, rows, bytes, isReduction: false, now }, limits, random);
+  if (taken.exceeded !== undefined) return new Rollback({ taken });
+  const tags = made.map(({ name }) => namespaceLookupKey(name, workspaceId));
+  return { taken, change: { tags, sequence: await insertChange(sql, tags, now) } };
+}
+
+interface CreationParts {
+  queues: Pick<CallQueues, "writes">;
+  quotas: Pick<QuotaCounts, "requireCapacity" | "note">;
+  transact(use: FirstUse): Promise<Done>;
+}
+
+/** Creates the namespaces for a call on the main thread. Gives the sequence number of the change, if there was one. */
+export function namespaceCreation({ queues, quotas, transact }: CreationParts) {
+  return async ({ names, caller, operation, now }: NamespaceCreation<Principal>): Promise<number | undefined> => {
+    const { workspaceId } = caller;
+    quotas.requireCapacity(workspaceId, "namespaces");
+    const use = { operation, principal: caller.plain(), names, now };
+    const done = await queues.writes.run(workspaceId, () => transact(use));
+    if ("problem" in done) throw problemFrom(done.problem);
+    if (done.taken) quotas.note(workspaceId, done.taken);
+    return done.change?.sequence;
+  };
+}

@@ -1,0 +1,50 @@
+import type { Decision } from "../analytics/decisions.ts";
+import type { Recorder } from "../analytics/recorder.ts";
+import type { Instant } from "../clock/clock.ts";
+import type { LeakReports } from "../leaks/reports.ts";
+import type { Limiter } from "../limits/limiter.ts";
+import type { ReplayStore } from "../limits/replay-store.ts";
+import type { FairQueue } from "../rpc/fair-queue.ts";
+import { usingServices } from "../rpc/operation.ts";
+import type { Principal } from "../rpc/principal.ts";
+import type { KeyOrigins, KeyOriginsQuestion } from "../store/keys/key-origins.ts";
+import type { Namespaces } from "../verification/namespaces.ts";
+import type { Verification } from "../verification/verification.ts";
+import type { AnalyticsQueries } from "./analytics/queries.ts";
+import type { NodeStatus, ServiceStatus } from "./system/fields.ts";
+
+/** What operations use on the main thread. Only types come from there: handlers run in the thread of the database too. */
+export interface Services {
+  readonly analytics: Pick<AnalyticsQueries, "isOn" | "oldest" | "stats" | "count" | "rank">;
+  /** What this node knows without the database. */
+  readonly node: {
+    status(): Promise<NodeStatus>;
+    /** What only root keys of the default workspace may know. */
+    serviceStatus(): Promise<ServiceStatus>;
+    /** Identifies the node among all. */
+    readonly id: string;
+    /** A sample of the recent decisions of the workspace, the newest first. */
+    decisions(workspaceId: string, since: number, now: Instant): Promise<Iterable<Decision>>;
+  };
+  readonly verification: Verification;
+  readonly keys: {
+    /** What the record of a key leaves out. */
+    origins(question: KeyOriginsQuestion): Promise<KeyOrigins>;
+  };
+  readonly limiter: Limiter;
+  readonly replays: ReplayStore;
+  /** Records the decisions of metered operations; null: analytics are off. */
+  readonly recorder: Recorder | null;
+  readonly namespaces: Pick<Namespaces<Principal>, "find" | "create">;
+  readonly leaks: Pick<LeakReports, "accept">;
+  /** The queue of reads of the database. */
+  readonly reads: Pick<FairQueue, "run">;
+  /** The queue of holders of keys, of whom thousands read in one second when each of their clients starts with it. */
+  readonly holders: Pick<FairQueue, "run">;
+  readonly portal: {
+    /** New keys of an owner. */
+    readonly keysPerDay: number;
+  };
+}
+
+export const { analysis, limitedMutation, metered } = usingServices<Services>();

@@ -1,0 +1,63 @@
+import { oldestKept } from "../analytics/levels.ts";
+import { AnalyticsQueries } from "../operations/analytics/queries.ts";
+import { namespaceCreation } from "../operations/ratelimits/namespace-creation.ts";
+import type { Services } from "../operations/services.ts";
+import type { CallQueues } from "../rpc/call-queues.ts";
+import { FairQueue } from "../rpc/fair-queue.ts";
+import type { QuotaCounts } from "../rpc/quota-counts.ts";
+import { Namespaces } from "../verification/namespaces.ts";
+import type { NodeDescription } from "./node.ts";
+import type { Parts, Start } from "./open.ts";
+import type { Totals } from "./workers/totals.ts";
+
+const HOLDING = { runningMax: 3, runningPerWorkspaceMax: 2, waitingPerWorkspaceMax: 5_000 };
+
+/** The parts of the wiring that operations use. */
+interface Wiring extends Pick<Services, "verification" | "replays" | "recorder" | "leaks"> {
+  queues: CallQueues;
+  quotas: QuotaCounts;
+  node: NodeDescription;
+  totals: Totals;
+}
+
+/** What operations get on the main thread. */
+export function operationServices(
+  { config, folder }: Start,
+  { store, directories, limits: { limiter }, analytics }: Parts,
+  { verification, replays, recorder, leaks, queues, quotas, node, totals }: Wiring,
+): Services {
+  return {
+    verification,
+    limiter,
+    replays,
+    recorder,
+    leaks,
+    reads: queues.reads,
+    holders: new FairQueue(HOLDING),
+    keys: { origins: (question) => store.read("keyOrigins", question) },
+    namespaces: new Namespaces({
+      directories,
+      create: namespaceCreation({ queues, quotas, transact: (use) => store.transact("createNamespaces", use) }),
+    }),
+    analytics: new AnalyticsQueries({
+      isOn: recorder !== null,
+      stats: (question) => analytics.stats(question),
+      top: (question) => analytics.top(question),
+      names: (subjects) => store.read("names", subjects),
+      oldest: (level, now) => oldestKept(level, config.analytics.retention, now),
+    }),
+    node: {
+      id: folder.holder,
+      status: async () => node.status(),
+      async serviceStatus() {
+        await totals.refresh();
+        return node.serviceStatus();
+      },
+      async decisions(workspaceId, since, now) {
+        await totals.refresh();
+        return analytics.recorder.decisions.latest(workspaceId, since, now);
+      },
+    },
+    portal: { keysPerDay: config.portal.keysPerDay },
+  };
+}
