@@ -1,4 +1,4 @@
-import type { Clock, Instant, Milliseconds, Timer } from "../clock/clock.ts";
+import { type Clock, type Instant, instantAt, type Milliseconds, type Timer } from "../clock/clock.ts";
 import { startTimeout } from "../clock/timeout.ts";
 import { CHANGES_PER_READ, CHANGES_RETENTION, type Changes, type ChangesCursor } from "./changes.ts";
 import type { Generations } from "./generations.ts";
@@ -39,8 +39,8 @@ export class ChangesFollower {
   #seen = new Set<number>();
   #newestSeen = 0;
   #cursor: ChangesCursor | undefined;
-  /** Start of the last successful read, by each clock. */
-  #readAt: { monotonic: Milliseconds; wall: Instant } | undefined;
+  /** Start of the last successful read, by each clock; long ago before the first one. */
+  #readAt: { monotonic: Milliseconds; wall: Instant };
   #reachable = true;
   #reading: Promise<void> | undefined;
   #woken = false;
@@ -49,6 +49,7 @@ export class ChangesFollower {
 
   constructor(options: ChangesFollowerOptions) {
     this.#options = options;
+    this.#readAt = { monotonic: Number.NEGATIVE_INFINITY, wall: instantAt(0) };
   }
 
   /** Reads the end of `changes`. Nothing may be cached before. */
@@ -71,9 +72,9 @@ export class ChangesFollower {
 
   /** Whether calls may be served from the caches now, by both clocks. A promise if a read is necessary first. */
   mayServe(now: Instant, monotonic: Milliseconds): boolean | Promise<boolean> {
-    const age = monotonic - this.#readAt!.monotonic;
+    const age = monotonic - this.#readAt.monotonic;
     // While a machine is suspended its monotonic clock stops and its wall clock does not.
-    const jump = Math.abs(now - this.#readAt!.wall - age);
+    const jump = Math.abs(now - this.#readAt.wall - age);
     if (age <= CURRENT_AGE_MAX && jump <= CURRENT_AGE_MAX) return true;
     if (!this.#reachable) return age <= this.#options.staleMax;
     return this.#readBeforeServing();
@@ -81,7 +82,7 @@ export class ChangesFollower {
 
   /** The start of the last successful read, by each clock. */
   get readAt(): { monotonic: Milliseconds; wall: Instant } {
-    return this.#readAt!;
+    return this.#readAt;
   }
 
   get reachable(): boolean {
@@ -90,7 +91,7 @@ export class ChangesFollower {
 
   /** Milliseconds since `changes` was last read. */
   age(): Milliseconds {
-    return this.#options.clock.monotonic() - this.#readAt!.monotonic;
+    return this.#options.clock.monotonic() - this.#readAt.monotonic;
   }
 
   async close(): Promise<void> {
@@ -152,7 +153,7 @@ export class ChangesFollower {
     do {
       changes = await read(cursor);
       // The answer of a timed-out query may arrive after that of a newer one.
-      if (this.#readAt !== undefined && startedAt.monotonic < this.#readAt.monotonic) return;
+      if (startedAt.monotonic < this.#readAt.monotonic) return;
       cursor = changes.cursor;
       if (changes.isLost) this.#invalidateAll();
       for (const { sequence, tags } of changes.rows) {
@@ -167,7 +168,7 @@ export class ChangesFollower {
         this.#invalidateAll();
       }
     } while (changes.hasMore);
-    if (this.#readAt !== undefined && startedAt.monotonic - this.#readAt.monotonic > CHANGES_RETENTION / 2) {
+    if (this.#cursor !== undefined && startedAt.monotonic - this.#readAt.monotonic > CHANGES_RETENTION / 2) {
       // Rows of the meantime may already be deleted from `changes`.
       this.#invalidateAll();
     }

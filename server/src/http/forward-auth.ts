@@ -129,7 +129,7 @@ function readParameters(request: IncomingMessage): ReadonlyMap<string, readonly 
   if (text.length > PARAMETERS_LENGTH_MAX) throw misconfigured("query", "is too long");
   const parameters = new Map<string, string[]>();
   for (const [name, value] of new URLSearchParams(text)) {
-    const parameter = Object.hasOwn(PARAMETERS, name) ? PARAMETERS[name]! : undefined;
+    const parameter = Object.hasOwn(PARAMETERS, name) ? PARAMETERS[name] : undefined;
     if (parameter === undefined) {
       throw misconfigured(name.slice(0, 50), `is unknown: use ${Object.keys(PARAMETERS).join(", ")}`);
     }
@@ -147,7 +147,8 @@ function parametersText(request: IncomingMessage): string {
   const [path, query = ""] = splitQuery(request.url!);
   if (path === PATH) return query;
   const values = valuesOf(request, PARAMETERS_HEADER);
-  if (values.length === 1) return values[0]!;
+  const [only] = values;
+  if (only !== undefined && values.length === 1) return only;
   throw new Problem(
     "invalid_input",
     `Below ${PATH}/ the query belongs to the end user, so the proxy sends the parameters in one header X-Latchkey-Auth, ` +
@@ -200,10 +201,11 @@ function readKey(
   header: string,
 ): { found: string } | { rejected: { code: string; detail: string }; error?: string } {
   const name = header.toLowerCase();
-  if (values.length === 0 || values[0]!.trim() === "") {
+  const text = values[0]?.trim() ?? "";
+  if (text === "") {
     return { rejected: { code: "MISSING", detail: `The request has no API key in the header ${header}.` } };
   }
-  const key = name === "authorization" ? /^bearer +(.*)$/is.exec(values[0]!)?.[1]?.trim() : values[0]!.trim();
+  const key = name === "authorization" ? /^bearer +(.*)$/is.exec(text)?.[1]?.trim() : text;
   if (values.length === 1 && key !== undefined && KEY.test(key)) return { found: key };
   const form = name === "authorization" ? "`Bearer <key>`" : "the key alone";
   return {

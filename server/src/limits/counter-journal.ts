@@ -79,6 +79,12 @@ export interface Restored {
   readonly isTorn: boolean;
 }
 
+/** A compaction in progress: the new file, and the next segment to copy. */
+interface Compaction {
+  readonly file: JournalFile;
+  segment: number;
+}
+
 /**
  * Persists the counters in memory across restarts, in one file of the data folder.
  *
@@ -107,8 +113,8 @@ export class CounterJournal {
   readonly #buffer = Buffer.alloc(frameHeaderBytes + frameBytesMax);
   #table: MemoryTable | undefined;
   #current: JournalFile | undefined;
-  /** The new file of a compaction in progress, and the next segment to copy. */
-  #compaction: { file: JournalFile; segment: number } | undefined;
+  /** The compaction in progress. */
+  #compaction: Compaction | undefined;
   #initialBytes = 0;
   /** The time of the last save. */
   #savedAt = Number.NEGATIVE_INFINITY;
@@ -241,9 +247,9 @@ export class CounterJournal {
     const file = this.#opened();
     try {
       await this.#abandonCompaction();
-      await this.#beginCompaction();
-      await this.#copyInto(this.#compaction!, Number.POSITIVE_INFINITY);
-      await this.#switchFiles();
+      const compaction = await this.#beginCompaction();
+      await this.#copyInto(compaction, Number.POSITIVE_INFINITY);
+      await this.#switchFiles(compaction);
     } catch (error) {
       this.#onFailure(error);
       await this.#appendChanges();
@@ -303,21 +309,22 @@ export class CounterJournal {
     const isDue = this.#hasRevived || appended >= Math.max(compactionBytesMin, 2 * this.#initialBytes);
     if (!this.#compaction && !isDue) return;
     try {
-      if (!this.#compaction) await this.#beginCompaction();
-      const isComplete = await this.#copyInto(this.#compaction!, this.#segmentsPerSecond);
-      if (isComplete) await this.#switchFiles();
+      const compaction = this.#compaction ?? (await this.#beginCompaction());
+      const isComplete = await this.#copyInto(compaction, this.#segmentsPerSecond);
+      if (isComplete) await this.#switchFiles(compaction);
     } catch (error) {
       await this.#abandonCompaction();
       throw error;
     }
   }
 
-  async #beginCompaction(): Promise<void> {
+  async #beginCompaction(): Promise<Compaction> {
     const file = await JournalFile.begin(await this.#files.create(nextFileName), this.key);
     this.#compaction = { file, segment: 0 };
+    return this.#compaction;
   }
 
-  async #copyInto(next: { file: JournalFile; segment: number }, count: number): Promise<boolean> {
+  async #copyInto(next: Compaction, count: number): Promise<boolean> {
     const table = this.#table!;
     const buffer = Buffer.alloc(frameHeaderBytes + SEGMENT_BYTES);
     for (let copied = 0; next.segment < table.segments.used; copied++) {
@@ -330,8 +337,7 @@ export class CounterJournal {
     return true;
   }
 
-  async #switchFiles(): Promise<void> {
-    const { file } = this.#compaction!;
+  async #switchFiles({ file }: Compaction): Promise<void> {
     await file.sync();
     await this.#files.rename(nextFileName, fileName);
     const previous = this.#opened();

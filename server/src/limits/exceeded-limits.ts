@@ -102,10 +102,10 @@ export class ExceededLimits {
 
 /** The members that the kind of a counter decides. */
 function describe(counter: string, key: LimitedKey | null) {
-  const [kind, ownerId, ...rest] = counter.split("\0");
+  const [kind, ownerId = "", ...rest] = counter.split("\0");
   const name = rest.join("\0");
-  if (key === null) return { objectId: ownerId!, namespaceId: ownerId!, identifier: name };
+  if (key === null) return { objectId: ownerId, namespaceId: ownerId, identifier: name };
   const { keyId, apiId, identity } = key;
   const about = { keyId, apiId, ...(identity && { externalId: identity.externalId }), name };
-  return kind === "identity" ? { objectId: ownerId!, identityId: ownerId!, ...about } : { objectId: keyId, ...about };
+  return kind === "identity" ? { objectId: ownerId, identityId: ownerId, ...about } : { objectId: keyId, ...about };
 }

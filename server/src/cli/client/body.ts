@@ -30,9 +30,9 @@ export function bodyOf(
 }
 
 /** Sets a nested member. Objects on its path are created. */
-function set(target: Json, [name, ...rest]: string[], value: unknown, flag: Flag): void {
+function set(target: Json, [name = "", ...rest]: string[], value: unknown, flag: Flag): void {
   const isLast = rest.length === 0;
-  const existing = Object.hasOwn(target, name!) ? target[name!] : undefined;
+  const existing = Object.hasOwn(target, name) ? target[name] : undefined;
   if (!isLast && existing !== undefined && !isObject(existing)) {
     throw new UsageError(
       `--${flag.name} is a member of ${name}, which another flag sets as a whole. Give only one of them.`,
@@ -40,7 +40,7 @@ function set(target: Json, [name, ...rest]: string[], value: unknown, flag: Flag
   }
   const member = isLast ? value : (existing ?? {});
   // A plain assignment of `__proto__` would set the prototype.
-  Object.defineProperty(target, name!, { value: member, enumerable: true, writable: true, configurable: true });
+  Object.defineProperty(target, name, { value: member, enumerable: true, writable: true, configurable: true });
   if (!isLast) set(member as Json, rest, value, flag);
 }
 
@@ -94,19 +94,19 @@ function readInteger(text: string): number | undefined {
   return Number.isSafeInteger(value) ? value : undefined;
 }
 
-const unitMs: Readonly<Record<string, number>> = {
+const unitMs = {
   ms: 1,
   s: 1_000,
   m: 60_000,
   h: 3_600_000,
   d: 86_400_000,
   w: 604_800_000,
-};
+} as const;
 
 /** A duration such as `60s`, in milliseconds; undefined for any other text. */
 export function readDuration(text: string): number | undefined {
   const [, count, unit] = /^(\d{1,12})(ms|s|m|h|d|w)$/.exec(text) ?? [];
-  return count === undefined ? undefined : Number(count) * unitMs[unit!]!;
+  return count === undefined ? undefined : Number(count) * unitMs[unit as keyof typeof unitMs];
 }
 
 function readTime(text: string, now: Instant): number | undefined {

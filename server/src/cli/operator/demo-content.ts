@@ -351,7 +351,7 @@ async function writeRootKeys(
 async function writeAudit(
   { workspaceId, administratorId, now, random }: DemoWorkspace,
   keys: readonly DemoKey[],
-  [signUp, , , , support]: readonly string[],
+  [signUp = administratorId, , , , support = administratorId]: readonly string[],
   write: (rows: DemoRows) => Promise<unknown>,
 ): Promise<void> {
   const entries: { at: number; actor: string; action: string; target: string; meta: object }[] = [];
@@ -359,15 +359,15 @@ async function writeAudit(
     entries.push({ at, actor, action, target, meta });
   for (const key of keys) {
     if (key.createdAt > now - 30 * DAY && entries.length < 4_000) {
-      add(key.createdAt, signUp!, "keys.createKey", key.id, { apiId: key.apiId });
+      add(key.createdAt, signUp, "keys.createKey", key.id, { apiId: key.apiId });
     }
   }
   for (let i = 0; i < Math.min(600, keys.length); i++) {
     const key = pick(random, keys);
     const at = now - random.below(30 * 24 * 60) * MINUTE - MINUTE;
     if (!key.isEnabled) add(at, administratorId, "keys.updateKey", key.id, { enabled: false });
-    else if (key.expiresAt !== null) add(at, support!, "keys.updateKey", key.id, { expires: key.expiresAt });
-    else if (key.hasCredits) add(at, support!, "keys.updateCredits", key.id, { operation: "increment", value: 1_000 });
+    else if (key.expiresAt !== null) add(at, support, "keys.updateKey", key.id, { expires: key.expiresAt });
+    else if (key.hasCredits) add(at, support, "keys.updateCredits", key.id, { operation: "increment", value: 1_000 });
     else add(at, administratorId, "keys.updateKey", key.id, { name: "renamed" });
   }
   for (let i = 0; i < entries.length; i += ROWS_PER_TRANSACTION / 2) {

@@ -207,7 +207,7 @@ function preparation(task: ImportTask, others: readonly unknown[]): (row: InputR
   const map = source.mapping({ now: systemClock.now(), algorithm, sourceApi, others });
   const left = new Map(Object.entries(source.left).map(([name, note]) => [fieldName(name), note]));
   return (row) => {
-    if (!row.fields) return rejection(row.number, undefined, row.damage!);
+    if (!row.fields) return rejection(row.number, undefined, row.damage);
     const fields = new Fields(row.fields);
     const name = fields.label();
     const mapped: Mapped = map(fields);

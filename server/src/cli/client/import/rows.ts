@@ -9,16 +9,16 @@ import { fieldName, isObject } from "./fields.ts";
 import type { Source } from "./sources/source.ts";
 
 /** One row of the input. */
-export interface InputRow {
+export type InputRow = {
   /** From 1. The header of a CSV file is no row. */
   readonly number: number;
-  /** Undefined for a row that cannot be read. */
-  readonly fields: readonly (readonly [name: string, value: unknown])[] | undefined;
-  /** Why the row cannot be read. */
-  readonly damage?: string;
   /** How much of the file was read, from 0 to 1. */
   readonly progress: number;
-}
+} & (
+  | { readonly fields: readonly (readonly [name: string, value: unknown])[] }
+  /** `damage`: why the row cannot be read. */
+  | { readonly fields: undefined; readonly damage: string }
+);
 
 export const inputFormats = ["csv", "json", "jsonl", "yaml", "sql"] as const;
 export type InputFormat = (typeof inputFormats)[number];

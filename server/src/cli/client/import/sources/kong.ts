@@ -110,8 +110,14 @@ function limitsOfPeriods(config: Record<string, unknown>) {
 
 /** rate-limiting-advanced has a list of limits and one of windows. */
 function limitsOfWindows({ limit, window_size: seconds }: Record<string, unknown>) {
-  const [limits, sizes] = [limit, seconds].map((list) => (Array.isArray(list) ? list : [list]));
-  return limits!.map((one, i) => limitOf(`${sizes![i]} s`, one, sizes![i])).filter((limit) => limit !== undefined);
+  const sizes = listOf(seconds);
+  return listOf(limit)
+    .map((one, i) => limitOf(`${sizes[i]} s`, one, sizes[i]))
+    .filter((limit) => limit !== undefined);
+}
+
+function listOf(value: unknown): unknown[] {
+  return Array.isArray(value) ? value : [value];
 }
 
 /** The consumers in answers of the Admin API, by their id. */
