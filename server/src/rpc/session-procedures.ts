@@ -14,7 +14,7 @@ import {
 } from "../store/administration/sessions.ts";
 import { insertChange } from "../store/changes.ts";
 import { findPortalSessions } from "../store/portal/portal-sessions.ts";
-import { Rollback, type Sql } from "../store/store.ts";
+import { type PoolsOf, Rollback, type Sql } from "../store/store.ts";
 import type { RecordedChange } from "./execute.ts";
 import { requireUsable } from "./principal.ts";
 import { type PlainProblem, Problem, plainProblem } from "./problems.ts";
@@ -69,7 +69,7 @@ export function sessionProcedures({ random, secrets }: { random: Random; secrets
     }
   }
 
-  return {
+  const procedures = {
     reading: {
       sessionsByHashes: (sql: Sql, { hashes, now }: { hashes: readonly string[]; now: Instant }) =>
         findSessions(sql, hashes, now),
@@ -95,4 +95,6 @@ export function sessionProcedures({ random, secrets }: { random: Random; secrets
       },
     },
   };
+  const pools: PoolsOf<typeof procedures> = { sessionsByHashes: "lookup", portalSessionsByHashes: "lookup" };
+  return { ...procedures, pools };
 }

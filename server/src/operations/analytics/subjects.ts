@@ -9,8 +9,16 @@ export interface Subjects {
   ids: readonly string[];
 }
 
+/** The procedures of names in answers. */
+export const nameProcedures = {
+  reading: {
+    names: (sql: Sql, subjects: Subjects) => findNames(sql, subjects),
+  },
+  writing: {},
+};
+
 /** The names of the keys or identities that exist, as members of an answer. */
-export async function findNames(sql: Sql, { workspaceId, by, ids }: Subjects): Promise<({ id: string } & object)[]> {
+async function findNames(sql: Sql, { workspaceId, by, ids }: Subjects): Promise<({ id: string } & object)[]> {
   if (by === "identity") {
     const identities = await new IdentityReader(sql, workspaceId).names(ids);
     return identities.map(({ id, external_id }) => ({ id, externalId: external_id }));

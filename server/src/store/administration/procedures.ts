@@ -6,10 +6,12 @@ import { ADMINISTRATOR } from "../../rules/grants.ts";
 import { insertChange } from "../changes.ts";
 import type { EventContent } from "../events/events.ts";
 import type { RootKeyRow, WorkspaceRow } from "../schema.ts";
-import { Rollback, type Sql } from "../store.ts";
+import { type PoolsOf, Rollback, type Sql } from "../store.ts";
 import { recordChange } from "./audit.ts";
-import { grantsOf, isAdministrator } from "./root-key-lookup.ts";
+import { findRootKeysByHashes, grantsOf, isAdministrator } from "./root-key-lookup.ts";
+import { type RootKeyUse, recordRootKeyUses } from "./root-key-usage.ts";
 import { RootKeyReader, RootKeyWriter } from "./root-keys.ts";
+import { createLink } from "./sessions.ts";
 import { WorkspaceReader, WorkspaceWriter } from "./workspaces.ts";
 
 /** A new root key, with the only copy of its string. */
@@ -35,7 +37,7 @@ interface CommandContext {
   actor: string;
 }
 
-/** Changes of workspaces and root keys by the command line and at start. */
+/** The procedures of workspaces and root keys: look-ups, and changes by the command line and at start. */
 export function administrationProcedures({ random, secrets }: AdministrationOptions) {
   const audit = (
     sql: Sql,
@@ -157,14 +159,20 @@ export function administrationProcedures({ random, secrets }: AdministrationOpti
     if (tags.length > 0) await insertChange(sql, tags, context.now);
   }
 
-  return {
+  const procedures = {
     reading: {
+      workspacesByIds: (sql: Sql, ids: readonly string[]) => new WorkspaceReader(sql).findAll(ids),
+      rootKeysByHashes: (sql: Sql, hashes: readonly string[]) => findRootKeysByHashes(sql, hashes),
       listWorkspaces: (sql: Sql, _: null): Promise<WorkspaceRow[]> => new WorkspaceReader(sql).list(),
       listRootKeys: (sql: Sql, { workspaceId }: { workspaceId: string }): Promise<RootKeyRow[]> =>
         new RootKeyReader(sql, workspaceId).list(),
       findDefaultWorkspace: (sql: Sql, _: null) => new WorkspaceReader(sql).findDefault(),
     },
     writing: {
+      createSignInLink: (sql: Sql, { rootKeyId, now }: { rootKeyId: string; now: Instant }) =>
+        createLink(sql, { rootKeyId, now }, secrets),
+      recordRootKeyUses: (sql: Sql, uses: readonly RootKeyUse[]) => recordRootKeyUses(sql, uses),
+
       /**
        * Creates the default workspace and its administrator if they are missing, and returns a root key that was created.
        * Runs under the migration lock, so that one of several nodes that start together creates it.
@@ -307,6 +315,12 @@ export function administrationProcedures({ random, secrets }: AdministrationOpti
       },
     },
   };
+  const pools: PoolsOf<typeof procedures> = {
+    workspacesByIds: "lookup",
+    rootKeysByHashes: "lookup",
+    recordRootKeyUses: "maintenance",
+  };
+  return { ...procedures, pools };
 }
 
 const GIVEN = "given by configuration";

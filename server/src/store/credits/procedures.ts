@@ -2,12 +2,12 @@ import type { Instant } from "../../clock/clock.ts";
 import type { BatchScopes, EarlierCalls, LedgerBatch, LockedBatch, SettledBatch } from "../../credits/batch.ts";
 import type { Random } from "../../random/random.ts";
 import { claimScopes, findIdempotencyRecords, hasRoomForRecords, insertIdempotencyRecords } from "../idempotency.ts";
-import type { Ask, Sql } from "../store.ts";
+import type { Ask, PoolsOf, Sql } from "../store.ts";
 import { lockBalances, readBalances, refillDueBalances, subtractCredits } from "./balances.ts";
 
 /** The procedures of credits. */
 export function creditProcedures(random: Random) {
-  return {
+  const procedures = {
     reading: {
       readBalances,
     },
@@ -45,4 +45,6 @@ export function creditProcedures(random: Random) {
         refillDueBalances(sql, random, now, limit),
     },
   };
+  const pools: PoolsOf<typeof procedures> = { spend: "ledger", readBalances: "ledger", sweepRefills: "maintenance" };
+  return { ...procedures, pools };
 }

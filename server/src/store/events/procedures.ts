@@ -1,7 +1,7 @@
 import type { Instant } from "../../clock/clock.ts";
 import type { Random } from "../../random/random.ts";
 import type { Lease } from "../lease.ts";
-import type { Sql } from "../store.ts";
+import type { PoolsOf, Sql } from "../store.ts";
 import { type AuthFailures, recordAuthFailures } from "./auth-failures.ts";
 import { type RecordedLimit, recordExceeded } from "./exceeded.ts";
 import { type ExpiryStep, findExpiryStep, recordExpiries } from "./expiry-sweep.ts";
@@ -9,7 +9,7 @@ import { findUnusedStep, recordUnused, type UnusedStep } from "./unused-sweep.ts
 
 /** The procedures of events that no operation causes. */
 export function eventProcedures({ random }: { random: Random }) {
-  return {
+  const procedures = {
     reading: {
       findExpiryStep: (sql: Sql, now: Instant) => findExpiryStep(sql, now),
       findUnusedStep: (sql: Sql, given: { now: Instant; before: UnusedStep | null }) => findUnusedStep(sql, given),
@@ -23,4 +23,13 @@ export function eventProcedures({ random }: { random: Random }) {
         recordUnused(sql, { ...given, random }),
     },
   };
+  const pools: PoolsOf<typeof procedures> = {
+    recordExceeded: "maintenance",
+    recordAuthFailures: "maintenance",
+    findExpiryStep: "maintenance",
+    recordExpiries: "maintenance",
+    findUnusedStep: "maintenance",
+    recordUnused: "maintenance",
+  };
+  return { ...procedures, pools };
 }

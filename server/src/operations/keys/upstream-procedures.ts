@@ -1,0 +1,20 @@
+import type { Random } from "../../random/random.ts";
+import type { QuotaLimits } from "../../store/administration/workspace-usage.ts";
+import type { PoolsOf, Sql } from "../../store/store.ts";
+import type { Vault } from "../../vault/vault.ts";
+import { findUpstream } from "../apis/upstream.ts";
+import { createUpstreamKey, type UpstreamKey } from "./upstream-key.ts";
+
+/** The procedures of upstream verifiers. */
+export function upstreamProcedures({ random, vault, limits }: { random: Random; vault: Vault; limits: QuotaLimits }) {
+  const procedures = {
+    reading: {
+      upstreamVerifier: (sql: Sql, api: { apiId: string; workspaceId: string }) => findUpstream(sql, api, vault),
+    },
+    writing: {
+      createUpstreamKey: (sql: Sql, key: UpstreamKey) => createUpstreamKey(sql, key, random, limits),
+    },
+  };
+  const pools: PoolsOf<typeof procedures> = { upstreamVerifier: "metered", createUpstreamKey: "metered" };
+  return { ...procedures, pools };
+}

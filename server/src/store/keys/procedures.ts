@@ -1,0 +1,71 @@
+import type { Instant } from "../../clock/clock.ts";
+import type { BloomFilter } from "../../crypto/bloom-filter.ts";
+import { HASH_VERSION } from "../../crypto/hash.ts";
+import { keyLocation } from "../../directory/directories.ts";
+import type { DirectoryKeyMigration, KeyMigrationReference, KeyPlace } from "../../directory/stored.ts";
+import type { Random } from "../../random/random.ts";
+import { insertChange } from "../changes.ts";
+import type { PoolsOf, Sql } from "../store.ts";
+import { keyLocationsAfter, RECORD_KEY_LOCATION } from "./key-locations.ts";
+import { findKeyMigrations, type ImportedKeyUse, recordFirstUses } from "./key-migrations.ts";
+import { findKeyOrigins, type KeyOriginsQuestion } from "./key-origins.ts";
+import { type KeyUse, recordKeyUses } from "./key-usage.ts";
+import { findKeysAt } from "./lookup.ts";
+
+/** Locations that one call adds to the filter: it occupies the reading thread for about two milliseconds. */
+const KEY_LOCATIONS_PER_CHUNK = 500;
+
+export interface KeyProceduresOptions {
+  random: Random;
+  /** Opens the pepper of a key migration. */
+  openPepper(sql: Sql, workspaceId: string, migrationId: string, sealed: string): Promise<Uint8Array>;
+  /** Gets the locations of keys; SQLite only. */
+  keyFilter: BloomFilter | undefined;
+}
+
+/** The procedures of keys. */
+export function keyProcedures({ random, openPepper, keyFilter }: KeyProceduresOptions) {
+  const procedures = {
+    reading: {
+      keysAt: (sql: Sql, locations: readonly KeyPlace[]) => findKeysAt(sql, locations),
+      keyMigrationsByReferences: async (sql: Sql, references: readonly KeyMigrationReference[]) => {
+        const opened: DirectoryKeyMigration[] = [];
+        for (const migration of await findKeyMigrations(sql, references)) {
+          const { id, workspace_id, pepper } = migration;
+          const bytes = pepper === null ? null : await openPepper(sql, workspace_id, id, pepper);
+          opened.push({ ...migration, pepper: bytes });
+        }
+        return opened;
+      },
+      keyOrigins: (sql: Sql, question: KeyOriginsQuestion) => findKeyOrigins(sql, question),
+      /** Adds the locations of some keys to the filter. Returns the cursor of the next call, null at the end. */
+      recordKeyLocations: async (sql: Sql, cursor: string) => {
+        const locations = await keyLocationsAfter(sql, cursor, KEY_LOCATIONS_PER_CHUNK);
+        for (const { hash, workspace_id } of locations) keyFilter!.add(keyLocation(hash, workspace_id));
+        return locations.length < KEY_LOCATIONS_PER_CHUNK ? null : locations.at(-1)!.id;
+      },
+    },
+    writing: {
+      /** Records the first verifications of imported keys. Returns the change. */
+      recordFirstUses: async (sql: Sql, { uses, now }: { uses: readonly ImportedKeyUse[]; now: Instant }) => {
+        await recordFirstUses(sql, uses, HASH_VERSION);
+        const tags = uses.flatMap(({ keyId, hash }) => (hash === null ? [keyId] : [keyId, hash]));
+        return { tags, sequence: await insertChange(sql, tags, now) };
+      },
+      recordKeyUses: (sql: Sql, uses: readonly KeyUse[]) => recordKeyUses(sql, uses, random),
+    },
+    functions: {
+      [RECORD_KEY_LOCATION](hash: string, workspaceId: string) {
+        keyFilter?.add(keyLocation(hash, workspaceId));
+        return null;
+      },
+    },
+  };
+  const pools: PoolsOf<typeof procedures> = {
+    keysAt: "lookup",
+    keyMigrationsByReferences: "lookup",
+    recordFirstUses: "metered",
+    recordKeyUses: "maintenance",
+  };
+  return { ...procedures, pools };
+}

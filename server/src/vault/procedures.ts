@@ -1,0 +1,19 @@
+import type { PoolsOf, Sql } from "../store/store.ts";
+import type { Vault } from "./vault.ts";
+
+/** The procedures of the vault. */
+export function vaultProcedures(vault: Vault) {
+  const procedures = {
+    reading: {
+      revealSample: (sql: Sql, _: null) => vault.revealSample(sql),
+    },
+    writing: {
+      /** One step of a rotation of the vault's master key, to the key with this fingerprint. */
+      rotateVault: (sql: Sql, to: string) => vault.rotateStep(sql, to),
+      vaultRotation: (sql: Sql, _: null) => vault.rotation(sql),
+      checkVault: (sql: Sql, _: null) => vault.check(sql),
+    },
+  };
+  const pools: PoolsOf<typeof procedures> = { rotateVault: "maintenance" };
+  return { ...procedures, pools };
+}
