@@ -7,6 +7,7 @@ import { execFile, execFileSync } from "node:child_process";
 import { chmodSync, chownSync, copyFileSync, cpSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { basename, dirname, join, matchesGlob } from "node:path";
 import { promisify } from "node:util";
+import { busyness } from "../busyness.ts";
 import { findFolder } from "../services/service.ts";
 
 const STEP_MAX_MS = 120_000;
@@ -61,7 +62,7 @@ export async function buildImage(
       await promisify(execFile)("sh", ["-c", text], {
         cwd,
         env: { ...process.env, ...stage.environment, PATH: `${node}:${process.env.PATH}` },
-        timeout: STEP_MAX_MS,
+        timeout: STEP_MAX_MS * busyness(),
       });
     } else {
       configure(stage, name, text);

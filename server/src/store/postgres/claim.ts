@@ -3,6 +3,7 @@ import type { Clock, Milliseconds, Timer } from "../../clock/clock.ts";
 import { pause } from "../../clock/pause.ts";
 import type { Claim, ClaimOptions, GroupMark } from "../store.ts";
 import { applicationName, callLock, destroy, openClaimConnection } from "./claim-connection.ts";
+import { isUnavailable } from "./failures.ts";
 
 // Arbitrary numbers that nothing else on the server uses as locks.
 /** Exclusive for a process that counts alone, shared for processes that count together. */
@@ -100,7 +101,15 @@ export class PostgresClaim implements Claim {
   }
 
   async settle(): Promise<void> {
-    await this.#serialize(() => this.#adopt());
+    await this.#serialize(async () => {
+      try {
+        await this.#adopt();
+      } catch (error) {
+        if (this.#client && !isUnavailable(error)) throw error;
+        // The claim is not held yet: the next steps connect and adopt again.
+        this.#drop();
+      }
+    });
     this.#schedule();
   }
 
@@ -224,7 +233,7 @@ export class PostgresClaim implements Claim {
 
   /** With the lock held: writes this process or its group into the row, or waits until its holder cannot be counting. */
   async #adopt(): Promise<void> {
-    const client = this.#client!;
+    const client = this.#session;
     const { shared, holder, lease, formerHolders } = this.#options;
     const sentAt = this.#clock.monotonic();
     const row = await this.#row();
@@ -273,11 +282,11 @@ export class PostgresClaim implements Claim {
     const values = [holder, shared ? 1 : 0, lease];
     const { rowCount } =
       row === undefined
-        ? await this.#client!.query(
+        ? await this.#session.query(
             "insert into claim (id, holder, shared, lease_ms) values (1, $1, $2, $3) on conflict do nothing",
             values,
           )
-        : await this.#client!.query("update claim set holder = $1, shared = $2, lease_ms = $3 where holder = $4", [
+        : await this.#session.query("update claim set holder = $1, shared = $2, lease_ms = $3 where holder = $4", [
             ...values,
             row.holder,
           ]);
@@ -285,7 +294,7 @@ export class PostgresClaim implements Claim {
   }
 
   async #row(): Promise<ClaimRow | undefined> {
-    const { rows } = await this.#client!.query<{ holder: string; shared: string; lease_ms: string }>(
+    const { rows } = await this.#session.query<{ holder: string; shared: string; lease_ms: string }>(
       "select holder, shared, lease_ms from claim",
     );
     const [row] = rows;
@@ -294,17 +303,23 @@ export class PostgresClaim implements Claim {
 
   #lock(): Promise<boolean> {
     const { shared } = this.#options;
-    return callLock(this.#client!, shared ? "pg_try_advisory_lock_shared" : "pg_try_advisory_lock", PRESENCE_LOCK);
+    return callLock(this.#session, shared ? "pg_try_advisory_lock_shared" : "pg_try_advisory_lock", PRESENCE_LOCK);
   }
 
   /** Terminates connections of this process and of earlier ones on its data folder that the server considers open. */
   async #endStale(): Promise<boolean> {
     const names = [this.#options.holder, ...this.#options.formerHolders].map(applicationName);
-    const { rowCount } = await this.#client!.query(
+    const { rowCount } = await this.#session.query(
       "select pg_terminate_backend(pid) from pg_stat_activity where application_name = any($1) and pid <> pg_backend_pid()",
       [names],
     );
     return rowCount! > 0;
+  }
+
+  /** @throws when the connection is lost. */
+  get #session(): pg.Client {
+    if (this.#client === undefined) throw new Error("The connection of the claim is lost");
+    return this.#client;
   }
 
   async #connect(): Promise<void> {
