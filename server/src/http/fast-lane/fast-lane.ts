@@ -35,6 +35,8 @@ export interface FastLaneOptions {
 
 const LANE: unique symbol = Symbol("connection of the fast lane");
 type LaneSocket = Socket & { [LANE]?: LaneConnection | undefined };
+/** The socket of a listener, which is removed when its connection leaves. */
+type ListenedSocket = Socket & { [LANE]: LaneConnection };
 
 /**
  * Answers plain calls of metered operations without `node:http`, which costs more than a verification.
@@ -317,25 +319,25 @@ interface Call {
 
 // One function for all connections: closures would take memory on each of them.
 
-function onData(this: LaneSocket, chunk: Buffer): void {
-  this[LANE]!.read(chunk);
+function onData(this: ListenedSocket, chunk: Buffer): void {
+  this[LANE].read(chunk);
 }
 
-function onEnd(this: LaneSocket): void {
-  this[LANE]!.end();
+function onEnd(this: ListenedSocket): void {
+  this[LANE].end();
 }
 
-function onDrain(this: LaneSocket): void {
-  this[LANE]!.resume();
+function onDrain(this: ListenedSocket): void {
+  this[LANE].resume();
 }
 
-function onTimeout(this: LaneSocket): void {
-  this[LANE]!.timeOut();
+function onTimeout(this: ListenedSocket): void {
+  this[LANE].timeOut();
 }
 
 /** The event "close" follows. */
 function onError(): void {}
 
-function onClose(this: LaneSocket): void {
-  this[LANE]!.close();
+function onClose(this: ListenedSocket): void {
+  this[LANE].close();
 }
