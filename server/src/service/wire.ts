@@ -181,7 +181,7 @@ export function wireHttp(
       ...(config.dashboard ? [dashboardSessionRoutes(version)] : []),
       ...(dashboard ? [dashboard.addRoutes] : []),
     ],
-    answerUnrouted: dashboard?.givePage,
+    answerUnrouted: dashboard?.sendPage,
     metrics: config.metrics === "on" ? expose : null,
     securityContact: config.securityContact,
     document: publishedDocument({ version, publicUrl }, clock),

@@ -77,18 +77,18 @@ export class DashboardFiles {
     return new DashboardFiles(new Map(files.map((name) => [name, readFile(folder, name, all)])));
   }
 
-  /** The paths of the files. The pages of the dashboard are answered by `givePage`. */
+  /** The paths of the files. The pages of the dashboard are answered by `sendPage`. */
   readonly addRoutes: AddRoutes = (app, { groups }) => {
     const hashed = new Map<string, File>();
     for (const [name, file] of this.#files) {
       if (file.isHashed) hashed.set(name.slice(ASSETS.length), file);
-      else app.get(name === INDEX ? "/" : `/${name}`, (request, reply) => giveFile(request, reply, file));
+      else app.get(name === INDEX ? "/" : `/${name}`, (request, reply) => sendFile(request, reply, file));
     }
-    groups.add("GET", `/${ASSETS}`, hashed, { answer: (file, request, reply) => giveFile(request, reply, file) });
+    groups.add("GET", `/${ASSETS}`, hashed, { answer: (file, request, reply) => sendFile(request, reply, file) });
   };
 
   /** Answers a request for a page that the dashboard shows itself; undefined if the request is for something else. */
-  readonly givePage: AnswerUnrouted = (request, reply) => {
+  readonly sendPage: AnswerUnrouted = (request, reply) => {
     const { method, url, headers } = request;
     const path = url.split("?")[0]!;
     const isPage =
@@ -96,7 +96,7 @@ export class DashboardFiles {
       headers.accept?.includes("text/html") === true &&
       PAGE.test(path) &&
       !RESERVED.test(path);
-    return isPage ? giveFile(request, reply.status(200), this.#files.get(INDEX)!) : undefined;
+    return isPage ? sendFile(request, reply.status(200), this.#files.get(INDEX)!) : undefined;
   };
 }
 
@@ -112,7 +112,7 @@ function readFile(folder: string, name: string, all: ReadonlySet<string>): File 
   };
 }
 
-function giveFile(
+function sendFile(
   request: FastifyRequest,
   reply: FastifyReply,
   { type, etag, isHashed, contents }: File,
