@@ -3,13 +3,14 @@
  * 64 callers each charge limits in one partition, then in two. The last run has scarce limits: it counts the calls that were
  * denied only because another call held charges that it gave back.
  */
+
 import { systemClock } from "../server/src/clock/system.ts";
 import type { Charge, LimitDecision } from "../server/src/limits/counters.ts";
 import { systemRandom } from "../server/src/random/system.ts";
 import { parseRedisAddress, type RedisAddress } from "../server/src/redis/address.ts";
 import { RedisCluster } from "../server/src/redis/cluster.ts";
 import { ClusterCounters } from "../server/src/redis/cluster-counters.ts";
-import { counterScripts } from "../server/src/redis/redis-counters.ts";
+import { countingOptions } from "../server/test/services/counting-redis.ts";
 import { startRedisCluster } from "../server/test/services/redis-groups.ts";
 import { describeMachine } from "./lib/machine.ts";
 
@@ -24,13 +25,7 @@ const nodes: ClusterCounters[] = [];
 for (let i = 0; i < 2; i++) {
   const cluster = await RedisCluster.open({
     address: parseRedisAddress(servers.url) as RedisAddress & { kind: "cluster" },
-    clock: systemClock,
-    timeout: 10_000,
-    scripts: counterScripts,
-    onOutage(cause) {
-      throw cause;
-    },
-    onBack() {},
+    ...countingOptions,
     onPrimaries() {},
     onWarning: console.warn,
   });

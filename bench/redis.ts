@@ -3,12 +3,14 @@
  * calls are decided by one script per turn of the event loop. Unbatched calls have a script each, pipelined all the
  * same. Each measurement takes two seconds, over the loopback address.
  */
+
 import { setImmediate } from "node:timers/promises";
 import { systemClock } from "../server/src/clock/system.ts";
 import type { Charge, Counters } from "../server/src/limits/counters.ts";
 import { systemRandom } from "../server/src/random/system.ts";
 import { RedisConnection } from "../server/src/redis/connection.ts";
-import { counterScripts, RedisCounters } from "../server/src/redis/redis-counters.ts";
+import { RedisCounters } from "../server/src/redis/redis-counters.ts";
+import { countingOptions } from "../server/test/services/counting-redis.ts";
 import { startRedis } from "../server/test/services/redis.ts";
 import { describeMachine } from "./lib/machine.ts";
 
@@ -21,13 +23,7 @@ const url = given ?? service!.url;
 const open = () =>
   RedisConnection.open({
     url,
-    clock: systemClock,
-    timeout: 5_000,
-    scripts: counterScripts,
-    onOutage(cause) {
-      throw cause;
-    },
-    onBack() {},
+    ...countingOptions,
   });
 const redis = await open();
 const prefix = `bench:${systemRandom.below(2 ** 32)}:`;

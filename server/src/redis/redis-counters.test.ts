@@ -3,6 +3,7 @@ import { after, afterEach, before, describe, it } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import fc from "fast-check";
 import { eventuallyWith } from "../../test/process.ts";
+import { countingOptions } from "../../test/services/counting-redis.ts";
 import { sharedRedis, startRedis } from "../../test/services/redis.ts";
 import type { Service } from "../../test/services/service.ts";
 import { TcpProxy } from "../../test/tcp-proxy.ts";
@@ -24,13 +25,7 @@ let redis: RedisConnection;
 before(async () => {
   redis = await RedisConnection.open({
     url: await sharedRedis(),
-    clock: systemClock,
-    timeout: 10_000,
-    scripts: counterScripts,
-    onOutage(cause) {
-      throw cause;
-    },
-    onBack() {},
+    ...countingOptions,
   });
 });
 after(() => redis.close());

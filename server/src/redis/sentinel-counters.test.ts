@@ -1,4 +1,5 @@
 import { after, before } from "node:test";
+import { countingOptions } from "../../test/services/counting-redis.ts";
 import { type SentinelGroup, startSentinels } from "../../test/services/redis-groups.ts";
 import { SimulatedClock } from "../clock/simulated.ts";
 import { systemClock } from "../clock/system.ts";
@@ -6,7 +7,7 @@ import { describeCounters } from "../limits/counters-contract.ts";
 import { systemRandom } from "../random/system.ts";
 import { parseRedisAddress, type RedisAddress } from "./address.ts";
 import { RedisConnection } from "./connection.ts";
-import { counterScripts, RedisCounters } from "./redis-counters.ts";
+import { RedisCounters } from "./redis-counters.ts";
 import { Sentinels } from "./sentinel.ts";
 
 let group: SentinelGroup;
@@ -17,13 +18,7 @@ before(async () => {
   sentinels = new Sentinels(parseRedisAddress(group.url) as RedisAddress & { kind: "sentinel" }, systemClock);
   redis = await RedisConnection.open({
     url: () => sentinels.findPrimary(),
-    clock: systemClock,
-    timeout: 10_000,
-    scripts: counterScripts,
-    onOutage(cause) {
-      throw cause;
-    },
-    onBack() {},
+    ...countingOptions,
   });
 });
 after(async () => {
