@@ -14,6 +14,12 @@ const DAY = 86_400_000;
 // A server that renders the page loads this module too, and has no elements.
 const Base: typeof HTMLElement = globalThis.HTMLElement ?? class {};
 
+/** A session that the service knows, and its calls. */
+interface Opened {
+  readonly calls: Calls;
+  readonly session: PortalSession;
+}
+
 /**
  * The element `<latchkey-keys>`, in which an owner of keys manages them.
  *
@@ -27,8 +33,6 @@ export class LatchkeyKeysElement extends Base {
   static service: string | undefined;
 
   readonly #root: ShadowRoot;
-  #calls: Calls | undefined;
-  #session: PortalSession | undefined;
   #keys: OwnKey[] = [];
   #cursor: string | undefined;
   #language = new Language([]);
@@ -76,18 +80,17 @@ export class LatchkeyKeysElement extends Base {
       return;
     }
     this.#show(h("p", { class: "note", role: "status" }, this.#language.texts.loading));
-    this.#calls = new Calls(service.replace(/\/*$/, "/"), token);
+    const calls = new Calls(service.replace(/\/*$/, "/"), token);
     try {
-      const session = await this.#calls.getSession();
+      const session = await calls.getSession();
       if (run !== this.#run) return;
-      this.#session = session;
       this.#setLanguage(session.page.language);
       const variables = session.page.color === null ? {} : accentVariables(session.page.color);
       for (const [name, value] of Object.entries(variables)) this.#style.setProperty(name, value);
       const ending = () => run === this.#run && this.#end();
       this.#ending = setTimeout(ending, Math.min(session.expiresIn, TIMER_MAX_MS));
       this.dispatchEvent(new CustomEvent("latchkey-session", { detail: session, bubbles: true, composed: true }));
-      await this.#load();
+      await this.#load({ calls, session });
     } catch (error) {
       if (run === this.#run) this.#fail(error);
     }
@@ -106,27 +109,27 @@ export class LatchkeyKeysElement extends Base {
   }
 
   /** Reads the first page of keys again. */
-  async #load(focus?: string): Promise<void> {
+  async #load(opened: Opened, focus?: string): Promise<void> {
     const run = this.#run;
-    const canList = this.#session!.actions.includes("list");
-    const { keys, cursor } = canList ? await this.#calls!.listKeys() : { keys: [], cursor: undefined };
+    const canList = opened.session.actions.includes("list");
+    const { keys, cursor } = canList ? await opened.calls.listKeys() : { keys: [], cursor: undefined };
     if (run !== this.#run) return;
     this.#keys = keys;
     this.#cursor = cursor;
-    this.#render();
+    this.#render(opened);
     if (focus === undefined) return;
     const target = this.#root.querySelector<HTMLElement>(focus) ?? this.#root.querySelector("h2");
     target?.focus();
   }
 
-  #render(): void {
+  #render(opened: Opened): void {
     const { texts } = this.#language;
-    const { actions } = this.#session!;
-    const create = h("button", { class: "primary", id: "create", click: () => this.#create() }, texts.create);
+    const { actions } = opened.session;
+    const create = h("button", { class: "primary", id: "create", click: () => this.#create(opened) }, texts.create);
     const head = h("div", { class: "head" }, h("h2", { tabindex: -1 }, texts.title));
     if (actions.includes("create")) head.append(create);
-    const list = h("ul", {}, ...this.#keys.map((key) => this.#card(key)));
-    const more = h("button", { click: () => this.#more(list, more) }, texts.more);
+    const list = h("ul", {}, ...this.#keys.map((key) => this.#card(opened, key)));
+    const more = h("button", { click: () => this.#more(opened, list, more) }, texts.more);
     const isEmpty = this.#keys.length === 0 && actions.includes("list");
     this.#show(
       head,
@@ -136,14 +139,14 @@ export class LatchkeyKeysElement extends Base {
     );
   }
 
-  async #more(list: HTMLUListElement, button: HTMLButtonElement): Promise<void> {
+  async #more(opened: Opened, list: HTMLUListElement, button: HTMLButtonElement): Promise<void> {
     const run = this.#run;
     try {
-      const { keys, cursor } = await this.#calls!.listKeys(this.#cursor);
+      const { keys, cursor } = await opened.calls.listKeys(this.#cursor);
       if (run !== this.#run) return;
       this.#cursor = cursor;
       this.#keys.push(...keys);
-      const cards = keys.map((key) => this.#card(key));
+      const cards = keys.map((key) => this.#card(opened, key));
       list.append(...cards);
       cards[0]?.querySelector("h3")?.focus();
       if (cursor === undefined) button.remove();
@@ -152,10 +155,10 @@ export class LatchkeyKeysElement extends Base {
     }
   }
 
-  #card(key: OwnKey): HTMLLIElement {
+  #card(opened: Opened, key: OwnKey): HTMLLIElement {
     const language = this.#language;
     const { texts } = language;
-    const { actions } = this.#session!;
+    const { actions } = opened.session;
     const isExpired = key.expires !== undefined && key.expires <= Date.now();
     const state = !key.enabled ? "disabled" : isExpired ? "expired" : "active";
     const ends = key.expires !== undefined && key.expires - Date.now() < 2 * DAY;
@@ -181,9 +184,9 @@ export class LatchkeyKeysElement extends Base {
     const buttons = h(
       "div",
       { class: "actions" },
-      act(texts.rename, "rename", () => this.#rename(key)),
-      !isExpired && act(texts.replace, "reroll", () => this.#replace(key)),
-      act(texts.delete, "delete", () => this.#delete(key), true),
+      act(texts.rename, "rename", () => this.#rename(opened, key)),
+      !isExpired && act(texts.replace, "reroll", () => this.#replace(opened, key)),
+      act(texts.delete, "delete", () => this.#delete(opened, key), true),
     );
     const card = h(
       "li",
@@ -195,7 +198,7 @@ export class LatchkeyKeysElement extends Base {
     if (actions.includes("usage")) {
       const usage = h("div", { class: "usage" });
       card.append(usage);
-      void this.#loadUsage(key, usage);
+      void this.#loadUsage(opened, key, usage);
     }
     if (buttons.childElementCount > 0) card.append(buttons);
     return card;
@@ -212,9 +215,9 @@ export class LatchkeyKeysElement extends Base {
     );
   }
 
-  async #loadUsage({ keyId }: OwnKey, place: HTMLElement): Promise<void> {
+  async #loadUsage({ calls }: Opened, { keyId }: OwnKey, place: HTMLElement): Promise<void> {
     try {
-      const { total, valid, series } = await this.#calls!.getUsage(keyId);
+      const { total, valid, series } = await calls.getUsage(keyId);
       const failed = total - valid;
       place.replaceChildren(
         ...(total > 0 ? [bars(series.map((day) => day.total))] : []),
@@ -227,46 +230,50 @@ export class LatchkeyKeysElement extends Base {
     }
   }
 
-  get #parts(): DialogParts {
-    return { root: this.#root, language: this.#language, explain: (error) => this.#explain(error) };
+  #parts({ session }: Opened): DialogParts {
+    return { root: this.#root, language: this.#language, explain: (error) => this.#explain(error, session) };
   }
 
-  async #create(): Promise<void> {
-    const created = await createKey(this.#parts, this.#session!, (input) => this.#calls!.createKey(input));
-    if (created) await this.#showNew(created);
+  async #create(opened: Opened): Promise<void> {
+    const { calls, session } = opened;
+    const created = await createKey(this.#parts(opened), session, (input) => calls.createKey(input));
+    if (created) await this.#showNew(opened, created);
   }
 
-  async #replace(key: OwnKey): Promise<void> {
-    const created = await replaceKey(this.#parts, key, (overlap) => this.#calls!.rerollKey(key.keyId, overlap));
-    if (created) await this.#showNew(created);
+  async #replace(opened: Opened, key: OwnKey): Promise<void> {
+    const { calls } = opened;
+    const created = await replaceKey(this.#parts(opened), key, (overlap) => calls.rerollKey(key.keyId, overlap));
+    if (created) await this.#showNew(opened, created);
   }
 
-  async #showNew({ keyId, key }: NewKey): Promise<void> {
-    await showKey(this.#parts, key);
-    await this.#reload(`#${keyId} h3`);
+  async #showNew(opened: Opened, { keyId, key }: NewKey): Promise<void> {
+    await showKey(this.#parts(opened), key);
+    await this.#reload(opened, `#${keyId} h3`);
   }
 
-  async #rename(key: OwnKey): Promise<void> {
-    const isChanged = await renameKey(this.#parts, key, (name) => this.#calls!.renameKey(key.keyId, name));
-    if (isChanged) await this.#reload(`#${key.keyId} h3`);
+  async #rename(opened: Opened, key: OwnKey): Promise<void> {
+    const { calls } = opened;
+    const isChanged = await renameKey(this.#parts(opened), key, (name) => calls.renameKey(key.keyId, name));
+    if (isChanged) await this.#reload(opened, `#${key.keyId} h3`);
   }
 
-  async #delete(key: OwnKey): Promise<void> {
-    const isDeleted = await deleteKey(this.#parts, key, () => this.#calls!.deleteKey(key.keyId));
-    if (isDeleted) await this.#reload("h2");
+  async #delete(opened: Opened, key: OwnKey): Promise<void> {
+    const { calls } = opened;
+    const isDeleted = await deleteKey(this.#parts(opened), key, () => calls.deleteKey(key.keyId));
+    if (isDeleted) await this.#reload(opened, "h2");
   }
 
-  async #reload(focus: string): Promise<void> {
+  async #reload(opened: Opened, focus: string): Promise<void> {
     const run = this.#run;
-    await this.#load(focus).catch((error) => run === this.#run && this.#fail(error));
+    await this.#load(opened, focus).catch((error) => run === this.#run && this.#fail(error));
   }
 
   /** The text for an error. Ends the session if the service says so. */
-  #explain(error: unknown): string {
+  #explain(error: unknown, session?: PortalSession): string {
     const { texts } = this.#language;
     const status = error instanceof CallError ? error.status : -1;
     if (status === 401) this.#end();
-    if (status === 412) return this.#language.say("full", { n: this.#session!.keys.max });
+    if (status === 412 && session) return this.#language.say("full", { n: session.keys.max });
     return status === 429 ? texts.busy : texts.error;
   }
 
