@@ -9,7 +9,6 @@ import { type AuditEntry, recordChange } from "../store/administration/audit.ts"
 import { countIdempotencyRecords } from "../store/administration/idempotency-count.ts";
 import type { Quota } from "../store/administration/quotas.ts";
 import { findRootKey } from "../store/administration/root-key-lookup.ts";
-import { isSessionLive } from "../store/administration/sessions.ts";
 import { NOTHING_WRITTEN } from "../store/administration/workspace-bytes.ts";
 import {
   type CountStep,
@@ -36,7 +35,6 @@ import type { Vault } from "../vault/vault.ts";
 import type { SealedCall } from "./idempotency.ts";
 import { Invalidation } from "./invalidation.ts";
 import type { Bulk, Mutation, MutationContext, Operation, Page, Query } from "./operation.ts";
-import { portalPrincipalInTransaction } from "./portal-sessions.ts";
 import { type PlainPrincipal, type Principal, RecordingPrincipal, requireUsable } from "./principal.ts";
 import { type PlainProblem, Problem, type ProblemCode, plainProblem } from "./problems.ts";
 import { overQuota } from "./workspace-quota.ts";
@@ -89,6 +87,14 @@ export interface RecordedChange {
 /** The result of a transaction without an answer of its own. */
 export type Done = { change?: RecordedChange; taken?: Taken } | { problem: PlainProblem };
 
+/**
+ * Reads the caller of each kind of session as the transaction sees it. Throws a problem if the session has ended or its
+ * root key may no longer make calls.
+ */
+export type SessionCallers = Readonly<
+  Record<string, (sql: Sql, caller: PlainPrincipal, now: Instant) => Promise<PlainPrincipal>>
+>;
+
 /** The dependencies of operations on the database thread. */
 export interface OperationDependencies {
   random: Random;
@@ -96,6 +102,7 @@ export interface OperationDependencies {
   vault: Vault;
   /** Prefix of addresses in answers; empty: they are relative. */
   publicUrl: string;
+  sessions: SessionCallers;
   portal: MutationContext<never>["portal"];
   limits: QuotaLimits;
   webhooks: MutationContext<never>["webhooks"];
@@ -135,26 +142,31 @@ export function operationProcedures(operations: readonly Operation[], dependenci
  */
 export async function callerInTransaction(
   sql: Sql,
-  { rootKeyId, workspaceId, sessionId, portal }: PlainPrincipal,
+  caller: PlainPrincipal,
   now: Instant,
+  sessions: SessionCallers,
   mode: "shared" | "exclusive" = "shared",
 ): Promise<RecordingPrincipal> {
-  await lockAccess(sql, workspaceId, mode);
-  if (portal !== undefined) {
-    return new RecordingPrincipal(await portalPrincipalInTransaction(sql, portal.sessionId, now));
-  }
+  await lockAccess(sql, caller.workspaceId, mode);
+  const read = caller.session === undefined ? rootKeyInTransaction : sessions[caller.session.kind]!;
+  return new RecordingPrincipal(await read(sql, caller, now));
+}
+
+/** The principal of a root key as this transaction sees it. @throws {Problem} if it may not make calls. */
+export async function rootKeyInTransaction(
+  sql: Sql,
+  { rootKeyId }: Pick<PlainPrincipal, "rootKeyId">,
+  now: Instant,
+): Promise<PlainPrincipal> {
   const rootKey = await findRootKey(sql, rootKeyId);
   const record = rootKey === undefined ? null : rootKeyRecord(rootKey).record;
   requireUsable(record, now);
-  if (sessionId === undefined) return new RecordingPrincipal(record);
-  if (!(await isSessionLive(sql, sessionId, now))) throw new Problem("authentication_failed");
-  return new RecordingPrincipal({ ...record, sessionId });
+  return record;
 }
 
 /** The member of an audit entry that names the session of the caller. */
-export function sessionOf({ sessionId, portal }: PlainPrincipal): { session?: string } {
-  const session = sessionId ?? portal?.sessionId;
-  return session === undefined ? {} : { session };
+export function sessionOf({ session }: PlainPrincipal): { session?: string } {
+  return session === undefined ? {} : { session: session.id };
 }
 
 /** Gives the problem that the work throws, and rolls back. */
@@ -206,7 +218,7 @@ async function runMutation(
   operation: Mutation | Bulk,
   sql: Sql,
   call: OperationCall,
-  { random, secrets, vault, publicUrl, portal, limits, webhooks, upstreams }: OperationDependencies,
+  { random, secrets, vault, publicUrl, sessions, portal, limits, webhooks, upstreams }: OperationDependencies,
 ): Promise<MutationOutcome | Rollback<MutationOutcome>> {
   const now = instantAt(call.now);
   const { workspaceId } = call.principal;
@@ -214,7 +226,13 @@ async function runMutation(
   let audited: Pick<AuditEntry, "targets" | "meta" | "events"> | undefined;
   try {
     const isExclusive = operation.kind === "mutation" && operation.narrowsAccess;
-    const principal = await callerInTransaction(sql, call.principal, now, isExclusive ? "exclusive" : "shared");
+    const principal = await callerInTransaction(
+      sql,
+      call.principal,
+      now,
+      sessions,
+      isExclusive ? "exclusive" : "shared",
+    );
     const replay = call.idempotent && (await findReplay(sql, call.idempotent, principal, now));
     if (replay) return { outcome: replay };
     const { sql: watched, written, rowChanges } = watchWrites(sql);
@@ -297,10 +315,10 @@ function reduces({ kind, name, ...operation }: Mutation | Bulk, input: unknown):
 async function recordReveal(
   sql: Sql,
   { call, revealed, required }: Reveal,
-  { random, limits }: OperationDependencies,
+  { random, sessions, limits }: OperationDependencies,
 ): Promise<Done | Rollback<Done>> {
   const now = instantAt(call.now);
-  const caller = await callerInTransaction(sql, call.principal, now);
+  const caller = await callerInTransaction(sql, call.principal, now, sessions);
   caller.authorizeGrants(required);
   const { workspaceId } = call.principal;
   const bytes = await recordChange(

@@ -44,8 +44,8 @@ export interface Declaration<
   readonly description: string;
   /** Whether a call with an `Idempotency-Key` can be retried safely. */
   readonly idempotent?: boolean;
-  /** Whether sessions of the portal call it, and nobody else. */
-  readonly isOfPortal?: boolean;
+  /** Only sessions with this audience call it. Omitted: root keys, and sessions without an audience. */
+  readonly audience?: string;
   /** The root-key permissions that a call may need. `{apiId}` stands for the id of the resource. */
   readonly permissions: readonly string[];
   readonly input: Input;

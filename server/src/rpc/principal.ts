@@ -1,6 +1,5 @@
 import type { Instant } from "../clock/clock.ts";
 import { ADMINISTRATOR, compileGrants, type Grants, meets, meetsForSome } from "../rules/grants.ts";
-import type { PortalCaller } from "./portal-caller.ts";
 import { Problem } from "./problems.ts";
 
 /** The members of a root key that decide whether it may make calls. */
@@ -21,14 +20,21 @@ export function requireUsable<R extends RootKeyState>(rootKey: R | null, now: nu
   if (expiresAt !== null && now >= expiresAt) throw new Problem("root_key_expired", undefined, about);
 }
 
+/** A session that makes calls for a root key, with all of its permissions or some. A kind may have further members. */
+export interface CallerSession {
+  /** The kind of session, which says how a transaction reads it. */
+  readonly kind: string;
+  readonly id: string;
+  /** It calls only the operations with this audience. Absent: all operations without one. */
+  readonly audience?: string;
+}
+
 /** An authenticated root key with its grants in its workspace. */
 export class Principal {
   readonly rootKeyId: string;
   readonly workspaceId: string;
-  /** The session of the dashboard that stands for the root key; undefined: the caller sent the root key. */
-  readonly sessionId: string | undefined;
-  /** The session of the portal that makes the call, with some permissions of the root key; undefined: none. */
-  readonly portal: PortalCaller | undefined;
+  /** The session that makes the call; undefined: the caller sent the root key. */
+  readonly session: CallerSession | undefined;
   /** Limit of the workspace, in calls per minute; null: no limit. */
   readonly requestsPerMinute: number | null;
   /** When the authenticator last recorded a use. */
@@ -40,8 +46,7 @@ export class Principal {
   constructor(plain: PlainPrincipal, requestsPerMinute: number | null = null, renewal?: Renewal) {
     this.rootKeyId = plain.rootKeyId;
     this.workspaceId = plain.workspaceId;
-    this.sessionId = plain.sessionId;
-    this.portal = plain.portal;
+    this.session = plain.session;
     this.requestsPerMinute = requestsPerMinute;
     this.#grantList = plain.grants;
     this.#grants = compileGrants(plain.grants);
@@ -94,11 +99,10 @@ export class Principal {
 
   /** A copy for another thread. */
   plain(): PlainPrincipal {
-    const { rootKeyId, workspaceId, sessionId, portal } = this;
+    const { rootKeyId, workspaceId, session } = this;
     return {
       ...{ rootKeyId, workspaceId, grants: this.#grantList },
-      ...(sessionId !== undefined && { sessionId }),
-      ...(portal !== undefined && { portal }),
+      ...(session !== undefined && { session }),
     };
   }
 }
@@ -128,8 +132,7 @@ export interface PlainPrincipal {
   rootKeyId: string;
   workspaceId: string;
   grants: readonly string[];
-  sessionId?: string;
-  portal?: PortalCaller;
+  session?: CallerSession;
 }
 
 function missingDetail(requirement: string): string {

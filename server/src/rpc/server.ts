@@ -10,7 +10,7 @@ import { newRequestId, type Random } from "../random/random.ts";
 import type { QuotaMaxima } from "../store/administration/quotas.ts";
 import type { RootKeyUse } from "../store/administration/root-key-usage.ts";
 import type { Store } from "../store/store.ts";
-import { Authenticator, type Credentials } from "./authenticate.ts";
+import type { Authenticator, Credentials } from "./authenticate.ts";
 import { notUtf8, readBody, requireJson } from "./body.ts";
 import type { CallQueues } from "./call-queues.ts";
 import type { OperationCall, operationProcedures } from "./execute.ts";
@@ -28,12 +28,9 @@ import {
   pathOf,
   type Query,
 } from "./operation.ts";
-import { PortalSessions } from "./portal-sessions.ts";
 import { Principal } from "./principal.ts";
 import { Problem, type ProblemCode, problemFrom, problems } from "./problems.ts";
 import { QuotaCounts } from "./quota-counts.ts";
-import type { sessionProcedures } from "./session-procedures.ts";
-import { Sessions } from "./sessions.ts";
 import { type Admission, admit } from "./workspace-limit.ts";
 import { overQuota, WorkspaceQuota } from "./workspace-quota.ts";
 
@@ -42,10 +39,10 @@ export interface RpcRequest {
   /** The path of the request, for messages: `/v2/keys.verifyKey`. */
   path: string;
   credentials: Credentials;
-  /** The token of a session of the dashboard, which replaces the root key. */
+  /** What authenticates the caller. Omitted: the root key in the credentials. */
+  authentication?: CallerAuthentication;
+  /** The token of a session that is not in the credentials, but replaces the root key. */
   session?: string | undefined;
-  /** Whether the credentials are the token of a session of the portal. */
-  isOfPortal?: boolean;
   contentType: string | undefined;
   contentEncoding: string | undefined;
   /** The header Idempotency-Key. */
@@ -59,7 +56,13 @@ export interface RpcRequest {
 }
 
 /** What authenticates the caller of a request. */
-type Caller = Pick<RpcRequest, "credentials" | "session" | "isOfPortal" | "address">;
+export type Caller = Pick<RpcRequest, "credentials" | "authentication" | "session" | "address">;
+
+/** A way to authenticate callers that send no root key. */
+export interface CallerAuthentication {
+  /** The principal for which the session of the caller stands. Rejects with a problem if it has ended. */
+  authenticate(caller: Caller): Promise<Principal>;
+}
 
 export interface RpcResponse {
   /** 0: another thread must answer the call, see `NEEDS_MAIN_THREAD`. */
@@ -89,13 +92,12 @@ export interface RpcOptions {
   clock: Clock;
   random: Random;
   directories: CallDirectories;
-  store: Store<ReturnType<typeof operationProcedures>> & Store<ReturnType<typeof sessionProcedures>>;
+  authenticator: Authenticator;
+  store: Store<ReturnType<typeof operationProcedures>>;
   limiter: Limiter;
   queues: CallQueues;
   /** What second steps and metered operations get; see `usingServices`. */
   services: object;
-  /** The key that signs tokens of sessions. */
-  tokenKey: string;
   /** The workspace of callers without a root key. */
   defaultWorkspaceId: string;
   /** Whether keys.verifyKey requires a root key. */
@@ -120,9 +122,6 @@ export interface RpcOptions {
  */
 export class Rpc {
   readonly #options: RpcOptions;
-  /** Sessions of the dashboard. */
-  readonly sessions: Sessions;
-  readonly #portalSessions: PortalSessions;
   readonly #authenticator: Authenticator;
   readonly #queues: CallQueues;
   readonly #services: never;
@@ -132,22 +131,11 @@ export class Rpc {
 
   constructor(options: RpcOptions) {
     this.#options = options;
-    this.#authenticator = new Authenticator(options.directories);
-    const { clock, store, directories, tokenKey, queues } = options;
+    this.#authenticator = options.authenticator;
+    const { clock, store, queues } = options;
     this.#queues = queues;
     // Each operation says which services it needs, and the program checks that it has them.
     this.#services = options.services as never;
-    this.sessions = new Sessions({
-      ...{ clock, store, directories, tokenKey, authenticator: this.#authenticator },
-      write: async ({ workspaceId, requestsPerMinute }, work) => {
-        const admission =
-          requestsPerMinute === null ? undefined : admit({ workspaceId }, requestsPerMinute, options.limiter);
-        const rejection = (await admission)?.rejection;
-        if (rejection) throw rejection;
-        return queues.writes.run(workspaceId, work);
-      },
-    });
-    this.#portalSessions = new PortalSessions({ clock, directories, tokenKey, limiter: options.limiter });
     this.#quotas = options.quotas;
     this.#recordQuota = new WorkspaceQuota({
       ...{ clock, max: options.idempotencyRecordsMax },
@@ -229,15 +217,10 @@ export class Rpc {
     return response;
   }
 
-  #identify(
-    { credentials, session, isOfPortal = false, address }: Caller,
-    now: Instant,
-    monotonic: Milliseconds,
-  ): Principal | null | Promise<Principal> {
-    if (isOfPortal) return this.#portalSessions.authenticate(credentials.authorization, address);
-    return session === undefined
-      ? this.#authenticator.authenticate(credentials, address, now, monotonic)
-      : this.sessions.authenticate(session, address);
+  #identify(caller: Caller, now: Instant, monotonic: Milliseconds): Principal | null | Promise<Principal> {
+    return caller.authentication === undefined
+      ? this.#authenticator.authenticate(caller.credentials, caller.address, now, monotonic)
+      : caller.authentication.authenticate(caller);
   }
 
   #authenticate(
@@ -362,9 +345,8 @@ export class Rpc {
     requestId: string,
   ): Promise<string> {
     if (principal === null) missingRootKey();
-    const { isOfPortal = false } = operation.declaration;
     // No route leads here with the wrong kind of caller.
-    if (isOfPortal !== (principal.portal !== undefined)) throw new Problem("insufficient_permissions");
+    if (operation.declaration.audience !== principal.session?.audience) throw new Problem("insufficient_permissions");
     requireJson(request.contentType, request.contentEncoding);
     const input = await this.#readStoredInput(operation, request, principal);
     const call = {

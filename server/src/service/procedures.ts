@@ -5,12 +5,19 @@ import { leakProcedures } from "../leaks/procedures.ts";
 import { nameProcedures } from "../operations/analytics/subjects.ts";
 import { operations, portalOperations } from "../operations/index.ts";
 import { upstreamProcedures } from "../operations/keys/upstream-procedures.ts";
+import { PORTAL } from "../operations/portal/portal-caller.ts";
+import { portalProcedures } from "../operations/portal/procedures.ts";
+import { portalCallerInTransaction } from "../operations/portal/session-principal.ts";
 import { ratelimitProcedures } from "../operations/ratelimits/procedures.ts";
+import {
+  DASHBOARD,
+  dashboardCallerInTransaction,
+  sessionProcedures,
+} from "../operations/rootKeys/session-procedures.ts";
 import { findUrlFault } from "../outbound/url.ts";
 import { seededRandom } from "../random/seeded.ts";
 import { systemRandom } from "../random/system.ts";
-import { operationProcedures } from "../rpc/execute.ts";
-import { sessionProcedures } from "../rpc/session-procedures.ts";
+import { operationProcedures, type SessionCallers } from "../rpc/execute.ts";
 import { administrationProcedures } from "../store/administration/procedures.ts";
 import { BYTES_MAX, defaultMaxima } from "../store/administration/quotas.ts";
 import { ensureTokenKey } from "../store/administration/token-key.ts";
@@ -66,6 +73,12 @@ const defaultLimits: QuotaLimits = {
 /** What `latchkey verify-store` checks besides the constraints of the schema. */
 const rules: StoreRules = { ...balanceRules, ...keyRules, ...vaultRules };
 
+/** How transactions read the callers of sessions. */
+const sessions: SessionCallers = {
+  [DASHBOARD]: dashboardCallerInTransaction,
+  [PORTAL]: portalCallerInTransaction,
+};
+
 const bulkOperations: ReadonlySet<string> = new Set(
   operations.filter(({ kind }) => kind === "bulk").map(({ name }) => name),
 );
@@ -105,19 +118,20 @@ export function openProcedures(options: ProcedureOptions) {
     leaseProcedures,
     operationProcedures([...operations, ...portalOperations], {
       ...{ random, secrets, vault, publicUrl },
-      ...{ portal: { endedKeysMax: portalEndedKeysMax }, limits },
+      ...{ sessions, portal: { endedKeysMax: portalEndedKeysMax }, limits },
       webhooks: { findUrlFault: (url) => findUrlFault(url, allowPrivateWebhooks) },
       upstreams: { findUrlFault: (url) => findUrlFault(url, allowPrivateUpstreams) },
     }),
     { ...starting, pools },
     ofAdministration,
     sessionProcedures({ random, secrets }),
+    portalProcedures,
     vaultProcedures(vault),
     keyProcedures({ random, keyFilter, openPepper: vault.openPepper.bind(vault) }),
     leakProcedures({ random }),
     upstreamProcedures({ random, vault, limits }),
     creditProcedures(random),
-    ratelimitProcedures({ random, limits }),
+    ratelimitProcedures({ random, sessions, limits }),
     nameProcedures,
     eventProcedures({ random }),
     webhookProcedures({ random, vault }),

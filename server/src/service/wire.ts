@@ -20,6 +20,9 @@ import { CallMetrics } from "../metrics/calls.ts";
 import { RecentRise } from "../metrics/recent.ts";
 import { publishedDocument } from "../operations/document.ts";
 import { operations, portalOperations } from "../operations/index.ts";
+import { PortalSessions } from "../operations/portal/session-authentication.ts";
+import { DashboardSessions } from "../operations/rootKeys/dashboard-sessions.ts";
+import { Authenticator } from "../rpc/authenticate.ts";
 import { CallQueues } from "../rpc/call-queues.ts";
 import { FailedAuthentications } from "../rpc/failed-authentications.ts";
 import { problems } from "../rpc/problems.ts";
@@ -41,6 +44,7 @@ const MINUTE = 60_000;
 
 export interface Wired {
   rpc: Rpc;
+  sessions: { dashboard: DashboardSessions; portal: PortalSessions };
   leaks: LeakReports;
   /** Undefined without a place of such keys. */
   githubKeys: GithubKeys | undefined;
@@ -119,11 +123,15 @@ export function wire(start: Start, parts: Parts): Wired {
   const node = new NodeDescription(start, parts, recent);
   const queues = new CallQueues();
   const wiring = { verification, replays, recorder, leaks, queues, quotas, node, totals };
+  const authenticator = new Authenticator(directories);
+  const sessions = {
+    dashboard: new DashboardSessions({ clock, store, directories, tokenKey, authenticator, queues, limiter }),
+    portal: new PortalSessions({ clock, directories, tokenKey, limiter }),
+  };
   const rpc = new Rpc({
-    ...{ clock, random, directories, store, limiter, queues },
+    ...{ clock, random, authenticator, directories, store, limiter, queues },
     services: operationServices(start, parts, wiring),
     defaultWorkspaceId: workspaceId,
-    tokenKey,
     quotas,
     idempotencyRecordsMax: config.idempotencyRecordsMax,
     verifyAuth: config.verifyAuth,
@@ -154,13 +162,13 @@ export function wire(start: Start, parts: Parts): Wired {
     return metrics.expose();
   };
   const githubKeys = openGithubKeys(start, parts);
-  return { rpc, leaks, githubKeys, expose, totals, counted, recordFirstUses, failedAuthentications };
+  return { rpc, sessions, leaks, githubKeys, expose, totals, counted, recordFirstUses, failedAuthentications };
 }
 
 /** Opens the HTTP server, which does not listen yet. */
 export function wireHttp(
   start: Start,
-  { rpc, leaks, githubKeys, expose }: Wired,
+  { rpc, sessions, leaks, githubKeys, expose }: Wired,
   readiness: () => Readiness,
   otherThreads: OtherThreads | undefined,
 ): Promise<HttpServer> {
@@ -175,10 +183,10 @@ export function wireHttp(
     fastLane: config.fastLane,
     routes: [
       forwardAuthRoutes(verifyKey),
-      portalCallRoutes(portalOperations),
+      portalCallRoutes(portalOperations, sessions.portal),
       addPortalPages,
       leakRoutes({ leaks, githubKeys, verifyKey }),
-      ...(config.dashboard ? [dashboardSessionRoutes(version)] : []),
+      ...(config.dashboard ? [dashboardSessionRoutes(version, sessions.dashboard)] : []),
       ...(dashboard ? [dashboard.addRoutes] : []),
     ],
     answerUnrouted: dashboard?.sendPage,

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import type { FastifyInstance, FastifyReply } from "fastify";
 import { z } from "zod";
+import type { DashboardSessions } from "../../operations/rootKeys/dashboard-sessions.ts";
 import { readBody, requireJson } from "../../rpc/body.ts";
 import { pathOf } from "../../rpc/operation.ts";
 import { Problem } from "../../rpc/problems.ts";
@@ -38,21 +39,22 @@ const guards = {
 
 interface DashboardSessionParts extends RouteParts {
   version: string;
+  sessions: DashboardSessions;
 }
 
 /**
  * The sessions of the dashboard: `/dashboard/session`, and every operation at `/dashboard/api/v2/<name>`, where the
  * cookie of a session stands for its root key. Nothing else reads the cookie.
  */
-export function dashboardSessionRoutes(version: string): AddRoutes {
+export function dashboardSessionRoutes(version: string, sessions: DashboardSessions): AddRoutes {
   return (app, parts) => {
-    addSession(app, { ...parts, version });
-    addOperations({ ...parts, version });
+    addSession(app, { ...parts, version, sessions });
+    addOperations({ ...parts, version, sessions });
   };
 }
 
 function addSession(app: FastifyInstance, parts: DashboardSessionParts): void {
-  const { rpc, version, send, sendUnread } = parts;
+  const { rpc, sessions, version, send, sendUnread } = parts;
   const answer = (reply: FastifyReply, response: RpcResponse, headers: Record<string, string> = {}) =>
     send(reply, { ...response, headers: { ...response.headers, ...guards, ...headers } }, SESSION);
   /** Nothing of the body is read. */
@@ -65,7 +67,7 @@ function addSession(app: FastifyInstance, parts: DashboardSessionParts): void {
   app.get(SESSION, async ({ raw }, reply) => {
     try {
       requireSameSite(raw);
-      const session = await rpc.sessions.find(readToken(raw), addressOf(raw, parts.trustedProxies));
+      const session = await sessions.find(readToken(raw), addressOf(raw, parts.trustedProxies));
       return answer(reply, rpc.plain({ ...session, version }, SESSION));
     } catch (error) {
       return refuse(reply, error);
@@ -81,7 +83,7 @@ function addSession(app: FastifyInstance, parts: DashboardSessionParts): void {
       const text = decodeText(body);
       if (text === null) throw new Problem("invalid_input");
       const credential = readBody(CREDENTIAL, text, SESSION, false);
-      const { token, session } = await rpc.sessions.signIn(credential, {
+      const { token, session } = await sessions.signIn(credential, {
         address: addressOf(raw, parts.trustedProxies),
         userAgent: raw.headers["user-agent"] ?? "",
         isLocal: isLocal(raw),
@@ -109,11 +111,11 @@ function addSession(app: FastifyInstance, parts: DashboardSessionParts): void {
 
 async function endSession(request: IncomingMessage, parts: DashboardSessionParts): Promise<void> {
   const address = addressOf(request, parts.trustedProxies);
-  for (const token of tokensOf(request)) await parts.rpc.sessions.signOut(token, address);
+  for (const token of tokensOf(request)) await parts.sessions.signOut(token, address);
 }
 
 function addOperations(parts: DashboardSessionParts): void {
-  const { rpc, operations, send, sendUnread } = parts;
+  const { rpc, sessions, operations, send, sendUnread } = parts;
   const members = new Map(operations.map((operation) => [operation.name, operation]));
   parts.groups.add("POST", `${API}${pathOf("")}`, members, {
     async answer(operation, { raw }, reply) {
@@ -125,6 +127,7 @@ function addOperations(parts: DashboardSessionParts): void {
         request = {
           path,
           credentials: { authorization: undefined },
+          authentication: sessions,
           session: readToken(raw),
           contentType: raw.headers["content-type"],
           contentEncoding: raw.headers["content-encoding"],

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from "fastify";
 import type { Operation } from "../../rpc/operation.ts";
 import { Problem } from "../../rpc/problems.ts";
+import type { CallerAuthentication } from "../../rpc/server.ts";
 import { addressOf } from "../caller-address.ts";
 import { REJECTED_CALLER } from "../long-body.ts";
 import { decodeText } from "../metered.ts";
@@ -33,13 +34,21 @@ export function portalPathOf({ name }: Pick<Operation, "name">): string {
 }
 
 /** The calls of sessions of the portal. */
-export function portalCallRoutes(portalOperations: readonly Operation[]): AddRoutes {
+export function portalCallRoutes(
+  portalOperations: readonly Operation[],
+  authentication: CallerAuthentication,
+): AddRoutes {
   return (app, parts) => {
-    for (const operation of portalOperations) addCall(app, operation, parts);
+    for (const operation of portalOperations) addCall(app, operation, authentication, parts);
   };
 }
 
-function addCall(app: FastifyInstance, operation: Operation, parts: RouteParts): void {
+function addCall(
+  app: FastifyInstance,
+  operation: Operation,
+  authentication: CallerAuthentication,
+  parts: RouteParts,
+): void {
   const { rpc, trustedProxies, read, send, sendUnread } = parts;
   const path = portalPathOf(operation);
   const guarded = (response: Answer) => ({ ...response, headers: { ...response.headers, ...guards } });
@@ -57,7 +66,7 @@ function addCall(app: FastifyInstance, operation: Operation, parts: RouteParts):
   app.post(path, async ({ raw }, reply) => {
     const { headers } = raw;
     const request = {
-      ...{ path, credentials: { authorization: headers.authorization }, isOfPortal: true, idempotencyKey: undefined },
+      ...{ path, credentials: { authorization: headers.authorization }, authentication, idempotencyKey: undefined },
       ...{ contentType: headers["content-type"], contentEncoding: headers["content-encoding"], body: "" },
       address: addressOf(raw, trustedProxies),
     };

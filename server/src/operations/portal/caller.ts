@@ -1,6 +1,5 @@
 import type { Instant } from "../../clock/clock.ts";
 import type { MutationContext } from "../../rpc/operation.ts";
-import type { PortalCaller } from "../../rpc/portal-caller.ts";
 import type { Principal } from "../../rpc/principal.ts";
 import { Problem } from "../../rpc/problems.ts";
 import { admitCall } from "../../rpc/workspace-limit.ts";
@@ -9,6 +8,7 @@ import { KeyReader, KeyWriter } from "../../store/keys/keys.ts";
 import type { StoredKey } from "../../store/keys/stored-key.ts";
 import type { StoreReader, StoreWriter } from "../../store/workspace-store.ts";
 import type { Services } from "../services.ts";
+import { type PortalCaller, portalCallerOf } from "./portal-caller.ts";
 
 /**
  * The session that makes the call.
@@ -16,11 +16,11 @@ import type { Services } from "../services.ts";
  * @throws {Problem} `insufficient_permissions`, if it may not do this or its root key lost the permission for it.
  */
 export function callerWith(action: PortalAction, principal: Principal): PortalCaller {
-  const { portal } = principal;
+  const caller = portalCallerOf(principal);
   const isAllowed =
-    portal?.terms.actions.includes(action) === true && principal.may(portalRequirement(action, portal.apiId));
+    caller?.terms.actions.includes(action) === true && principal.may(portalRequirement(action, caller.apiId));
   if (!isAllowed) throw new Problem("insufficient_permissions", `This session does not allow: ${action}.`);
-  return portal;
+  return caller;
 }
 
 /** Whether the key is one of the owner of the session in its API. */
@@ -74,11 +74,11 @@ const DAY = 24 * 3_600_000;
  * @throws {Problem} or rejects with one beyond the rate.
  */
 export function admitOwnersKey(
-  { workspaceId, portal }: Principal,
+  principal: Principal,
   { limiter, portal: { keysPerDay } }: Pick<Services, "limiter" | "portal">,
 ): Promise<void> {
   return admitCall(
-    { counter: `r\0${portal!.identityId}`, limit: keysPerDay, owner: workspaceId },
+    { counter: `r\0${portalCallerOf(principal)!.identityId}`, limit: keysPerDay, owner: principal.workspaceId },
     `There were ${keysPerDay} new keys within a day, which is the maximum (LATCHKEY_PORTAL_KEYS_PER_DAY). Try again later.`,
     limiter,
     DAY,

@@ -4,11 +4,12 @@ import { createKey as create } from "../keys/createKey.ts";
 import { asSecret, EXPIRES_MAX, integer, KeyName, Prefix, text } from "../schema.ts";
 import { limitedMutation } from "../services.ts";
 import { admitOwnersKey, callerWith, countForOwner, countOwnKeys } from "./caller.ts";
+import { PORTAL } from "./portal-caller.ts";
 
 const MINUTE = 60_000;
 
 export const createKey = limitedMutation("portal.createKey", {
-  isOfPortal: true,
+  audience: PORTAL,
   summary: "Create a key of the owner",
   description: "",
   permissions: ["apis.{apiId}.create_key"],

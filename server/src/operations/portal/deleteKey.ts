@@ -3,9 +3,10 @@ import { mutation } from "../../rpc/operation.ts";
 import { deleteKey as remove } from "../keys/deleteKey.ts";
 import { Empty, KeyId } from "../schema.ts";
 import { callerWith, lockOwnKey } from "./caller.ts";
+import { PORTAL } from "./portal-caller.ts";
 
 export const deleteKey = mutation("portal.deleteKey", {
-  isOfPortal: true,
+  audience: PORTAL,
   summary: "Delete a key of the owner",
   description: "",
   permissions: ["apis.{apiId}.delete_key"],

@@ -1,9 +1,10 @@
 import { z } from "zod";
 import { query } from "../../rpc/operation.ts";
 import { portalActions, portalLanguages, portalRequirement } from "../../rules/portal-terms.ts";
+import { PORTAL, portalCallerOf } from "./portal-caller.ts";
 
 export const getSession = query("portal.getSession", {
-  isOfPortal: true,
+  audience: PORTAL,
   summary: "Get what the session may do, and how its page looks",
   description: "",
   permissions: [],
@@ -30,7 +31,7 @@ export const getSession = query("portal.getSession", {
   problems: [],
   examples: [],
 }).handle(async (_, { principal, now }) => {
-  const { terms, page, expiresAt, apiId } = principal.portal!;
+  const { terms, page, expiresAt, apiId } = portalCallerOf(principal)!;
   const actions = terms.actions.filter((action) => principal.may(portalRequirement(action, apiId)));
   const { prefixes, roles } = terms.keys;
   return {

@@ -5,11 +5,12 @@ import { bucketsOf, rangeOutput, verificationCounts } from "../analytics/range.t
 import { integer, KeyId } from "../schema.ts";
 import { analysis } from "../services.ts";
 import { callerWith, isOwn } from "./caller.ts";
+import { PORTAL } from "./portal-caller.ts";
 
 const DAYS_MAX = 90;
 
 export const getUsage = analysis("portal.getUsage", {
-  isOfPortal: true,
+  audience: PORTAL,
   summary: "Get the verifications of a key of the owner by day",
   description: "",
   permissions: ["apis.{apiId}.read_analytics"],

@@ -3,12 +3,13 @@ import { pagedQuery } from "../../rpc/operation.ts";
 import { KeyReader } from "../../store/keys/keys.ts";
 import { pageInput, pageUntil, placeOf } from "../paging.ts";
 import { callerWith, isOwn } from "./caller.ts";
+import { PORTAL } from "./portal-caller.ts";
 import { OwnKeyOutput, toOwnKey } from "./record.ts";
 
 const LIST = "portal.listKeys";
 
 export const listKeys = pagedQuery("portal.listKeys", {
-  isOfPortal: true,
+  audience: PORTAL,
   summary: "List the owner's keys, the newest first",
   description: "",
   permissions: ["apis.{apiId}.read_key"],

@@ -3,9 +3,10 @@ import { mutation } from "../../rpc/operation.ts";
 import { updateKey } from "../keys/updateKey.ts";
 import { Empty, KeyId, KeyName } from "../schema.ts";
 import { callerWith, lockOwnKey } from "./caller.ts";
+import { PORTAL } from "./portal-caller.ts";
 
 export const renameKey = mutation("portal.renameKey", {
-  isOfPortal: true,
+  audience: PORTAL,
   summary: "Rename a key of the owner",
   description: "",
   permissions: ["apis.{apiId}.update_key"],

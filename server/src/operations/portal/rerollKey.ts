@@ -4,11 +4,12 @@ import { rerollKey as reroll } from "../keys/rerollKey.ts";
 import { asSecret, integer, KeyId } from "../schema.ts";
 import { limitedMutation } from "../services.ts";
 import { admitOwnersKey, callerWith, countForOwner, countOwnKeys, lockOwnKey } from "./caller.ts";
+import { PORTAL } from "./portal-caller.ts";
 
 const WEEK = 7 * 24 * 3_600_000;
 
 export const rerollKey = limitedMutation("portal.rerollKey", {
-  isOfPortal: true,
+  audience: PORTAL,
   summary: "Replace a key of the owner by a new one with the same settings",
   description: "",
   permissions: ["apis.{apiId}.create_key", "apis.{apiId}.encrypt_key"],

@@ -2,7 +2,13 @@ import { type Instant, instantAt } from "../../clock/clock.ts";
 import { namespaceLookupKey } from "../../directory/directories.ts";
 import type { Random } from "../../random/random.ts";
 import type { CallQueues } from "../../rpc/call-queues.ts";
-import { callerInTransaction, type Done, rollbackOnProblem, sessionOf } from "../../rpc/execute.ts";
+import {
+  callerInTransaction,
+  type Done,
+  rollbackOnProblem,
+  type SessionCallers,
+  sessionOf,
+} from "../../rpc/execute.ts";
 import type { PlainPrincipal, Principal } from "../../rpc/principal.ts";
 import { problemFrom } from "../../rpc/problems.ts";
 import type { QuotaCounts } from "../../rpc/quota-counts.ts";
@@ -23,8 +29,10 @@ export interface FirstUse {
   now: number;
 }
 
-interface Dependencies {
+/** What the creation of namespaces needs beside the database. */
+export interface Dependencies {
   random: Random;
+  sessions: SessionCallers;
   limits: QuotaLimits;
 }
 
@@ -36,11 +44,11 @@ export function createNamespaces(sql: Sql, use: FirstUse, dependencies: Dependen
 async function createMissing(
   sql: Sql,
   { operation, principal, names, now: at }: FirstUse,
-  { random, limits }: Dependencies,
+  { random, sessions, limits }: Dependencies,
 ): Promise<Done | Rollback<Done>> {
   const { workspaceId, rootKeyId } = principal;
   const now: Instant = instantAt(at);
-  const caller = await callerInTransaction(sql, principal, now);
+  const caller = await callerInTransaction(sql, principal, now, sessions);
   caller.authorize("ratelimits.*.create_namespace");
   caller.authorize("ratelimits.*.limit");
   const made = await new NamespaceWriter(sql, workspaceId).ensure(names, random, now);

@@ -22,6 +22,7 @@ import { limit } from "../../operations/ratelimits/limit.ts";
 import { multiLimit } from "../../operations/ratelimits/multiLimit.ts";
 import type { Services } from "../../operations/services.ts";
 import { systemRandom } from "../../random/system.ts";
+import { Authenticator } from "../../rpc/authenticate.ts";
 import { CallQueues } from "../../rpc/call-queues.ts";
 import { FailedAuthentications } from "../../rpc/failed-authentications.ts";
 import { NEEDS_MAIN_THREAD, NeedsMainThread } from "../../rpc/needs-main-thread.ts";
@@ -239,7 +240,6 @@ const missing = {
   singleCalls: { chargeOnce: needsMainThread, spendOnce: needsMainThread, find: needsMainThread },
   store: { read: needsMainThread, transact: needsMainThread },
   upstreams: { ask: needsMainThread },
-  tokenKey: "",
 };
 
 /** The operations that a worker answers, and the services that they use. */
@@ -274,6 +274,7 @@ function openWorker(start: WorkerStart, port: MessagePort): void {
   };
   const rpc = new Rpc({
     ...{ clock, random: systemRandom, directories, limiter, services, queues: new CallQueues(), ...missing },
+    authenticator: new Authenticator(directories),
     store: missing.store as unknown as RpcOptions["store"],
     defaultWorkspaceId: start.defaultWorkspaceId,
     quotas: quotaCounts(clock, missing.store as unknown as RpcOptions["store"], config.perWorkspace),

@@ -1,23 +1,23 @@
-import type { Instant } from "../clock/clock.ts";
-import type { SecretSource } from "../crypto/secret.ts";
-import { rootKeyRecord } from "../directory/records.ts";
-import type { Random } from "../random/random.ts";
-import { recordChange } from "../store/administration/audit.ts";
-import { findRootKey, type StoredRootKey } from "../store/administration/root-key-lookup.ts";
+import type { Instant } from "../../clock/clock.ts";
+import type { SecretSource } from "../../crypto/secret.ts";
+import { rootKeyRecord } from "../../directory/records.ts";
+import type { Random } from "../../random/random.ts";
+import { type RecordedChange, rootKeyInTransaction } from "../../rpc/execute.ts";
+import { type PlainPrincipal, requireUsable } from "../../rpc/principal.ts";
+import { type PlainProblem, Problem, plainProblem } from "../../rpc/problems.ts";
+import { recordChange } from "../../store/administration/audit.ts";
+import { findRootKey, type StoredRootKey } from "../../store/administration/root-key-lookup.ts";
 import {
   createSession,
   findSessions,
+  isSessionLive,
   redeemLink,
   type SignIn,
   type StoredSession,
   touchSession,
-} from "../store/administration/sessions.ts";
-import { insertChange } from "../store/changes.ts";
-import { findPortalSessions } from "../store/portal/portal-sessions.ts";
-import { type PoolsOf, Rollback, type Sql } from "../store/store.ts";
-import type { RecordedChange } from "./execute.ts";
-import { requireUsable } from "./principal.ts";
-import { type PlainProblem, Problem, plainProblem } from "./problems.ts";
+} from "../../store/administration/sessions.ts";
+import { insertChange } from "../../store/changes.ts";
+import { type PoolsOf, Rollback, type Sql } from "../../store/store.ts";
 
 /** A new session with its token, or why there is none. `change`: it ended others. */
 export type SignedIn =
@@ -30,7 +30,22 @@ async function publishEnd(sql: Sql, sessionIds: string[], now: Instant): Promise
   return { tags: sessionIds, sequence: await insertChange(sql, sessionIds, now) };
 }
 
-/** The procedures of sessions of the dashboard and of the portal. */
+/** The kind of sessions of the dashboard. */
+export const DASHBOARD = "dashboard";
+
+/** The principal of a session as this transaction sees it. @throws {Problem} if it or its root key has ended. */
+export async function dashboardCallerInTransaction(
+  sql: Sql,
+  caller: PlainPrincipal,
+  now: Instant,
+): Promise<PlainPrincipal> {
+  const rootKey = await rootKeyInTransaction(sql, caller, now);
+  const { session } = caller;
+  if (!(await isSessionLive(sql, session!.id, now))) throw new Problem("authentication_failed");
+  return { ...rootKey, session: session! };
+}
+
+/** The procedures of sessions of the dashboard. */
 export function sessionProcedures({ random, secrets }: { random: Random; secrets: SecretSource }) {
   const audit = (
     sql: Sql,
@@ -73,8 +88,6 @@ export function sessionProcedures({ random, secrets }: { random: Random; secrets
     reading: {
       sessionsByHashes: (sql: Sql, { hashes, now }: { hashes: readonly string[]; now: Instant }) =>
         findSessions(sql, hashes, now),
-      portalSessionsByHashes: (sql: Sql, { hashes, now }: { hashes: readonly string[]; now: Instant }) =>
-        findPortalSessions(sql, hashes, now),
     },
     writing: {
       signIn: async (sql: Sql, given: SignIn) => signIn(sql, await findRootKey(sql, given.rootKeyId), given),
@@ -95,6 +108,6 @@ export function sessionProcedures({ random, secrets }: { random: Random; secrets
       },
     },
   };
-  const pools: PoolsOf<typeof procedures> = { sessionsByHashes: "lookup", portalSessionsByHashes: "lookup" };
+  const pools: PoolsOf<typeof procedures> = { sessionsByHashes: "lookup" };
   return { ...procedures, pools };
 }

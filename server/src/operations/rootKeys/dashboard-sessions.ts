@@ -1,19 +1,23 @@
-import type { Clock, Instant, Milliseconds } from "../clock/clock.ts";
-import { hashSecret } from "../crypto/hash.ts";
-import type { CallDirectories } from "../directory/directories.ts";
-import { rootKeyRecord, type SessionRecord } from "../directory/records.ts";
-import type { DirectorySession } from "../directory/stored.ts";
-import { addressNetwork } from "../rules/address.ts";
-import { isDashboardToken } from "../rules/session-token.ts";
-import { grantsOf } from "../store/administration/root-key-lookup.ts";
-import { sessionEnd } from "../store/administration/sessions.ts";
-import type { Store } from "../store/store.ts";
-import type { Authenticator } from "./authenticate.ts";
-import type { RecordedChange } from "./execute.ts";
-import { findSession, type SessionSource } from "./find-session.ts";
-import { Principal, requireUsable } from "./principal.ts";
-import { Problem, problemFrom } from "./problems.ts";
-import type { SignedIn, sessionProcedures } from "./session-procedures.ts";
+import type { Clock, Instant, Milliseconds } from "../../clock/clock.ts";
+import { hashSecret } from "../../crypto/hash.ts";
+import type { CallDirectories } from "../../directory/directories.ts";
+import { rootKeyRecord, type SessionRecord } from "../../directory/records.ts";
+import type { DirectorySession } from "../../directory/stored.ts";
+import type { Limiter } from "../../limits/limiter.ts";
+import type { Authenticator } from "../../rpc/authenticate.ts";
+import type { CallQueues } from "../../rpc/call-queues.ts";
+import type { RecordedChange } from "../../rpc/execute.ts";
+import { findSession, type SessionSource } from "../../rpc/find-session.ts";
+import { Principal, requireUsable } from "../../rpc/principal.ts";
+import { Problem, problemFrom } from "../../rpc/problems.ts";
+import type { Caller, CallerAuthentication } from "../../rpc/server.ts";
+import { admit } from "../../rpc/workspace-limit.ts";
+import { addressNetwork } from "../../rules/address.ts";
+import { isDashboardToken } from "../../rules/session-token.ts";
+import { grantsOf } from "../../store/administration/root-key-lookup.ts";
+import { sessionEnd } from "../../store/administration/sessions.ts";
+import type { Store } from "../../store/store.ts";
+import { DASHBOARD, type SignedIn, type sessionProcedures } from "./session-procedures.ts";
 
 /** The precision of the time of the last use. */
 const TOUCH_INTERVAL: Milliseconds = 60_000;
@@ -41,35 +45,30 @@ export interface SessionOutput {
   expiresAt: number;
 }
 
-export interface SessionsOptions extends SessionSource {
+export interface DashboardSessionsOptions extends SessionSource {
   directories: CallDirectories;
   store: Store<ReturnType<typeof sessionProcedures>>;
   authenticator: Authenticator;
-  /**
-   * Runs a write as a call of this workspace, within its limits. `requestsPerMinute`: that of the workspace, if the write
-   * counts as a request. Rejects with a `Problem` beyond the limits.
-   */
-  write<T>(caller: { workspaceId: string; requestsPerMinute: number | null }, work: () => Promise<T>): Promise<T>;
+  queues: Pick<CallQueues, "writes">;
+  limiter: Limiter;
 }
 
 /**
  * Sessions of the dashboard. A session stands for its root key. It ends when it or its root key is deleted, and when the
  * root key is disabled or expires: at once on the node of the change, within a second on others.
  */
-export class Sessions {
-  readonly #options: SessionsOptions;
+export class DashboardSessions implements CallerAuthentication {
+  readonly #options: DashboardSessionsOptions;
   readonly #clock: Clock;
-  readonly #store: SessionsOptions["store"];
+  readonly #store: DashboardSessionsOptions["store"];
   readonly #authenticator: Authenticator;
-  readonly #write: SessionsOptions["write"];
 
-  constructor(options: SessionsOptions) {
-    const { clock, store, authenticator, write } = options;
+  constructor(options: DashboardSessionsOptions) {
+    const { clock, store, authenticator } = options;
     this.#options = options;
     this.#clock = clock;
     this.#store = store;
     this.#authenticator = authenticator;
-    this.#write = write;
   }
 
   /**
@@ -114,10 +113,10 @@ export class Sessions {
   }
 
   /** The principal of the root key of a session. @throws {Problem} as `find` does. */
-  async authenticate(token: string, address: string): Promise<Principal> {
-    const { session, rootKey } = await this.#use(token, address);
+  async authenticate({ session: token, address }: Caller): Promise<Principal> {
+    const { session, rootKey } = await this.#use(token!, address);
     const record = rootKeyRecord(rootKey).record!;
-    return new Principal({ ...record, sessionId: session.id }, record.requestsPerMinute);
+    return new Principal({ ...record, session: { kind: DASHBOARD, id: session.id } }, record.requestsPerMinute);
   }
 
   /** Ends a session. A token of none is looked up within the rate limit, and causes no transaction. */
@@ -157,6 +156,21 @@ export class Sessions {
     const { id, root_key_id } = record.stored.session;
     this.#authenticator.recordUse(root_key_id, now);
     await this.#store.transact("touchSession", { sessionId: id, now }).catch(() => {});
+  }
+
+  /**
+   * Runs a write as a call of this workspace, within its limits. `requestsPerMinute`: that of the workspace, if the write
+   * counts as a request. Rejects with a `Problem` beyond the limits.
+   */
+  async #write<T>(
+    { workspaceId, requestsPerMinute }: { workspaceId: string; requestsPerMinute: number | null },
+    work: () => Promise<T>,
+  ): Promise<T> {
+    const { limiter, queues } = this.#options;
+    const admission = requestsPerMinute === null ? undefined : admit({ workspaceId }, requestsPerMinute, limiter);
+    const rejection = (await admission)?.rejection;
+    if (rejection) throw rejection;
+    return queues.writes.run(workspaceId, work);
   }
 
   /** Invalidates the sessions that a transaction has ended. */

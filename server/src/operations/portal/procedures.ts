@@ -1,0 +1,15 @@
+import type { Instant } from "../../clock/clock.ts";
+import { findPortalSessions } from "../../store/portal/portal-sessions.ts";
+import type { PoolsOf, Sql } from "../../store/store.ts";
+
+const procedures = {
+  reading: {
+    portalSessionsByHashes: (sql: Sql, { hashes, now }: { hashes: readonly string[]; now: Instant }) =>
+      findPortalSessions(sql, hashes, now),
+  },
+  writing: {},
+};
+const pools: PoolsOf<typeof procedures> = { portalSessionsByHashes: "lookup" };
+
+/** The procedures of sessions of the portal. */
+export const portalProcedures = { ...procedures, pools };

@@ -1,0 +1,61 @@
+import type { Instant } from "../../clock/clock.ts";
+import { rootKeyRecord } from "../../directory/records.ts";
+import type { DirectoryPortalSession } from "../../directory/stored.ts";
+import { type PlainPrincipal, requireUsable } from "../../rpc/principal.ts";
+import { Problem } from "../../rpc/problems.ts";
+import { compileGrants, meets } from "../../rules/grants.ts";
+import { type PortalTerms, portalGrants } from "../../rules/portal-terms.ts";
+import { findPortalSession } from "../../store/portal/portal-sessions.ts";
+import type { Sql } from "../../store/store.ts";
+import { PORTAL, type PortalCaller } from "./portal-caller.ts";
+
+/** The principal of a session as this transaction sees it. @throws {Problem} if the session has ended. */
+export async function portalCallerInTransaction(
+  sql: Sql,
+  { session }: PlainPrincipal,
+  now: Instant,
+): Promise<PlainPrincipal> {
+  const stored = await findPortalSession(sql, session!.id, now);
+  if (stored === undefined) throw ended();
+  return portalPrincipal(stored, now);
+}
+
+/** The principal of a stored session. @throws {Problem} if it has ended. */
+export function portalPrincipal(
+  { session, rootKey, externalId }: DirectoryPortalSession,
+  now: Instant,
+): PlainPrincipal {
+  if (now >= session.expires_at) throw ended();
+  const { record } = rootKeyRecord(rootKey);
+  try {
+    requireUsable(record, now);
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error;
+    // The holder of the session learns nothing about the root key.
+    throw ended();
+  }
+  const terms: PortalTerms = JSON.parse(session.terms);
+  const granted = compileGrants(record.grants);
+  return {
+    rootKeyId: rootKey.id,
+    workspaceId: session.workspace_id,
+    grants: portalGrants(terms, session.api_id).filter((grant) => meets(granted, grant)),
+    session: {
+      ...{
+        kind: PORTAL,
+        audience: PORTAL,
+        id: session.id,
+        apiId: session.api_id,
+        identityId: session.identity_id,
+        externalId,
+        terms,
+      },
+      ...{ page: JSON.parse(session.page), expiresAt: session.expires_at },
+    } satisfies PortalCaller,
+  };
+}
+
+/** The problem of a token of no session. */
+export function ended(): Problem {
+  return new Problem("authentication_failed", "The session has ended, or its token is not valid. Open a new one.");
+}
