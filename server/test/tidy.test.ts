@@ -79,6 +79,20 @@ const homes: { name: string; what: RegExp; places: string[]; instead: string; vi
     violation: "const { success } = input.safeParse(body);",
   },
   {
+    name: "the name of the database",
+    what: /\bdialect(\.name)?\s*[!=]==|\bdialect\.name\b|\bDialectName\b/,
+    // Migrations are never edited. The dialect of a dump is that of the file.
+    places: [
+      "store/dialect.ts",
+      "store/migrate.ts",
+      "store/migrations/",
+      "analytics/sql/migrations/",
+      "cli/client/import/dump/",
+    ],
+    instead: "add an operation to Dialect in store/dialect.ts, which each database implements",
+    violation: 'const lock = sql.dialect.name === "postgres" ? "for update" : "";',
+  },
+  {
     name: "HTTP",
     what: /"(fastify|@fastify\/[^"]*)"/,
     places: ["http/"],

@@ -1,5 +1,6 @@
+import type { Milliseconds } from "../../clock/clock.ts";
 import type { FoundColumn } from "../catalog.ts";
-import type { Dialect, DialectName } from "../dialect.ts";
+import type { Dialect } from "../dialect.ts";
 
 /** A column's value in a form that both databases have: integers in decimal digits, text as it is. */
 export type Value = string | null;
@@ -23,6 +24,14 @@ export interface CopiedTable {
  */
 export interface CopyDatabase {
   readonly dialect: Dialect;
+  readonly recording: Recording;
+  readonly filling: Filling;
+  /** Milliseconds since the epoch by the clock of the database, in SQL. */
+  readonly now: string;
+  /** The definition of a primary key whose numbers the database draws. */
+  readonly numbering: string;
+  /** What follows the columns of a new table. */
+  readonly tableOptions: string;
   /** Runs a statement and returns its rows. */
   rows(text: string, values?: Row): Promise<Value[][]>;
   /** Runs several statements without values. */
@@ -38,6 +47,42 @@ export interface CopyDatabase {
   /** Whether no other connection has this lock of PostgreSQL, which this one holds until it closes. */
   lock(): Promise<boolean>;
   close(): Promise<void>;
+}
+
+/**
+ * How a source records what is written to it. Triggers store the key of every row that a transaction touches, and reject
+ * writes while the gate is closed.
+ */
+export interface Recording {
+  /** Starts to record changes of these tables. Repeating it does no harm. */
+  start(tables: readonly CopiedTable[]): Promise<void>;
+  /** Stops recording, forgets the move, and accepts writes again. */
+  stop(): Promise<void>;
+  /** Runs `work`, whose reads see one state of the database, and then deletes the touched rows that this state contains. */
+  snapshot(work: () => Promise<void>): Promise<void>;
+  /** Runs `work` in a transaction while no other transaction writes. It may run again. */
+  exclusively<T>(work: () => Promise<T>): Promise<T>;
+}
+
+/** Names the process that may still serve from the source, so that another one on the target waits until it has ended. */
+export interface FormerHolder {
+  readonly name: string;
+  /** How long it may count limits after the move. */
+  readonly lease: Milliseconds;
+}
+
+/** What a target needs before and after a copy. */
+export interface Filling {
+  /** Selects what is removed for the copy: a unique name, the kind, the statement that creates it, and the one that removes it. */
+  readonly definitions: string;
+  /** Keeps services from preparing the database until the transaction ends. */
+  lockSchema(): Promise<void>;
+  /** Brings the statistics up to date. */
+  analyze(): Promise<void>;
+  /** Sets the numbers that the database draws next, and lets the former holder of the claim keep it for its lease. */
+  finish(tables: readonly CopiedTable[], former: FormerHolder | undefined): Promise<void>;
+  /** Checks the foreign keys of the copied rows. */
+  validate(): Promise<void>;
 }
 
 /** A name in SQL. */
@@ -57,13 +102,6 @@ export function literal(text: string): string {
 
 export function columnNames(table: CopiedTable): string[] {
   return table.columns.map(({ name }) => name);
-}
-
-/** Milliseconds since the epoch by the clock of the database. */
-export function nowIn(dialect: DialectName): string {
-  return dialect === "sqlite"
-    ? "cast(unixepoch('now', 'subsec') * 1000 as integer)"
-    : "(extract(epoch from clock_timestamp()) * 1000)::bigint";
 }
 
 /** The values of some columns of a row. */

@@ -1,7 +1,5 @@
-import type { Milliseconds } from "../../clock/clock.ts";
 import { StoreUnavailable } from "../../errors/store-unavailable.ts";
 import { OperatorError } from "../../log/operator-error.ts";
-import type { DialectName } from "../dialect.ts";
 import type { Sql } from "../store.ts";
 import type { CopyDatabase } from "./database.ts";
 
@@ -50,13 +48,6 @@ export async function requireCurrent(sql: Sql): Promise<void> {
   throw new StoreUnavailable(`This database was moved to ${move.other}: restart with LATCHKEY_DATABASE_URL set to it`);
 }
 
-/** Names the process that may still serve from the source, so that another one on the target waits until it has ended. */
-export interface FormerHolder {
-  readonly name: string;
-  /** How long it may count limits after the move. */
-  readonly lease: Milliseconds;
-}
-
 /** The longest integer that both databases and JavaScript represent exactly: never. */
 export const NEVER = String(Number.MAX_SAFE_INTEGER);
 
@@ -83,7 +74,7 @@ export interface MoveState {
 
 /** The move in which a database has this role. Creates the table of the mark where it is missing. */
 export async function readMove(database: CopyDatabase, role: Move["role"]): Promise<MoveState | undefined> {
-  await database.run(MOVES_TABLE(database.dialect.name));
+  await database.run(movesTable(database));
   const [row] = await database.rows(
     "select move_id, other, ended_at from moves where id = 1 and role = ? and move_id <> ?",
     [role, PREPARED],
@@ -96,9 +87,9 @@ export async function deletePreparedCopy(database: CopyDatabase): Promise<void> 
   await database.rows("delete from moves where id = 1 and move_id = ?", [PREPARED]);
 }
 
-/** The same table as in the schema, for files that have another schema. */
-export const MOVES_TABLE = (dialect: DialectName) => {
-  const integer = dialect === "postgres" ? "bigint" : "integer";
+/** Creates the same table as in the schema, for files that have another schema. */
+export function movesTable({ dialect, tableOptions }: CopyDatabase): string {
+  const { integer } = dialect.schema.types;
   return `create table if not exists moves (
     id ${integer} not null primary key check (id = 1),
     move_id text not null,
@@ -107,5 +98,5 @@ export const MOVES_TABLE = (dialect: DialectName) => {
     started_at ${integer} not null,
     closed_until ${integer},
     ended_at ${integer}
-  )${dialect === "postgres" ? "" : " strict"}`;
-};
+  )${tableOptions}`;
+}

@@ -1,9 +1,12 @@
 import type pg from "pg";
 import { OperatorError } from "../../log/operator-error.ts";
 import type { FoundColumn } from "../catalog.ts";
+import { POSTGRES_NOW } from "../postgres/clock.ts";
 import { postgresDialect } from "../postgres/dialect.ts";
 import { SafeClient } from "../postgres/session.ts";
 import { type CopiedTable, type CopyDatabase, columnNames, listed, quoted, type Row, type Value } from "./database.ts";
+import { PostgresFilling } from "./postgres-filling.ts";
+import { PostgresRecording } from "./postgres-recording.ts";
 
 const CONNECT_TIMEOUT = 10_000;
 /** An arbitrary number that nothing else on the server uses as a lock: one process moves a database. */
@@ -30,6 +33,11 @@ export async function openPostgresCopy(url: string): Promise<CopyDatabase> {
 
 class PostgresCopy implements CopyDatabase {
   readonly dialect = postgresDialect;
+  readonly recording = new PostgresRecording(this);
+  readonly filling = new PostgresFilling(this);
+  readonly now = POSTGRES_NOW;
+  readonly numbering = "bigint generated always as identity primary key";
+  readonly tableOptions = "";
   readonly #client: pg.Client;
 
   constructor(client: pg.Client) {

@@ -2,6 +2,8 @@ import { DatabaseSync, type StatementSync } from "node:sqlite";
 import { OperatorError } from "../../log/operator-error.ts";
 import { sqliteDialect } from "../sqlite/dialect.ts";
 import { type CopiedTable, type CopyDatabase, columnNames, listed, quoted, type Row, type Value } from "./database.ts";
+import { sqliteFilling } from "./sqlite-filling.ts";
+import { SqliteRecording } from "./sqlite-recording.ts";
 
 /** Longer than a transaction of the service, which writes to the same file. */
 const BUSY_TIMEOUT = 10_000;
@@ -14,6 +16,11 @@ export function openSqliteCopy(file: string): CopyDatabase {
 
 class SqliteCopy implements CopyDatabase {
   readonly dialect = sqliteDialect;
+  readonly recording = new SqliteRecording(this);
+  readonly filling = sqliteFilling;
+  readonly now = "cast(unixepoch('now', 'subsec') * 1000 as integer)";
+  readonly numbering = "integer primary key autoincrement";
+  readonly tableOptions = " strict";
   readonly #file: string;
   readonly #database: DatabaseSync;
   readonly #statements = new Map<string, StatementSync>();

@@ -1,9 +1,6 @@
 import { OperatorError } from "../../log/operator-error.ts";
-import { type CopiedTable, type CopyDatabase, literal, nowIn, pick, quoted, type Row } from "./database.ts";
-import { deletePreparedCopy, type FormerHolder, type MoveState, readMove } from "./marks.ts";
-
-/** The same lock as that of the migrations, so that no service prepares the database at the same moment. */
-const MIGRATION_LOCK = "7262837123001";
+import { type CopiedTable, type CopyDatabase, type FormerHolder, pick, quoted, type Row } from "./database.ts";
+import { deletePreparedCopy, type MoveState, readMove } from "./marks.ts";
 
 /** How far a table is copied. */
 export interface TableProgress {
@@ -44,7 +41,7 @@ export class TargetPart {
   async begin(moveId: string, other: string): Promise<void> {
     const { database } = this;
     await database.transaction("write", async () => {
-      if (database.dialect.name === "postgres") await database.run(`select pg_advisory_xact_lock(${MIGRATION_LOCK})`);
+      await database.filling.lockSchema();
       const used = await this.usedTable();
       if (used !== undefined) throw new OperatorError(`The target is not empty: its table ${used} has rows.`);
       await database.run(`
@@ -53,7 +50,7 @@ export class TargetPart {
       for (const { name } of this.tables) {
         await database.rows("insert into move_tables (name, rows, done) values (?, 0, 0)", [name]);
       }
-      for (const [name, kind, create, drop] of await database.rows(DEFINITIONS[database.dialect.name])) {
+      for (const [name, kind, create, drop] of await database.rows(database.filling.definitions)) {
         await database.rows("insert into move_definitions (name, kind, statement) values (?, ?, ?)", [
           name!,
           kind!,
@@ -63,7 +60,7 @@ export class TargetPart {
       }
       await deletePreparedCopy(database);
       await database.rows(
-        `insert into moves (id, move_id, role, other, started_at) values (1, ?, 'target', ?, ${nowIn(database.dialect.name)})`,
+        `insert into moves (id, move_id, role, other, started_at) values (1, ?, 'target', ?, ${database.now})`,
         [moveId, other],
       );
     });
@@ -113,8 +110,7 @@ export class TargetPart {
         await database.rows("delete from move_definitions where name = ?", [name]);
       });
     }
-    // Without statistics, PostgreSQL would read whole tables for the next steps and the first calls.
-    if (database.dialect.name === "postgres") await database.run("analyze");
+    await database.filling.analyze();
   }
 
   /**
@@ -127,32 +123,16 @@ export class TargetPart {
       for (const kind of ["constraint", "trigger"] as const) {
         for (const [, statement] of await this.#definitions(kind)) await database.run(statement);
       }
-      if (database.dialect.name === "postgres") {
-        await this.#setSequences();
-        if (former) {
-          await database.rows(
-            `insert into claim (id, holder, shared, lease_ms) values (1, ?, 0, ${Math.ceil(former.lease)})
-             on conflict (id) do nothing`,
-            [former.name],
-          );
-        }
-      }
+      await database.filling.finish(this.tables, former);
       await database.run(`
         drop table move_tables; drop table move_definitions;
-        update moves set ended_at = ${nowIn(database.dialect.name)} where id = 1`);
+        update moves set ended_at = ${database.now} where id = 1`);
     });
   }
 
   /** Lets PostgreSQL check the foreign keys of the copied rows. A service may already run. */
-  async validate(): Promise<void> {
-    if (this.database.dialect.name !== "postgres") return;
-    const constraints = await this.database.rows(
-      `select conrelid::regclass::text, conname from pg_constraint
-       where contype = 'f' and not convalidated and connamespace = current_schema()::regnamespace`,
-    );
-    for (const [table, name] of constraints) {
-      await this.database.run(`alter table ${table} validate constraint ${quoted(name!)}`);
-    }
+  validate(): Promise<void> {
+    return this.database.filling.validate();
   }
 
   async #definitions(kind: "index" | "constraint" | "trigger"): Promise<[name: string, statement: string][]> {
@@ -161,49 +141,4 @@ export class TargetPart {
     ]);
     return rows as [string, string][];
   }
-
-  /** Numbers that the database draws continue after the copied ones. SQLite does that by itself. */
-  async #setSequences(): Promise<void> {
-    const names = this.tables.map(({ name }) => literal(name)).join(", ");
-    const columns = await this.database.rows(
-      `select table_name, column_name, pg_get_serial_sequence(quote_ident(table_name), column_name)
-       from information_schema.columns
-       where table_schema = current_schema() and is_identity = 'YES' and table_name in (${names})`,
-    );
-    for (const [table, column, sequence] of columns) {
-      await this.database.run(
-        `select setval(${literal(sequence!)}, max(${quoted(column!)})) from ${quoted(table!)} having count(*) > 0`,
-      );
-    }
-  }
 }
-
-/** What is removed for the copy: a unique name, the kind, the statement that creates it, and the one that removes it. */
-const DEFINITIONS = {
-  sqlite: `
-    select name, 'index', sql, 'drop index "' || name || '"' from sqlite_schema
-    where type = 'index' and sql is not null and tbl_name not like 'move\\_%' escape '\\'
-    union all
-    select 'trigger ' || name, 'trigger', sql, 'drop trigger "' || name || '"' from sqlite_schema
-    where type = 'trigger' and name not like 'move\\_%' escape '\\'`,
-  // Indexes of partitioned tables stay: each partition has its own.
-  postgres: `
-    select i.relname, 'index', pg_get_indexdef(i.oid), format('drop index %I', i.relname)
-    from pg_index x join pg_class i on i.oid = x.indexrelid join pg_class t on t.oid = x.indrelid
-    where t.relnamespace = current_schema()::regnamespace and t.relkind = 'r' and not t.relispartition
-      and not x.indisprimary and not exists (select 1 from pg_constraint c where c.conindid = i.oid and c.contype <> 'f')
-    union all
-    select format('%s.%s', t.relname, c.conname), 'constraint',
-      format('alter table %I add constraint %I %s not valid', t.relname, c.conname,
-        regexp_replace(pg_get_constraintdef(c.oid), ' NOT VALID$', '')),
-      format('alter table %I drop constraint %I', t.relname, c.conname)
-    from pg_constraint c join pg_class t on t.oid = c.conrelid
-    where c.contype = 'f' and c.connamespace = current_schema()::regnamespace and c.conparentid = 0
-      and t.relkind = 'r' and not t.relispartition
-    union all
-    select format('trigger %s.%s', t.relname, g.tgname), 'trigger', pg_get_triggerdef(g.oid),
-      format('drop trigger %I on %I', g.tgname, t.relname)
-    from pg_trigger g join pg_class t on t.oid = g.tgrelid
-    where t.relnamespace = current_schema()::regnamespace and not t.relispartition and not g.tgisinternal
-      and g.tgname not like 'move\\_%'`,
-} as const;
