@@ -1,6 +1,6 @@
 import type { Instant } from "../clock/clock.ts";
 import { IDEMPOTENCY_RETENTION, type IdempotencyRecord, type IdempotencyScope } from "../rules/idempotency.ts";
-import { always } from "./json.ts";
+import { insertRows } from "./insert-rows.ts";
 import { byTime, type RetentionTask } from "./retention.ts";
 import type { Ask, Sql } from "./store.ts";
 
@@ -55,14 +55,10 @@ export async function insertIdempotencyRecords(
     key_id: "text",
     created_at: "bigint",
   } as const;
-  const columns = Object.keys(types) as (keyof typeof types)[];
   const rows = records.map(({ scope, fingerprint, workspaceId, outcome, keyId }) => ({
     ...{ scope, fingerprint, workspace_id: workspaceId, outcome, key_id: keyId, created_at: now },
   }));
-  const { numInsertedOrUpdatedRows } = await sql.db
-    .insertInto("idempotency_records")
-    .columns(columns)
-    .expression((query) => query.selectFrom(sql.dialect.values.rows(types, rows)).select(columns).where(always))
+  const { numInsertedOrUpdatedRows } = await insertRows(sql, "idempotency_records", types, rows)
     .onConflict((conflict) => conflict.column("scope").doNothing())
     .executeTakeFirstOrThrow();
   // Every writer claims its scopes first, so no other transaction can have inserted a record meanwhile.

@@ -1,6 +1,7 @@
 import type { Instant } from "../../clock/clock.ts";
 import { newId, type Random } from "../../random/random.ts";
 import { type EventContent, eventsOf, insertEvents, type NewEvent } from "../events/events.ts";
+import { insertRows } from "../insert-rows.ts";
 import type { AuditEventRow } from "../schema.ts";
 import type { Sql } from "../store.ts";
 import { ROW_BYTES, type WrittenBytes } from "./workspace-bytes.ts";
@@ -27,13 +28,8 @@ export function recordChange(sql: Sql, entry: AuditEntry, random: Random): Promi
 
 /** Records several changes in the same way, with one statement for each table. */
 export async function recordChanges(sql: Sql, entries: readonly AuditEntry[], random: Random): Promise<WrittenBytes> {
-  const { columns, types } = auditEventColumns;
   const rows = entries.map((entry) => auditEventRow(entry, newId(random, "evt")));
-  await sql.db
-    .insertInto("audit_events")
-    .columns(columns)
-    .expression((query) => query.selectFrom(sql.dialect.values.rows(types, rows)).select(columns))
-    .execute();
+  await insertRows(sql, "audit_events", auditEventTypes, rows).execute();
   await insertTargets(sql, entries, rows);
   const events = entries.flatMap(({ events, workspaceId, occurredAt, actor }) =>
     eventsOf(events, { workspaceId, at: occurredAt, actor }, random),
@@ -55,30 +51,22 @@ async function insertTargets(
   entries: readonly AuditEntry[],
   events: readonly AuditEventRow[],
 ): Promise<void> {
-  const columns = ["workspace_id", "target", "occurred_at", "event_id"] as const;
   const rows = events.flatMap(({ id, workspace_id, occurred_at }, i) =>
     [...new Set(entries[i]!.targets)].map((target) => ({ workspace_id, target, occurred_at, event_id: id })),
   );
   if (rows.length === 0) return;
   const types = { workspace_id: "text", target: "text", occurred_at: "bigint", event_id: "text" } as const;
-  await sql.db
-    .insertInto("audit_targets")
-    .columns(columns)
-    .expression((query) => query.selectFrom(sql.dialect.values.rows(types, rows)).select(columns))
-    .execute();
+  await insertRows(sql, "audit_targets", types, rows).execute();
 }
 
-const auditEventColumns = {
-  columns: ["id", "workspace_id", "occurred_at", "actor", "action", "targets", "meta"],
-  types: {
-    id: "text",
-    workspace_id: "text",
-    occurred_at: "bigint",
-    actor: "text",
-    action: "text",
-    targets: "text",
-    meta: "text",
-  },
+const auditEventTypes = {
+  id: "text",
+  workspace_id: "text",
+  occurred_at: "bigint",
+  actor: "text",
+  action: "text",
+  targets: "text",
+  meta: "text",
 } as const;
 
 function auditEventRow(entry: AuditEntry, id: string): AuditEventRow {

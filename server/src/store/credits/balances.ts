@@ -4,6 +4,7 @@ import type { Random } from "../../random/random.ts";
 import { lastDue, refillOf, withDueRefill } from "../../rules/refill.ts";
 import { recordChanges } from "../administration/audit.ts";
 import { type EventContent, eventsOf, insertEvents } from "../events/events.ts";
+import { insertRows } from "../insert-rows.ts";
 import type { StoreRules } from "../inspection.ts";
 import type { BalanceRow, SqlBoolean } from "../schema.ts";
 import type { Sql } from "../store.ts";
@@ -44,18 +45,8 @@ export class BalanceWriter extends WorkspaceRows {
       refill_due_at: "bigint",
       low_at: "bigint",
     } as const;
-    const columns = Object.keys(types) as (keyof typeof types)[];
     const rows = balances.map((balance) => ({ ...balance, low_at: lowThreshold(balance) }));
-    await this.sql.db
-      .insertInto("balances")
-      .columns([...columns, "workspace_id"])
-      .expression((query) =>
-        query
-          .selectFrom(this.sql.dialect.values.rows(types, rows))
-          .select(columns)
-          .select(({ val }) => val(this.workspaceId).as("workspace_id")),
-      )
-      .execute();
+    await insertRows(this.sql, "balances", types, rows, { workspace_id: this.workspaceId }).execute();
   }
 
   /** The event of a balance that falls to `remaining`, if it reaches a threshold. */

@@ -1,6 +1,6 @@
 import type { Instant } from "../../clock/clock.ts";
 import { newId, type Random } from "../../random/random.ts";
-import { always } from "../json.ts";
+import { insertRows } from "../insert-rows.ts";
 import type { Sql } from "../store.ts";
 import { type EventData, type EventType, eventTypes, hasActor } from "./types.ts";
 
@@ -50,8 +50,6 @@ const types = {
   data: "text",
 } as const;
 
-const columns = Object.keys(types) as (keyof typeof types)[];
-
 /**
  * Records events in the transaction of the change that they report, and puts them into the outbox. An event whose id exists
  * is ignored.
@@ -71,10 +69,7 @@ export async function insertEvents(sql: Sql, events: readonly NewEvent[]): Promi
     data: JSON.stringify(data),
   }));
   const insert = (db: Pick<Sql["db"], "insertInto">) =>
-    db
-      .insertInto("events")
-      .columns(columns)
-      .expression((query) => query.selectFrom(sql.dialect.values.rows(types, rows)).select(columns).where(always))
+    insertRows({ db, dialect: sql.dialect }, "events", types, rows)
       .onConflict((conflict) => conflict.column("id").doNothing())
       .returning("number");
   if (sql.dialect.hasWritingCtes) {

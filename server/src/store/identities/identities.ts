@@ -2,7 +2,8 @@ import { sql, type Updateable } from "kysely";
 import type { Instant } from "../../clock/clock.ts";
 import { newId, type Random } from "../../random/random.ts";
 import { deletedRows } from "../deleted-rows.ts";
-import { always, parsed } from "../json.ts";
+import { insertRows } from "../insert-rows.ts";
+import { parsed } from "../json.ts";
 import type { StoredRatelimit } from "../keys/stored-key.ts";
 import { type PageOptions, searchPage } from "../page.ts";
 import type { RetentionTask } from "../retention.ts";
@@ -89,17 +90,8 @@ export class IdentityWriter extends IdentityReader {
     // Sorted, so that transactions with the same external ids cannot deadlock.
     const sorted = [...new Set(externalIds)].sort();
     const rows = sorted.map((externalId) => ({ id: newId(random, "id"), external_id: externalId, created_at: at }));
-    const input = this.sql.dialect.values.rows({ id: "text", external_id: "text", created_at: "bigint" }, rows);
-    const inserted = await this.sql.db
-      .insertInto("identities")
-      .columns(["id", "external_id", "created_at", "workspace_id"])
-      .expression((query) =>
-        query
-          .selectFrom(input)
-          .select(["id", "external_id", "created_at"])
-          .select(({ val }) => val(this.workspaceId).as("workspace_id"))
-          .where(always),
-      )
+    const types = { id: "text", external_id: "text", created_at: "bigint" } as const;
+    const inserted = await insertRows(this.sql, "identities", types, rows, { workspace_id: this.workspaceId })
       .onConflict((conflict) =>
         conflict.columns(["workspace_id", "external_id"]).where("deleted_at", "is", null).doNothing(),
       )

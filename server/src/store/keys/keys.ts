@@ -2,8 +2,8 @@ import { sql as raw, type Updateable } from "kysely";
 import type { Instant } from "../../clock/clock.ts";
 import type { Place } from "../../rules/cursor.ts";
 import { eraseOutcomesOfKey } from "../idempotency.ts";
+import { insertRows } from "../insert-rows.ts";
 import type { StoreRules } from "../inspection.ts";
-import { always } from "../json.ts";
 import type { KeyRow } from "../schema.ts";
 import { fold } from "../search.ts";
 import { WorkspaceRows } from "../workspace-rows.ts";
@@ -98,8 +98,6 @@ const importedTypes = {
   migration_id: "text",
 } as const satisfies Record<keyof ImportedKey | "name_folded", "text" | "bigint">;
 
-const importedColumns = Object.keys(importedTypes) as (keyof typeof importedTypes)[];
-
 /** Each row updates several indexes at random positions. This many take some tenths of a millisecond, then the thread yields. */
 const IMPORTED_PER_STATEMENT = 16;
 
@@ -155,21 +153,8 @@ export class KeyWriter extends KeyReader {
   }
 
   async #insertImported(keys: readonly ImportedKey[]): Promise<string[]> {
-    const inserted = await this.sql.db
-      .insertInto("keys")
-      .columns([...importedColumns, "workspace_id"])
-      .expression((query) =>
-        query
-          .selectFrom(
-            this.sql.dialect.values.rows(
-              importedTypes,
-              keys.map((key) => ({ ...key, name_folded: foldedName(key.name) })),
-            ),
-          )
-          .select(importedColumns)
-          .select(({ val }) => val(this.workspaceId).as("workspace_id"))
-          .where(always),
-      )
+    const rows = keys.map((key) => ({ ...key, name_folded: foldedName(key.name) }));
+    const inserted = await insertRows(this.sql, "keys", importedTypes, rows, { workspace_id: this.workspaceId })
       .onConflict((conflict) => conflict.columns(["hash", "workspace_id"]).doNothing())
       .returning("id")
       .execute();

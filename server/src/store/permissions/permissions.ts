@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import type { Instant } from "../../clock/clock.ts";
 import { newId, type Random } from "../../random/random.ts";
-import { always } from "../json.ts";
+import { insertRows } from "../insert-rows.ts";
 import { type PageOptions, searchPage } from "../page.ts";
 import type { PermissionRow } from "../schema.ts";
 import { fold } from "../search.ts";
@@ -98,26 +98,19 @@ export class PermissionWriter extends PermissionReader {
       name_folded: folded,
       created_at: at,
     }));
-    const input = this.sql.dialect.values.rows(
-      {
-        id: "text",
-        workspace_id: "text",
-        slug: "text",
-        slug_folded: "text",
-        name: "text",
-        name_folded: "text",
-        created_at: "bigint",
-      },
-      rows,
-    );
-    const columns = ["id", "workspace_id", "slug", "slug_folded", "name", "name_folded", "created_at"] as const;
+    const types = {
+      id: "text",
+      workspace_id: "text",
+      slug: "text",
+      slug_folded: "text",
+      name: "text",
+      name_folded: "text",
+      created_at: "bigint",
+    } as const;
     const created: string[] = [];
     // A permission that exists may be deleted before it is locked. Then the next round creates it.
     for (;;) {
-      const inserted = await this.sql.db
-        .insertInto("permissions")
-        .columns(columns)
-        .expression((query) => query.selectFrom(input).select(columns).where(always))
+      const inserted = await insertRows(this.sql, "permissions", types, rows)
         .onConflict((conflict) => conflict.columns(["workspace_id", "slug_folded"]).doNothing())
         .returning("slug")
         .execute();

@@ -1,7 +1,8 @@
 import { sql } from "kysely";
 import type { Instant } from "../../clock/clock.ts";
 import { newId, type Random } from "../../random/random.ts";
-import { always, parsed } from "../json.ts";
+import { insertRows } from "../insert-rows.ts";
+import { parsed } from "../json.ts";
 import { type PageOptions, searchPage } from "../page.ts";
 import type { RoleRow } from "../schema.ts";
 import { fold } from "../search.ts";
@@ -132,17 +133,16 @@ export class RoleWriter extends RoleReader {
       name_folded: folded,
       created_at: at,
     }));
-    const input = this.sql.dialect.values.rows(
-      { id: "text", workspace_id: "text", name: "text", name_folded: "text", created_at: "bigint" },
-      rows,
-    );
-    const columns = ["id", "workspace_id", "name", "name_folded", "created_at"] as const;
+    const types = {
+      id: "text",
+      workspace_id: "text",
+      name: "text",
+      name_folded: "text",
+      created_at: "bigint",
+    } as const;
     // A role that exists may be deleted before it is locked. Then the next round creates it.
     for (;;) {
-      await this.sql.db
-        .insertInto("roles")
-        .columns(columns)
-        .expression((query) => query.selectFrom(input).select(columns).where(always))
+      await insertRows(this.sql, "roles", types, rows)
         .onConflict((conflict) => conflict.columns(["workspace_id", "name_folded"]).doNothing())
         .execute();
       const roles = await this.lockByNames([...nameByFolded.keys()]);

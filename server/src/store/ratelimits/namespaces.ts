@@ -3,7 +3,8 @@ import type { NamespaceReference } from "../../directory/stored.ts";
 import { newId, type Random } from "../../random/random.ts";
 import { type CompiledOverrides, compileOverrides } from "../../rules/override-patterns.ts";
 import { deletedRows } from "../deleted-rows.ts";
-import { always, parsed } from "../json.ts";
+import { insertRows } from "../insert-rows.ts";
+import { parsed } from "../json.ts";
 import { type PageOptions, searchPage } from "../page.ts";
 import type { RatelimitNamespaceRow } from "../schema.ts";
 import { fold } from "../search.ts";
@@ -100,15 +101,14 @@ export class NamespaceWriter extends NamespaceReader {
       name_folded: fold(name),
       created_at: at,
     }));
-    const input = this.sql.dialect.values.rows(
-      { id: "text", workspace_id: "text", name: "text", name_folded: "text", created_at: "bigint" },
-      rows,
-    );
-    const columns = ["id", "workspace_id", "name", "name_folded", "created_at"] as const;
-    return this.sql.db
-      .insertInto("ratelimit_namespaces")
-      .columns(columns)
-      .expression((query) => query.selectFrom(input).select(columns).where(always))
+    const types = {
+      id: "text",
+      workspace_id: "text",
+      name: "text",
+      name_folded: "text",
+      created_at: "bigint",
+    } as const;
+    return insertRows(this.sql, "ratelimit_namespaces", types, rows)
       .onConflict((conflict) => conflict.columns(["workspace_id", "name"]).where("deleted_at", "is", null).doNothing())
       .returning(["id", "name"])
       .execute();

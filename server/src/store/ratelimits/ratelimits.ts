@@ -1,7 +1,7 @@
 import type { Instant } from "../../clock/clock.ts";
 import { newId, type Random } from "../../random/random.ts";
 import type { LimitMode } from "../../rules/strict-window.ts";
-import { always } from "../json.ts";
+import { insertRows } from "../insert-rows.ts";
 import type { SqlBoolean } from "../schema.ts";
 import { WorkspaceRows } from "../workspace-rows.ts";
 
@@ -39,21 +39,11 @@ export class RatelimitWriter extends WorkspaceRows {
   ): Promise<void> {
     if (limits.length === 0) return;
     const types = { key_id: "text", ...inputTypes } as const;
-    const columns = Object.keys(types) as (keyof typeof types)[];
     const rows = limits.map(({ keyId, name, limit, duration, mode, autoApply }) => ({
       ...{ id: newId(random, "rl"), key_id: keyId, name, limit, duration, mode },
       ...{ auto_apply: autoApply ? 1 : 0, created_at: at },
     }));
-    await this.sql.db
-      .insertInto("ratelimits")
-      .columns([...columns, "workspace_id"])
-      .expression((query) =>
-        query
-          .selectFrom(this.sql.dialect.values.rows(types, rows))
-          .select(columns)
-          .select(({ val }) => val(this.workspaceId).as("workspace_id")),
-      )
-      .execute();
+    await insertRows(this.sql, "ratelimits", types, rows, { workspace_id: this.workspaceId }).execute();
   }
 
   /** Replaces the owner's limits. A limit whose name existed keeps its id. */
@@ -81,13 +71,10 @@ export class RatelimitWriter extends WorkspaceRows {
       auto_apply: (limit.autoApply ? 1 : 0) as SqlBoolean,
       created_at: at,
     }));
-    const types = { workspace_id: "text", [column]: "text", ...inputTypes } as const;
-    const columns = Object.keys(types) as never;
-    const input = this.sql.dialect.values.rows(types, rows as never);
-    await this.sql.db
-      .insertInto("ratelimits")
-      .columns(columns)
-      .expression((query) => query.selectFrom(input).select(columns).where(always) as never)
+    const types = { workspace_id: "text", [column]: "text", ...inputTypes } as typeof inputTypes & {
+      workspace_id: "text";
+    };
+    await insertRows(this.sql, "ratelimits", types, rows)
       .onConflict((conflict) =>
         conflict
           .columns([column, "name"])

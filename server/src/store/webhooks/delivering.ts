@@ -4,7 +4,7 @@ import type { Random } from "../../random/random.ts";
 import { RETRY_WINDOW } from "../../rules/webhook-retries.ts";
 import { recordChange } from "../administration/audit.ts";
 import { addBytesAnyway, ROW_BYTES } from "../administration/workspace-bytes.ts";
-import { always } from "../json.ts";
+import { insertRows } from "../insert-rows.ts";
 import { holdLease, type Lease } from "../lease.ts";
 import type { WebhookDeliveryRow, WebhookRow } from "../schema.ts";
 import type { Sql } from "../store.ts";
@@ -298,7 +298,6 @@ const deliveryTypes = {
   deadline: "bigint",
   created_at: "bigint",
 } as const;
-const deliveryColumns = Object.keys(deliveryTypes) as (keyof typeof deliveryTypes)[];
 
 /** Inserts deliveries, and makes the first one of each object due. */
 async function insertDeliveries(sql: Sql, handed: readonly Handed[], now: Instant): Promise<void> {
@@ -309,15 +308,7 @@ async function insertDeliveries(sql: Sql, handed: readonly Handed[], now: Instan
     })),
   );
   if (rows.length === 0) return;
-  const inserted = await sql.db
-    .insertInto("webhook_deliveries")
-    .columns(deliveryColumns)
-    .expression((query) =>
-      query
-        .selectFrom(sql.dialect.values.rows(deliveryTypes, rows))
-        .select(deliveryColumns as never)
-        .where(always),
-    )
+  const inserted = await insertRows(sql, "webhook_deliveries", deliveryTypes, rows)
     // A node of an earlier release hands out events that wait.
     .onConflict((conflict) => conflict.columns(["webhook_id", "event_number"]).doNothing())
     .returning("webhook_id")
