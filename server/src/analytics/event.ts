@@ -32,3 +32,9 @@ export interface RatelimitEvent {
   /** The charged cost; 0 if any entry of the call was denied. */
   readonly cost: number;
 }
+
+/** Takes decisions, synchronously and without throwing. */
+export interface DecisionRecorder {
+  verification(event: VerificationEvent): void;
+  ratelimit(event: RatelimitEvent): void;
+}

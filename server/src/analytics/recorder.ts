@@ -1,7 +1,7 @@
 import type { Clock } from "../clock/clock.ts";
 import type { RatelimitCell, VerificationCell } from "./batch.ts";
 import { DecisionSample } from "./decisions.ts";
-import type { RatelimitEvent, VerificationEvent } from "./event.ts";
+import type { DecisionRecorder, RatelimitEvent, VerificationEvent } from "./event.ts";
 import { levels } from "./levels.ts";
 
 /** The counts of one outcome and one tag set. */
@@ -70,7 +70,7 @@ export const CELLS_PER_BATCH = 2_000;
  * Counts events in memory, synchronously and without throwing: two look-ups and three additions for a repeated event. It
  * is drained at least each second.
  */
-export class Recorder {
+export class Recorder implements DecisionRecorder {
   readonly #clock: Clock;
   readonly #minutes = new Map<number, Minute>();
   #minute: Minute = { start: Number.NaN, verified: new Map(), limited: new Map() };

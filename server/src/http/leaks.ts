@@ -4,7 +4,6 @@ import { z } from "zod";
 import { hasEcdsaSignature } from "../crypto/signature.ts";
 import { type GithubKeys, GithubKeysUnavailable } from "../leaks/github-keys.ts";
 import { type LeakReports, leakReport } from "../leaks/reports.ts";
-import type { VerifyKeyAnswer } from "../operations/keys/verifyKey.ts";
 import { requireJson } from "../rpc/body.ts";
 import type { Operation } from "../rpc/operation.ts";
 import { Problem } from "../rpc/problems.ts";
@@ -130,7 +129,7 @@ async function answerTruffleHog(
     address: addressOf(request, trustedProxies),
   });
   if (answer.status !== 200) return answer;
-  const { code } = (JSON.parse(answer.body) as { data: VerifyKeyAnswer }).data;
+  const { code } = (JSON.parse(answer.body) as { data: { code: VerificationCode } }).data;
   if (!LIVE.has(code)) throw new Problem("key_not_found", "This key does not exist, is disabled or has expired.");
   return rpc.plain({}, LEAK_VERIFICATION_PATH);
 }

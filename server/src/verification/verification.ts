@@ -1,4 +1,4 @@
-import type { Recorder } from "../analytics/recorder.ts";
+import type { DecisionRecorder } from "../analytics/event.ts";
 import type { Clock, Instant, Milliseconds } from "../clock/clock.ts";
 import type { BalanceReader } from "../credits/balance-reader.ts";
 import type { Ledger } from "../credits/ledger.ts";
@@ -55,7 +55,7 @@ export interface VerificationParts {
   /** Asks other systems about keys that are unknown here. */
   upstreams: Pick<Upstreams, "ask">;
   /** Counts every answer for the analytics; null without analytics. */
-  recorder: Pick<Recorder, "verification"> | null;
+  recorder: Pick<DecisionRecorder, "verification"> | null;
   /** Stores the first uses of imported keys, and invalidates the cached keys. */
   recordFirstUses(uses: readonly ImportedKeyUse[]): Promise<void>;
 }
@@ -86,7 +86,7 @@ export class Verification {
   readonly #balances: VerificationParts["balances"];
   readonly #singleCalls: VerificationParts["singleCalls"];
   readonly #upstreams: Pick<Upstreams, "ask">;
-  readonly #recorder: Pick<Recorder, "verification"> | null;
+  readonly #recorder: Pick<DecisionRecorder, "verification"> | null;
   readonly #firstUses: FirstUseWriter;
   readonly #queries = new PermissionQueries();
   /** Slots of the tags that outdate a key's record. */

@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import type { Recorder } from "../../analytics/recorder.ts";
+import type { DecisionRecorder } from "../../analytics/event.ts";
 import { then } from "../../clock/then.ts";
 import type { NamespaceRecord } from "../../directory/records.ts";
 import { StoreUnavailable } from "../../errors/store-unavailable.ts";
@@ -109,7 +109,7 @@ export function charge(
 
 function record(
   counted: readonly CountedEntry[],
-  recorder: Recorder | null,
+  recorder: Pick<DecisionRecorder, "ratelimit"> | null,
   { now, startedAt, workspaceId }: Context,
   outcomeOf: (charge: Charge, index: number) => { passed: boolean; cost: number },
 ): void {
