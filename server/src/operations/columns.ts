@@ -41,5 +41,5 @@ export function flag(value: boolean): 0 | 1 {
 
 /** A value as JSON text, null for none. */
 export function jsonColumn(value: unknown): string | null {
-  return value === null ? null : JSON.stringify(value);
+  return value == null ? null : JSON.stringify(value);
 }

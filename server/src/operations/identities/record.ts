@@ -1,4 +1,6 @@
+import { jsonColumn } from "../columns.ts";
+
 /** The database value of `meta`. An empty object is stored as null. */
 export function metaColumn(meta: Record<string, unknown> | undefined): string | null {
-  return meta === undefined || Object.keys(meta).length === 0 ? null : JSON.stringify(meta);
+  return jsonColumn(meta && Object.keys(meta).length > 0 ? meta : null);
 }

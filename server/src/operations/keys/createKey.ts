@@ -10,6 +10,7 @@ import { KeyGrantWriter } from "../../store/keys/key-grants.ts";
 import { KeyWriter } from "../../store/keys/keys.ts";
 import { PermissionWriter } from "../../store/permissions/permissions.ts";
 import { RatelimitWriter } from "../../store/ratelimits/ratelimits.ts";
+import { jsonColumn } from "../columns.ts";
 import { exampleKey, exampleKeyInput, exampleSecret } from "../examples.ts";
 import { idsOf } from "../permissions/ensure.ts";
 import {
@@ -120,7 +121,7 @@ export const createKey = mutation("keys.createKey", {
     hash_version: HASH_VERSION,
     start,
     name: input.name ?? null,
-    meta: input.meta ? JSON.stringify(input.meta) : null,
+    meta: jsonColumn(input.meta),
     enabled: input.enabled ? 1 : 0,
     recoverable: input.recoverable ? 1 : 0,
     expires_at: input.expires ?? null,

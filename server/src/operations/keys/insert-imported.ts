@@ -9,6 +9,7 @@ import { PermissionWriter } from "../../store/permissions/permissions.ts";
 import { RoleWriter } from "../../store/permissions/roles.ts";
 import { RatelimitWriter } from "../../store/ratelimits/ratelimits.ts";
 import { fold } from "../../store/search.ts";
+import { jsonColumn } from "../columns.ts";
 import {
   Expires,
   KEY_META_BYTES_MAX,
@@ -98,7 +99,7 @@ export async function insertImported<Key extends ImportedAttributes>(
       hash_version: hashVersion,
       start: startOf(key),
       name: key.name ?? null,
-      meta: key.meta ? JSON.stringify(key.meta) : null,
+      meta: jsonColumn(key.meta),
       enabled: key.enabled ? (1 as const) : (0 as const),
       recoverable: 0 as const,
       expires_at: key.expires ?? null,

@@ -4,6 +4,7 @@ import { type EventType, eventTypeNames } from "../../store/events/types.ts";
 import { ApiWriter } from "../../store/keys/apis.ts";
 import type { WebhookRow } from "../../store/schema.ts";
 import { DEAD_COUNTED_MAX, type DeliverySummary } from "../../store/webhooks/deliveries.ts";
+import { jsonColumn } from "../columns.ts";
 import { ApiId, asSecret, Name, text } from "../schema.ts";
 
 const URL_LENGTH_MAX = 2_000;
@@ -149,5 +150,5 @@ export async function checkSettings(
 
 /** A list as its column stores it, without duplicates. */
 export function listColumn(list: readonly string[] | null | undefined): string | null {
-  return list == null ? null : JSON.stringify([...new Set(list)]);
+  return jsonColumn(list && [...new Set(list)]);
 }
