@@ -1,6 +1,7 @@
 import type { Milliseconds } from "../../clock/clock.ts";
 import { type CopiedTable, type CopyDatabase, columnNames, listed, quoted, type Row } from "./database.ts";
-import { type MoveState, movesTable, NEVER, readMove } from "./marks.ts";
+import { movesTable, NEVER } from "./marks.ts";
+import { MovePart } from "./part.ts";
 
 /** A row that was touched since the source records changes. */
 export interface TouchedRow {
@@ -10,22 +11,11 @@ export interface TouchedRow {
 }
 
 /**
- * One database of the source: PostgreSQL, or a file of SQLite. Triggers record the key of every row that a transaction
- * inserts, updates or deletes, in the same transaction, whichever process it belongs to. The same triggers reject writes
- * while the gate is closed.
+ * One database of the source. Triggers record the key of every row that a transaction inserts, updates or deletes, in the
+ * same transaction, whichever process it belongs to. The same triggers reject writes while the gate is closed.
  */
-export class SourcePart {
-  readonly database: CopyDatabase;
-  readonly tables: readonly CopiedTable[];
-
-  constructor(database: CopyDatabase, tables: readonly CopiedTable[]) {
-    this.database = database;
-    this.tables = tables;
-  }
-
-  state(): Promise<MoveState | undefined> {
-    return readMove(this.database, "source");
-  }
+export class SourcePart extends MovePart {
+  protected readonly role = "source";
 
   /** Starts to record changes. Repeating it does no harm. Nothing may be copied before. */
   async record(moveId: string, other: string): Promise<void> {

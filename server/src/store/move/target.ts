@@ -1,6 +1,7 @@
 import { OperatorError } from "../../log/operator-error.ts";
-import { type CopiedTable, type CopyDatabase, type FormerHolder, pick, quoted, type Row } from "./database.ts";
-import { deletePreparedCopy, type MoveState, readMove } from "./marks.ts";
+import { type CopiedTable, type FormerHolder, pick, quoted, type Row } from "./database.ts";
+import { deletePreparedCopy } from "./marks.ts";
+import { MovePart } from "./part.ts";
 
 /** How far a table is copied. */
 export interface TableProgress {
@@ -11,22 +12,12 @@ export interface TableProgress {
 }
 
 /**
- * One database of the target: PostgreSQL, or a file of SQLite. During the copy it has neither foreign keys nor secondary
- * indexes nor triggers, because rows arrive in states of different moments. Each transaction that adds rows stores how far the copy is,
- * so a copy that was killed continues after its last commit.
+ * One database of the target. During the copy it has neither foreign keys nor secondary indexes nor triggers, because rows
+ * arrive in states of different moments. Each transaction that adds rows stores how far the copy is, so a copy that was
+ * killed continues after its last commit.
  */
-export class TargetPart {
-  readonly database: CopyDatabase;
-  readonly tables: readonly CopiedTable[];
-
-  constructor(database: CopyDatabase, tables: readonly CopiedTable[]) {
-    this.database = database;
-    this.tables = tables;
-  }
-
-  state(): Promise<MoveState | undefined> {
-    return readMove(this.database, "target");
-  }
+export class TargetPart extends MovePart {
+  protected readonly role = "target";
 
   /** The first table that has rows; undefined if every table is empty. */
   async usedTable(): Promise<string | undefined> {
