@@ -82,42 +82,46 @@ export interface Pruned {
   readonly more: boolean;
 }
 
-/** The result of a `StatsQuery` in a store, for `statsText`. */
+/** A number of a row. Some databases return sums as text. */
+type Stored = number | string | bigint;
+
+/** The result of a `StatsQuery` as a store returns it, for `statsText`. */
 export interface StatsRows {
   readonly series: readonly {
-    readonly time: number;
+    readonly time: Stored;
     readonly outcome: string;
-    readonly count: number;
-    readonly amount: number;
+    readonly counts: Stored;
+    readonly amounts: Stored;
   }[];
   /** The most frequent tags, or the most denied identifiers. */
-  readonly top: readonly { readonly label: string; readonly total: number; readonly good: number }[];
-  /** The count of the overflow parts. */
-  readonly overflow: number;
+  readonly top: readonly { readonly name: string; readonly total: Stored; readonly good: Stored }[];
+  /** The count of the overflow parts; null if there are none. */
+  readonly overflow: Stored | null;
 }
 
-/** The result of a `TopQuery` in a store, for `topFrom`. */
+/** The result of a `TopQuery` as a store returns it, for `topFrom`. */
 export interface TopRows {
   /** The counts of the entries, each outcome once. */
   readonly counts: readonly {
     readonly id: string;
     readonly outcome: string;
-    readonly count: number;
-    readonly creditsSpent: number;
+    readonly counts: Stored;
+    readonly credits: Stored;
   }[];
   /** The number of rows that were examined, and the start of their oldest bucket. */
-  readonly examined: number;
-  readonly oldest: number;
+  readonly examined: Stored;
+  readonly oldest: Stored;
 }
 
 /** The entries in their order. */
 export function topFrom({ level, examinedMax }: TopQuery, { counts, examined, oldest }: TopRows): Top {
   const byId = new Map<string, Map<string, number>>();
   const credits = new Map<string, number>();
-  for (const { id, outcome, count, creditsSpent } of counts) {
+  for (const row of counts) {
+    const { id, outcome } = row;
     if (!byId.has(id)) byId.set(id, new Map());
-    byId.get(id)!.set(outcome, count);
-    credits.set(id, (credits.get(id) ?? 0) + creditsSpent);
+    byId.get(id)!.set(outcome, Number(row.counts));
+    credits.set(id, (credits.get(id) ?? 0) + Number(row.credits));
   }
   const entries = [...byId].map(([id, outcomes]) => ({
     id,
@@ -128,7 +132,7 @@ export function topFrom({ level, examinedMax }: TopQuery, { counts, examined, ol
   }));
   entries.sort((a, b) => b.total - a.total || (a.id < b.id ? -1 : 1));
   // The oldest bucket may have been examined in part.
-  return { entries, ...(examined >= examinedMax && { incompleteBefore: oldest + levels[level] }) };
+  return { entries, ...(Number(examined) >= examinedMax && { incompleteBefore: Number(oldest) + levels[level] }) };
 }
 
 /** Maximum number of tags or identifiers in an answer. */
@@ -136,10 +140,23 @@ export const TOP_MAX = 100;
 
 /** The rows as JSON members, with empty buckets. */
 export function statsText(query: StatsQuery, rows: StatsRows): string {
-  return query.about === "verifications" ? verificationText(query, rows) : ratelimitText(query, rows);
+  const stats = inNumbers(rows);
+  return query.about === "verifications" ? verificationText(query, stats) : ratelimitText(query, stats);
 }
 
-function verificationText({ start, end, level }: StatsQuery, { series, top, overflow }: StatsRows): string {
+type Stats = ReturnType<typeof inNumbers>;
+
+function inNumbers({ series, top, overflow }: StatsRows) {
+  return {
+    series: series.map(({ time, outcome, counts, amounts }) => ({
+      ...{ time: Number(time), outcome, count: Number(counts), amount: Number(amounts) },
+    })),
+    top: top.map(({ name, total, good }) => ({ name, total: Number(total), good: Number(good) })),
+    overflow: Number(overflow ?? 0),
+  };
+}
+
+function verificationText({ start, end, level }: StatsQuery, { series, top, overflow }: Stats): string {
   const length = levels[level];
   const all = new VerificationCounts();
   const buckets = new Map<number, VerificationCounts>();
@@ -157,7 +174,7 @@ function verificationText({ start, end, level }: StatsQuery, { series, top, over
   for (let time = start; time < end; time += length) {
     entries.push(`{"time":${time},${buckets.get(time)?.text() ?? empty}}`);
   }
-  const tags = top.map(({ label, total, good }) => `{"tag":${JSON.stringify(label)},"total":${total},"valid":${good}}`);
+  const tags = top.map(({ name, total, good }) => `{"tag":${JSON.stringify(name)},"total":${total},"valid":${good}}`);
   const overflowText = overflow === 0 ? "" : `,"tagsUntold":${overflow}`;
   return `${all.text()},"series":[${entries.join(",")}],"tags":[${tags.join(",")}]${overflowText}`;
 }
@@ -184,7 +201,7 @@ class VerificationCounts {
   }
 }
 
-function ratelimitText({ start, end, level }: StatsQuery, { series, top, overflow }: StatsRows): string {
+function ratelimitText({ start, end, level }: StatsQuery, { series, top, overflow }: Stats): string {
   const length = levels[level];
   const all = { passed: 0, denied: 0, cost: 0 };
   const buckets = new Map<number, typeof all>();
@@ -209,7 +226,7 @@ function ratelimitText({ start, end, level }: StatsQuery, { series, top, overflo
     entries.push(`{"time":${time},${bucket === undefined ? empty : text(bucket)}}`);
   }
   const identifiers = top.map(
-    ({ label, total, good }) => `{"identifier":${JSON.stringify(label)},"denied":${good},"total":${total}}`,
+    ({ name, total, good }) => `{"identifier":${JSON.stringify(name)},"denied":${good},"total":${total}}`,
   );
   const overflowText = overflow === 0 ? "" : `,"identifiersUntold":${overflow}`;
   return `${text(all)},"series":[${entries.join(",")}],"identifiers":[${identifiers.join(",")}]${overflowText}`;

@@ -187,18 +187,12 @@ function parametersOf({ subject, level, start, end, tags, identifier }: StatsQue
 
 async function seriesOf(client: ClickHouseClient, query: StatsQuery): Promise<StatsRows["series"]> {
   const wanted = query.tags.length > 0 ? `${IN_PARTS} and ${CARRIES_ALL}` : "part = {part:String}";
-  const found = await select<Record<"time" | "outcome" | "n" | "a", string>>(
+  return select<Record<"time" | "outcome" | "counts" | "amounts", string>>(
     client,
-    `select time, outcome, sum(count) as n, sum(amount) as a from latchkey_rollups
+    `select time, outcome, sum(count) as counts, sum(amount) as amounts from latchkey_rollups
      where ${IN_RANGE} and ${wanted} group by time, outcome`,
     parametersOf(query),
   );
-  return found.map(({ time, outcome, n, a }) => ({
-    time: Number(time),
-    outcome,
-    count: Number(n),
-    amount: Number(a),
-  }));
 }
 
 async function topOf(client: ClickHouseClient, query: StatsQuery): Promise<StatsRows["top"]> {
@@ -209,22 +203,21 @@ async function topOf(client: ClickHouseClient, query: StatsQuery): Promise<Stats
   const filters = [IN_RANGE, IN_PARTS];
   if (query.tags.length > 0) filters.push(CARRIES_ALL);
   if (query.identifier !== undefined) filters.push("part = {part:String}");
-  const found = await select<Record<"name" | "total" | "good", string>>(
+  return select<Record<"name" | "total" | "good", string>>(
     client,
     `select ${name} as name, sum(count) as total, sumIf(count, outcome = '${good}') as good from latchkey_rollups
      where ${filters.join(" and ")} group by name ${having} order by ${order} desc, name limit {top:UInt32}`,
     parametersOf(query),
   );
-  return found.map(({ name, total, good }) => ({ label: name, total: Number(total), good: Number(good) }));
 }
 
-async function overflowOf(client: ClickHouseClient, query: StatsQuery): Promise<number> {
-  const [found] = await select<{ n: string }>(
+async function overflowOf(client: ClickHouseClient, query: StatsQuery): Promise<StatsRows["overflow"]> {
+  const [found] = await select<{ counts: string }>(
     client,
-    `select sum(count) as n from latchkey_rollups where ${IN_RANGE} and part = {overflow:String}`,
+    `select sum(count) as counts from latchkey_rollups where ${IN_RANGE} and part = {overflow:String}`,
     parametersOf(query),
   );
-  return Number(found?.n ?? 0);
+  return found?.counts ?? null;
 }
 
 async function topUsage(client: ClickHouseClient, query: TopQuery): Promise<Top> {
@@ -233,29 +226,23 @@ async function topUsage(client: ClickHouseClient, query: TopQuery): Promise<Top>
   const examined = `select time, key_id, identity_id, api_id, outcome, count, credits_spent from latchkey_usage
     where workspace_id = {workspaceId:String} and level = {level:String} and time >= {start:Int64} and time < {end:Int64}
     order by time desc limit {examinedMax:UInt32}`;
-  const matching = `select ${id} as id, outcome, sum(count) as n, sum(credits_spent) as credits from (${examined})
+  const matching = `select ${id} as id, outcome, sum(count) as counts, sum(credits_spent) as credits from (${examined})
     where ${id} != '' ${apiId === undefined ? "" : "and api_id = {apiId:String}"} group by id, outcome`;
   const parameters = { workspaceId, apiId, level, start, end, limit, examinedMax };
   const [counts, [bounds]] = await Promise.all([
-    select<Record<"id" | "outcome" | "n" | "credits", string>>(
+    select<Record<"id" | "outcome" | "counts" | "credits", string>>(
       client,
-      `select id, outcome, n, credits from (${matching})
-       where id in (select id from (${matching}) group by id order by sum(n) desc, id limit {limit:UInt32})`,
+      `select id, outcome, counts, credits from (${matching})
+       where id in (select id from (${matching}) group by id order by sum(counts) desc, id limit {limit:UInt32})`,
       parameters,
     ),
-    select<Record<"n" | "oldest", string>>(
+    select<Record<"examined" | "oldest", string>>(
       client,
-      `select count() as n, min(time) as oldest from (${examined})`,
+      `select count() as examined, min(time) as oldest from (${examined})`,
       parameters,
     ),
   ]);
-  return topFrom(query, {
-    counts: counts.map(({ id, outcome, n, credits }) => ({
-      ...{ id, outcome, count: Number(n), creditsSpent: Number(credits) },
-    })),
-    examined: Number(bounds?.n ?? 0),
-    oldest: Number(bounds?.oldest ?? 0),
-  });
+  return topFrom(query, { counts, examined: bounds?.examined ?? 0, oldest: bounds?.oldest ?? 0 });
 }
 
 async function select<Row>(

@@ -248,16 +248,10 @@ async function series(sql: Sql, query: StatsQuery): Promise<StatsRows["series"]>
   } else {
     rows = rows.where("r.part", "=", "");
   }
-  const found = await rows
-    .select(({ fn }) => ["r.time", "r.outcome", fn.sum("r.count").as("count"), fn.sum("r.amount").as("amount")])
+  return rows
+    .select(({ fn }) => ["r.time", "r.outcome", fn.sum("r.count").as("counts"), fn.sum("r.amount").as("amounts")])
     .groupBy(["r.time", "r.outcome"])
     .execute();
-  return found.map(({ time, outcome, count, amount }) => ({
-    time: Number(time),
-    outcome,
-    count: Number(count),
-    amount: Number(amount),
-  }));
 }
 
 async function top(sql: Sql, query: StatsQuery): Promise<StatsRows["top"]> {
@@ -268,34 +262,32 @@ async function top(sql: Sql, query: StatsQuery): Promise<StatsRows["top"]> {
     const denied = counted("DENIED");
     let named = parts;
     if (query.identifier !== undefined) named = named.where("r.part", "=", digest(query.identifier));
-    const found = await named
-      .select(["r.label", all.as("total"), denied.as("good")])
+    return named
+      .select(["r.label as name", all.as("total"), denied.as("good")])
       .groupBy("r.label")
       .having(denied, ">", 0)
       .orderBy(denied, "desc")
       .orderBy("r.label")
       .limit(TOP_MAX)
       .execute();
-    return found.map(({ label, total, good }) => ({ label, total: Number(total), good: Number(good) }));
   }
   const each = sql.dialect.json.elements(label, "tag");
   let tagged = parts;
   if (query.tags.length > 0) tagged = tagged.where(sql.dialect.json.containsAll(label, query.tags));
-  const found = await tagged
+  return tagged
     .innerJoin(each, (join) => join.onTrue())
-    .select(["tag.value", all.as("total"), counted("VALID").as("good")])
+    .select(["tag.value as name", all.as("total"), counted("VALID").as("good")])
     .groupBy("tag.value")
     .orderBy(all, "desc")
     .orderBy("tag.value")
     .limit(TOP_MAX)
     .execute();
-  return found.map(({ value, total, good }) => ({ label: value, total: Number(total), good: Number(good) }));
 }
 
-async function overflow(sql: Sql, query: StatsQuery): Promise<number> {
+async function overflow(sql: Sql, query: StatsQuery): Promise<StatsRows["overflow"]> {
   const found = await rowsOf(sql, query)
     .where("r.part", "=", OVERFLOW)
-    .select(({ fn }) => fn.sum("r.count").as("count"))
+    .select(({ fn }) => fn.sum("r.count").as("counts"))
     .executeTakeFirst();
-  return Number(found?.count ?? 0);
+  return found?.counts ?? null;
 }

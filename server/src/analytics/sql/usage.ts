@@ -39,24 +39,18 @@ export async function top(sql: Sql, query: TopQuery): Promise<Top> {
   // Each bucket is one look-up in the primary key, in this order. The limits keep the planner from another order.
   const ofWorkspace = { column: "workspace_id", equal: workspaceId };
   const newest = sql.dialect.values.lookUps(usageTables[level], "time", times, ofWorkspace, examinedMax);
-  const { rows } = await raw<{ id: string; outcome: string; count: number | string; credits: number | string }>`
+  const { rows } = await raw<{ id: string; outcome: string; counts: number | string; credits: number | string }>`
     with examined as materialized (
       select time, key_id, identity_id, api_id, outcome, count, credits_spent from ${newest}
       limit ${examinedMax}
     ), matching as materialized (
-      select ${id} as id, outcome, sum(count) as count, sum(credits_spent) as credits from examined
+      select ${id} as id, outcome, sum(count) as counts, sum(credits_spent) as credits from examined
       where ${id} <> '' ${ofApi} group by ${id}, outcome
     ), first as (
-      select id from matching group by id order by sum(count) desc, id limit ${limit}
+      select id from matching group by id order by sum(counts) desc, id limit ${limit}
     )
-    select id, outcome, count, credits from matching where id in (select id from first)
+    select id, outcome, counts, credits from matching where id in (select id from first)
     union all select '', '', count(*), coalesce(min(time), 0) from examined`.execute(sql.db);
   const [examined] = rows.splice(-1);
-  return topFrom(query, {
-    counts: rows.map(({ id, outcome, count, credits }) => ({
-      ...{ id, outcome, count: Number(count), creditsSpent: Number(credits) },
-    })),
-    examined: Number(examined!.count),
-    oldest: Number(examined!.credits),
-  });
+  return topFrom(query, { counts: rows, examined: examined!.counts, oldest: examined!.credits });
 }
