@@ -115,6 +115,14 @@ const homes: { name: string; what: RegExp; places: string[]; instead: string; vi
   },
 ];
 
+/** The folders of what operations are about, which `rpc/` takes as arguments. */
+const nouns = [
+  ...["operations", "verification", "analytics", "credits", "leaks", "webhooks"],
+  ...["credits", "identities", "keys", "permissions", "portal", "ratelimits", "webhooks"].map(
+    (noun) => `store/${noun}`,
+  ),
+];
+
 /** Only tests reach these: substitutes for the outside, and the suites that every implementation runs. */
 const forTests = [
   "clock/simulated.ts",
@@ -153,6 +161,17 @@ const rules: Rule[] = [
         ];
       }),
     example: { "server/src/limits/a.ts": 'import { spend } from "../credits/ledger.ts";' },
+  },
+  {
+    name: "rpc knows no noun",
+    violations: (files) =>
+      everyImport(files)
+        .filter(([from, to]) => folderOf(from) === "rpc" && nouns.some((noun) => to.startsWith(`${source}${noun}/`)))
+        .map(
+          ([from, to]) =>
+            `${from} imports ${to}: let the operation take it as a service, or register what needs it in service/.`,
+        ),
+    example: { "server/src/rpc/a.ts": 'import type { KeyReader } from "../store/keys/keys.ts";' },
   },
   {
     name: "every folder has a floor",

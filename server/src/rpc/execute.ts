@@ -34,7 +34,7 @@ import { watchWrites } from "../store/written-tables.ts";
 import type { Vault } from "../vault/vault.ts";
 import type { SealedCall } from "./idempotency.ts";
 import { Invalidation } from "./invalidation.ts";
-import type { Bulk, Mutation, MutationContext, Operation, Page, Query } from "./operation.ts";
+import type { Bulk, BulkContext, Mutation, Operation, Page, Query } from "./operation.ts";
 import { type PlainPrincipal, type Principal, RecordingPrincipal, requireUsable } from "./principal.ts";
 import { type PlainProblem, Problem, type ProblemCode, plainProblem } from "./problems.ts";
 import { overQuota } from "./workspace-quota.ts";
@@ -103,10 +103,9 @@ export interface OperationDependencies {
   /** Prefix of addresses in answers; empty: they are relative. */
   publicUrl: string;
   sessions: SessionCallers;
-  portal: MutationContext<never>["portal"];
+  /** What handlers of mutations get beside the store. */
+  services: object;
   limits: QuotaLimits;
-  webhooks: MutationContext<never>["webhooks"];
-  upstreams: MutationContext<never>["upstreams"];
 }
 
 function fail(code: ProblemCode, detail?: string): never {
@@ -218,7 +217,7 @@ async function runMutation(
   operation: Mutation | Bulk,
   sql: Sql,
   call: OperationCall,
-  { random, secrets, vault, publicUrl, sessions, portal, limits, webhooks, upstreams }: OperationDependencies,
+  { random, secrets, vault, publicUrl, sessions, services, limits }: OperationDependencies,
 ): Promise<MutationOutcome | Rollback<MutationOutcome>> {
   const now = instantAt(call.now);
   const { workspaceId } = call.principal;
@@ -237,7 +236,7 @@ async function runMutation(
     if (replay) return { outcome: replay };
     const { sql: watched, written, rowChanges } = watchWrites(sql);
     const store = new StoreWriter(watched, workspaceId);
-    const answer = await operation.handle(call.input as never, {
+    const context: BulkContext<never> = {
       store,
       vault: {
         isOpen: vault.isOpen,
@@ -252,15 +251,13 @@ async function runMutation(
       random,
       secrets,
       publicUrl,
-      portal,
-      webhooks,
-      upstreams,
       fail,
       invalidate: invalidation,
       audit: (targets, meta, events) => {
         audited = { targets, meta, events };
       },
-    });
+    };
+    const answer = await operation.handle(call.input as never, context, services as never);
     if (written.size > 0) {
       const writes = `${operation.name} wrote to ${[...written].join(", ")}`;
       if (!audited) throw new Error(`${writes} without an audit entry: its handler must call audit()`);

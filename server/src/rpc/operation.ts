@@ -116,18 +116,6 @@ export interface MutationContext<Code extends ProblemCode> extends CallContext<C
     /** Encrypts the secret of a webhook for its row. */
     sealWebhookSecret(webhookId: string, secret: string): Promise<string>;
   };
-  readonly portal: {
-    /** Keys of an owner that expired and are not deleted yet. */
-    readonly endedKeysMax: number;
-  };
-  readonly webhooks: {
-    /** Why no webhook can have this URL; undefined if it can. */
-    findUrlFault(url: string): string | undefined;
-  };
-  readonly upstreams: {
-    /** Why no upstream verifier can have this URL; undefined if it can. */
-    findUrlFault(url: string): string | undefined;
-  };
   /** Invalidates what changed in every node's caches. A handler that writes must call it, at least with `nothing`. */
   readonly invalidate: Invalidation;
   /**
@@ -204,7 +192,8 @@ export interface Mutation<D extends Declaration = Declaration, Name extends stri
   readonly issues: ((output: HandlerOutput<D>) => string) | undefined;
   /** Whether it may reduce the grants of root keys. It then excludes every other change of the workspace. */
   readonly narrowsAccess: boolean;
-  handle(input: HandlerInput<D>, context: MutationContext<CodeOf<D>>): Promise<unknown>;
+  /** `services`: what the program gives mutations beside the store. */
+  handle(input: HandlerInput<D>, context: MutationContext<CodeOf<D>>, services?: never): Promise<unknown>;
 }
 
 /** Throws or rejects with a problem if the caller may not make the call now. */
@@ -217,7 +206,7 @@ export interface BulkHandler<D extends Declaration> {
   /** Splits the input into at least one chunk, each of which is an input itself. */
   split(input: HandlerInput<D>): readonly HandlerInput<D>[];
   /** Runs one chunk in one transaction. */
-  handle(chunk: HandlerInput<D>, context: BulkContext<CodeOf<D>>): Promise<HandlerOutput<D>>;
+  handle(chunk: HandlerInput<D>, context: BulkContext<CodeOf<D>>, services?: never): Promise<HandlerOutput<D>>;
   /** Joins the answers of the chunks. `left` are the chunks from the first failure on. */
   join(answers: readonly HandlerOutput<D>[], left: readonly HandlerInput<D>[]): HandlerOutput<D>;
 }
@@ -339,7 +328,7 @@ function mutationWith<N extends string, I extends z.ZodType, O extends z.ZodType
   type D = Declaration<I, O, C>;
   return {
     handle: (
-      handle: (input: HandlerInput<D>, context: MutationContext<C>) => Promise<HandlerOutput<D>>,
+      handle: (input: HandlerInput<D>, context: MutationContext<C>, services: never) => Promise<HandlerOutput<D>>,
     ): Mutation<D, N> => ({
       kind: "mutation",
       name,

@@ -3,6 +3,7 @@ import { BloomFilter, type BloomFilterState } from "../crypto/bloom-filter.ts";
 import { systemSecrets } from "../crypto/secret.ts";
 import { leakProcedures } from "../leaks/procedures.ts";
 import { nameProcedures } from "../operations/analytics/subjects.ts";
+import type { DatabaseServices } from "../operations/database-services.ts";
 import { operations, portalOperations } from "../operations/index.ts";
 import { upstreamProcedures } from "../operations/keys/upstream-procedures.ts";
 import { PORTAL } from "../operations/portal/portal-caller.ts";
@@ -112,15 +113,18 @@ export function openProcedures(options: ProcedureOptions) {
       },
     },
   };
+  const services: DatabaseServices = {
+    portal: { endedKeysMax: portalEndedKeysMax },
+    webhooks: { findUrlFault: (url) => findUrlFault(url, allowPrivateWebhooks) },
+    upstreams: { findUrlFault: (url) => findUrlFault(url, allowPrivateUpstreams) },
+  };
   const pools: PoolsOf<typeof starting> = { prepare: "maintenance" };
   const procedures = joinProcedures(
     storeProcedures({ retentionTasks, retentionIndexes, rules }),
     leaseProcedures,
     operationProcedures([...operations, ...portalOperations], {
       ...{ random, secrets, vault, publicUrl },
-      ...{ sessions, portal: { endedKeysMax: portalEndedKeysMax }, limits },
-      webhooks: { findUrlFault: (url) => findUrlFault(url, allowPrivateWebhooks) },
-      upstreams: { findUrlFault: (url) => findUrlFault(url, allowPrivateUpstreams) },
+      ...{ sessions, services, limits },
     }),
     { ...starting, pools },
     ofAdministration,

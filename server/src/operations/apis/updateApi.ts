@@ -6,6 +6,7 @@ import { ApiWriter } from "../../store/keys/apis.ts";
 import { KeyMigrationWriter } from "../../store/keys/key-migrations.ts";
 import { changedValues, updateEvents } from "../audit/changed-values.ts";
 import { type ColumnsFor, columnsOf, flag, jsonColumn } from "../columns.ts";
+import type { DatabaseServices } from "../database-services.ts";
 import { exampleApi } from "../examples.ts";
 import { VAULT_MISSING } from "../keys/record.ts";
 import { ApiId, ByteLength, Empty, Name, OwnKeyAccess, Prefix, text } from "../schema.ts";
@@ -104,14 +105,14 @@ export const updateApi = mutation("apis.updateApi", {
       problem: "api_not_found",
     },
   ],
-}).handle(async ({ apiId, upstream, ...changed }, context) => {
+}).handle(async ({ apiId, upstream, ...changed }, context, services: DatabaseServices) => {
   const { store, principal, now, invalidate, audit, fail } = context;
   principal.authorize(`apis.${apiId}.update_api`);
   const apis = store.of(ApiWriter);
   const api = await apis.find(apiId);
   if (!api) return fail("api_not_found");
   if (Object.keys(changed).length === 0 && upstream === undefined) return {};
-  const stored = upstream && (await storedUpstream(apiId, upstream, context));
+  const stored = upstream && (await storedUpstream(apiId, upstream, context, services));
 
   const settings = { ...changed, upstream: stored };
   const columns = columnsOf(settings, {
@@ -157,7 +158,8 @@ const UPSTREAMS_PER_WORKSPACE_MAX = 5;
 async function storedUpstream(
   apiId: string,
   { headers, ...upstream }: z.output<typeof UpstreamInput>,
-  { store, principal, vault, upstreams, fail }: MutationContext<"precondition_failed">,
+  { store, principal, vault, fail }: MutationContext<"precondition_failed">,
+  { upstreams }: Pick<DatabaseServices, "upstreams">,
 ): Promise<StoredUpstream> {
   principal.authorize(`apis.${apiId}.create_key`);
   const fault = upstreams.findUrlFault(upstream.url);

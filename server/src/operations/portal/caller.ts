@@ -7,6 +7,7 @@ import { type PortalAction, portalRequirement } from "../../rules/portal-terms.t
 import { KeyReader, KeyWriter } from "../../store/keys/keys.ts";
 import type { StoredKey } from "../../store/keys/stored-key.ts";
 import type { StoreReader, StoreWriter } from "../../store/workspace-store.ts";
+import type { DatabaseServices } from "../database-services.ts";
 import type { Services } from "../services.ts";
 import { type PortalCaller, portalCallerOf } from "./portal-caller.ts";
 
@@ -59,7 +60,8 @@ export async function countOwnKeys(
 export async function countForOwner(
   keyId: string,
   caller: PortalCaller,
-  { store, now, invalidate, portal }: Pick<MutationContext<never>, "store" | "now" | "invalidate" | "portal">,
+  { store, now, invalidate }: Pick<MutationContext<never>, "store" | "now" | "invalidate">,
+  { portal }: Pick<DatabaseServices, "portal">,
 ): Promise<void> {
   const keys = store.of(KeyWriter);
   await keys.update(keyId, { deleted_once_expired: 1 });

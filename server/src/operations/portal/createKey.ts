@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { IdentityWriter } from "../../store/identities/identities.ts";
+import type { DatabaseServices } from "../database-services.ts";
 import { createKey as create } from "../keys/createKey.ts";
 import { asSecret, EXPIRES_MAX, integer, KeyName, Prefix, text } from "../schema.ts";
 import { limitedMutation } from "../services.ts";
@@ -26,7 +27,7 @@ export const createKey = limitedMutation("portal.createKey", {
   examples: [],
 })
   .admit(admitOwnersKey)
-  .handle(async ({ name, prefix, expiresIn, roles }, context) => {
+  .handle(async ({ name, prefix, expiresIn, roles }, context, services: DatabaseServices) => {
     const { store, principal, now, fail } = context;
     const caller = callerWith("create", principal);
     const { apiId, identityId, externalId, terms } = caller;
@@ -53,6 +54,6 @@ export const createKey = limitedMutation("portal.createKey", {
       ...(life !== null && { expires: Math.min(now + life, EXPIRES_MAX) }),
     };
     const made = (await create.handle(input, context)) as { keyId: string; key: string };
-    await countForOwner(made.keyId, caller, context);
+    await countForOwner(made.keyId, caller, context, services);
     return made;
   });

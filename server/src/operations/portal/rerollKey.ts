@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { IdentityWriter } from "../../store/identities/identities.ts";
+import type { DatabaseServices } from "../database-services.ts";
 import { rerollKey as reroll } from "../keys/rerollKey.ts";
 import { asSecret, integer, KeyId } from "../schema.ts";
 import { limitedMutation } from "../services.ts";
@@ -22,7 +23,7 @@ export const rerollKey = limitedMutation("portal.rerollKey", {
   examples: [],
 })
   .admit(admitOwnersKey)
-  .handle(async (input, context) => {
+  .handle(async (input, context, services: DatabaseServices) => {
     const { store, principal, now, fail } = context;
     const caller = callerWith("reroll", principal);
     // The owner first, as `portal.createKey` locks it before any key.
@@ -37,6 +38,6 @@ export const rerollKey = limitedMutation("portal.rerollKey", {
       );
     }
     const made = (await reroll.handle(input, context)) as { keyId: string; key: string };
-    await countForOwner(made.keyId, caller, context);
+    await countForOwner(made.keyId, caller, context, services);
     return made;
   });

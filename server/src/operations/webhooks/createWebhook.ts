@@ -3,6 +3,7 @@ import { newWebhookSecret } from "../../crypto/webhook-signature.ts";
 import { newId } from "../../random/random.ts";
 import { mutation } from "../../rpc/operation.ts";
 import { WebhookWriter } from "../../store/webhooks/webhooks.ts";
+import type { DatabaseServices } from "../database-services.ts";
 import { exampleWebhook, exampleWebhookInput, exampleWebhookSecret } from "../examples.ts";
 import { checkSettings, listColumn, WEBHOOK_VAULT_MISSING, WebhookSecret, webhookInput } from "./record.ts";
 
@@ -31,13 +32,13 @@ export const createWebhook = mutation("webhooks.createWebhook", {
       detail: "`endpoint` must be a public address.",
     },
   ],
-}).handle(async (input, context) => {
+}).handle(async (input, context, services: DatabaseServices) => {
   const { store, vault, principal, random, secrets, now, invalidate, audit, fail } = context;
   principal.authorize("webhooks.*.create_webhook");
   // Its receiver reads every event.
   principal.authorize("events.*.read_event");
   if (!vault.isOpen) return fail("precondition_failed", WEBHOOK_VAULT_MISSING);
-  await checkSettings(input, context);
+  await checkSettings(input, context, services);
   const { endpoint, name, eventTypes, apiIds } = input;
   const [webhookId, secret] = [newId(random, "wh"), newWebhookSecret(secrets)];
   const hasRoom = await store.of(WebhookWriter).insert({

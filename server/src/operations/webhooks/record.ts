@@ -5,6 +5,7 @@ import { ApiWriter } from "../../store/keys/apis.ts";
 import type { WebhookRow } from "../../store/schema.ts";
 import { DEAD_COUNTED_MAX, type DeliverySummary } from "../../store/webhooks/deliveries.ts";
 import { jsonColumn } from "../columns.ts";
+import type { DatabaseServices } from "../database-services.ts";
 import { ApiId, asSecret, Name, text } from "../schema.ts";
 
 const URL_LENGTH_MAX = 2_000;
@@ -141,7 +142,8 @@ interface Settings {
 /** Fails unless the URL can be called and every API exists. */
 export async function checkSettings(
   { endpoint, apiIds }: Settings,
-  { store, webhooks, fail }: Pick<MutationContext<"api_not_found">, "store" | "webhooks" | "fail">,
+  { store, fail }: Pick<MutationContext<"api_not_found">, "store" | "fail">,
+  { webhooks }: Pick<DatabaseServices, "webhooks">,
 ): Promise<void> {
   const fault = endpoint === undefined ? undefined : webhooks.findUrlFault(endpoint);
   if (fault !== undefined) fail("invalid_input", `\`endpoint\` ${fault}.`);

@@ -5,6 +5,7 @@ import { DeliveryWriter } from "../../store/webhooks/deliveries.ts";
 import { WebhookWriter } from "../../store/webhooks/webhooks.ts";
 import { changedValues, updateEvents } from "../audit/changed-values.ts";
 import { type ColumnsFor, columnsOf, flag } from "../columns.ts";
+import type { DatabaseServices } from "../database-services.ts";
 import { exampleWebhook } from "../examples.ts";
 import { Empty } from "../schema.ts";
 import { checkSettings, filtersOf, listColumn, WebhookId, webhookInput } from "./record.ts";
@@ -40,7 +41,7 @@ export const updateWebhook = mutation("webhooks.updateWebhook", {
       problem: "webhook_not_found",
     },
   ],
-}).handle(async ({ webhookId, ...given }, context) => {
+}).handle(async ({ webhookId, ...given }, context, services: DatabaseServices) => {
   const { store, principal, now, invalidate, audit, fail } = context;
   principal.authorize(`webhooks.${webhookId}.update_webhook`);
   // Its receiver reads every event.
@@ -49,7 +50,7 @@ export const updateWebhook = mutation("webhooks.updateWebhook", {
   const webhook = await webhooks.findForUpdate(webhookId);
   if (!webhook) return fail("webhook_not_found");
   if (Object.keys(given).length === 0) return {};
-  await checkSettings(given, context);
+  await checkSettings(given, context, services);
 
   const { endpoint, name, enabled } = given;
   const isSwitched = enabled !== undefined && enabled !== (webhook.enabled === 1);
