@@ -1,0 +1,30 @@
+import { z } from "zod";
+import { admitCall } from "../../src/rpc/workspace-limit.ts";
+import { IdentityWriter } from "../../src/store/identities/identities.ts";
+import { LIBRARY, limitedMutation } from "./services.ts";
+
+/** An operation with a quota. */
+export const borrowBook = limitedMutation("library.borrowBook", {
+  audience: LIBRARY,
+  summary: "Borrow a book",
+  description: "",
+  permissions: ["identities.*.create_identity"],
+  input: z.strictObject({ reader: z.string() }),
+  output: z.strictObject({ identityId: z.string() }),
+  problems: [],
+  examples: [],
+})
+  .admit(({ session, workspaceId }, { limiter, booksPerMinute }) =>
+    admitCall(
+      { counter: `library\0${session!.id}`, limit: booksPerMinute, owner: workspaceId },
+      `A reader can borrow ${booksPerMinute} books per minute.`,
+      limiter,
+    ),
+  )
+  .handle(async ({ reader }, { store, principal, random, now, invalidate, audit }) => {
+    principal.authorize("identities.*.create_identity");
+    const identityId = await store.of(IdentityWriter).ensure(reader, random, now);
+    invalidate.nothing("A new identity has no keys.");
+    audit([identityId], { borrowed: true }, []);
+    return { identityId };
+  });
