@@ -1,4 +1,4 @@
-import { mkdirSync, statSync } from "node:fs";
+import { closeSync, fsyncSync, mkdirSync, openSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { OperatorError } from "../log/operator-error.ts";
 
@@ -58,3 +58,13 @@ const reasons: Readonly<Record<string, string | undefined>> = {
   ELOOP: "the symbolic links in this path form a loop. Name another folder",
   ENAMETOOLONG: "the path is too long. Name another folder",
 };
+
+/** Flushes a file or a folder to the disk. */
+export function syncPath(path: string): void {
+  const descriptor = openSync(path, "r");
+  try {
+    fsyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+}

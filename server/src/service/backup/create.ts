@@ -16,14 +16,14 @@ import { create as createTar } from "tar";
 import { analyticsPlan } from "../../analytics/sql/procedures.ts";
 import type { Clock } from "../../clock/clock.ts";
 import { OperatorError } from "../../log/operator-error.ts";
-import { reasonOf } from "../../store/folder.ts";
+import { reasonOf, syncPath } from "../../store/folder.ts";
 import { type MigrationPlan, mainPlan, schemaState } from "../../store/migrate.ts";
 import { lockPath } from "../../store/sqlite/claim.ts";
 import { openSqliteConnection } from "../../store/sqlite/connection.ts";
 import { copySqliteDatabase } from "../../store/sqlite/snapshot.ts";
 import { summarizeDatabase } from "../../store/sqlite/summary.ts";
 import { KeyRing } from "../../vault/key-ring.ts";
-import { fileDigest, syncPath, Throttle } from "./files.ts";
+import { fileDigest, Throttle } from "./files.ts";
 import {
   ANALYTICS,
   BACKUP_FORMAT,

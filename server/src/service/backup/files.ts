@@ -1,4 +1,4 @@
-import { closeSync, createReadStream, fsyncSync, openSync } from "node:fs";
+import { createReadStream } from "node:fs";
 import type { Clock } from "../../clock/clock.ts";
 import { digestOf } from "../../crypto/digest.ts";
 
@@ -27,14 +27,4 @@ export class Throttle {
 /** The SHA-256 digest of a file, hexadecimal as `sha256sum` prints it. */
 export async function fileDigest(file: string): Promise<string> {
   return Buffer.from(await digestOf(createReadStream(file)), "base64url").toString("hex");
-}
-
-/** Flushes a file or a folder to the disk. */
-export function syncPath(path: string): void {
-  const descriptor = openSync(path, "r");
-  try {
-    fsyncSync(descriptor);
-  } finally {
-    closeSync(descriptor);
-  }
 }

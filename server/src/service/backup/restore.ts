@@ -2,10 +2,9 @@ import { existsSync, mkdirSync, readdirSync, renameSync, rmdirSync, rmSync } fro
 import { dirname, join } from "node:path";
 import type { Clock } from "../../clock/clock.ts";
 import { OperatorError } from "../../log/operator-error.ts";
-import { makeFolder, unusable } from "../../store/folder.ts";
+import { makeFolder, syncPath, unusable } from "../../store/folder.ts";
 import { lockPath, removeLock } from "../../store/sqlite/claim.ts";
 import { findFault } from "../../store/sqlite/integrity.ts";
-import { syncPath } from "./files.ts";
 import { DATABASE, type Manifest, SPOOL } from "./manifest.ts";
 import { DamagedBackup, requireBackup, unpackBackup } from "./open.ts";
 import { RESTORING, writeRestoredCopy } from "./restored-copy.ts";
