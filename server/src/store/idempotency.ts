@@ -1,7 +1,9 @@
+import type { SelectQueryBuilder } from "kysely";
 import type { Instant } from "../clock/clock.ts";
 import { IDEMPOTENCY_RETENTION, type IdempotencyRecord, type IdempotencyScope } from "../rules/idempotency.ts";
 import { insertRows } from "./insert-rows.ts";
 import { byTime, type RetentionTask } from "./retention.ts";
+import type { Schema } from "./schema.ts";
 import type { Ask, Sql } from "./store.ts";
 
 /** The most records in the database. */
@@ -84,12 +86,15 @@ export async function eraseOutcomesOfKeys(sql: Sql, keyIds: readonly string[]): 
     .execute();
 }
 
-/** Does for all keys of an API what `eraseOutcomesOfKey` does. */
-export async function eraseOutcomesOfApi(sql: Sql, apiId: string): Promise<void> {
-  await sql.db
+/** Does for the keys that a query selects what `eraseOutcomesOfKey` does. */
+export async function eraseOutcomesOfSelected(
+  { db }: Sql,
+  keyIds: SelectQueryBuilder<Schema, keyof Schema, { id: string }>,
+): Promise<void> {
+  await db
     .updateTable("idempotency_records")
     .set({ outcome: "", key_id: null })
-    .where("key_id", "in", (query) => query.selectFrom("keys").select("id").where("api_id", "=", apiId))
+    .where("key_id", "in", keyIds)
     .execute();
 }
 

@@ -50,6 +50,11 @@ export interface Schema {
   workspace_bytes: { workspace_id: string; kind: string; day: number; bytes: number };
 }
 
+/** The tables whose rows have at least these columns. */
+export type TablesWith<Columns> = {
+  [Table in keyof Schema]: Schema[Table] extends Columns ? Table : never;
+}[keyof Schema];
+
 export type SqlBoolean = 0 | 1;
 
 export interface WorkspaceRow {

@@ -1,4 +1,5 @@
 import type { EventContent } from "./events/events.ts";
+import type { TablesWith } from "./schema.ts";
 import type { Sql } from "./store.ts";
 
 /**
@@ -23,7 +24,7 @@ export abstract class WorkspaceRows {
    * refer to it. Returns whether another transaction could change the row before it was locked.
    */
   protected async lockRow(
-    table: "identities" | "keys" | "ratelimit_namespaces" | "roles" | "webhooks",
+    table: TablesWith<{ id: string; workspace_id: string }>,
     id: string,
     lock: "update" | "no key update" = "update",
   ): Promise<boolean> {
@@ -36,7 +37,10 @@ export abstract class WorkspaceRows {
   }
 
   /** The bytes of the metadata of a row; 0 if it has none. */
-  protected async metadataLength(table: "identities" | "keys", id: string): Promise<number> {
+  protected async metadataLength(
+    table: TablesWith<{ id: string; workspace_id: string; meta: string | null }>,
+    id: string,
+  ): Promise<number> {
     const row = await this.sql.db
       .selectFrom(table)
       .select(({ fn }) => fn<number | null>("octet_length", ["meta"]).as("length"))

@@ -1,6 +1,8 @@
 import { type KyselyPlugin, type OperationNode, type QueryId, type RootOperationNode, TableNode } from "kysely";
-import type { RowChanges } from "./administration/workspace-usage.ts";
 import type { Sql } from "./store.ts";
+
+/** The number of rows that were inserted less those deleted, by table. */
+export type RowChanges = ReadonlyMap<string, number>;
 
 /** Raw statements that write. Identifiers and values stand as `?`. */
 const WRITING_TEXT = /\b(?:insert\s+into|update\s+\S+\s+set|delete\s+from|merge\s+into)\b/i;

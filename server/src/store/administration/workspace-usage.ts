@@ -3,6 +3,7 @@ import type { Instant, Milliseconds } from "../../clock/clock.ts";
 import type { Random } from "../../random/random.ts";
 import { eventsOf, insertEvents } from "../events/events.ts";
 import type { Sql } from "../store.ts";
+import type { RowChanges } from "../written-tables.ts";
 import { type Budget, type Quota, type QuotaMaxima, quotaNames, quotas, settingOf } from "./quotas.ts";
 import { addBytes, type BytesRetention, sumBytes, type WrittenBytes } from "./workspace-bytes.ts";
 
@@ -52,9 +53,6 @@ export interface Taken {
   /** What should be counted again, outside of this transaction. */
   outdated: Quota[];
 }
-
-/** The number of rows that were inserted less those deleted, by table. */
-export type RowChanges = ReadonlyMap<string, number>;
 
 /**
  * Adds what a transaction wrote to the usage of its workspace, and says whether that exceeds a quota. Call it last: it locks

@@ -1,6 +1,6 @@
 import type { Updateable } from "kysely";
 import type { Instant } from "../../clock/clock.ts";
-import { eraseOutcomesOfApi } from "../idempotency.ts";
+import { eraseOutcomesOfSelected } from "../idempotency.ts";
 import { type PageOptions, searchPage } from "../page.ts";
 import type { ApiRow } from "../schema.ts";
 import { fold } from "../search.ts";
@@ -100,6 +100,7 @@ export class ApiWriter extends ApiReader {
       .where("id", "=", apiId)
       .where("workspace_id", "=", this.workspaceId)
       .execute();
-    await eraseOutcomesOfApi(this.sql, apiId);
+    const keyIds = this.sql.db.selectFrom("keys").select("id").where("api_id", "=", apiId);
+    await eraseOutcomesOfSelected(this.sql, keyIds);
   }
 }
