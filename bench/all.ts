@@ -292,7 +292,10 @@ async function fillDatabase(data: string, count: number): Promise<string[]> {
     while (keys.length < count) {
       const now = systemClock.now();
       const made = await store.transact("createKeys", {
-        ...{ workspaceId, remaining: null, areUsed: true, now },
+        workspaceId,
+        remaining: null,
+        areUsed: true,
+        now,
         count: KEYS_PER_TRANSACTION,
       });
       keys.push(...made.map(({ key }) => key));

@@ -86,8 +86,10 @@ async function measureFromStart(folder: string): Promise<void> {
   const random = seededRandom(1);
   const bodies = Array.from({ length: 10 * IDENTIFIERS_OVER_HTTP }, () =>
     JSON.stringify({
-      ...{ namespace: "bench", identifier: `cold user ${random.below(IDENTIFIERS_OVER_HTTP)}` },
-      ...{ limit: 1e9, duration: HOUR },
+      namespace: "bench",
+      identifier: `cold user ${random.below(IDENTIFIERS_OVER_HTTP)}`,
+      limit: 1e9,
+      duration: HOUR,
     }),
   );
   const first = await startLatchkey({ folder });

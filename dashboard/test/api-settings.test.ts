@@ -63,7 +63,10 @@ describeDashboard("the settings of an API", (dashboard, store) => {
     await page.getByText("Status 503: the caller tries again. Known keys are not affected.").waitFor();
     assert.ok(!(await page.content()).includes(SECRET));
     assert.deepEqual((await get()).upstream, {
-      ...{ url: "https://old.example.com/verify", headers: ["Authorization"], timeout: 2_000, onOutage: "unavailable" },
+      url: "https://old.example.com/verify",
+      headers: ["Authorization"],
+      timeout: 2_000,
+      onOutage: "unavailable",
     });
 
     await page.getByRole("button", { name: "Change the verifier…" }).click();

@@ -6,13 +6,18 @@ import { creditsHistory, refillTimes } from "../src/pages/keys/credits-history.t
 
 const at = (text: string) => Date.parse(text);
 const event = (action: string, time: string, meta: object) => ({
-  ...{ id: `${action} ${time}`, action, occurredAt: at(time), meta: meta as Record<string, unknown> },
+  id: `${action} ${time}`,
+  action,
+  occurredAt: at(time),
+  meta: meta as Record<string, unknown>,
 });
 
 describe("the history of credits", () => {
   it("joins changes, refills at their due time, and spends per day", () => {
     const refill = event("credits.refill", "2026-02-01T00:03:00Z", {
-      ...{ dueAt: at("2026-02-01T00:00:00Z"), before: 3, remaining: 100 },
+      dueAt: at("2026-02-01T00:00:00Z"),
+      before: 3,
+      remaining: 100,
     });
     const events = [
       event("keys.updateKey", "2026-02-03T10:00:00Z", {

@@ -18,7 +18,8 @@ export async function demoPlaces(dashboard: Dashboard) {
   const [namespace] = await dashboard.ok("ratelimits.listNamespaces", { limit: 1 });
   // It is made before the events: what is sent to it fails, because its name does not exist.
   const { webhookId } = await dashboard.ok("webhooks.createWebhook", {
-    ...{ endpoint: "https://billing.acme.invalid/latchkey", name: "Billing" },
+    endpoint: "https://billing.acme.invalid/latchkey",
+    name: "Billing",
   });
   const { key } = await dashboard.ok("keys.createKey", { apiId, name: "CI deploy", prefix: "live" });
   for (let call = 0; call < 12; call++) {

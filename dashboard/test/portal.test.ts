@@ -106,7 +106,9 @@ describeDashboard(
 
     it("shows texts as texts", async () => {
       await dashboard.ok("keys.createKey", {
-        ...{ apiId, externalId: "mallory", name: HOSTILE },
+        apiId,
+        externalId: "mallory",
+        name: HOSTILE,
         ratelimits: [{ name: HOSTILE, limit: 1, duration: DAY, autoApply: true }],
       });
       const page = await visit({ externalId: "mallory", page: { name: HOSTILE } });
@@ -170,12 +172,10 @@ describeDashboard(
       it(`fits and is accessible in ${language}, ${width} pixels wide, ${scheme}`, async () => {
         const owner = `look_${i}`;
         const { key } = await dashboard.ok("keys.createKey", {
-          ...{
-            apiId,
-            externalId: owner,
-            name: "production",
-            credits: { remaining: 9_200, refill: { interval: "monthly", amount: 10_000 } },
-          },
+          apiId,
+          externalId: owner,
+          name: "production",
+          credits: { remaining: 9_200, refill: { interval: "monthly", amount: 10_000 } },
           ratelimits: [{ name: "requests", limit: 1_000, duration: 60_000, autoApply: true }],
         });
         await dashboard.ok("keys.createKey", {
@@ -189,7 +189,8 @@ describeDashboard(
         const page = await dashboard.visit(
           (
             await open({
-              ...{ externalId: owner, keys: { max: 5, prefixes: ["live", "test"] } },
+              externalId: owner,
+              keys: { max: 5, prefixes: ["live", "test"] },
               page: {
                 name: "Acme Documents",
                 color: ["#246bce", "#f5d90a", "#101418"][i % 3],

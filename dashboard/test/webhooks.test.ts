@@ -64,7 +64,9 @@ describeDashboard("webhooks", (dashboard, store) => {
     const receiver = await WebhookReceiver.open(t);
     receiver.answer = () => 410;
     const { webhookId } = await dashboard.ok("webhooks.createWebhook", {
-      ...{ endpoint: receiver.url, name: "gone", eventTypes: ["identity.created"] },
+      endpoint: receiver.url,
+      name: "gone",
+      eventTypes: ["identity.created"],
     });
     await dashboard.ok("identities.createIdentity", { externalId: "acme" });
     // Without an API the overview is the page of the first steps.
@@ -103,7 +105,8 @@ describeDashboard("webhooks", (dashboard, store) => {
     const webhook = { endpoint: "https://receiver.invalid/", name: "kept", eventTypes: ["key.created"] };
     const { webhookId } = await dashboard.ok("webhooks.createWebhook", webhook);
     const { key } = await dashboard.ok("rootKeys.createRootKey", {
-      ...{ name: "reader", permissions: ["webhooks.*.read_webhook"] },
+      name: "reader",
+      permissions: ["webhooks.*.read_webhook"],
     });
     const page = await dashboard.visit("/webhooks", { as: key });
     await page.getByRole("row").filter({ hasText: "kept" }).click();

@@ -269,7 +269,10 @@ describe("a function in an option", () => {
     for (const name of ["permissions", "cost", "limits", "tags", "address"] as const) {
       for (const option of [nothing, throwing]) {
         const options: VerifyOptions<Request, true> = {
-          ...{ latchkey, apiId: "api_1", failOpen: true, onError: (error) => void errors.push(error) },
+          latchkey,
+          apiId: "api_1",
+          failOpen: true,
+          onError: (error) => void errors.push(error),
           [name]: option,
         };
         assert.equal((await verify(options, () => assert.fail("it passed"))(requestOf())).status, 503);
@@ -479,7 +482,12 @@ describe("the answer of a handler", () => {
 describe("many limits", () => {
   it("fit into a header", async () => {
     const ratelimits = Array.from({ length: 200 }, (_, i) => ({
-      ...{ name: `\u{1f511}${i}\ud800`, limit: 100, duration: 1_000, exceeded: false, remaining: i % 100, reset: 0 },
+      name: `\u{1f511}${i}\ud800`,
+      limit: 100,
+      duration: 1_000,
+      exceeded: false,
+      remaining: i % 100,
+      reset: 0,
     }));
     const { latchkey } = clientOf({ ...VALID, ratelimits });
     const response = await verify({ latchkey, apiId: "api_1" }, () => new Response())(requestOf());
@@ -490,7 +498,11 @@ describe("many limits", () => {
   it("with an override has no window, because the service does not return it", async () => {
     const { latchkey } = clientOf({ success: true, limit: 9, remaining: 8, reset: 0, overrideId: "ov_1" });
     const options: RatelimitOptions<Request> = {
-      ...{ latchkey, namespace: "n", limit: 1, duration: 1_000, identifier: () => "a" },
+      latchkey,
+      namespace: "n",
+      limit: 1,
+      duration: 1_000,
+      identifier: () => "a",
     };
     const response = await ratelimit(options, () => new Response())(requestOf());
     assert.equal(response.headers.get("ratelimit-policy"), '"n";q=9');

@@ -104,7 +104,11 @@ export function checkMiddlewareTypes(failOpen: boolean): unknown[] {
   );
 
   return [
-    ...[app, GET, POST, worker, node],
+    app,
+    GET,
+    POST,
+    worker,
+    node,
     forExpress.verify({ apiId, permissions: ({ params }) => `documents.${params.id}` }),
     forExpress.ratelimit({ ...limit, identifier: ({ latchkey }) => latchkey?.keyId ?? "" }),
     forFastify.verify({

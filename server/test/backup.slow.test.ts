@@ -86,7 +86,9 @@ describe("a backup", () => {
     // As in a container whose root is read-only.
     const verify = (dataDirectory: string) =>
       run(["backup", "verify", file], {
-        ...{ directory, settings: { DATA_DIR: dataDirectory }, environment: { TMPDIR: "/nonexistent" } },
+        directory,
+        settings: { DATA_DIR: dataDirectory },
+        environment: { TMPDIR: "/nonexistent" },
       });
     assert.match((await verify(join(directory, "data"))).stdout, /is complete: .*\n1 recoverable keys were decrypted/);
     const restored = await command(directory, ["restore", file], "second");

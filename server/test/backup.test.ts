@@ -36,8 +36,13 @@ describe("backups", () => {
     file = join(directory, "copy.backup");
     await createBackup(
       {
-        ...{ database: join(server.dataDirectory, "latchkey.db"), dataDirectory: server.dataDirectory, target: file },
-        ...{ replaces: false, includesVaultKey: false, bytesPerSecond: 2 ** 30, version },
+        database: join(server.dataDirectory, "latchkey.db"),
+        dataDirectory: server.dataDirectory,
+        target: file,
+        replaces: false,
+        includesVaultKey: false,
+        bytesPerSecond: 2 ** 30,
+        version,
       },
       systemClock,
     );

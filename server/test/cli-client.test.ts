@@ -252,7 +252,9 @@ describe("commands beside a service", () => {
     const { apiId } = await ok("apis.createApi", { name: "words" });
     await ok("permissions.createRole", { name: "reader", permissions: ["documents.*"] });
     const { keyId } = await ok("keys.createKey", {
-      ...{ apiId, roles: ["reader"], credits: { remaining: 5, refill: { interval: "daily", amount: 9 } } },
+      apiId,
+      roles: ["reader"],
+      credits: { remaining: 5, refill: { interval: "daily", amount: 9 } },
       ratelimits: [{ name: "calls", limit: 1_000, duration: 60_000, autoApply: true }],
     });
     const explain = ["keys", "explain-verification", "--key-id", keyId, "--permissions", "documents.read AND admin"];

@@ -115,7 +115,15 @@ for (const store of stores)
         ["imported", "imported", "skipped", "rejected", "skipped"],
       );
       assert.deepEqual(report[0]!.mapped, [
-        ...["name", "externalId", "meta", "roles", "permissions", "expires", "enabled", "credits", "ratelimits"],
+        "name",
+        "externalId",
+        "meta",
+        "roles",
+        "permissions",
+        "expires",
+        "enabled",
+        "credits",
+        "ratelimits",
       ]);
       assert.deepEqual(report[0]!.notes, [
         {
@@ -472,7 +480,10 @@ for (const store of stores)
       assert.deepEqual(
         report.map(({ outcome, reason }) => reason ?? outcome),
         [
-          ...["imported", "imported", "imported", "is a consumer without credentials of key-auth"],
+          "imported",
+          "imported",
+          "imported",
+          "is a consumer without credentials of key-auth",
           "has a reference in the place of its key, which is in a vault or a variable: write the key there",
           "has a key that is no text: put it in quotes",
         ],

@@ -47,9 +47,21 @@ async function json(directory: string, ...args: string[]) {
 
 describe("help", () => {
   const commands = [
-    ...["", "serve", "migrate", "migrate status", "migrate up", "workspace", "workspace create", "workspace list"],
-    ...["workspace disable", "workspace enable", "root-key", "root-key create", "root-key list", "root-key delete"],
-    ...["root-key revoke-others"],
+    "",
+    "serve",
+    "migrate",
+    "migrate status",
+    "migrate up",
+    "workspace",
+    "workspace create",
+    "workspace list",
+    "workspace disable",
+    "workspace enable",
+    "root-key",
+    "root-key create",
+    "root-key list",
+    "root-key delete",
+    "root-key revoke-others",
   ];
 
   it("exists for every command", async (t) => {

@@ -536,7 +536,8 @@ describe("the TypeScript client of the reference", () => {
     const unkey = clientOf(server.rootKey);
     const apiId = await server.createApi();
     const { migrated } = await server.ok("keys.migrateKeys", {
-      ...{ migrationId: "plain", apiId },
+      migrationId: "plain",
+      apiId,
       keys: [{ hash: sha256(unique("plain")) }],
     });
     const { data } = await unkey.keys.getKey({ keyId: migrated[0].keyId });

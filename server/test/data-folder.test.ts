@@ -10,8 +10,14 @@ const NOBODY = 65_534;
 
 /** Runs the program with a file system mounted at `folder`, which no other process sees. */
 const mounted = (folder: string, options: string) => [
-  ...["unshare", "--mount", "sh", "-c", 'mount -t tmpfs -o "$1" tmpfs "$2" && shift 2 && exec "$@"', "sh"],
-  ...[options, folder],
+  "unshare",
+  "--mount",
+  "sh",
+  "-c",
+  'mount -t tmpfs -o "$1" tmpfs "$2" && shift 2 && exec "$@"',
+  "sh",
+  options,
+  folder,
 ];
 
 /** Runs the program without the capabilities by which root ignores the permissions of files. */

@@ -60,15 +60,24 @@ const echo: Pick<Rpc, "call" | "reject" | "recognize" | "failed"> = {
 
 const trustedProxies = addressList(["192.0.2.0/24"]);
 const limits = {
-  ...{ headersTimeout: 60_000, requestTimeout: 60_000, connectionsMax: 100 },
-  ...{ bodyBytesMax: 1_000_000, bodiesBytesMax: 100_000_000 },
+  headersTimeout: 60_000,
+  requestTimeout: 60_000,
+  connectionsMax: 100,
+  bodyBytesMax: 1_000_000,
+  bodiesBytesMax: 100_000_000,
 };
 
 function open(fastLane: boolean): Promise<HttpServer> {
   return openHttp({
-    ...{ operations, fastLane, rpc: echo as Rpc, clock: new SimulatedClock(0), publicUrl: "" },
+    operations,
+    fastLane,
+    rpc: echo as Rpc,
+    clock: new SimulatedClock(0),
+    publicUrl: "",
     readiness: () => assert.fail(),
-    ...{ trustedProxies, limits, securityContact: [] },
+    trustedProxies,
+    limits,
+    securityContact: [],
     metrics: null,
     document: { version: () => 0, text: async () => "" },
     routes: [],
@@ -115,7 +124,11 @@ function openLaneBefore(server: HttpServer): Pick<HttpServer, "accept"> {
   const clock = new SimulatedClock(0);
   const tunnelled = new Map<number, TunnelledConnection>();
   const lane = new LaneServer({
-    ...{ operations, clock, limits, trustedProxies, rpc: echo as Rpc },
+    operations,
+    clock,
+    limits,
+    trustedProxies,
+    rpc: echo as Rpc,
     otherThreads: {
       counts: new ConnectionCounts(new Int32Array(new SharedArrayBuffer(8)), 1),
       makeRoom: async () => false,
@@ -206,7 +219,9 @@ describe("the fast lane", () => {
         const ends = [0, ...cuts.map((cut) => call.length + cut), call.length];
         const chunks = ends.slice(1).map((end, i) => Buffer.from(call.slice(ends[i], end)));
         const { output } = await exchange(lane, {
-          ...{ chunks: [...chunks, ...chunks], pace: "after answers" as const, ends: "never" as const },
+          chunks: [...chunks, ...chunks],
+          pace: "after answers" as const,
+          ends: "never" as const,
         });
         assert.equal(output.split("HTTP/1.1 200 OK").length - 1, 2, output);
         assert.equal(parsed, cuts.length === 1 ? 0 : 2);

@@ -60,7 +60,9 @@ describeOnStores("/auth/verify", (server) => {
     const apiId = await server.createApi();
     const meta = { plan: "pro", note: "naïve ☂" };
     const { keyId, key } = await server.createKey(apiId, {
-      ...{ externalId: "user_1", meta, credits: { remaining: 10 } },
+      externalId: "user_1",
+      meta,
+      credits: { remaining: 10 },
       ratelimits: [{ name: "requests", limit: 5, duration: 60_000, autoApply: true }],
     });
     for (const [method, remaining] of [

@@ -155,8 +155,30 @@ const mutated = (body: fc.Arbitrary<unknown>): fc.Arbitrary<unknown> =>
     });
 
 const unusualValues = [
-  ...[null, "", " ", "null", "[object Object]", "a".repeat(600), "\0", "\ud800", "__proto__", "../../x", "%00"],
-  ...[-1, 0, 0.5, 1e21, 2 ** 53, -(2 ** 53), 4_102_444_800_001, true, [], {}, [[]], [null], { length: 1 }],
+  null,
+  "",
+  " ",
+  "null",
+  "[object Object]",
+  "a".repeat(600),
+  "\0",
+  "\ud800",
+  "__proto__",
+  "../../x",
+  "%00",
+  -1,
+  0,
+  0.5,
+  1e21,
+  2 ** 53,
+  -(2 ** 53),
+  4_102_444_800_001,
+  true,
+  [],
+  {},
+  [[]],
+  [null],
+  { length: 1 },
 ];
 
 function placesIn(holder: Record<string, unknown>, found: { holder: Record<string, unknown>; name: string }[]) {
@@ -212,7 +234,9 @@ function plan(): Call[] {
     const drawn = fc.sample(fc.tuple(bodies, more), { numRuns: perName, seed: SEED + i });
     return drawn.map(
       ([body, { rewrite, idempotencyKey }]): Call => ({
-        ...{ name, fits, body },
+        name,
+        fits,
+        body,
         ...(rewrite && { rewrite }),
         ...(idempotencyKey && { idempotencyKey }),
       }),

@@ -142,7 +142,9 @@ export class TestServer {
       clock: this.clock,
       random: seededRandom(seed + 1_000_000),
       log: {
-        ...{ info: record("info"), warn: record("warn"), error: record("error") },
+        info: record("info"),
+        warn: record("warn"),
+        error: record("error"),
         ...(this.options.debug && { debug: record("debug") }),
       },
       seed,
@@ -490,7 +492,9 @@ function examineError(problem: ProblemCode, error: ErrorBody, at: string): void 
 /** The embedded database on this thread, with every procedure wrapped. */
 function openWatchedStore(config: Config, seed: number, watch: Watch): Store<AppProcedures> {
   const procedures = openProcedures({
-    ...{ seed, vault: { kind: "folder", folder: config.dataDirectory }, limits: limitsOf(config) },
+    seed,
+    vault: { kind: "folder", folder: config.dataDirectory },
+    limits: limitsOf(config),
   });
   const watched = (table: object) =>
     Object.fromEntries(Object.entries(table).map(([name, procedure]) => [name, watch(name, procedure)]));

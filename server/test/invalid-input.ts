@@ -87,7 +87,9 @@ function* violations(shape: Shape, valid: unknown, path: Path, embed: Embed): Ge
   for (const [value, kind, keyword, text] of invalidValues(inner, isUnion ? "anyOf" : "pattern")) {
     yield {
       what: `${subject} = ${describeValue(value)}`,
-      ...{ kind, location: locationOf(path, keyword), message: new RegExp(`^${escaped(subject)} ${text}$`) },
+      kind,
+      location: locationOf(path, keyword),
+      message: new RegExp(`^${escaped(subject)} ${text}$`),
       value: embed(value),
     };
   }
@@ -110,7 +112,9 @@ function* violations(shape: Shape, valid: unknown, path: Path, embed: Embed): Ge
       const { [name]: _, ...rest } = base;
       yield {
         what: `${subject} without ${name}`,
-        ...{ kind: "missing", location: locationOf(path, "required"), message: exactly(`missing property '${name}'`) },
+        kind: "missing",
+        location: locationOf(path, "required"),
+        message: exactly(`missing property '${name}'`),
         value: embed(rest),
       };
     }

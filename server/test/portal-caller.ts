@@ -26,7 +26,9 @@ export async function callPortal(
     ...headers,
   };
   const response = await inject(server.service.dispatch, {
-    ...{ method: "POST", url, payload: raw },
+    method: "POST",
+    url,
+    payload: raw,
     headers: Object.fromEntries(Object.entries(sent).filter(([, value]) => value !== undefined)) as Record<
       string,
       string

@@ -5,8 +5,13 @@ import { eventually, type Server } from "./process.ts";
 /** A key that has a row in every table of keys. */
 function fullKey(apiId: string, turn: number) {
   return {
-    ...{ apiId, name: `key ${turn}`, externalId: `user_${turn % 20}`, meta: { turn }, expires: 4_102_444_800_000 },
-    ...{ roles: ["rolling"], permissions: ["documents.read"] },
+    apiId,
+    name: `key ${turn}`,
+    externalId: `user_${turn % 20}`,
+    meta: { turn },
+    expires: 4_102_444_800_000,
+    roles: ["rolling"],
+    permissions: ["documents.read"],
     credits: { remaining: CREDITS, refill: { interval: "daily", amount: CREDITS } },
     ratelimits: [{ name: "requests", limit: 1_000_000, duration: 60_000, autoApply: true }],
   };

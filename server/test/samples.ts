@@ -61,12 +61,19 @@ export async function createResources(
   const [externalId, slug, role] = [`${mark}_user`, `${mark}.documents.read`, `${mark} editor`];
   const limit = { name: "requests", limit: 100, duration: 60_000, autoApply: true };
   const { identityId } = await ok("identities.createIdentity", {
-    ...{ externalId, meta: { secret: `${mark} meta` }, ratelimits: [limit] },
+    externalId,
+    meta: { secret: `${mark} meta` },
+    ratelimits: [limit],
   });
   const { permissionId } = await ok("permissions.createPermission", { name: `${mark} read`, slug });
   const { roleId } = await ok("permissions.createRole", { name: role, permissions: [slug] });
   const { keyId, key } = await ok("keys.createKey", {
-    ...{ apiId, externalId, name: `${mark} key`, roles: [role], recoverable: true, meta: { secret: `${mark} meta` } },
+    apiId,
+    externalId,
+    name: `${mark} key`,
+    roles: [role],
+    recoverable: true,
+    meta: { secret: `${mark} meta` },
   });
   const [namespace, identifier] = [`${mark} emails`, `${mark}*`];
   await ok("ratelimits.limit", limitCall(namespace, identifier));
@@ -80,8 +87,25 @@ export async function createResources(
   const { sessionId: portalSessionId } = await ok("portal.createSession", { apiId, externalId, actions: ["list"] });
   return {
     portalSessionId,
-    ...{ apiId, keyId, key, identityId, externalId, permissionId, slug, roleId, role, namespace, identifier },
-    ...{ namespaceId: listed[0].id, overrideId, rootKeyId, webhookId, workspaceId, migrationId, hash, importedKey },
+    apiId,
+    keyId,
+    key,
+    identityId,
+    externalId,
+    permissionId,
+    slug,
+    roleId,
+    role,
+    namespace,
+    identifier,
+    namespaceId: listed[0].id,
+    overrideId,
+    rootKeyId,
+    webhookId,
+    workspaceId,
+    migrationId,
+    hash,
+    importedKey,
   };
 }
 
@@ -191,7 +215,9 @@ const ofOverride = (unpermitted: ProblemCode, identifier: string, more: Body = {
   unpermitted,
   named: (resources) =>
     [resources.namespace, resources.namespaceId].map((namespace) => ({
-      ...{ namespace, identifier: resources.identifier, ...more },
+      namespace,
+      identifier: resources.identifier,
+      ...more,
     })),
 });
 
@@ -396,7 +422,9 @@ export const samples: { readonly [Name in OperationName]: Sample } = {
   "portal.createSession": {
     ...ofApi("insufficient_permissions", { actions: ["list"] }),
     body: async (server) => ({
-      ...{ apiId: await server.createApi(), externalId: unique("sweep"), actions: ["list", "create"] },
+      apiId: await server.createApi(),
+      externalId: unique("sweep"),
+      actions: ["list", "create"],
       keys: { max: 3, prefixes: ["sweep"], expiresInMax: 60_000, roles: [] },
       page: {
         name: "Sweep",
@@ -415,7 +443,10 @@ export const samples: { readonly [Name in OperationName]: Sample } = {
   "portal.deletePortalSessions": {
     ...ofApi("insufficient_permissions"),
     named: ({ apiId, identityId, externalId, portalSessionId: sessionId }) => [
-      ...[{ apiId }, { apiId, sessionId }, { apiId, identity: identityId }, { apiId, identity: externalId }],
+      { apiId },
+      { apiId, sessionId },
+      { apiId, identity: identityId },
+      { apiId, identity: externalId },
     ],
   },
   "portal.listPortalSessions": {

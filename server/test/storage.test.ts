@@ -207,8 +207,13 @@ for (const kind of stores) {
             .execute();
         }
         const entry = (actor: string, action: string, occurredAt: number, targets: string[]): AuditEntry => ({
-          ...{ workspaceId: "ws_1", occurredAt: occurredAt as Instant, actor, action, targets },
-          ...{ meta: {}, events: [] },
+          workspaceId: "ws_1",
+          occurredAt: occurredAt as Instant,
+          actor,
+          action,
+          targets,
+          meta: {},
+          events: [],
         });
         const entries = [
           entry("cli", "rootKeys.createRootKey", 1, ["rk_a"]),

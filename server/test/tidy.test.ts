@@ -117,7 +117,12 @@ const homes: { name: string; what: RegExp; places: string[]; instead: string; vi
 
 /** The folders of what operations are about, which `rpc/` takes as arguments. */
 const nouns = [
-  ...["operations", "verification", "analytics", "credits", "leaks", "webhooks"],
+  "operations",
+  "verification",
+  "analytics",
+  "credits",
+  "leaks",
+  "webhooks",
   ...["credits", "identities", "keys", "permissions", "portal", "ratelimits", "webhooks"].map(
     (noun) => `store/${noun}`,
   ),

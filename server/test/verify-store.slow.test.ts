@@ -39,7 +39,11 @@ async function fill(server: Server): Promise<{ key: string; keyId: string }[]> {
   await server.ok("ratelimits.setOverride", { namespace: "mails", identifier: "vip", limit: 9, duration: 60_000 });
   const create = (_: unknown, i: number) =>
     server.ok("keys.createKey", {
-      ...{ apiId, name: `key ${i}`, externalId: `customer_${i % 7}`, roles: ["reader"], recoverable: i % 3 === 0 },
+      apiId,
+      name: `key ${i}`,
+      externalId: `customer_${i % 7}`,
+      roles: ["reader"],
+      recoverable: i % 3 === 0,
       ...(i % 2 === 0 && { credits: { remaining: 1_000 } }),
     });
   const keys: { key: string; keyId: string }[] = await Promise.all(Array.from({ length: KEYS }, create));

@@ -98,7 +98,9 @@ export async function createKey(
     fields.push(h("fieldset", {}, h("legend", {}, texts.roles), ...choices));
   }
   const done = await openForm(parts, {
-    ...{ title: texts.create, fields, submit: texts.create },
+    title: texts.create,
+    fields,
+    submit: texts.create,
     send: () =>
       create({
         ...(name.input.value.trim() !== "" && { name: name.input.value.trim() }),
@@ -154,7 +156,9 @@ export async function deleteKey(parts: DialogParts, key: OwnKey, remove: () => P
   const done = await openForm(parts, {
     title: language.say("deleteTitle", { name: titleOf(key, language) }),
     fields: [h("p", {}, texts.deleteText)],
-    ...{ submit: texts.delete, isDangerous: true, send: remove },
+    submit: texts.delete,
+    isDangerous: true,
+    send: remove,
   });
   return done !== undefined;
 }

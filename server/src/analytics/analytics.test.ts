@@ -42,12 +42,24 @@ async function open(t: TestContext) {
     for (let i = 0; i < keys; i++) {
       const key = { keyId: `key_${i}`, apiId: "api_1", identity: null };
       analytics.recorder.verification({
-        ...{ at, startedAt, workspaceId, key, code: "VALID", tags: undefined, creditsSpent: 0 },
+        at,
+        startedAt,
+        workspaceId,
+        key,
+        code: "VALID",
+        tags: undefined,
+        creditsSpent: 0,
       });
     }
     for (let i = 0; i < identifiers; i++) {
       analytics.recorder.ratelimit({
-        ...{ at, startedAt, workspaceId, namespaceId: "rlns_1", identifier: `user ${i}`, passed: true, cost: 1 },
+        at,
+        startedAt,
+        workspaceId,
+        namespaceId: "rlns_1",
+        identifier: `user ${i}`,
+        passed: true,
+        cost: 1,
       });
     }
   };

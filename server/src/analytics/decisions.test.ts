@@ -4,7 +4,13 @@ import { instantAt } from "../clock/clock.ts";
 import { DECISION_LIFE, DECISIONS_MAX, DecisionSample } from "./decisions.ts";
 
 const event = (at: number, workspaceId: string, identifier: string) => ({
-  ...{ at: instantAt(at), startedAt: 0, workspaceId, namespaceId: "rlns_1", identifier, passed: true, cost: 1 },
+  at: instantAt(at),
+  startedAt: 0,
+  workspaceId,
+  namespaceId: "rlns_1",
+  identifier,
+  passed: true,
+  cost: 1,
 });
 
 const identifiers = (sample: DecisionSample, workspaceId: string, now: number, since = 0) =>

@@ -430,7 +430,12 @@ export function describeRollups(name: string, open: () => Promise<Rollups>): voi
       const workspaceId = fresh("ws");
       const key = { keyId: fresh("key"), apiId: fresh("api"), identity: null };
       const verifications = [0, 1, 26, 50].map((hour) => ({
-        ...{ workspaceId, at: NOON + hour * levels.hour, key, code: "VALID", tags: [], creditsSpent: 0 },
+        workspaceId,
+        at: NOON + hour * levels.hour,
+        key,
+        code: "VALID",
+        tags: [],
+        creditsSpent: 0,
       }));
       await rollups.write(batchesOf(fresh("recorder"), [{ verifications }]));
       const now = instantAt(NOON + 50 * levels.hour);

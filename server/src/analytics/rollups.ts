@@ -149,7 +149,10 @@ type Stats = ReturnType<typeof inNumbers>;
 function inNumbers({ series, top, overflow }: StatsRows) {
   return {
     series: series.map(({ time, outcome, counts, amounts }) => ({
-      ...{ time: Number(time), outcome, count: Number(counts), amount: Number(amounts) },
+      time: Number(time),
+      outcome,
+      count: Number(counts),
+      amount: Number(amounts),
     })),
     top: top.map(({ name, total, good }) => ({ name, total: Number(total), good: Number(good) })),
     overflow: Number(overflow ?? 0),

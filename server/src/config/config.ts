@@ -33,82 +33,112 @@ const dataDirectory = setting(
 export const configSettings = {
   host: text("HOST", { default: "127.0.0.1", help: "address to listen on" }),
   port: wholeNumber("PORT", {
-    ...{ default: 3000, min: 0, max: 65_535 },
+    default: 3000,
+    min: 0,
+    max: 65_535,
     help: "port to listen on; 0: any free port",
   }),
   workers: workers("WORKERS", {
-    ...{ default: 1, range: `1 to ${WORKERS_MAX}, or auto` },
+    default: 1,
+    range: `1 to ${WORKERS_MAX}, or auto`,
     help: "threads that verify keys and count limits; auto: one less than there are cores",
   }),
   dataDirectory,
   database: database("DATABASE_URL", {
-    ...{ unset: undefined, shownDefault: "a file in the data folder", isSecret: true },
+    unset: undefined,
+    shownDefault: "a file in the data folder",
+    isSecret: true,
     help: "sqlite:FILE or postgres://user:password@host/database",
   }),
   allowUnsafeDatabase: toggle("ALLOW_UNSAFE_DATABASE", {
-    ...{ default: "no", words: ["yes", "no"] },
+    default: "no",
+    words: ["yes", "no"],
     help: "yes: start on a PostgreSQL with fsync or synchronous_commit off, which can lose acknowledged commits in a crash",
   }),
   verifyAuth: choice("VERIFY_AUTH", {
-    ...{ default: "optional", choices: ["optional", "required"] },
+    default: "optional",
+    choices: ["optional", "required"],
     help: "whether keys.verifyKey needs a root key: optional or required",
   }),
   redis: {
     timeout: duration("REDIS_TIMEOUT", {
-      ...{ default: "1s", min: "10ms", max: "60s" },
+      default: "1s",
+      min: "10ms",
+      max: "60s",
       help: "time without any answer after which Redis counts as unavailable",
     }),
     policy: choice("REDIS_POLICY", {
-      ...{ default: "local", choices: ["local", "closed", "open"] },
+      default: "local",
+      choices: ["local", "closed", "open"],
       help: "while Redis is unavailable: local (each node counts alone), closed (503) or open (no limit applies)",
     }),
   },
   analytics: {
     enabled: toggle("ANALYTICS", {
-      ...{ default: "on", words: ["on", "off"] },
+      default: "on",
+      words: ["on", "off"],
       help: "off: verifications and rate limit decisions are not counted",
     }),
     retention: {
       minute: duration("RETENTION_MINUTES", {
-        ...{ default: "7d", min: "1h", max: "366d" },
+        default: "7d",
+        min: "1h",
+        max: "366d",
         help: "retention of analytics by the minute",
       }),
       hour: duration("RETENTION_HOURS", {
-        ...{ default: "90d", min: "1d", max: "3660d" },
+        default: "90d",
+        min: "1d",
+        max: "3660d",
         help: "retention of analytics by the hour",
       }),
       day: duration("RETENTION_DAYS", {
-        ...{ default: "730d", min: "1d", max: "10980d" },
+        default: "730d",
+        min: "1d",
+        max: "10980d",
         help: "retention of analytics by the day",
       }),
     },
     spoolBytesMax: bytes("SPOOL_BYTES", {
-      ...{ default: "1g", min: "1m", max: "1024g" },
+      default: "1g",
+      min: "1m",
+      max: "1024g",
       help: "disk space for analytics while their store is unavailable: bytes, or with k, m or g",
     }),
   },
   retention: {
     audit: duration("RETENTION_AUDIT", {
-      ...{ default: "400d", min: "1d", max: "10980d" },
+      default: "400d",
+      min: "1d",
+      max: "10980d",
       help: "retention of the audit log",
     }),
     events: duration("RETENTION_EVENTS", {
       // Deliveries of an event are retried for three days.
-      ...{ default: "30d", min: "4d", max: "3660d" },
+      default: "30d",
+      min: "4d",
+      max: "3660d",
       help: "retention of events",
     }),
     deleted: duration("RETENTION_DELETED", {
-      ...{ default: "90d", min: "1d", max: "10980d" },
+      default: "90d",
+      min: "1d",
+      max: "10980d",
       help: "retention of deleted keys, keys of deleted APIs, identities, namespaces and root keys",
     }),
   },
   backup: {
     every: duration("BACKUP_EVERY", {
-      ...{ unset: undefined, shownDefault: "never", min: "1m", max: "366d" },
+      unset: undefined,
+      shownDefault: "never",
+      min: "1m",
+      max: "366d",
       help: "time between two backups of the embedded database",
     }),
     keep: wholeNumber("BACKUP_KEEP", {
-      ...{ default: 7, min: 1, max: 10_000 },
+      default: 7,
+      min: 1,
+      max: 10_000,
       help: "how many of these backups stay",
     }),
     folder: setting(
@@ -120,7 +150,9 @@ export const configSettings = {
   githubKeys: setting(
     "GITHUB_KEYS",
     {
-      ...{ unset: undefined, shownDefault: "none: reports are rejected", range: "an https:// address or a JSON file" },
+      unset: undefined,
+      shownDefault: "none: reports are rejected",
+      range: "an https:// address or a JSON file",
       help: "public keys of GitHub's secret scanning, which sign its reports of leaked keys: an https:// address or a JSON file",
     },
     (given, reject) => {
@@ -131,37 +163,49 @@ export const configSettings = {
     },
   ),
   upstreamAllowPrivate: toggle("UPSTREAM_ALLOW_PRIVATE", {
-    ...{ default: "no", words: ["yes", "no"] },
+    default: "no",
+    words: ["yes", "no"],
     help: "yes: upstream verifiers of APIs may have private addresses, and http://",
   }),
   staleMax: duration("STALE_MAX", {
-    ...{ default: "10m", min: "1s", max: "12h" },
+    default: "10m",
+    min: "1s",
+    max: "12h",
     help: "how long a node serves cached records while the database is unavailable",
   }),
   drain: duration("DRAIN", {
-    ...{ unset: undefined, shownDefault: "5s; on a terminal 0", min: "0", max: "10m" },
+    unset: undefined,
+    shownDefault: "5s; on a terminal 0",
+    min: "0",
+    max: "10m",
     help: "how long a stopping node still serves and reports not ready, so that load balancers leave it out",
   }),
   publicUrl: publicUrl("PUBLIC_URL", {
-    ...{ unset: "", shownDefault: "none" },
+    unset: "",
+    shownDefault: "none",
     help: "public address of the service; makes the links in errors and pages absolute",
   }),
   securityContact: contacts("SECURITY_CONTACT", {
-    ...{ unset: [], shownDefault: "none: there is no such file", range: "up to 5 of mailto:, https:// and tel:" },
+    unset: [],
+    shownDefault: "none: there is no such file",
+    range: "up to 5 of mailto:, https:// and tel:",
     help: "whom to tell about a vulnerability of this service, for /.well-known/security.txt, separated by commas",
   }),
   dashboard: toggle("DASHBOARD", {
-    ...{ default: "on", words: ["on", "off"] },
+    default: "on",
+    words: ["on", "off"],
     help: "off: the dashboard and its sessions do not exist",
   }),
   webhooks: {
     allowPrivate: toggle("WEBHOOK_ALLOW_PRIVATE", {
-      ...{ default: "no", words: ["yes", "no"] },
+      default: "no",
+      words: ["yes", "no"],
       help: "yes: webhooks may go to private addresses, and over http://",
     }),
   },
   trustedProxies: cidrs("TRUSTED_PROXIES", {
-    ...{ unset: [], shownDefault: "none" },
+    unset: [],
+    shownDefault: "none",
     help: "addresses or CIDRs of trusted proxies, separated by commas; the service reads their X-Forwarded-For",
   }),
   metrics: listener("METRICS", {
@@ -169,19 +213,26 @@ export const configSettings = {
     help: "where /metrics is served: on, off, or host:port for a separate listener",
   }),
   logLevel: choice("LOG_LEVEL", {
-    ...{ default: "info", choices: ["trace", "debug", "info", "warn", "error", "fatal", "silent"] },
+    default: "info",
+    choices: ["trace", "debug", "info", "warn", "error", "fatal", "silent"],
     help: "trace, debug, info, warn, error, fatal or silent",
   }),
   directoryBytesMax: bytes("DIRECTORY_BYTES", {
-    ...{ default: "256m", min: "1m", max: "64g" },
+    default: "256m",
+    min: "1m",
+    max: "64g",
     help: "memory for cached keys: bytes, or with k, m or g",
   }),
   counterBytesMax: bytes("COUNTER_BYTES", {
-    ...{ default: "64m", min: "1m", max: "64g" },
+    default: "64m",
+    min: "1m",
+    max: "64g",
     help: "memory for the counters of limits: bytes, or with k, m or g",
   }),
   lookupsPerSecond: wholeNumber("LOOKUPS_PER_SECOND", {
-    ...{ default: 5_000, min: 1, max: 1_000_000 },
+    default: 5_000,
+    min: 1,
+    max: 1_000_000,
     help: "budget for look-ups that find no key, per second",
   }),
   perWorkspace: Object.fromEntries(quotaNames.map((quota) => [quota, quotaSetting(quota)])) as Record<
@@ -189,45 +240,64 @@ export const configSettings = {
     Setting<number>
   >,
   bytesPerWorkspace: bytes("BYTES_PER_WORKSPACE", {
-    ...{ default: "32g", min: "1m", max: "1024g" },
+    default: "32g",
+    min: "1m",
+    max: "1024g",
     help: "maximum size of what the changes of a workspace store: bytes, or with k, m or g",
   }),
   idempotencyRecordsMax: wholeNumber("IDEMPOTENCY_RECORDS_PER_WORKSPACE", {
-    ...{ default: 100_000, min: 1, max: 10_000_000 },
+    default: 100_000,
+    min: 1,
+    max: 10_000_000,
     help: "maximum number of stored calls with an Idempotency-Key in a workspace",
   }),
   portal: {
     keysPerDay: wholeNumber("PORTAL_KEYS_PER_DAY", {
-      ...{ default: 50, min: 1, max: 100_000 },
+      default: 50,
+      min: 1,
+      max: 100_000,
       help: "maximum number of keys that an owner makes or replaces in the portal, per day",
     }),
     endedKeys: wholeNumber("PORTAL_ENDED_KEYS", {
-      ...{ default: 20, min: 0, max: 1_000 },
+      default: 20,
+      min: 0,
+      max: 1_000,
       help: "maximum number of expired keys of an owner of the portal; further ones are deleted, the oldest first",
     }),
   },
   headersTimeout: duration("HEADERS_TIMEOUT", {
-    ...{ default: "20s", min: "100ms", max: "1h" },
+    default: "20s",
+    min: "100ms",
+    max: "1h",
     help: "time in which the headers of a request must arrive",
   }),
   requestTimeout: duration("REQUEST_TIMEOUT", {
-    ...{ default: "60s", min: "100ms", max: "1h" },
+    default: "60s",
+    min: "100ms",
+    max: "1h",
     help: "time in which a whole request must arrive",
   }),
   connectionsMax: wholeNumber("CONNECTIONS_MAX", {
-    ...{ default: 10_000, min: 1, max: 1_000_000 },
+    default: 10_000,
+    min: 1,
+    max: 1_000_000,
     help: "maximum number of open connections; further ones get 503",
   }),
   fastLane: toggle("FAST_LANE", {
-    ...{ default: "on", words: ["on", "off"] },
+    default: "on",
+    words: ["on", "off"],
     help: "off: node:http reads every request, which costs more CPU",
   }),
   bodyBytesMax: bytes("BODY_BYTES", {
-    ...{ default: "10m", min: "64k", max: "64m" },
+    default: "10m",
+    min: "64k",
+    max: "64m",
     help: "maximum size of a request body: bytes, or with k or m; metered operations accept 64k",
   }),
   bodiesBytesMax: bytes("BODIES_BYTES", {
-    ...{ default: "256m", min: "16m", max: "64g" },
+    default: "256m",
+    min: "16m",
+    max: "64g",
     help: "memory for all incoming request bodies, and as much again for outgoing responses: bytes, or with k, m or g",
   }),
 };
@@ -258,7 +328,9 @@ export type DatabaseConfig = { kind: "sqlite"; file: string } | { kind: "postgre
 function quotaSetting(quota: Quota): Setting<number> {
   const { setting: name, things, max } = quotas[quota];
   return wholeNumber(`${name}_PER_WORKSPACE`, {
-    ...{ default: max.default, min: 1, max: max.highest },
+    default: max.default,
+    min: 1,
+    max: max.highest,
     help: `maximum number of ${things} in a workspace`,
   });
 }

@@ -9,7 +9,10 @@ export const secretSettings = {
   rootKey: setting(
     "ROOT_KEY",
     {
-      ...{ unset: undefined, shownDefault: "made once", isSecret: true, flag: "file" },
+      unset: undefined,
+      shownDefault: "made once",
+      isSecret: true,
+      flag: "file",
       help: "root key of an administrator of the default workspace",
     },
     (given, reject) =>
@@ -20,12 +23,10 @@ export const secretSettings = {
   vaultKeys: setting(
     "VAULT_KEY",
     {
-      ...{
-        unset: [] as string[],
-        shownDefault: "embedded: made once; PostgreSQL: none",
-        isSecret: true,
-        flag: "file",
-      },
+      unset: [] as string[],
+      shownDefault: "embedded: made once; PostgreSQL: none",
+      isSecret: true,
+      flag: "file",
       help: "master key of the vault, 32 bytes as base64; during a rotation: old,new",
     },
     (given, reject) => {
@@ -40,7 +41,9 @@ export const secretSettings = {
   redisUrl: setting(
     "REDIS_URL",
     {
-      ...{ unset: undefined, shownDefault: "none", isSecret: true },
+      unset: undefined,
+      shownDefault: "none",
+      isSecret: true,
       help: "redis://…, redis+cluster://… or redis+sentinel://…, where several nodes count limits together",
     },
     (given, reject) => {
@@ -54,7 +57,8 @@ export const secretSettings = {
     },
   ),
   clickhouseUrl: address("CLICKHOUSE_URL", {
-    ...{ protocol: /^https?:$/, example: "http://user:password@host:8123/database" },
+    protocol: /^https?:$/,
+    example: "http://user:password@host:8123/database",
     help: "http://user:password@host:8123/database, which stores analytics instead of the database",
   }),
 };

@@ -41,7 +41,11 @@ export function setting<T, D = never>(
 ): Setting<T | D> {
   const { help, range, isSecret = false, flag = "value" } = options;
   return {
-    ...{ name, help, range, isSecret, flag },
+    name,
+    help,
+    range,
+    isSecret,
+    flag,
     shownDefault: options.shownDefault ?? String(options.default),
     read(texts) {
       const text = texts.get(name) ?? (options.default === undefined ? undefined : String(options.default));

@@ -434,7 +434,10 @@ describe("a call that is no longer current", () => {
     const outdated = spend(testLedger, () => isCurrent, 1, { id: 7, decision: "allowed", isAsync: true });
     const next = spend(testLedger, () => true);
     const last = testLedger.ledger.spend({
-      ...{ workspaceId, poolId: "b", cost: 0, charges: undefined },
+      workspaceId,
+      poolId: "b",
+      cost: 0,
+      charges: undefined,
       isCurrent() {
         isCurrent = false;
         return true;
@@ -455,7 +458,10 @@ describe("a call that is no longer current", () => {
 describe("calls with an Idempotency-Key", () => {
   const spend = (testLedger: TestLedger, scope: string, { poolId = "a", fingerprint = "f", cost = 1, id = 0 } = {}) =>
     testLedger.ledger.spend({
-      ...{ workspaceId, poolId, cost, charges: { id, decision: "allowed" as const } },
+      workspaceId,
+      poolId,
+      cost,
+      charges: { id, decision: "allowed" as const },
       idempotent: { scope, fingerprint, keyId: null, outcome: ({ remaining }) => `left ${remaining}` },
     });
 

@@ -37,14 +37,20 @@ async function follow() {
     return { cursor: String(newer.at(-1)?.sequence ?? cursor), rows: newer, hasMore, isLost: false };
   };
   const follower = new ChangesFollower({
-    ...{ clock, generations, read, staleMax: STALE_MAX },
+    clock,
+    generations,
+    read,
+    staleMax: STALE_MAX,
     onReachability: (isReachable) => void reachability.push(isReachable),
     onLost: () => void source.lost++,
   });
   await follower.start();
   let sequence = 0;
   return {
-    ...{ clock, follower, source, reachability },
+    clock,
+    follower,
+    source,
+    reachability,
     change: (...tags: string[]) => rows.push({ sequence: ++sequence, tags }),
     async pass(length: number) {
       for (let left = length; left > 0; left -= 50) {

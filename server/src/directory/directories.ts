@@ -247,7 +247,10 @@ export class Directories extends RecordCaches implements CallDirectories {
     this.linkLookups = new LookupRateLimiter(clock, SIGN_IN_LINKS_PER_SECOND);
     this.reportLookups = new LookupRateLimiter(clock, lookupsPerSecond);
     this.changes = new ChangesFollower({
-      ...{ clock, generations, staleMax, onReachability },
+      clock,
+      generations,
+      staleMax,
+      onReachability,
       read: source.changes,
       ...(onLost && { onLost }),
     });

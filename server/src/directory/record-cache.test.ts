@@ -31,7 +31,12 @@ function openCache({ bytesMax = 10_000 } = {}) {
     },
   });
   return {
-    ...{ clock, buffer, generations, counts, cache, queries },
+    clock,
+    buffer,
+    generations,
+    counts,
+    cache,
+    queries,
     pause() {
       isPaused = true;
     },

@@ -238,8 +238,13 @@ export function portalSessionRecord(
   return {
     record: { stored, readAt },
     tags: [
-      ...[id, rootKey.id, workspace_id, api_id, identity_id],
-      ...[portalSessionsTag(api_id), portalSessionsTag(identity_id)],
+      id,
+      rootKey.id,
+      workspace_id,
+      api_id,
+      identity_id,
+      portalSessionsTag(api_id),
+      portalSessionsTag(identity_id),
     ],
     bytes: 2_000 + 3 * rootKey.grants.length + 2 * (terms.length + page.length),
   };

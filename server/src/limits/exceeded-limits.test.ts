@@ -5,10 +5,15 @@ import { EXCEEDED_PER_MINUTE, type ExceededLimit, ExceededLimits } from "./excee
 
 const charge = (name: string, duration = 1_000): Charge => ({
   counter: `key\0pool_1\0${name}`,
-  ...{ limit: 5, duration, cost: 1 },
+  limit: 5,
+  duration,
+  cost: 1,
 });
 const decided = (at: number, ...allowed: boolean[]): LimitDecision => ({
-  ...{ outcome: "decided", at, allowed: false, retryAfter: 1 },
+  outcome: "decided",
+  at,
+  allowed: false,
+  retryAfter: 1,
   limits: allowed.map((one) => ({ allowed: one, remaining: 0, reset: at, retryAfter: 1 })),
 });
 const about = { keyId: "key_1", apiId: "api_1", identity: { id: "id_1", externalId: "acme" } };
@@ -42,7 +47,9 @@ describe("exceeded limits", () => {
     assert.deepEqual(of("key\0pool_1\0requests", about), { objectId: "key_1", ...key });
     assert.deepEqual(of("identity\0id_1\0requests", about), { objectId: "id_1", identityId: "id_1", ...key });
     assert.deepEqual(of("n\0rlns_1\0user\u00001", null), {
-      ...{ objectId: "rlns_1", namespaceId: "rlns_1", identifier: "user\u00001" },
+      objectId: "rlns_1",
+      namespaceId: "rlns_1",
+      identifier: "user\u00001",
     });
   });
 

@@ -97,7 +97,12 @@ describe("MemoryCounters", () => {
   it("counts each slot of a strict counter for the share of its owner", () => {
     const { counters, table, clock } = openMemory(2);
     const charge = (i: number, owner: string): Charge => ({
-      ...{ counter: `${owner} ${i}`, limit: 1_000, duration: 3_600_000, mode: "strict", cost: 1, owner },
+      counter: `${owner} ${i}`,
+      limit: 1_000,
+      duration: 3_600_000,
+      mode: "strict",
+      cost: 1,
+      owner,
     });
     const outcomes: string[] = [];
     // 1,500 identifiers that are charged all the time need nine slots each, of 16,384.

@@ -42,17 +42,26 @@ describe("OutboundClient", () => {
 
   describe("without private addresses", () => {
     for (const url of [
-      ...[
-        "https://127.0.0.1/",
-        "https://localhost/",
-        "https://2130706433/",
-        "https://0x7f000001/",
-        "https://0177.0.0.1/",
-      ],
-      ...["https://127.1/", "https://[::1]/", "https://[::ffff:127.0.0.1]/", "https://[::ffff:7f00:1]/", "https://0/"],
-      ...["https://169.254.169.254/latest/meta-data", "https://[fd00:ec2::254]/", "https://[64:ff9b::7f00:1]/"],
-      ...["http://example.com/", "ftp://example.com/", "file:///etc/passwd", "https://user:word@example.com/", "text"],
-      ...["https://１２７.0.0.1/", "https://127。0。0。1/"],
+      "https://127.0.0.1/",
+      "https://localhost/",
+      "https://2130706433/",
+      "https://0x7f000001/",
+      "https://0177.0.0.1/",
+      "https://127.1/",
+      "https://[::1]/",
+      "https://[::ffff:127.0.0.1]/",
+      "https://[::ffff:7f00:1]/",
+      "https://0/",
+      "https://169.254.169.254/latest/meta-data",
+      "https://[fd00:ec2::254]/",
+      "https://[64:ff9b::7f00:1]/",
+      "http://example.com/",
+      "ftp://example.com/",
+      "file:///etc/passwd",
+      "https://user:word@example.com/",
+      "text",
+      "https://１２７.0.0.1/",
+      "https://127。0。0。1/",
     ]) {
       it(`rejects ${url}`, async (t) => {
         const listener = await listen(t, () => {});
@@ -294,15 +303,13 @@ function open(t: TestContext, { resolve, ...options }: Partial<OutboundOptions> 
   const transport = new HttpTransport(resolve);
   t.after(() => transport.close());
   const client = new OutboundClient({
-    ...{
-      clock,
-      transport,
-      allowPrivate: true,
-      timeout: TIMEOUT,
-      answerBytesMax: 1_000,
-      requestsPerHost: 10,
-      requestsMax: 10,
-    },
+    clock,
+    transport,
+    allowPrivate: true,
+    timeout: TIMEOUT,
+    answerBytesMax: 1_000,
+    requestsPerHost: 10,
+    requestsMax: 10,
     ...options,
   });
   t.after(() => client.close());

@@ -109,8 +109,13 @@ function open(t: TestContext, first?: () => Worker) {
   });
   t.after(() => thread.close());
   const client = new OutboundClient({
-    ...{ clock, transport: thread, allowPrivate: true, timeout: TIMEOUT, answerBytesMax: 1_000 },
-    ...{ requestsPerHost: 10, requestsMax: 10 },
+    clock,
+    transport: thread,
+    allowPrivate: true,
+    timeout: TIMEOUT,
+    answerBytesMax: 1_000,
+    requestsPerHost: 10,
+    requestsMax: 10,
   });
   return { client, thread, clock, losses };
 }

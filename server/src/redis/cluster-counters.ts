@@ -154,7 +154,9 @@ export class ClusterCounters implements Counters {
     if (known) return known;
     const { clock, random, policy, simulatedTime, lastEpochs, onEpoch, onLoss, prefix = "" } = this.#options;
     const counters = new RedisCounters({
-      ...{ clock, random, policy },
+      clock,
+      random,
+      policy,
       redis: this.#options.partition(partition),
       denials: this.#denials,
       denialAgeMax: DENIAL_AGE_MAX,

@@ -76,7 +76,8 @@ export async function readViewOnce(
 function readRanges(reply: unknown, asked: Endpoint): SlotRange[] {
   const ranges = reply as [number, number, ...[host: string | null, port: number][]][];
   return ranges.slice(0, RANGES_MAX).map(([first, last, ...servers]) => ({
-    ...{ first, last },
+    first,
+    last,
     servers: servers.map(([host, port]) => endpointOf(host ?? "", port, asked)),
   }));
 }

@@ -190,7 +190,9 @@ export class RedisCluster {
     const { clock, timeout, scripts, address, onOutage, onBack } = this.#options;
     const name = nameOf(server);
     return new ClusterNode(server, {
-      ...{ clock, timeout, scripts },
+      clock,
+      timeout,
+      scripts,
       url: urlOf(server, address.login),
       clusterKey: () => {
         const own = this.#partitions.find(({ node }) => node?.name === name);

@@ -237,7 +237,10 @@ describe("RedisCounters", () => {
   describe("a part of a call", () => {
     const minute = 60_000;
     const charge = (cost: number, more: Partial<Charge> = {}): Charge => ({
-      ...{ counter: "part", limit: 100, duration: minute, cost },
+      counter: "part",
+      limit: 100,
+      duration: minute,
+      cost,
       ...more,
     });
 

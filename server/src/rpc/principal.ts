@@ -101,7 +101,9 @@ export class Principal {
   plain(): PlainPrincipal {
     const { rootKeyId, workspaceId, session } = this;
     return {
-      ...{ rootKeyId, workspaceId, grants: this.#grantList },
+      rootKeyId,
+      workspaceId,
+      grants: this.#grantList,
       ...(session !== undefined && { session }),
     };
   }

@@ -97,7 +97,10 @@ export class QuotaCounts {
       let sum = 0;
       for (let after: CountPlace | null = FIRST; after !== null; ) {
         const step: { count: number; last: CountPlace | null } = await count({
-          ...{ workspaceId, quota, after, limit: COUNT_STEP },
+          workspaceId,
+          quota,
+          after,
+          limit: COUNT_STEP,
         });
         sum += step.count;
         after = step.last;

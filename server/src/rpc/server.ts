@@ -138,7 +138,8 @@ export class Rpc {
     this.#services = options.services as never;
     this.#quotas = options.quotas;
     this.#recordQuota = new WorkspaceQuota({
-      ...{ clock, max: options.idempotencyRecordsMax },
+      clock,
+      max: options.idempotencyRecordsMax,
       count: (workspaceId, limit) => store.read("countIdempotencyRecords", { workspaceId, limit }),
     });
   }

@@ -33,8 +33,19 @@ describe("readHash", () => {
     const hex = "2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae";
     const base64 = "LCa0a2j/xo/5m0U8HTBBNBNCLXBkg7+g+YpeiGJm564=";
     const broken = [
-      ...["", "abc", hex.slice(1), `${hex}0`, `${hex.slice(1)}g`, ` ${hex}`, `${hex}\n`, hex + hex],
-      ...[`${base64}=`, base64.slice(1), base64.replace("=", "=="), base64.replaceAll("/", "_"), `sha256:${hex}`],
+      "",
+      "abc",
+      hex.slice(1),
+      `${hex}0`,
+      `${hex.slice(1)}g`,
+      ` ${hex}`,
+      `${hex}\n`,
+      hex + hex,
+      `${base64}=`,
+      base64.slice(1),
+      base64.replace("=", "=="),
+      base64.replaceAll("/", "_"),
+      `sha256:${hex}`,
       // The same digest with other bits after its end.
       base64.replace("4=", "5="),
     ];

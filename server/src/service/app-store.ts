@@ -29,10 +29,13 @@ export async function openStore(
   const { publicUrl } = config;
   const vault = keyRingSource(config, secrets);
   const procedures: ProcedureOptions = {
-    ...{ seed, vault, publicUrl },
+    seed,
+    vault,
+    publicUrl,
     allowPrivateWebhooks: config.webhooks.allowPrivate,
     allowPrivateUpstreams: config.upstreamAllowPrivate,
-    ...{ portalEndedKeysMax: config.portal.endedKeys, limits: limitsOf(config) },
+    portalEndedKeysMax: config.portal.endedKeys,
+    limits: limitsOf(config),
   };
   if (config.database.kind === "postgres") {
     const options = { url: secrets.databaseUrl!, clock, observe, allowUnsafe: config.allowUnsafeDatabase };

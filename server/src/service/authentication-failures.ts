@@ -150,7 +150,9 @@ export class AuthenticationFailures {
     if (bursts.length === 0) return;
     await this.#options.record(
       bursts.map(([workspaceId, { failures, addresses }]) => ({
-        ...{ workspaceId, failures, at: now },
+        workspaceId,
+        failures,
+        at: now,
         since: this.#interval * AUTH_FAILURES_INTERVAL,
         addresses: [...addresses]
           .sort(([, one], [, other]) => other - one)

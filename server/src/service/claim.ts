@@ -89,7 +89,10 @@ export async function claimDatabase(
   onTaken: (error: OperatorError) => void,
 ): Promise<Claim> {
   const claim = await store.claim({
-    ...{ shared, lease, holder, formerHolders },
+    shared,
+    lease,
+    holder,
+    formerHolders,
     onWait: events.claimWaits,
     onLost: events.claimLost,
     onRegained: events.claimRegained,

@@ -34,7 +34,9 @@ export class EventSweep {
     this.#options = options;
     this.#work = new LeasedWork({
       ...rest,
-      ...{ name: "events", interval: INTERVAL, pausePerStep: PAUSE_PER_STEP },
+      name: "events",
+      interval: INTERVAL,
+      pausePerStep: PAUSE_PER_STEP,
       pass: async () => {
         await this.#sweepExpiries();
         await this.#sweepUnused();

@@ -28,7 +28,13 @@ function open(pass: (work: LeasedWork) => Promise<void>, isEmbedded = false) {
   const reported: unknown[] = [];
   let lost = 0;
   const work: LeasedWork = new LeasedWork({
-    ...{ store, clock, name: "retention", holder: "a", formerHolders: [], interval: INTERVAL, pausePerStep: 2 },
+    store,
+    clock,
+    name: "retention",
+    holder: "a",
+    formerHolders: [],
+    interval: INTERVAL,
+    pausePerStep: 2,
     pass: () => pass(work),
     onLost: () => lost++,
     onFailed: (error) => reported.push(error),

@@ -61,7 +61,10 @@ export async function openLimits(
     const counters = claimed(memory.counters);
     return {
       limiter: new Limiter(counters, whenUndecided, countingClock),
-      ...{ counters, countingClock, table, sharedTable },
+      counters,
+      countingClock,
+      table,
+      sharedTable,
       dropped: memory.dropped,
       redis: undefined,
       stop: memory.stop,
@@ -71,7 +74,10 @@ export async function openLimits(
   const counters = claimed(inRedis);
   return {
     limiter: new Limiter(counters, whenUndecided, countingClock),
-    ...{ counters, countingClock, table, sharedTable },
+    counters,
+    countingClock,
+    table,
+    sharedTable,
     dropped: memory.dropped,
     redis: { connection: shared.connection, counters: inRedis },
     async stop() {

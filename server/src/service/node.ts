@@ -55,7 +55,10 @@ export class NodeDescription {
   serviceStatus(): ServiceStatus {
     const backups = this.#parts.backups?.describe();
     return {
-      ...{ version, node: process.version, configuration: this.#configuration(), recent: this.#latest() },
+      version,
+      node: process.version,
+      configuration: this.#configuration(),
+      recent: this.#latest(),
       ...(backups && { backups }),
     };
   }

@@ -93,9 +93,13 @@ export interface Parts {
 /** How long rows of the tables stay that PostgreSQL divides by month. */
 function monthlyRetention({ retention: { audit }, analytics: { retention } }: Config) {
   return {
-    ...{ audit_events: audit, audit_targets: audit },
-    ...{ analytics_minutes: retention.minute, analytics_hours: retention.hour, analytics_days: retention.day },
-    ...{ analytics_usage_hours: retention.hour, analytics_usage_days: retention.day },
+    audit_events: audit,
+    audit_targets: audit,
+    analytics_minutes: retention.minute,
+    analytics_hours: retention.hour,
+    analytics_days: retention.day,
+    analytics_usage_hours: retention.hour,
+    analytics_usage_days: retention.day,
   };
 }
 
@@ -115,7 +119,11 @@ export async function openParts(start: Start): Promise<Parts> {
   const directories = await openDirectories(start, store);
   const { clock, random, events, waiting, opened } = start;
   const limits = await openLimits(config, secrets, {
-    ...{ clock, random, events, claim, waiting },
+    clock,
+    random,
+    events,
+    claim,
+    waiting,
     databaseId: workspaceId,
     readEpoch: () => store.read("redisEpoch", null),
     keepEpoch: (epoch) => store.transact("keepRedisEpoch", epoch),
@@ -125,7 +133,9 @@ export async function openParts(start: Start): Promise<Parts> {
   opened.defer(() => limits.stop());
   recordExceededLimits(start, store, limits.limiter);
   const analytics = await openAnalytics(config, secrets, {
-    ...{ clock, random, events },
+    clock,
+    random,
+    events,
     openStore: () =>
       openers.openAnalyticsStore(config, secrets, clock, (name, ...times) => observe(`analytics.${name}`, ...times)),
     recordKeyUses: (uses) => store.transact("recordKeyUses", uses),

@@ -207,7 +207,10 @@ async function openInOne(
     recorded = known;
   };
   const counters = new RedisCounters({
-    ...{ redis: connection, clock, random, policy },
+    redis: connection,
+    clock,
+    random,
+    policy,
     lastEpoch: recorded ?? undefined,
     // Failures are ignored; the next run retries.
     onEpoch: () => void record().catch(() => {}),
@@ -241,7 +244,9 @@ async function openInCluster(
   };
   let lost: { at: number; servers: Set<string>; partitions: number } | undefined;
   const counters = new ClusterCounters({
-    ...{ clock, random, policy },
+    clock,
+    random,
+    policy,
     partition: (number) => cluster.partition(number),
     lastEpochs: recorded,
     onEpoch: () => void record().catch(() => {}),

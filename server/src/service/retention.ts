@@ -58,8 +58,13 @@ export class Retention {
     for (const table of [...retentionTables, ANALYTICS]) this.deleted.set(table, 0);
     for (const table of monthlyTableNames) this.dropped.set(table, 0);
     this.#work = new LeasedWork({
-      ...{ store, clock, holder, formerHolders },
-      ...{ name: "retention", interval: INTERVAL, pausePerStep: PAUSE_PER_STEP },
+      store,
+      clock,
+      holder,
+      formerHolders,
+      name: "retention",
+      interval: INTERVAL,
+      pausePerStep: PAUSE_PER_STEP,
       pass: () => this.#pass(),
       onLost: () => {
         this.#lookedAt.clear();

@@ -22,21 +22,32 @@ export function openUpstreams(
   quotas: QuotaCounts,
 ): Upstreams<ImportedAttributes> {
   const client = new OutboundClient({
-    ...{ clock, transport: outbound },
-    ...{ allowPrivate: config.upstreamAllowPrivate, timeout: TIMEOUT_MAX, answerBytesMax: ANSWER_BYTES_MAX },
-    ...{ requestsPerHost: QUESTIONS_PER_HOST_MAX, requestsMax: QUESTIONS_MAX },
+    clock,
+    transport: outbound,
+    allowPrivate: config.upstreamAllowPrivate,
+    timeout: TIMEOUT_MAX,
+    answerBytesMax: ANSWER_BYTES_MAX,
+    requestsPerHost: QUESTIONS_PER_HOST_MAX,
+    requestsMax: QUESTIONS_MAX,
   });
   opened.defer(() => client.close());
   return new Upstreams({
-    ...{ clock, directories },
+    clock,
+    directories,
     requireCapacity: (workspaceId) => quotas.requireRoom(workspaceId, "keys", config.perWorkspace.keys),
     find: (apiId, workspaceId) => store.read("upstreamVerifier", { apiId, workspaceId }),
     async send({ url, headers, timeout }, question, owner) {
       const { status, body, isComplete } = await client.send({
-        ...{ url, method: "POST", owner, timeout, body: JSON.stringify(question) },
+        url,
+        method: "POST",
+        owner,
+        timeout,
+        body: JSON.stringify(question),
         headers: {
           ...Object.fromEntries(headers.map(({ name, value }) => [name.toLowerCase(), value])),
-          ...{ "content-type": "application/json", accept: "application/json", "user-agent": "latchkey" },
+          "content-type": "application/json",
+          accept: "application/json",
+          "user-agent": "latchkey",
         },
       });
       if (status !== 200) throw new Error(`The upstream verifier answered with status ${status}`);

@@ -82,15 +82,25 @@ export function wire(start: Start, parts: Parts): Wired {
   const quotas = quotaCounts(clock, store, config.perWorkspace);
   const upstreams = openUpstreams(start, parts, quotas);
   const verification = new Verification({
-    ...{ clock, directories, limiter, ledger, recorder, recordFirstUses, upstreams },
+    clock,
+    directories,
+    limiter,
+    ledger,
+    recorder,
+    recordFirstUses,
+    upstreams,
     singleCalls: new SingleCalls({
-      ...{ clock, replays, isReachable: () => directories.changes.reachable },
+      clock,
+      replays,
+      isReachable: () => directories.changes.reachable,
       findRecorded: (question) => store.read("idempotencyRecords", question),
     }),
     balances: new BalanceReader({ clock, read: (question) => store.read("readBalances", question) }),
   });
   const leaks = new LeakReports({
-    ...{ clock, limiter: directories.reportLookups, isReachable: () => directories.changes.reachable },
+    clock,
+    limiter: directories.reportLookups,
+    isReachable: () => directories.changes.reachable,
     find: (hashes) => store.read("leakedHashes", hashes),
     async record(reports, now) {
       const change = await store.transact("recordLeaks", { reports, now });
@@ -103,7 +113,10 @@ export function wire(start: Start, parts: Parts): Wired {
   deferStop(start, () => leaks.close());
   const failedAuthentications = new FailedAuthentications();
   const authenticationFailures = new AuthenticationFailures({
-    ...{ collected: failedAuthentications, clock, events, defaultWorkspaceId: workspaceId },
+    collected: failedAuthentications,
+    clock,
+    events,
+    defaultWorkspaceId: workspaceId,
     record: (bursts) => store.transact("recordAuthFailures", bursts),
   });
   deferStop(start, () => authenticationFailures.stop());
@@ -129,7 +142,13 @@ export function wire(start: Start, parts: Parts): Wired {
     portal: new PortalSessions({ clock, directories, tokenKey, limiter }),
   };
   const rpc = new Rpc({
-    ...{ clock, random, authenticator, directories, store, limiter, queues },
+    clock,
+    random,
+    authenticator,
+    directories,
+    store,
+    limiter,
+    queues,
     services: operationServices(start, parts, wiring),
     defaultWorkspaceId: workspaceId,
     quotas,
@@ -177,7 +196,12 @@ export function wireHttp(
   const verifyKey = operations.find(({ name }) => name === "keys.verifyKey")!;
   const dashboard = config.dashboard ? readDashboard(start) : undefined;
   return openHttp({
-    ...{ operations, rpc, clock, readiness, publicUrl, otherThreads },
+    operations,
+    rpc,
+    clock,
+    readiness,
+    publicUrl,
+    otherThreads,
     trustedProxies: addressList(config.trustedProxies),
     limits: config,
     fastLane: config.fastLane,

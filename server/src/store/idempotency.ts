@@ -58,7 +58,12 @@ export async function insertIdempotencyRecords(
     created_at: "bigint",
   } as const;
   const rows = records.map(({ scope, fingerprint, workspaceId, outcome, keyId }) => ({
-    ...{ scope, fingerprint, workspace_id: workspaceId, outcome, key_id: keyId, created_at: now },
+    scope,
+    fingerprint,
+    workspace_id: workspaceId,
+    outcome,
+    key_id: keyId,
+    created_at: now,
   }));
   const { numInsertedOrUpdatedRows } = await insertRows(sql, "idempotency_records", types, rows)
     .onConflict((conflict) => conflict.column("scope").doNothing())

@@ -136,7 +136,8 @@ async function executedFirst(
   return rows
     .filter(({ name }) => later.every((step) => step.name !== name))
     .map(({ name, timestamp }) => ({
-      ...{ name, executedAt: timestamp },
+      name,
+      executedAt: timestamp,
       ...(name in steps ? {} : demand(versionOf(name))),
     }));
 }

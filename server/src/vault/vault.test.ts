@@ -70,12 +70,22 @@ for (const [name, open] of Object.entries(databases)) {
       const ids = Array.from({ length: count }, () => `ws_${String(++made).padStart(5, "0")}`);
       await write(async ({ db }) => {
         const rows = ids.map((id) => ({
-          ...{ id, name: id, enabled: 1, has_imported_keys: 0, is_default: 0, created_at: at },
-          ...{ requests_per_minute: null, updated_at: null },
+          id,
+          name: id,
+          enabled: 1,
+          has_imported_keys: 0,
+          is_default: 0,
+          created_at: at,
+          requests_per_minute: null,
+          updated_at: null,
         })) as Insertable<Schema["workspaces"]>[];
         await db.insertInto("workspaces").values(rows).execute();
         const apis = ids.map((id) => ({
-          ...{ id: `api of ${id}`, workspace_id: id, name: id, delete_protection: 0, created_at: at },
+          id: `api of ${id}`,
+          workspace_id: id,
+          name: id,
+          delete_protection: 0,
+          created_at: at,
         })) as Insertable<Schema["apis"]>[];
         await db.insertInto("apis").values(apis).execute();
       });

@@ -18,7 +18,9 @@ describeOnStores("a cached session", (server) => {
 
   async function signIn(rootKey: string) {
     const { headers, payload } = await inject(server.service.dispatch, {
-      ...{ method: "POST", url: "/dashboard/session", payload: JSON.stringify({ rootKey }) },
+      method: "POST",
+      url: "/dashboard/session",
+      payload: JSON.stringify({ rootKey }),
       headers: { "content-type": "application/json", "sec-fetch-site": "same-origin" },
     });
     const [token] = /(?<=latchkey_session=)[\w-]+/.exec(String(headers["set-cookie"]))!;
@@ -29,7 +31,8 @@ describeOnStores("a cached session", (server) => {
 
   const browse = async (node: TestServer, token: string, method: "GET" | "DELETE" = "GET") => {
     const { statusCode } = await inject(node.service.dispatch, {
-      ...{ method, url: "/dashboard/session" },
+      method,
+      url: "/dashboard/session",
       headers: { "sec-fetch-site": "same-origin", cookie: `latchkey_session=${token}` },
     });
     return statusCode;

@@ -75,7 +75,9 @@ describeOnStores(
       const { sessionId, workspace, rootKey, createdAt, expiresAt, version } = body.data;
       assert.deepEqual(workspace, { id: server.workspaceId, name: "default" });
       assert.deepEqual(rootKey, {
-        ...{ keyId: rootKeyId, name: "granted", permissions: ["apis.*.create_api", "apis.*.read_api"] },
+        keyId: rootKeyId,
+        name: "granted",
+        permissions: ["apis.*.create_api", "apis.*.read_api"],
       });
       assert.equal(expiresAt - createdAt, 12 * HOUR);
       assert.match(version, /^\d+\.\d+\.\d+/);

@@ -26,11 +26,22 @@ describeOnStores("a tenant that wants many events", (server) => {
     const permissions = Array.from({ length: 100 }, (_, i) => `p${i}.${"x".repeat(90)}`);
     const meta = (letter: string) => ({ [letter]: letter.repeat(5_000) });
     const { keyId } = await attack("keys.createKey", {
-      ...{ apiId, name: long("n"), externalId: long("e"), meta: meta("a"), credits: { remaining: 6 } },
+      apiId,
+      name: long("n"),
+      externalId: long("e"),
+      meta: meta("a"),
+      credits: { remaining: 6 },
     });
     await attack("keys.updateKey", {
-      ...{ keyId, name: long("m"), externalId: long("f"), meta: meta("b"), permissions, enabled: false },
-      ...{ expires: server.clock.now() + 3_600_000, credits: { remaining: 0 }, ratelimits: [] },
+      keyId,
+      name: long("m"),
+      externalId: long("f"),
+      meta: meta("b"),
+      permissions,
+      enabled: false,
+      expires: server.clock.now() + 3_600_000,
+      credits: { remaining: 0 },
+      ratelimits: [],
     });
     await attack("keys.rerollKey", { keyId, expiration: 3_600_000 });
     await attack("keys.updateCredits", { keyId, operation: "set", value: 6 });

@@ -52,8 +52,12 @@ describe("failed authentications", () => {
     });
     assert.deepEqual(lines, [
       {
-        ...{ address: "203.0.113.7", network: "203.0.113.7", failures: 15, problem: "authentication_failed" },
-        ...{ path: "/v2/keys.getKey", requestId: last },
+        address: "203.0.113.7",
+        network: "203.0.113.7",
+        failures: 15,
+        problem: "authentication_failed",
+        path: "/v2/keys.getKey",
+        requestId: last,
       },
     ]);
     assert(!JSON.stringify(server.logged).includes("wrong_secret"));

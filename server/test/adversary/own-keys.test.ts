@@ -27,7 +27,11 @@ describeOnStores("keys.getOwnKey", (server) => {
     await server.ok("identities.createIdentity", identity);
     const expires = server.clock.now() + 10 * MINUTE;
     const { key, keyId } = await server.createKey(apiId, {
-      ...{ externalId: "own_acme", name: "for the operator", permissions: ["a"], meta: { plan: "pro" }, expires },
+      externalId: "own_acme",
+      name: "for the operator",
+      permissions: ["a"],
+      meta: { plan: "pro" },
+      expires,
       credits: { remaining: 100, refill: { interval: "daily", amount: 100 } },
       ratelimits: [{ name: "requests", limit: 5, duration: MINUTE, autoApply: true }],
     });
@@ -38,7 +42,9 @@ describeOnStores("keys.getOwnKey", (server) => {
     const first = await server.ok("keys.getOwnKey", { key }, anonymously);
     const counts = { total: 1, valid: 1, creditsSpent: 7 };
     assert.deepEqual(first, {
-      ...{ keyId, enabled: true, expires },
+      keyId,
+      enabled: true,
+      expires,
       credits: { remaining: 93, refill: { interval: "daily", amount: 100, nextAt: today + 86_400_000 } },
       ratelimits: [
         {
@@ -61,7 +67,9 @@ describeOnStores("keys.getOwnKey", (server) => {
         },
       ],
       usage: {
-        ...{ startAt: today - 29 * 86_400_000, endAt: today + 86_400_000, ...counts },
+        startAt: today - 29 * 86_400_000,
+        endAt: today + 86_400_000,
+        ...counts,
         days: [{ startAt: today, ...counts }],
       },
     });

@@ -229,7 +229,8 @@ describeOnStores(
       assert((await live()).some(({ id }) => id === current));
       // An expired key that the operator made is the operator's.
       const { keyId: operators } = await server.createKey(apiId, {
-        ...{ externalId: "eve", expires: server.clock.now() + MINUTE },
+        externalId: "eve",
+        expires: server.clock.now() + MINUTE,
       });
       server.clock.advance(2 * MINUTE);
       const more = await callPortal(server, token, "createKey");
@@ -274,7 +275,9 @@ describeOnStores(
       await server.rejected("apis.listKeys", { apiId }, "authentication_failed", { as: token });
       await server.rejected("keys.verifyKey", { key }, "authentication_failed", { as: token });
       const cookie = await inject(server.service.dispatch, {
-        ...{ method: "POST", url: "/dashboard/api/v2/apis.listApis", payload: "{}" },
+        method: "POST",
+        url: "/dashboard/api/v2/apis.listApis",
+        payload: "{}",
         headers: {
           "content-type": "application/json",
           "sec-fetch-site": "same-origin",
@@ -283,7 +286,9 @@ describeOnStores(
       });
       assert.equal(cookie.statusCode, 401);
       const inBody = await inject(server.service.dispatch, {
-        ...{ method: "POST", url: "/dashboard/session", payload: JSON.stringify({ rootKey: token }) },
+        method: "POST",
+        url: "/dashboard/session",
+        payload: JSON.stringify({ rootKey: token }),
         headers: { "content-type": "application/json", "sec-fetch-site": "same-origin" },
       });
       assert.equal(inBody.statusCode, 401);
@@ -341,9 +346,11 @@ describeOnStores(
       const apiId = await server.createApi();
       const { token } = await owner(apiId, "ada");
       const preflight = await inject(server.service.dispatch, {
-        ...{ method: "OPTIONS", url: "/portal/api/listKeys" },
+        method: "OPTIONS",
+        url: "/portal/api/listKeys",
         headers: {
-          ...{ origin: "https://customer.example", "access-control-request-method": "POST" },
+          origin: "https://customer.example",
+          "access-control-request-method": "POST",
           "access-control-request-headers": "authorization,content-type",
         },
       });

@@ -68,7 +68,10 @@ describeOnStores("valid callers behind one address", (server, store) => {
 
   const signIn = async (rootKey: string) => {
     const { headers } = await inject(server.service.dispatch, {
-      ...{ method: "POST", url: "/dashboard/session", payload: JSON.stringify({ rootKey }), remoteAddress: PROXY },
+      method: "POST",
+      url: "/dashboard/session",
+      payload: JSON.stringify({ rootKey }),
+      remoteAddress: PROXY,
       headers: { "content-type": "application/json", "sec-fetch-site": "same-origin" },
     });
     return /latchkey_session=([\w-]+)/.exec(String(headers["set-cookie"]))?.[1];
@@ -93,9 +96,12 @@ describeOnStores("valid callers behind one address", (server, store) => {
 
   const dashboard = async (cookie: string, method: "GET" | "POST", url: string, from = PROXY) => {
     const { statusCode } = await inject(server.service.dispatch, {
-      ...{ method, url, remoteAddress: from },
+      method,
+      url,
+      remoteAddress: from,
       headers: {
-        ...{ "content-type": "application/json", "sec-fetch-site": "same-origin" },
+        "content-type": "application/json",
+        "sec-fetch-site": "same-origin",
         cookie: `latchkey_session=${cookie}`,
       },
       ...(method === "POST" && { payload: "{}" }),
@@ -133,7 +139,8 @@ describeOnStores("valid callers behind one address", (server, store) => {
     const replies = await Promise.all(
       keys.map((key) =>
         server.request("POST", "/v2/keys.getOwnKey", {
-          ...{ raw: JSON.stringify({ key }), from: PROXY },
+          raw: JSON.stringify({ key }),
+          from: PROXY,
           headers: { "content-type": "application/json" },
         }),
       ),

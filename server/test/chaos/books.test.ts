@@ -39,14 +39,27 @@ describe("the books", () => {
   function openBooks(): { journal: Journal; database: DatabaseState; timeline: Timeline; promises: Promises } {
     const journal = new Journal();
     journal.keys.push({
-      ...{ marker: "m", keyId: "key_1", key: "k", name: "a", openNames: [], deletion: "none" },
+      marker: "m",
+      keyId: "key_1",
+      key: "k",
+      name: "a",
+      openNames: [],
+      deletion: "none",
       changes: (["created", "meta", "name"] as const).map((kind) => ({
-        ...{ kind, isAcknowledged: true, attempts: 1, description: "" },
+        kind,
+        isAcknowledged: true,
+        attempts: 1,
+        description: "",
         ...(kind === "name" && { name: "a" }),
       })),
     });
     const limit: JournalLimit = {
-      ...{ name: "endless", limit: 3, duration: 86_400_000 * 30, mode: "standard", admissions: [], calls: 9 },
+      name: "endless",
+      limit: 3,
+      duration: 86_400_000 * 30,
+      mode: "standard",
+      admissions: [],
+      calls: 9,
       demand: new Map([[9, 5]]),
     };
     const pool = { keyId: "key_2", key: "k", initial: 10, spent: 4, added: 1, openSpent: 0, openAdded: 0 };
@@ -98,15 +111,13 @@ describe("the books", () => {
   }
 
   const failure: Answer = {
-    ...{
-      operation: "keys.verifyKey",
-      status: 503,
-      node: 0,
-      problem: "x",
-      data: undefined,
-      sentAt: 100,
-      answeredAt: 200,
-    },
+    operation: "keys.verifyKey",
+    status: 503,
+    node: 0,
+    problem: "x",
+    data: undefined,
+    sentAt: 100,
+    answeredAt: 200,
   };
 
   /** What goes wrong in a run, and the book that must notice it. */
@@ -395,22 +406,34 @@ describe("the books", () => {
 
   describe("make a report that", () => {
     const book: Book = {
-      ...{ title: "credits lost", compared: FLOOR, unit: "spends", floor: FLOOR, calls: FLOOR, wrong: 0, findings: [] },
+      title: "credits lost",
+      compared: FLOOR,
+      unit: "spends",
+      floor: FLOOR,
+      calls: FLOOR,
+      wrong: 0,
+      findings: [],
     };
     const report = (books: Book[]): ChaosReport => ({
       options: {
-        ...{ seed: 1, lengthMs: 0, loadMs: 0, policy: "closed", workers: 1, freezeMs: 0, haste: 1, load: 1 },
-        ...{ installs: false, onProgress: () => {} },
+        seed: 1,
+        lengthMs: 0,
+        loadMs: 0,
+        policy: "closed",
+        workers: 1,
+        freezeMs: 0,
+        haste: 1,
+        load: 1,
+        installs: false,
+        onProgress: () => {},
       },
-      ...{
-        faults: new Map(),
-        missing: [],
-        statuses: new Map(),
-        lengthMs: 1_000,
-        worstLagMs: 0,
-        isPlanted: false,
-        logs: [],
-      },
+      faults: new Map(),
+      missing: [],
+      statuses: new Map(),
+      lengthMs: 1_000,
+      worstLagMs: 0,
+      isPlanted: false,
+      logs: [],
       books,
     });
 

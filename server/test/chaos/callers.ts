@@ -312,7 +312,12 @@ export class Callers {
     const limit = this.#chooseLimit(random);
     const isMulti = random.below(10) === 0;
     const entry = ({ name, limit, duration, mode }: JournalLimit, cost: number) => ({
-      ...{ namespace: NAMESPACE, identifier: name, limit, duration, mode, cost },
+      namespace: NAMESPACE,
+      identifier: name,
+      limit,
+      duration,
+      mode,
+      cost,
     });
     const cost = 1 + random.below(3);
     const second = isMulti ? this.#chooseLimit(random) : undefined;

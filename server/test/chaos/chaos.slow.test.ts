@@ -6,8 +6,15 @@ import { describeReport, isBalanced, runChaos } from "./run.ts";
 describe("a fleet under faults", () => {
   it("keeps its promises", async (t) => {
     const report = await runChaos({
-      ...{ seed: 6, lengthMs: 15_000, loadMs: 0, policy: "closed", workers: 1, freezeMs: 4_000, haste: 4 },
-      ...{ installs: false, load: 0.5 },
+      seed: 6,
+      lengthMs: 15_000,
+      loadMs: 0,
+      policy: "closed",
+      workers: 1,
+      freezeMs: 4_000,
+      haste: 4,
+      installs: false,
+      load: 0.5,
       onProgress: () => {},
     });
     const text = describeReport(report);

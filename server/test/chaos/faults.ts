@@ -80,7 +80,10 @@ function faultKinds(freezeMs: number): FaultKind[] {
   const long = [2_000, 10_000] as const;
   return [
     {
-      ...{ name: KILL, ms: short, needs: ["node"], hits: "one" },
+      name: KILL,
+      ms: short,
+      needs: ["node"],
+      hits: "one",
       async run(fleet, node, wait) {
         const server = node.server!;
         node.server = undefined;
@@ -90,7 +93,10 @@ function faultKinds(freezeMs: number): FaultKind[] {
       },
     },
     {
-      ...{ name: "a node is stopped and started", ms: [0, 1_000], needs: ["node"], hits: "one" },
+      name: "a node is stopped and started",
+      ms: [0, 1_000],
+      needs: ["node"],
+      hits: "one",
       async run(fleet, node, wait) {
         const server = node.server!;
         node.server = undefined;
@@ -103,7 +109,10 @@ function faultKinds(freezeMs: number): FaultKind[] {
       },
     },
     {
-      ...{ name: "a node is frozen (SIGSTOP)", ms: [freezeMs, freezeMs], needs: ["node"], hits: "one" },
+      name: "a node is frozen (SIGSTOP)",
+      ms: [freezeMs, freezeMs],
+      needs: ["node"],
+      hits: "one",
       async run(_, { server }, wait) {
         server!.signal("SIGSTOP");
         await wait();
@@ -111,12 +120,20 @@ function faultKinds(freezeMs: number): FaultKind[] {
       },
     },
     {
-      ...{ name: "a thread of a node ends", ms: [0, 1], needs: ["node"], hits: "one", requires: "hasWorkers" },
+      name: "a thread of a node ends",
+      ms: [0, 1],
+      needs: ["node"],
+      hits: "one",
+      requires: "hasWorkers",
       // `thread-faults.ts` runs in the nodes.
       run: async (_, { server }) => server!.signal("SIGUSR2"),
     },
     {
-      ...{ name: "a node's clock is wrong", ms: long, needs: ["node"], hits: "one", requires: "hasMovableClocks" },
+      name: "a node's clock is wrong",
+      ms: long,
+      needs: ["node"],
+      hits: "one",
+      requires: "hasMovableClocks",
       async run(fleet, node, wait, random) {
         fleet.setClock(node, (random.below(2) === 0 ? 1 : -1) * (3 + random.below(118)));
         await wait();
@@ -124,7 +141,11 @@ function faultKinds(freezeMs: number): FaultKind[] {
       },
     },
     {
-      ...{ name: "a node's disk is full", ms: long, needs: ["node"], hits: "one", requires: "hasSmallDisks" },
+      name: "a node's disk is full",
+      ms: long,
+      needs: ["node"],
+      hits: "one",
+      requires: "hasSmallDisks",
       async run(fleet, node, wait) {
         const free = fleet.fillDisk(node);
         await wait();
@@ -132,7 +153,10 @@ function faultKinds(freezeMs: number): FaultKind[] {
       },
     },
     {
-      ...{ name: "the disk of PostgreSQL is full", ms: [1_000, 6_000], hits: "all", requires: "hasSmallDisks" },
+      name: "the disk of PostgreSQL is full",
+      ms: [1_000, 6_000],
+      hits: "all",
+      requires: "hasSmallDisks",
       needs: ["postgres"],
       async run(fleet, _, wait) {
         const free = fleet.fillDisk(undefined);
@@ -141,7 +165,10 @@ function faultKinds(freezeMs: number): FaultKind[] {
       },
     },
     {
-      ...{ name: "PostgreSQL crashes", ms: [0, 1], needs: ["postgres"], hits: "all" },
+      name: "PostgreSQL crashes",
+      ms: [0, 1],
+      needs: ["postgres"],
+      hits: "all",
       async run(fleet) {
         const [writer] = await fleet.query("select pid from pg_stat_activity where backend_type = 'walwriter'");
         // The server ends all other processes, and recovers as after a power loss.
@@ -150,11 +177,17 @@ function faultKinds(freezeMs: number): FaultKind[] {
       },
     },
     {
-      ...{ name: "PostgreSQL restarts", ms: [0, 1], needs: ["postgres"], hits: "all" },
+      name: "PostgreSQL restarts",
+      ms: [0, 1],
+      needs: ["postgres"],
+      hits: "all",
       run: (fleet) => fleet.postgres.restart("SIGINT"),
     },
     {
-      ...{ name: "PostgreSQL ends all connections", ms: [0, 1], needs: ["postgres"], hits: "all" },
+      name: "PostgreSQL ends all connections",
+      ms: [0, 1],
+      needs: ["postgres"],
+      hits: "all",
       async run(fleet) {
         await fleet.query(
           "select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'latchkey-%'",
@@ -162,7 +195,10 @@ function faultKinds(freezeMs: number): FaultKind[] {
       },
     },
     {
-      ...{ name: "PostgreSQL is frozen", ms: [1_000, 8_000], needs: ["postgres", "postgres path"], hits: "all" },
+      name: "PostgreSQL is frozen",
+      ms: [1_000, 8_000],
+      needs: ["postgres", "postgres path"],
+      hits: "all",
       run: ({ nodes }, _, wait) =>
         throughAll(
           nodes.map(({ postgres }) => postgres),
@@ -170,15 +206,24 @@ function faultKinds(freezeMs: number): FaultKind[] {
         ),
     },
     {
-      ...{ name: "Redis loses its data (FLUSHALL)", ms: [0, 1], needs: ["redis"], hits: "all" },
+      name: "Redis loses its data (FLUSHALL)",
+      ms: [0, 1],
+      needs: ["redis"],
+      hits: "all",
       run: (fleet) => fleet.flushRedis(),
     },
     {
-      ...{ name: "Redis is killed and restarts", ms: [0, 1], needs: ["redis"], hits: "all" },
+      name: "Redis is killed and restarts",
+      ms: [0, 1],
+      needs: ["redis"],
+      hits: "all",
       run: (fleet) => fleet.redis.restart("SIGKILL"),
     },
     {
-      ...{ name: "Redis is frozen", ms: [1_000, 8_000], needs: ["redis", "redis path"], hits: "all" },
+      name: "Redis is frozen",
+      ms: [1_000, 8_000],
+      needs: ["redis", "redis path"],
+      hits: "all",
       run: ({ nodes }, _, wait) =>
         throughAll(
           nodes.map(({ redis }) => redis),

@@ -100,9 +100,15 @@ async function findPlants(): Promise<number> {
 
 function run(plant: string | undefined): Promise<ChaosReport> {
   return runChaos({
-    ...{ seed, policy: policy as "closed" | "local", workers, lengthMs: minutes * 60_000, installs: true },
-    ...{ haste: values.plants ? 2 : 1 },
-    ...{ loadMs: values.plants ? PLANT_LOAD_MS : 0, load: 1, plant: plant === undefined ? undefined : plants[plant]! },
+    seed,
+    policy: policy as "closed" | "local",
+    workers,
+    lengthMs: minutes * 60_000,
+    installs: true,
+    haste: values.plants ? 2 : 1,
+    loadMs: values.plants ? PLANT_LOAD_MS : 0,
+    load: 1,
+    plant: plant === undefined ? undefined : plants[plant]!,
     freezeMs: minutes >= 1 ? 40_000 : 10_000,
     onProgress: (line) => void (values.quiet || process.stderr.write(`${line}\n`)),
   });

@@ -67,7 +67,9 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
     const callers = new Callers({
       fleet,
       journal,
-      ...{ seed, load, limitFactor: policy === "local" ? NODES : 1 },
+      seed,
+      load,
+      limitFactor: policy === "local" ? NODES : 1,
       probesMs: [0, 1_300, 2_500, bound + 1_500, bound + 8_000 / haste],
     });
     await callers.prepare();
@@ -131,8 +133,12 @@ class Counts {
     const { length } = this.#problems;
     return {
       title: "nodes that ended, did not start or did not recover",
-      ...{ compared: faults, unit: "faults", floor: 1, calls: 0 },
-      ...{ wrong: length, findings: this.#problems.slice(0, 8) },
+      compared: faults,
+      unit: "faults",
+      floor: 1,
+      calls: 0,
+      wrong: length,
+      findings: this.#problems.slice(0, 8),
     };
   }
 }
@@ -273,11 +279,14 @@ async function readDatabase(fleet: Fleet): Promise<DatabaseState> {
   return {
     audit: new Map([...byKey].map(([keyId, entries]) => [keyId, entries.map(({ change }) => change)])),
     events: events.map(({ id, type, object_id: objectId, data }) => ({
-      ...{ id, objectId },
+      id,
+      objectId,
       kind: type === "key.updated" ? kindOfMembers(JSON.parse(data).changed) : kindOfEvent[type],
     })),
     keys: rows.map(({ id, name, meta, isDeleted, remaining }) => ({
-      ...{ id, name, isDeleted },
+      id,
+      name,
+      isDeleted,
       marker: meta === null ? undefined : JSON.parse(meta).marker,
       remaining: remaining === null ? undefined : Number(remaining),
     })),

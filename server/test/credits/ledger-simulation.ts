@@ -161,7 +161,9 @@ class Process {
     });
     const balances = new BalanceReader({ clock, read: (question) => store.read("readBalances", question) });
     const singleCalls = new SingleCalls({
-      ...{ clock, replays: new MemoryReplayStore(clock), isReachable: () => true },
+      clock,
+      replays: new MemoryReplayStore(clock),
+      isReachable: () => true,
       findRecorded: (question) => store.read("idempotencyRecords", question),
     });
     this.verification = new Verification({

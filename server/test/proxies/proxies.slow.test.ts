@@ -270,7 +270,9 @@ for (const { name, start, away, hung } of [
 
     test("passes a valid key on as its owner, without the key", async () => {
       const { keyId, key } = await server.createKey(apiId, {
-        ...{ externalId: "user_1", meta: { plan: "pro, ☂" }, credits: { remaining: 10 } },
+        externalId: "user_1",
+        meta: { plan: "pro, ☂" },
+        credits: { remaining: 10 },
       });
       for (const more of [{}, { method: "POST", body: "b".repeat(100_000) }]) {
         const { status, text } = await get(bearer(key), more);

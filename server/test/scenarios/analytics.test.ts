@@ -139,7 +139,11 @@ describeOnStores("analytics", (server) => {
     const range = { start: hour + 1, end: hour + 2 };
     const echo = { start: hour, end: hour + HOUR, granularity: "hour" };
     const entry = ({ keyId, key }: { keyId: string; key: string }, apiId: string, more: object, counts: object) => ({
-      ...{ keyId, apiId, start: key.slice(0, 4), ...more, ...counts },
+      keyId,
+      apiId,
+      start: key.slice(0, 4),
+      ...more,
+      ...counts,
     });
     const valid = (total: number) => ({ total, valid: total, outcomes: { VALID: total }, creditsSpent: 0 });
     const ofBusy = { total: 4, valid: 2, outcomes: { USAGE_EXCEEDED: 2, VALID: 2 }, creditsSpent: 2 };
@@ -154,7 +158,9 @@ describeOnStores("analytics", (server) => {
     const owners = await ok("analytics.listTopIdentities", range);
     assert.deepEqual(
       owners.identities.map(({ externalId, total, creditsSpent }: Record<string, unknown>) => [
-        ...[externalId, total, creditsSpent],
+        externalId,
+        total,
+        creditsSpent,
       ]),
       [
         ["globex", 5, 0],

@@ -41,8 +41,10 @@ describeOnStores("audit.listEvents", (server) => {
     const events = data.map(({ actor, action, targets }) => ({ actor, action, targets }));
     assert.deepEqual(events[0], { actor: program.rootKeyId, action: "apis.updateApi", targets: [apiId] });
     assert.deepEqual(data[0]!.meta, {
-      ...{ prefix: "pay", allowedIps: null },
-      ...{ before: { prefix: null }, after: { prefix: "pay" } },
+      prefix: "pay",
+      allowedIps: null,
+      before: { prefix: null },
+      after: { prefix: "pay" },
     });
     assert.equal(data[0]!.occurredAt, server.clock.now());
     for (const event of [
@@ -75,22 +77,48 @@ describeOnStores("audit.listEvents", (server) => {
     await ok("permissions.createRole", { name: "reader", permissions: ["documents.read"] });
     const limit = { name: "requests", limit: 10, duration: 60_000, autoApply: true };
     const { keyId, key } = await ok("keys.createKey", {
-      ...{ apiId, name: "old", externalId: "acme", permissions: ["b.read", "a.read"] },
-      ...{ credits: { remaining: 5 }, ratelimits: [limit], meta: { plan: "free" } },
+      apiId,
+      name: "old",
+      externalId: "acme",
+      permissions: ["b.read", "a.read"],
+      credits: { remaining: 5 },
+      ratelimits: [limit],
+      meta: { plan: "free" },
     });
     const refill = { interval: "monthly", amount: 100 };
     const all = await change("keys.updateKey", {
-      ...{ keyId, name: "new", externalId: null, meta: { plan: "pro" }, expires: 4e12, enabled: false },
-      ...{ credits: { refill }, ratelimits: [{ ...limit, limit: 20 }], roles: ["reader"], permissions: ["a.read"] },
+      keyId,
+      name: "new",
+      externalId: null,
+      meta: { plan: "pro" },
+      expires: 4e12,
+      enabled: false,
+      credits: { refill },
+      ratelimits: [{ ...limit, limit: 20 }],
+      roles: ["reader"],
+      permissions: ["a.read"],
     });
     assert.deepEqual(all.before, {
-      ...{ name: "old", externalId: "acme", meta: { plan: "free" }, expires: null, enabled: true },
-      ...{ credits: { remaining: 5 }, ratelimits: [limit], roles: [], permissions: ["a.read", "b.read"] },
+      name: "old",
+      externalId: "acme",
+      meta: { plan: "free" },
+      expires: null,
+      enabled: true,
+      credits: { remaining: 5 },
+      ratelimits: [limit],
+      roles: [],
+      permissions: ["a.read", "b.read"],
     });
     assert.deepEqual(all.after, {
-      ...{ name: "new", externalId: null, meta: { plan: "pro" }, expires: 4e12, enabled: false },
+      name: "new",
+      externalId: null,
+      meta: { plan: "pro" },
+      expires: 4e12,
+      enabled: false,
       credits: { remaining: 5, refill: { ...refill, refillDay: 1 } },
-      ...{ ratelimits: [{ ...limit, limit: 20 }], roles: ["reader"], permissions: ["a.read"] },
+      ratelimits: [{ ...limit, limit: 20 }],
+      roles: ["reader"],
+      permissions: ["a.read"],
     });
     assert.deepEqual(await change("keys.updateKey", { keyId, name: "new", permissions: ["a.read"], credits: null }), {
       changed: ["name", "credits", "permissions"],
@@ -99,7 +127,8 @@ describeOnStores("audit.listEvents", (server) => {
     });
     assert.deepEqual(await change("keys.updateKey", { keyId, name: "new" }), {
       changed: ["name"],
-      ...{ before: undefined, after: undefined },
+      before: undefined,
+      after: undefined,
     });
     const long = { text: "x".repeat(2_000) };
     const beginning = JSON.stringify(long).slice(0, 1_000);
@@ -148,7 +177,8 @@ describeOnStores("audit.listEvents", (server) => {
     await server.ok("workspaces.updateWorkspace", { workspaceId, name: "other", requestsPerMinute: 10 });
     const { data } = await list(server.rootKey, { target: workspaceId, action: "workspaces.updateWorkspace" });
     assert.deepEqual(data[0]!.meta, {
-      ...{ name: "other", requestsPerMinute: 10 },
+      name: "other",
+      requestsPerMinute: 10,
       before: { name: "renamed", requestsPerMinute: null },
       after: { name: "other", requestsPerMinute: 10 },
     });

@@ -158,13 +158,11 @@ describeOnStores("events.listEvents", (server, store) => {
   }, async () => {
     const { key: as, workspaceId } = await server.workspace("horizon");
     const event = (name: string): NewEvent => ({
-      ...{
-        id: `evt_${name}00000000000`,
-        workspaceId,
-        type: "permission.created",
-        objectId: name,
-        at: server.clock.now(),
-      },
+      id: `evt_${name}00000000000`,
+      workspaceId,
+      type: "permission.created",
+      objectId: name,
+      at: server.clock.now(),
       data: { permissionId: name, slug: name, actor: "cli" },
     });
     const slow = await server.openTransaction([], (sql) => insertEvents(sql, [event("first")]));

@@ -20,7 +20,12 @@ describeOnStores("ratelimits.explainLimit", (server) => {
     assert.deepEqual(plain, {
       success: true,
       detail: "No override matches, so the limit of the call applies: 4 of 10 are used, and the call costs 1.",
-      ...{ limit: 10, duration: MINUTE, cost: 1, used: 4, remaining: 6, retryAfter: 0 },
+      limit: 10,
+      duration: MINUTE,
+      cost: 1,
+      used: 4,
+      remaining: 6,
+      retryAfter: 0,
       window: { startAt: start, endAt: start + MINUTE },
       others: [],
     });

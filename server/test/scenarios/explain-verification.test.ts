@@ -33,8 +33,17 @@ describeOnStores("keys.explainVerification", (server) => {
     assert.deepEqual(
       explained.steps.map(({ step, result }: Step) => `${step} ${result}`),
       [
-        ...["lookup passed", "deletion passed", "api passed", "rootKey passed", "workspace passed", "enabled passed"],
-        ...["expiry passed", "address passed", "permissions passed", "limits passed", "credits passed"],
+        "lookup passed",
+        "deletion passed",
+        "api passed",
+        "rootKey passed",
+        "workspace passed",
+        "enabled passed",
+        "expiry passed",
+        "address passed",
+        "permissions passed",
+        "limits passed",
+        "credits passed",
       ],
     );
     assert.deepEqual(explained.key, { keyId, apiId });
@@ -175,7 +184,11 @@ describeOnStores("keys.explainVerification", (server) => {
         window,
       },
       {
-        ...{ name: "tokens", ...of(100, 2 * MINUTE), from: "key", use: "unused", used: 0 },
+        name: "tokens",
+        ...of(100, 2 * MINUTE),
+        from: "key",
+        use: "unused",
+        used: 0,
         window: { startAt: start - (start % (2 * MINUTE)), endAt: start - (start % (2 * MINUTE)) + 2 * MINUTE },
       },
     ]);

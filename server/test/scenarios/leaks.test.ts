@@ -270,7 +270,10 @@ for (const store of stores) {
     it("stores reports of GitHub before it answers, the known among many", async () => {
       const [first, second] = [await newKey("disable"), await newKey()];
       const matches = [first.key, "unknown", second.key, "x".repeat(600), first.key].map((token) => ({
-        ...{ token, type: "prod_api_key", url: URL, source: "content" },
+        token,
+        type: "prod_api_key",
+        url: URL,
+        source: "content",
       }));
       const { status, body } = await server.request("POST", "/leaks/github", signed(JSON.stringify(matches)));
       assert.equal(status, 200);

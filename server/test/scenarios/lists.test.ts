@@ -71,7 +71,10 @@ const lists: Record<string, List> = {
     within: async (server) => ({ rootKeyId: (await server.grant("*")).rootKeyId }),
     create: (server, userAgent, { rootKeyId }) =>
       server.store.transact("signIn", {
-        ...{ rootKeyId: rootKeyId!, address: "127.0.0.1", userAgent, now: server.clock.now() },
+        rootKeyId: rootKeyId!,
+        address: "127.0.0.1",
+        userAgent,
+        now: server.clock.now(),
       }),
     shows: "userAgent",
   },

@@ -198,7 +198,9 @@ describeOnStores(
       const algorithm = "hmac-sha256";
       assert.equal((await server.verify(key, { migrationId })).code, "NOT_FOUND");
       const { apiId, migrated } = await migrate(server, [{ hash: hmac("white pepper", key) }], {
-        ...{ migrationId, algorithm, pepper: "white pepper" },
+        migrationId,
+        algorithm,
+        pepper: "white pepper",
       });
       for (let time = 0; time < 2; time++) {
         assert.equal((await server.verify(key)).code, "NOT_FOUND");
@@ -231,7 +233,8 @@ describeOnStores(
       const token = "acme_BRTRKFsL_51FwqftsmMDHHbJAMEXXHCgG";
       const migrationId = unique("tokens");
       const { migrated } = await migrate(server, [{ hash: sha256("51FwqftsmMDHHbJAMEXXHCgG") }], {
-        ...{ migrationId, algorithm: "prefixed-api-key" },
+        migrationId,
+        algorithm: "prefixed-api-key",
       });
       const { keyId } = migrated[0]!;
       // Neither the whole string nor the hashed part is enough.

@@ -223,10 +223,16 @@ describeOnStores("permissions.updatePermission", (server) => {
     const id = await create(server, "up.first");
     assert.deepEqual(await update({ permission: "up.first" }), { id, name: "up.first", slug: "up.first" });
     assert.deepEqual(await update({ permission: id, name: "First", description: "one" }), {
-      ...{ id, name: "First", slug: "up.first", description: "one" },
+      id,
+      name: "First",
+      slug: "up.first",
+      description: "one",
     });
     assert.deepEqual(await update({ permission: "UP.first", slug: "up.second" }), {
-      ...{ id, name: "First", slug: "up.second", description: "one" },
+      id,
+      name: "First",
+      slug: "up.second",
+      description: "one",
     });
     for (const description of ["", null]) {
       await update({ permission: id, description: "two" });

@@ -71,16 +71,15 @@ describeOnStores("a session of the portal", (server) => {
   it("shows credits, limits and usage, and nothing that is for the operator", async () => {
     const { apiId, ok } = await openSession(server);
     const { key, keyId } = await server.createKey(apiId, {
-      ...{
-        externalId: "ada",
-        meta: { plan: "internal" },
-        permissions: ["internal.read"],
-        credits: { remaining: 10 },
-      },
+      externalId: "ada",
+      meta: { plan: "internal" },
+      permissions: ["internal.read"],
+      credits: { remaining: 10 },
       ratelimits: [{ name: "requests", limit: 5, duration: MINUTE, autoApply: true }],
     });
     await server.ok("identities.updateIdentity", {
-      ...{ identity: "ada", meta: { margin: "internal" } },
+      identity: "ada",
+      meta: { margin: "internal" },
       ratelimits: [{ name: "shared", limit: 7, duration: MINUTE }],
     });
     for (let call = 0; call < 3; call++) await server.verify(key, { tags: ["internal"] });

@@ -134,7 +134,9 @@ describeOnStores(
         false,
       );
       const { migrated, failed } = await server.ok("keys.migrateKeys", {
-        ...{ apiId, migrationId: "again", algorithm: "sha256" },
+        apiId,
+        migrationId: "again",
+        algorithm: "sha256",
         keys: [{ hash }],
       });
       assert.deepEqual([migrated.length, failed.length], [0, 1]);
@@ -149,7 +151,10 @@ describeOnStores(
           .insertInto("keys")
           .values({
             ...columns,
-            ...{ hash: row.hash, workspace_id: row.workspace_id, recoverable: 0, created_at: instantAt(0) },
+            hash: row.hash,
+            workspace_id: row.workspace_id,
+            recoverable: 0,
+            created_at: instantAt(0),
           } as never)
           .execute();
       });

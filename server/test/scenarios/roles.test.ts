@@ -306,10 +306,14 @@ describeOnStores("permissions.updateRole", (server) => {
     const roleId = await create(server, "first", ["update.read"]);
     assert.deepEqual(await update({ role: "first" }), { id: roleId, name: "first" });
     assert.deepEqual(await update({ role: "first", description: "one" }), {
-      ...{ id: roleId, name: "first", description: "one" },
+      id: roleId,
+      name: "first",
+      description: "one",
     });
     assert.deepEqual(await update({ role: roleId, name: "Second" }), {
-      ...{ id: roleId, name: "Second", description: "one" },
+      id: roleId,
+      name: "Second",
+      description: "one",
     });
     for (const description of ["", null]) {
       await update({ role: "second", description: "two" });

@@ -368,13 +368,15 @@ describeOnStores("root keys", (server) => {
       const ofCaller = await create(["apis.*.create_api"], {}, caller.key);
       const other = await create(["apis.*.create_api"], {}, key);
       assert.deepEqual(await remove(rootKeyId, { descendants: true }, { as: caller.key }), {
-        ...{ deletedDescendants: 1, livingDescendants: 2 },
+        deletedDescendants: 1,
+        livingDescendants: 2,
       });
       for (const { key } of [caller, ofCaller]) assert.equal(await mayCall(key), "passed");
       assert.equal(await mayCall(other.key), "authentication_failed");
       // With itself, a root key takes along what it made.
       assert.deepEqual(await remove(caller.rootKeyId, { descendants: true }, { as: caller.key }), {
-        ...{ deletedDescendants: 1, livingDescendants: 0 },
+        deletedDescendants: 1,
+        livingDescendants: 0,
       });
       const { workspaceId, rootKeyId: first, key: as } = await server.workspace("last administrator");
       assert(workspaceId);
@@ -387,7 +389,8 @@ describeOnStores("root keys", (server) => {
       const { rootKeyId, key } = await create(["*"]);
       const elsewhere = await server.ok("workspaces.createWorkspace", { name: "elsewhere" }, { as: key });
       assert.deepEqual(await remove(rootKeyId, { descendants: true }), {
-        ...{ deletedDescendants: 0, livingDescendants: 1 },
+        deletedDescendants: 0,
+        livingDescendants: 1,
       });
       assert.equal(await mayCall(elsewhere.key), "passed");
       const foreign = { as: elsewhere.key };

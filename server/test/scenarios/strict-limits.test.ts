@@ -162,7 +162,10 @@ describeOnStores("a strict limit", (server) => {
     await limit(server, { ...one, cost: 0 });
     const set = (more: object) =>
       server.ok("ratelimits.setOverride", {
-        ...{ namespace: "overridden", identifier: "a", limit: 4, duration: MINUTE },
+        namespace: "overridden",
+        identifier: "a",
+        limit: 4,
+        duration: MINUTE,
         ...more,
       });
     const get = () => server.ok("ratelimits.getOverride", { namespace: "overridden", identifier: "a" });

@@ -91,8 +91,15 @@ for (const store of stores) {
       const limit = { name: "requests", limit: 5, duration: 60_000, autoApply: true };
       other.answer = () =>
         yes({
-          ...{ name: "ci", externalId: "acme", meta: { plan: "pro" }, expires: 4e12, permissions: ["documents.read"] },
-          ...{ roles: ["editor"], credits: { remaining: 10 }, ratelimits: [limit], notDocumented: true },
+          name: "ci",
+          externalId: "acme",
+          meta: { plan: "pro" },
+          expires: 4e12,
+          permissions: ["documents.read"],
+          roles: ["editor"],
+          credits: { remaining: 10 },
+          ratelimits: [limit],
+          notDocumented: true,
         });
       const { body } = await verify(secret, { permissions: "documents.read" });
       assert.equal(body.data.code, "VALID");
@@ -207,7 +214,10 @@ for (const store of stores) {
       await code(newSecret());
       assert.equal(other.questions[0]!.headers.authorization, value);
       assert.deepEqual((await server.ok("apis.getApi", { apiId }, { as })).upstream, {
-        ...{ url: other.url, headers: ["Authorization"], timeout: 500, onOutage: "unavailable" },
+        url: other.url,
+        headers: ["Authorization"],
+        timeout: 500,
+        onOutage: "unavailable",
       });
       const stored = JSON.stringify([await server.rowsOf("apis"), await server.rowsOf("audit_events")]);
       assert(!stored.includes("of-the-other-system"));

@@ -47,8 +47,14 @@ describeOnStores(
       assert.deepEqual(
         { ...latest, createdAt: 0, completedAt: 0, lastAttempt: { ...latest.lastAttempt, at: 0, duration: 0 } },
         {
-          ...{ eventId: listed.id, type: "api.created", objectId: apiId, status: "delivered", attempts: 1 },
-          ...{ createdAt: 0, completedAt: 0, lastAttempt: { at: 0, duration: 0, status: 200 } },
+          eventId: listed.id,
+          type: "api.created",
+          objectId: apiId,
+          status: "delivered",
+          attempts: 1,
+          createdAt: 0,
+          completedAt: 0,
+          lastAttempt: { at: 0, duration: 0, status: 200 },
         },
       );
       assert.equal((await show(webhookId)).pending, 0);

@@ -162,8 +162,15 @@ describeOnStores(
               Array.from({ length: count }, (_, i) => {
                 const slug = `p${from + i}`;
                 return {
-                  ...{ id: `perm_${workspaceId}_${from + i}`, workspace_id: workspaceId, slug, slug_folded: slug },
-                  ...{ name: slug, name_folded: slug, description: null, description_folded: null, created_at: 1 },
+                  id: `perm_${workspaceId}_${from + i}`,
+                  workspace_id: workspaceId,
+                  slug,
+                  slug_folded: slug,
+                  name: slug,
+                  name_folded: slug,
+                  description: null,
+                  description_folded: null,
+                  created_at: 1,
                 };
               }),
             )

@@ -39,7 +39,11 @@ max_client_conn = 200
       );
       const environment = { LD_LIBRARY_PATH: globSync(join(directory, "lib/*/")).join(":") };
       return {
-        ...{ program: copied, args: [config], directory, account, stopSignal: "SIGINT" },
+        program: copied,
+        args: [config],
+        directory,
+        account,
+        stopSignal: "SIGINT",
         ...(isUnpacked && { environment }),
       };
     },

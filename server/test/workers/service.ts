@@ -151,9 +151,12 @@ export class ThreadedService extends Connections {
     process.on("worker", onWorker);
     this.#undo = () => process.off("worker", onWorker);
     this.service = await openService(readConfig(values), readSecrets(values), {
-      ...{ clock: systemClock, random: systemRandom },
+      clock: systemClock,
+      random: systemRandom,
       log: {
-        ...{ info: record("info"), warn: record("warn"), error: record("error") },
+        info: record("info"),
+        warn: record("warn"),
+        error: record("error"),
         ...(this.#settings.LOG_LEVEL === "debug" && { debug: record("debug") }),
       },
     });

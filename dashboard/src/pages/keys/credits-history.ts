@@ -47,8 +47,11 @@ export function creditsHistory(
   const spent = days
     .filter(({ creditsSpent }) => creditsSpent > 0)
     .map(({ time, creditsSpent }) => ({
-      ...{ id: `spent ${time}`, at: time, isDay: true },
-      ...{ what: "Spent", by: -creditsSpent },
+      id: `spent ${time}`,
+      at: time,
+      isDay: true,
+      what: "Spent",
+      by: -creditsSpent,
     }));
   return [...changed, ...spent].sort((a, b) => b.at - a.at);
 }

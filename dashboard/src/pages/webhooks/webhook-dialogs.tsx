@@ -42,7 +42,10 @@ export function CreateWebhook({
   onMade: (webhookId: string, made: MadeSecret) => void;
 }) {
   const [settings, setSettings] = useState<Settings>({
-    ...{ endpoint: "", name: "", eventTypes: undefined, apiIds: undefined },
+    endpoint: "",
+    name: "",
+    eventTypes: undefined,
+    apiIds: undefined,
   });
   const { endpoint, name, eventTypes, apiIds } = settings;
   const input = {
@@ -78,8 +81,10 @@ export function CreateWebhook({
 export function EditWebhook({ of: webhook, onClose }: { of: Webhook; onClose: () => void }) {
   const { webhookId } = webhook;
   const before: Settings = {
-    ...{ endpoint: webhook.endpoint, name: webhook.name ?? "" },
-    ...{ eventTypes: webhook.eventTypes, apiIds: webhook.apiIds },
+    endpoint: webhook.endpoint,
+    name: webhook.name ?? "",
+    eventTypes: webhook.eventTypes,
+    apiIds: webhook.apiIds,
   };
   const [settings, setSettings] = useState(before);
   const { endpoint, name, eventTypes, apiIds } = settings;

@@ -32,7 +32,9 @@ const REQUEST_TIMEOUT = 30_000;
 /** Opens rollups in ClickHouse at a URL with user, password and database. */
 export function openClickHouse(url: string, retention: Retention): Promise<Rollups> {
   const client = createClient({
-    ...{ url, application: "latchkey", request_timeout: REQUEST_TIMEOUT },
+    url,
+    application: "latchkey",
+    request_timeout: REQUEST_TIMEOUT,
     // What fails is logged by its caller, once.
     log: { level: ClickHouseLogLevel.OFF },
   });

@@ -137,7 +137,14 @@ const addUp = `on conflict (time, subject, part, outcome) do update set
 
 function insertion({ dialect }: Sql, level: Level, rows: readonly Rollup[]): CompiledQuery {
   const values = rows.map((row) => [
-    ...[row.time, row.subject, row.part, row.outcome, row.label, row.count, row.amount, row.latencyUs],
+    row.time,
+    row.subject,
+    row.part,
+    row.outcome,
+    row.label,
+    row.count,
+    row.amount,
+    row.latencyUs,
   ]);
   return dialect.values.insertion(insertInto(level), columnTypes, values, addUp);
 }

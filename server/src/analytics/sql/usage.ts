@@ -23,7 +23,14 @@ export async function addUsage(sql: Sql, level: UsageLevel, rows: readonly Usage
     const values = rows
       .slice(i, i + ROWS_PER_STATEMENT)
       .map(({ time, workspaceId, keyId, identityId, outcome, apiId, count, creditsSpent }) => [
-        ...[time, workspaceId, keyId, identityId, outcome, apiId, count, creditsSpent],
+        time,
+        workspaceId,
+        keyId,
+        identityId,
+        outcome,
+        apiId,
+        count,
+        creditsSpent,
       ]);
     await sql.db.executeQuery(sql.dialect.values.insertion(insert, columnTypes, values, addUp));
   }

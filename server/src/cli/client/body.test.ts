@@ -93,10 +93,19 @@ describe("flags of single members", () => {
     const words = ["keys", "create-key"];
     assert.deepEqual(expandMembers([...words, "--meta.plan", "pro", "--meta.a.b=1", "--name", "--meta.x"]), [
       ...words,
-      ...["--meta", "plan=pro", "--meta", "a.b=1", "--name", "--meta", "x"],
+      "--meta",
+      "plan=pro",
+      "--meta",
+      "a.b=1",
+      "--name",
+      "--meta",
+      "x",
     ]);
     assert.deepEqual(expandMembers(["apis", "create-api", "--meta.plan", "pro"]), [
-      ...["apis", "create-api", "--meta.plan", "pro"],
+      "apis",
+      "create-api",
+      "--meta.plan",
+      "pro",
     ]);
   });
 });

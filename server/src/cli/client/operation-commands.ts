@@ -285,7 +285,9 @@ export async function* pages(
   for (let cursor: unknown = body.cursor; ; ) {
     const request = { limit: PAGE_MAX, ...body, ...(cursor !== undefined && { cursor }) };
     const answer = await call(endpoint, declared.operation, JSON.stringify(request), {
-      ...{ repeatable: true, timeout, waitMax: QUOTA_WAIT_MAX },
+      repeatable: true,
+      timeout,
+      waitMax: QUOTA_WAIT_MAX,
     });
     yield itemsOf(declared, answer);
     if (!answer.pagination?.hasMore) return;

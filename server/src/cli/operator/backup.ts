@@ -23,7 +23,10 @@ export const backup: CommandHandler = async (invocation, options, [file]) => {
   const startedAt = systemClock.monotonic();
   const manifest = await createBackup(
     {
-      ...{ database, dataDirectory, version, target: file as string },
+      database,
+      dataDirectory,
+      version,
+      target: file as string,
       replaces: options.force !== undefined,
       includesVaultKey: options.includeVaultKey !== undefined,
       bytesPerSecond: rateOf(options.rate),

@@ -132,14 +132,17 @@ export async function writeContent(
   const newHash = () => Buffer.from(systemSecrets(32)).toString("base64url");
 
   const apiRows = apis.map(({ name, prefix }, i) => ({
-    ...{ id: newId(random, "api"), ...common, name, name_folded: name, prefix, byte_length: null },
-    ...{
-      delete_protection: i === 0 ? 1 : 0,
-      allowed_ips: null,
-      own_key_access: 0,
-      created_at: began + i * DAY,
-      updated_at: null,
-    },
+    id: newId(random, "api"),
+    ...common,
+    name,
+    name_folded: name,
+    prefix,
+    byte_length: null,
+    delete_protection: i === 0 ? 1 : 0,
+    allowed_ips: null,
+    own_key_access: 0,
+    created_at: began + i * DAY,
+    updated_at: null,
     deleted_at: null,
   }));
   await write({ table: "apis", rows: apiRows });
@@ -147,13 +150,25 @@ export async function writeContent(
   await write({
     table: "permissions",
     rows: permissions.map(([slug, name], i) => ({
-      ...{ id: permissionIds.get(slug)!, ...common, slug, slug_folded: slug, name, name_folded: fold(name) },
-      ...{ description: null, description_folded: null, created_at: began + i },
+      id: permissionIds.get(slug)!,
+      ...common,
+      slug,
+      slug_folded: slug,
+      name,
+      name_folded: fold(name),
+      description: null,
+      description_folded: null,
+      created_at: began + i,
     })),
   });
   const roleRows = roles.map(({ name, description }, i) => ({
-    ...{ id: newId(random, "role"), ...common, name, name_folded: name, description },
-    ...{ description_folded: fold(description), created_at: began + i },
+    id: newId(random, "role"),
+    ...common,
+    name,
+    name_folded: name,
+    description,
+    description_folded: fold(description),
+    created_at: began + i,
   }));
   await write({ table: "roles", rows: roleRows });
   await write({
@@ -168,7 +183,10 @@ export async function writeContent(
   while (keys.length < workspace.keys) {
     const count = Math.min(ROWS_PER_TRANSACTION, workspace.keys - keys.length);
     const rows: Record<"keys" | "keys_roles" | "balances" | "ratelimits", DemoRows["rows"][number][]> = {
-      ...{ keys: [], keys_roles: [], balances: [], ratelimits: [] },
+      keys: [],
+      keys_roles: [],
+      balances: [],
+      ratelimits: [],
     };
     for (let i = 0; i < count; i++) {
       const api = weighted(random, apis);
@@ -180,7 +198,11 @@ export async function writeContent(
       const createdAt = Math.round(now - age - HOUR);
       const expiresAt = chance(random, 9) ? now - 20 * DAY + random.below(80 * 24) * HOUR : null;
       const key: DemoKey = {
-        ...{ id: newId(random, "key"), apiId, identityId: owner?.id ?? null, createdAt, expiresAt },
+        id: newId(random, "key"),
+        apiId,
+        identityId: owner?.id ?? null,
+        createdAt,
+        expiresAt,
         isEnabled: !chance(random, 4),
         hasCredits: chance(random, 20),
         hasLimit: chance(random, 60),
@@ -188,15 +210,24 @@ export async function writeContent(
       const name = owner ? `${owner.name}, ${pick(random, uses)}` : pick(random, uses);
       const poolId = newId(random, "pool");
       rows.keys.push({
-        ...{ id: key.id, ...common, api_id: apiId, identity_id: key.identityId, pool_id: poolId, hash: newHash() },
-        ...{
-          hash_version: 1,
-          start: `${api.prefix}_${newId(random, "key").slice(4, 8)}`,
-          name,
-          name_folded: fold(name),
-        },
-        ...{ meta: owner ? JSON.stringify({ plan: plan.name }) : null, enabled: key.isEnabled ? 1 : 0, recoverable: 0 },
-        ...{ expires_at: expiresAt, created_at: createdAt, updated_at: null, deleted_at: null, migration_id: null },
+        id: key.id,
+        ...common,
+        api_id: apiId,
+        identity_id: key.identityId,
+        pool_id: poolId,
+        hash: newHash(),
+        hash_version: 1,
+        start: `${api.prefix}_${newId(random, "key").slice(4, 8)}`,
+        name,
+        name_folded: fold(name),
+        meta: owner ? JSON.stringify({ plan: plan.name }) : null,
+        enabled: key.isEnabled ? 1 : 0,
+        recoverable: 0,
+        expires_at: expiresAt,
+        created_at: createdAt,
+        updated_at: null,
+        deleted_at: null,
+        migration_id: null,
       });
       if (chance(random, 70)) {
         rows.keys_roles.push({ ...common, key_id: key.id, role_id: pick(random, roleRows).id });
@@ -204,15 +235,17 @@ export async function writeContent(
       if (key.hasCredits) rows.balances.push(balanceRow(workspace, poolId, plan.limit));
       if (key.hasLimit) {
         rows.ratelimits.push({
-          ...{ id: newId(random, "rl"), ...common, key_id: key.id, identity_id: null, name: "requests" },
-          ...{
-            limit: plan.limit,
-            duration: MINUTE,
-            mode: "standard",
-            auto_apply: 1,
-            created_at: createdAt,
-            updated_at: null,
-          },
+          id: newId(random, "rl"),
+          ...common,
+          key_id: key.id,
+          identity_id: null,
+          name: "requests",
+          limit: plan.limit,
+          duration: MINUTE,
+          mode: "standard",
+          auto_apply: 1,
+          created_at: createdAt,
+          updated_at: null,
         });
       }
       keys.push(key);
@@ -249,9 +282,13 @@ function balanceRow({ workspaceId, now, random }: DemoWorkspace, poolId: string,
     share < 3 ? random.below(Math.ceil(amount / 10)) : Math.round((amount * (10 + random.below(90))) / 100);
   const refill = { interval: "monthly", amount, refillDay: 1 } as const;
   return {
-    ...{ pool_id: poolId, workspace_id: workspaceId, remaining: !isRefilled && share < 2 ? 0 : remaining },
-    ...{ refill_interval: isRefilled ? refill.interval : null, refill_amount: isRefilled ? amount : null },
-    ...{ refill_day: isRefilled ? 1 : null, refill_due_at: isRefilled ? nextDue(refill, instantAt(now)) : null },
+    pool_id: poolId,
+    workspace_id: workspaceId,
+    remaining: !isRefilled && share < 2 ? 0 : remaining,
+    refill_interval: isRefilled ? refill.interval : null,
+    refill_amount: isRefilled ? amount : null,
+    refill_day: isRefilled ? 1 : null,
+    refill_due_at: isRefilled ? nextDue(refill, instantAt(now)) : null,
   };
 }
 
@@ -274,9 +311,13 @@ async function writeOwners(
     const id = newId(random, "id");
     owners.push({ id, name, plan });
     rows.push({
-      ...{ id, workspace_id: workspaceId, external_id: `${fold(name).replace(" ", "-")}-${1_000 + i}` },
+      id,
+      workspace_id: workspaceId,
+      external_id: `${fold(name).replace(" ", "-")}-${1_000 + i}`,
       meta: JSON.stringify({ plan: plan.name, country: pick(random, ["US", "DE", "JP", "BR", "IN", "FR", "GB"]) }),
-      ...{ created_at: Math.round(now - (1 - i / count) * 410 * DAY), updated_at: null, deleted_at: null },
+      created_at: Math.round(now - (1 - i / count) * 410 * DAY),
+      updated_at: null,
+      deleted_at: null,
     });
     if (rows.length === ROWS_PER_TRANSACTION || i === count - 1) {
       await write({ table: "identities", rows });
@@ -300,7 +341,12 @@ async function writeNamespaces(
   await write({
     table: "ratelimit_namespaces",
     rows: namespaces.map(({ id, name }, i) => ({
-      ...{ id, workspace_id: workspaceId, name, name_folded: name, created_at: created_at + i, deleted_at: null },
+      id,
+      workspace_id: workspaceId,
+      name,
+      name_folded: name,
+      created_at: created_at + i,
+      deleted_at: null,
     })),
   });
   const overrides = [
@@ -312,9 +358,15 @@ async function writeNamespaces(
   await write({
     table: "ratelimit_overrides",
     rows: overrides.map(([name, identifier, limit, duration], i) => ({
-      ...{ id: newId(random, "rlor"), workspace_id: workspaceId, identifier, limit, duration, mode: null },
+      id: newId(random, "rlor"),
+      workspace_id: workspaceId,
+      identifier,
+      limit,
+      duration,
+      mode: null,
       namespace_id: namespaces.find((one) => one.name === name)!.id,
-      ...{ created_at: created_at + i, updated_at: null },
+      created_at: created_at + i,
+      updated_at: null,
     })),
   });
   return namespaces;
@@ -335,9 +387,20 @@ async function writeRootKeys(
   await write({
     table: "root_keys",
     rows: rootKeys.map(({ id, name, grants, created }) => ({
-      ...{ id, workspace_id: workspaceId, name, name_folded: fold(name), hash: newHash(), hash_version: 1 },
-      ...{ start: `lk_root_${id.slice(3, 7)}`, grants: JSON.stringify(grants), source: "issued", enabled: 1 },
-      ...{ expires_at: null, created_at: now - created * DAY, updated_at: null, deleted_at: null },
+      id,
+      workspace_id: workspaceId,
+      name,
+      name_folded: fold(name),
+      hash: newHash(),
+      hash_version: 1,
+      start: `lk_root_${id.slice(3, 7)}`,
+      grants: JSON.stringify(grants),
+      source: "issued",
+      enabled: 1,
+      expires_at: null,
+      created_at: now - created * DAY,
+      updated_at: null,
+      deleted_at: null,
     })),
   });
   await write({
@@ -377,8 +440,13 @@ async function writeAudit(
     await write({
       table: "audit_events",
       rows: some.map(({ id, at, actor, action, target, meta }) => ({
-        ...{ id, workspace_id: workspaceId, occurred_at: at, actor, action },
-        ...{ targets: JSON.stringify([target]), meta: JSON.stringify(meta) },
+        id,
+        workspace_id: workspaceId,
+        occurred_at: at,
+        actor,
+        action,
+        targets: JSON.stringify([target]),
+        meta: JSON.stringify(meta),
       })),
     });
     await write({

@@ -34,7 +34,10 @@ export const migrateStore: CommandHandler = async (invocation, options) => {
     const startedAt = systemClock.monotonic();
     const report = await moveStore(
       {
-        ...{ config, secrets, to, vaultKey: vaultKeyIn(options.newVaultKeyFile) },
+        config,
+        secrets,
+        to,
+        vaultKey: vaultKeyIn(options.newVaultKeyFile),
         rowsPerSecond: numberOf("--rate", options.rate, ROWS_PER_SECOND_DEFAULT, "rows per second"),
         stopMax: numberOf("--stop-max", options.stopMax, STOP_MAX_DEFAULT_S, "seconds") * 1_000,
       },

@@ -31,7 +31,10 @@ export async function serve({ config, secrets, json }: Invocation): Promise<void
   let service: Service | undefined;
   try {
     service = await openService(config, secrets, {
-      ...{ clock: systemClock, random: systemRandom, log, waits: starting.signal },
+      clock: systemClock,
+      random: systemRandom,
+      log,
+      waits: starting.signal,
       dashboardFolder: dashboardFolder(),
       // The root key exists only here until it is written, so this comes before any step that can fail.
       onIssued(rootKey) {

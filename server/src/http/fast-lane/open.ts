@@ -19,7 +19,11 @@ export interface LaneOptions extends Pick<FastLaneOptions, "isClosing" | "handOv
 /** Opens the lane for connections that begin with plain calls. */
 export function openLane({ operations, rpc, clock, trustedProxies, limits, isClosing, handOver }: LaneOptions) {
   return new FastLane({
-    ...{ rpc, clock, trustedProxies, isClosing, handOver },
+    rpc,
+    clock,
+    trustedProxies,
+    isClosing,
+    handOver,
     metered: meteredPaths(operations),
     keepAlive: KEEP_ALIVE_MS,
     firstRequest: headersTimeoutOf(limits),

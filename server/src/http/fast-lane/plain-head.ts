@@ -53,8 +53,13 @@ export function readPlainHead(chunk: Buffer, start: number): PlainHead | null {
   const { host, contentLength, authorization, contentType, idempotencyKey, forwardedFor } = fields;
   if (host === undefined || contentLength === undefined || !LENGTH.test(contentLength)) return null;
   return {
-    ...{ path, headBytes: end - start + END.length, bodyBytes: Number(contentLength) },
-    ...{ authorization, contentType, idempotencyKey, forwardedFor },
+    path,
+    headBytes: end - start + END.length,
+    bodyBytes: Number(contentLength),
+    authorization,
+    contentType,
+    idempotencyKey,
+    forwardedFor,
   };
 }
 

@@ -66,8 +66,13 @@ function addCall(
   app.post(path, async ({ raw }, reply) => {
     const { headers } = raw;
     const request = {
-      ...{ path, credentials: { authorization: headers.authorization }, authentication, idempotencyKey: undefined },
-      ...{ contentType: headers["content-type"], contentEncoding: headers["content-encoding"], body: "" },
+      path,
+      credentials: { authorization: headers.authorization },
+      authentication,
+      idempotencyKey: undefined,
+      contentType: headers["content-type"],
+      contentEncoding: headers["content-encoding"],
+      body: "",
       address: addressOf(raw, trustedProxies),
     };
     try {

@@ -60,7 +60,9 @@ export const getRatelimitStats = analysis("analytics.getRatelimitStats", {
       echo: {
         namespace: nameOrId,
         ...(identifier !== undefined && { identifier }),
-        ...{ start, end, granularity: level },
+        start,
+        end,
+        granularity: level,
       },
       question: { about: "ratelimits", subject: namespace.id, level, start, end, tags: [], identifier },
     };

@@ -25,7 +25,9 @@ async function findNames(sql: Sql, { workspaceId, by, ids }: Subjects): Promise<
   }
   const keys = await new KeyReader(sql, workspaceId).names(ids);
   return keys.map(({ id, api_id, start, name, external_id }) => ({
-    ...{ id, apiId: api_id, start },
+    id,
+    apiId: api_id,
+    start,
     ...(name !== null && { name }),
     ...(external_id !== null && { externalId: external_id }),
   }));

@@ -53,7 +53,9 @@ export function updateEvents<Kind extends UpdatedKind>(
 export function limitValues(limits: readonly (Limit & ({ autoApply: boolean } | { auto_apply: 0 | 1 }))[]) {
   return limits
     .map(({ name, limit, duration, mode, ...rest }) => ({
-      ...{ name, limit, duration },
+      name,
+      limit,
+      duration,
       ...(mode === "strict" && { mode }),
       autoApply: "autoApply" in rest ? rest.autoApply : rest.auto_apply === 1,
     }))

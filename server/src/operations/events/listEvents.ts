@@ -91,7 +91,10 @@ export const listEvents = pagedQuery("events.listEvents", {
   const from = placeOf(LIST, cursor)?.id;
   const rows = await events.page({ order, types, objectId, start, end, after, from, limit: limit + 1 });
   return pageOf(LIST, rows, limit, ({ id, type, version, created_at, data }) => ({
-    ...{ id, type: type as EventType, version, createdAt: created_at },
+    id,
+    type: type as EventType,
+    version,
+    createdAt: created_at,
     data: JSON.parse(data) as Record<string, unknown>,
   }));
 });

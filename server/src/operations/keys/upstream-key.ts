@@ -90,13 +90,19 @@ export async function createUpstreamKey(
   if (keyId === null) return { change: null, exists: await isLive() };
   const { name, externalId, expires } = attributes;
   const created = {
-    ...{ keyId, apiId, start },
+    keyId,
+    apiId,
+    start,
     ...(externalId !== undefined && { externalId }),
     ...(name !== undefined && { name }),
     ...(expires !== undefined && { expires }),
   };
   const entry: AuditEntry = {
-    ...{ workspaceId, occurredAt: now, actor: "system", action: "keys.verifyKey", targets: [keyId, apiId] },
+    workspaceId,
+    occurredAt: now,
+    actor: "system",
+    action: "keys.verifyKey",
+    targets: [keyId, apiId],
     meta: { upstream: true, start, ...(name !== undefined && { name }) },
     events: [{ type: "key.created", objectId: keyId, data: created }],
   };

@@ -48,7 +48,11 @@ export const createKey = limitedMutation("portal.createKey", {
     }
     const life = expiresIn ?? expiresInMax;
     const input = {
-      ...{ apiId, externalId, name, enabled: true, recoverable: false },
+      apiId,
+      externalId,
+      name,
+      enabled: true,
+      recoverable: false,
       prefix: prefix ?? prefixes?.[0],
       roles: [...(roles ?? allowed)],
       ...(life !== null && { expires: Math.min(now + life, EXPIRES_MAX) }),

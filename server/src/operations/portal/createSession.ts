@@ -69,11 +69,10 @@ export const createSession = mutation("portal.createSession", {
       summary: "A user only sees the keys and their usage",
       input: { apiId: exampleApi.apiId, identity: exampleIdentityInput.externalId, actions: ["list", "usage"] },
       output: {
-        ...{ sessionId: "ps_d8Xy2QhVnT4mLr7s", token: "lk_portal_GTA3vSqRSpCQEbZzTFisW9stj8RGiD4vo1kmDB7" },
-        ...{
-          url: "/portal#lk_portal_GTA3vSqRSpCQEbZzTFisW9stj8RGiD4vo1kmDB7",
-          expiresAt: examplePortalSession.expiresAt,
-        },
+        sessionId: "ps_d8Xy2QhVnT4mLr7s",
+        token: "lk_portal_GTA3vSqRSpCQEbZzTFisW9stj8RGiD4vo1kmDB7",
+        url: "/portal#lk_portal_GTA3vSqRSpCQEbZzTFisW9stj8RGiD4vo1kmDB7",
+        expiresAt: examplePortalSession.expiresAt,
       },
     },
     {
@@ -112,14 +111,23 @@ export const createSession = mutation("portal.createSession", {
     },
   };
   const looks: PortalPage = {
-    ...{ name: page?.name ?? null, logoUrl: page?.logoUrl ?? null, color: page?.color ?? null },
-    ...{ language: page?.language ?? null, returnUrl: page?.returnUrl ?? null },
+    name: page?.name ?? null,
+    logoUrl: page?.logoUrl ?? null,
+    color: page?.color ?? null,
+    language: page?.language ?? null,
+    returnUrl: page?.returnUrl ?? null,
   };
   const expiresAt = now + expiresIn;
   const { id: sessionId, ended } = await portalSessions.insert(
     {
-      ...{ root_key_id: principal.rootKeyId, api_id: apiId, identity_id: identityId, hash: hashSecret(token) },
-      ...{ terms: JSON.stringify(terms), page: JSON.stringify(looks), created_at: now, expires_at: expiresAt },
+      root_key_id: principal.rootKeyId,
+      api_id: apiId,
+      identity_id: identityId,
+      hash: hashSecret(token),
+      terms: JSON.stringify(terms),
+      page: JSON.stringify(looks),
+      created_at: now,
+      expires_at: expiresAt,
     },
     random,
   );

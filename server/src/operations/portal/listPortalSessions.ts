@@ -34,8 +34,13 @@ export const listPortalSessions = pagedQuery("portal.listPortalSessions", {
   const place = { from: placeOf(LIST, cursor), limit: limit + 1 };
   const rows = await store.of(PortalSessionReader).page({ apiId, identityId, now }, place);
   return pageOf(LIST, rows, limit, (row) => ({
-    ...{ sessionId: row.id, rootKeyId: row.root_key_id, apiId: row.api_id, identityId: row.identity_id },
-    ...{ externalId: row.external_id, actions: [...(JSON.parse(row.terms) as PortalTerms).actions] },
-    ...{ createdAt: row.created_at, expiresAt: row.expires_at },
+    sessionId: row.id,
+    rootKeyId: row.root_key_id,
+    apiId: row.api_id,
+    identityId: row.identity_id,
+    externalId: row.external_id,
+    actions: [...(JSON.parse(row.terms) as PortalTerms).actions],
+    createdAt: row.created_at,
+    expiresAt: row.expires_at,
   }));
 });

@@ -36,22 +36,22 @@ export function portalPrincipal(
   }
   const terms: PortalTerms = JSON.parse(session.terms);
   const granted = compileGrants(record.grants);
+  const caller: PortalCaller = {
+    kind: PORTAL,
+    audience: PORTAL,
+    id: session.id,
+    apiId: session.api_id,
+    identityId: session.identity_id,
+    externalId,
+    terms,
+    page: JSON.parse(session.page),
+    expiresAt: session.expires_at,
+  };
   return {
     rootKeyId: rootKey.id,
     workspaceId: session.workspace_id,
     grants: portalGrants(terms, session.api_id).filter((grant) => meets(granted, grant)),
-    session: {
-      ...{
-        kind: PORTAL,
-        audience: PORTAL,
-        id: session.id,
-        apiId: session.api_id,
-        identityId: session.identity_id,
-        externalId,
-        terms,
-      },
-      ...{ page: JSON.parse(session.page), expiresAt: session.expires_at },
-    } satisfies PortalCaller,
+    session: caller,
   };
 }
 

@@ -39,8 +39,13 @@ export const listSessions = pagedQuery("rootKeys.listSessions", {
   const sessions = store.of(SessionReader);
   const rows = await sessions.page({ rootKeyId, now }, { from: placeOf(LIST, cursor), limit: limit + 1 });
   const page = pageOf(LIST, rows, limit, (row) => ({
-    ...{ sessionId: row.id, rootKeyId: row.root_key_id, address: row.address, userAgent: row.user_agent },
-    ...{ createdAt: row.created_at, lastUsedAt: row.last_used_at, expiresAt: sessionEnd(row) },
+    sessionId: row.id,
+    rootKeyId: row.root_key_id,
+    address: row.address,
+    userAgent: row.user_agent,
+    createdAt: row.created_at,
+    lastUsedAt: row.last_used_at,
+    expiresAt: sessionEnd(row),
   }));
   // The error names no id, so that it does not reveal a root key that the caller may not read.
   const readable = [rootKeyId ?? "*", ...page.items.map((item) => item.rootKeyId)].every((id) =>

@@ -43,8 +43,12 @@ export const rerollRootKey = mutation("rootKeys.rerollRootKey", {
   const rootKeys = store.of(RootKeyWriter);
   const issued = await rootKeys.issue(
     {
-      ...{ name, grants: grantsOf(old), enabled, expiresAt: expires_at },
-      ...{ createdBy: principal.rootKeyId, leakAction: old.leak_action },
+      name,
+      grants: grantsOf(old),
+      enabled,
+      expiresAt: expires_at,
+      createdBy: principal.rootKeyId,
+      leakAction: old.leak_action,
     },
     { random, secrets },
     now,

@@ -172,7 +172,9 @@ function findRootKeys(all: readonly ListedRootKey[], now: Instant) {
 
 function foundRootKey({ id, name, created_at, last_used_at }: ListedRootKey) {
   return {
-    ...{ rootKeyId: id, name, createdAt: created_at },
+    rootKeyId: id,
+    name,
+    createdAt: created_at,
     ...(last_used_at !== null && { lastUsedAt: last_used_at }),
   };
 }
@@ -181,7 +183,8 @@ async function findWebhooks(webhooks: WebhookReader, deliveries: DeliveryReader)
   const all = await webhooks.page({ from: undefined, limit: WEBHOOKS_PER_WORKSPACE_MAX });
   const summaries = await deliveries.summaries(all.map(({ id }) => id));
   const found = (webhook: WebhookRow) => ({
-    ...{ webhookId: webhook.id, endpoint: webhook.url },
+    webhookId: webhook.id,
+    endpoint: webhook.url,
     ...(webhook.name !== null && { name: webhook.name }),
   });
   return {

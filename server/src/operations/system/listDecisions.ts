@@ -81,7 +81,13 @@ function toOutput(id: string, decision: Decision): z.input<typeof DecisionOutput
   }
   const { key, code, tags, creditsSpent } = decision;
   return {
-    ...{ id, at, kind, latencyUs, code, tags, creditsSpent },
+    id,
+    at,
+    kind,
+    latencyUs,
+    code,
+    tags,
+    creditsSpent,
     ...(key && { keyId: key.keyId, apiId: key.apiId, ...(key.identityId !== null && { identityId: key.identityId }) }),
   };
 }

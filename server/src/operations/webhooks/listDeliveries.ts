@@ -91,7 +91,8 @@ function toDeliveryOutput(delivery: DeliveryOfEvent): z.input<typeof DeliveryOut
     ...(attempted_at !== null
       ? {
           lastAttempt: {
-            ...{ at: attempted_at, duration: delivery.duration ?? 0 },
+            at: attempted_at,
+            duration: delivery.duration ?? 0,
             ...(answer_status !== null && { status: answer_status }),
             ...(error !== null && { error }),
           },

@@ -144,8 +144,13 @@ async function writeBackup(
     files.push({ name, bytes: statSync(path).size, sha256: await fileDigest(path) });
   }
   const manifest: Manifest = {
-    ...{ format: BACKUP_FORMAT, version: plan.version, copiedAt: new Date(copiedAt).toISOString() },
-    ...{ changes, migration, needs, tables },
+    format: BACKUP_FORMAT,
+    version: plan.version,
+    copiedAt: new Date(copiedAt).toISOString(),
+    changes,
+    migration,
+    needs,
+    tables,
     vault: { fingerprint: vaultFingerprint, includesKey: plan.includesVaultKey && masterKeys.length > 0 },
     files,
   };

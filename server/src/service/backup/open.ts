@@ -40,18 +40,16 @@ export async function unpackBackup(file: string, folder: string): Promise<Manife
   let unexpected: string | undefined;
   try {
     extract({
-      ...{
-        file,
-        cwd: folder,
-        // Otherwise a rejection comes while files are still being written, and the folder cannot be removed.
-        sync: true,
-        strict: true,
-        preserveOwner: false,
-        noMtime: true,
-        chmod: true,
-        fmode: 0o600,
-        dmode: 0o700,
-      },
+      file,
+      cwd: folder,
+      // Otherwise a rejection comes while files are still being written, and the folder cannot be removed.
+      sync: true,
+      strict: true,
+      preserveOwner: false,
+      noMtime: true,
+      chmod: true,
+      fmode: 0o600,
+      dmode: 0o700,
       filter(name, entry) {
         const isFile = "type" in entry && (entry.type === "File" || entry.type === "OldFile");
         const isExpected = isFile && NAMES.test(name) && !names.has(name) && names.size < FILES_MAX;

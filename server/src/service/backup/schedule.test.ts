@@ -44,7 +44,10 @@ describe("scheduled backups", () => {
     assert.equal(schedule.failures, 1);
     assert(schedule.trouble);
     assert.deepEqual(schedule.describe(), {
-      ...{ everyMs: HOUR, nextAt: clock.now(), failures: 1, trouble: schedule.trouble },
+      everyMs: HOUR,
+      nextAt: clock.now(),
+      failures: 1,
+      trouble: schedule.trouble,
     });
     rmSync(folder);
     for (let made = 0; made < 3; made++) assert.equal(await advance(HOUR), "made");

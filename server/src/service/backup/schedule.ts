@@ -94,7 +94,10 @@ export class BackupSchedule {
 
   #run(target: string): Promise<number> {
     const plan: BackupPlan = {
-      ...{ ...this.#options.plan, target, replaces: false, includesVaultKey: false },
+      ...this.#options.plan,
+      target,
+      replaces: false,
+      includesVaultKey: false,
       bytesPerSecond: BACKUP_BYTES_PER_SECOND,
     };
     const worker = new Worker(new URL("./worker.ts", import.meta.url), { workerData: plan, name: "backup" });

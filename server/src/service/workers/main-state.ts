@@ -30,8 +30,12 @@ export class SharedMainState {
 
   write({ readAt, databaseReachable, countUntil, counting }: MainState): void {
     this.#numbers.write([
-      ...[readAt.monotonic, readAt.wall, Number(databaseReachable)],
-      ...[countUntil, counting.time, counting.monotonic],
+      readAt.monotonic,
+      readAt.wall,
+      Number(databaseReachable),
+      countUntil,
+      counting.time,
+      counting.monotonic,
     ]);
   }
 

@@ -258,14 +258,21 @@ function openWorker(start: WorkerStart, port: MessagePort): void {
   let reportSoon = () => {};
   const recorder = config.analytics.enabled ? new Recorder(clock, () => reportSoon()) : null;
   const verification = new Verification({
-    ...{ clock, directories, limiter, recorder, ...missing },
+    clock,
+    directories,
+    limiter,
+    recorder,
+    ...missing,
     recordFirstUses: async (uses) => void (await main.ask(["recordFirstUses", uses])),
   });
   const calls = new CallMetrics(start.counted.operations, start.counted.statuses);
   const namespaces = new Namespaces<Principal>({ directories, create: needsMainThread });
   const failedAuthentications = new FailedAuthentications();
   const services: Pick<Services, ServiceOfWorker> = {
-    ...{ verification, limiter, recorder, replays: missing.replays },
+    verification,
+    limiter,
+    recorder,
+    replays: missing.replays,
     namespaces: {
       find: (nameOrId, workspaceId) => namespaces.find(nameOrId, workspaceId),
       // For each caller: it must not wait for the call of another one, which leaves this thread too.
@@ -273,7 +280,13 @@ function openWorker(start: WorkerStart, port: MessagePort): void {
     },
   };
   const rpc = new Rpc({
-    ...{ clock, random: systemRandom, directories, limiter, services, queues: new CallQueues(), ...missing },
+    clock,
+    random: systemRandom,
+    directories,
+    limiter,
+    services,
+    queues: new CallQueues(),
+    ...missing,
     authenticator: new Authenticator(directories),
     store: missing.store as unknown as RpcOptions["store"],
     defaultWorkspaceId: start.defaultWorkspaceId,
@@ -287,7 +300,10 @@ function openWorker(start: WorkerStart, port: MessagePort): void {
     onFailure: (error, requestId, path) => outgoing.send(["failed", plainError(error), requestId, path]),
   });
   const server = new LaneServer({
-    ...{ operations, clock, rpc: new Calls(rpc, main), limits: config },
+    operations,
+    clock,
+    rpc: new Calls(rpc, main),
+    limits: config,
     trustedProxies: addressList(config.trustedProxies),
     otherThreads: {
       counts: new ConnectionCounts(start.connections, thread),
@@ -377,14 +393,16 @@ function openDirectories(
     workspaces: load("workspacesByIds"),
     keyMigrations: load("keyMigrationsByReferences"),
     namespaces: load("namespacesByReferences"),
-    ...{ sessions: needsMainThread, portalSessions: needsMainThread },
+    sessions: needsMainThread,
+    portalSessions: needsMainThread,
   };
   const caches = new RecordCaches({ clock, source, generations: new Generations(generations), bytesMax });
   return Object.assign(caches, {
     changes: new SharedChanges(main, state, clock, config.staleMax),
     keyLookups: new SharedLookups(main, "keyLookups", outgoing),
     rootKeyLookups: new SharedLookups(main, "rootKeyLookups", outgoing),
-    ...{ sessionLookups: { spend: needsMainThread }, linkLookups: { spend: needsMainThread } },
+    sessionLookups: { spend: needsMainThread },
+    linkLookups: { spend: needsMainThread },
   });
 }
 

@@ -93,7 +93,11 @@ export class Workers implements OtherThreads {
   #startData(thread: number, addresses: WorkerStart["addresses"]): WorkerStart {
     const { config, workspaceId, directories, limits, store, connections, counted, events } = this.#options;
     return {
-      ...{ config, thread, connections, counted, addresses },
+      config,
+      thread,
+      connections,
+      counted,
+      addresses,
       cachesBytesMax: config.directoryBytesMax / config.workers,
       lockOwner: ++this.#lockOwner,
       clockOrigin: monotonicOrigin(),

@@ -137,7 +137,8 @@ export function administrationProcedures({ random, secrets }: AdministrationOpti
         // The key was not generated here, so any part of it may be secret.
         start: "",
         ...administrator,
-        ...{ created_by: null, leak_action: null },
+        created_by: null,
+        leak_action: null,
         created_at: context.now,
       });
       await audit(sql, context, workspaceId, "rootKeys.createRootKey", [id], { because: GIVEN }, [

@@ -80,7 +80,13 @@ export async function takeQuotas(
     const max = isQuick ? bytesMax : maxima[budget];
     const allowed = isQuick && isReduction ? max * (1 + RESERVE) : max;
     const state = await takeOne(sql, {
-      ...{ workspaceId, budget, added, max, allowed, isQuick, now },
+      workspaceId,
+      budget,
+      added,
+      max,
+      allowed,
+      isQuick,
+      now,
       count: (limit) => countHere(sql, { workspaceId, budget, retention, now }, limit),
     });
     if (state.isOutdated && budget !== "bytes") taken.outdated.push(budget);
@@ -135,7 +141,12 @@ async function takeOne(
   const row = await sql.db
     .insertInto("workspace_usage")
     .values({
-      ...{ workspace_id: workspaceId, quota: budget, total: added, counted: null, counted_total: 0, counted_at: 0 },
+      workspace_id: workspaceId,
+      quota: budget,
+      total: added,
+      counted: null,
+      counted_total: 0,
+      counted_at: 0,
       near_at: null,
     })
     .onConflict((conflict) =>
@@ -272,7 +283,9 @@ export async function recordCount(
   await db
     .updateTable("workspace_usage")
     .set({
-      ...{ counted: count, counted_total: total, counted_at: now },
+      counted: count,
+      counted_total: total,
+      counted_at: now,
       ...(count < max * NO_LONGER_NEAR && { near_at: null }),
     })
     .where("workspace_id", "=", workspaceId)

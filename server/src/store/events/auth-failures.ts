@@ -15,7 +15,11 @@ export function recordAuthFailures(sql: Sql, bursts: readonly AuthFailures[]): P
   const events = bursts.map(({ workspaceId, at, ...data }) => ({
     // Letters and digits only, like every id.
     id: `evt_${digest(["auth.failures", workspaceId, data.since].join("\0")).replaceAll(/[-_]/g, "0")}`,
-    ...{ workspaceId, objectId: workspaceId, type: "auth.failures" as const, at: at as Instant, data },
+    workspaceId,
+    objectId: workspaceId,
+    type: "auth.failures" as const,
+    at: at as Instant,
+    data,
   }));
   return insertEvents(sql, events);
 }

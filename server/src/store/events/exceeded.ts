@@ -22,7 +22,11 @@ export function recordExceeded(sql: Sql, exceeded: readonly RecordedLimit[]): Pr
   const events = exceeded.map(({ workspaceId, objectId, counter, at, ...data }) => ({
     // Letters and digits only, like every id.
     id: `evt_${digest([workspaceId, counter, data.duration, data.windowEnd].join("\0")).replaceAll(/[-_]/g, "0")}`,
-    ...{ workspaceId, objectId, type: "limit.exceeded" as const, at: at as Instant, data },
+    workspaceId,
+    objectId,
+    type: "limit.exceeded" as const,
+    at: at as Instant,
+    data,
   }));
   return insertEvents(sql, events);
 }

@@ -92,7 +92,10 @@ export async function recordUnused(
     sql,
     keys.map(({ workspaceId, about }) => ({
       id: newId(random, "evt"),
-      ...{ workspaceId, type: "key.unused", objectId: about.keyId, at: now },
+      workspaceId,
+      type: "key.unused",
+      objectId: about.keyId,
+      at: now,
       data: { ...about, lastUsedAt: lastUses.get(about.keyId)!, days: UNUSED_DAYS },
     })),
   );

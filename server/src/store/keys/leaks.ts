@@ -80,7 +80,10 @@ async function recordLeakedRootKeys(
       const reported = { source, ...(url !== null && { url }), disabled: isDisabled };
       const shown = { rootKeyId: id, name: rootKey.name };
       const entry: AuditEntry = {
-        ...{ workspaceId, occurredAt: now, actor: "system", action: "keys.reportLeak" },
+        workspaceId,
+        occurredAt: now,
+        actor: "system",
+        action: "keys.reportLeak",
         targets: [id],
         meta: reported,
         events: [
@@ -126,11 +129,15 @@ async function recordLeakedKeys(
     const isDisabled = disabled.includes(key);
     const reported = { source, ...(url !== null && { url }), disabled: isDisabled };
     const shown = {
-      ...{ keyId: key.id, apiId: key.api_id },
+      keyId: key.id,
+      apiId: key.api_id,
       ...(key.external_id !== null && { externalId: key.external_id }),
     };
     return {
-      ...{ workspaceId: key.workspace_id, occurredAt: now, actor: "system", action: "keys.reportLeak" },
+      workspaceId: key.workspace_id,
+      occurredAt: now,
+      actor: "system",
+      action: "keys.reportLeak",
       targets: [key.id, key.api_id],
       meta: reported,
       events: [

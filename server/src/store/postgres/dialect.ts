@@ -144,8 +144,13 @@ const schema: SchemaOperations = {
 
 /** PostgreSQL 14 or newer. */
 export const postgresDialect: Dialect = {
-  ...{ name: "postgres", isEmbedded: false },
-  ...{ locks, json, time, values, schema },
+  name: "postgres",
+  isEmbedded: false,
+  locks,
+  json,
+  time,
+  values,
+  schema,
   partitions: { step: partitionStep, prepare: preparePartitions, removeBound, states: findPartitionStates },
   contains: (text, part) => raw<boolean>`strpos(${text}, ${part}) > 0`,
   never: raw<boolean>`false`,

@@ -37,12 +37,14 @@ const newestAudit =
   "select max((select max(occurred_at) from audit_events where workspace_id = workspaces.id)) as at from workspaces";
 
 const counts = (name: string): Division => ({
-  ...{ time: "time", key: ["time", "subject", "part", "outcome"] },
+  time: "time",
+  key: ["time", "subject", "part", "outcome"],
   newest: `select max(time) as at from ${name}`,
 });
 
 const usage = (name: string): Division => ({
-  ...{ time: "time", key: ["time", "workspace_id", "key_id", "identity_id", "outcome"] },
+  time: "time",
+  key: ["time", "workspace_id", "key_id", "identity_id", "outcome"],
   newest: `select max(time) as at from ${name}`,
 });
 
@@ -132,7 +134,10 @@ export async function findPartitionStates(sql: Connection): Promise<PartitionSta
     const stray = partitions.find(({ isDefault }) => isDefault);
     const bounded = partitions.filter(({ isDefault }) => !isDefault);
     states.push({
-      ...{ table, isDivided: true, partitions: partitions.map(({ name }) => name), reason: null },
+      table,
+      isDivided: true,
+      partitions: partitions.map(({ name }) => name),
+      reason: null,
       until: Math.max(...bounded.map(({ until }) => until ?? 0)),
       strays: stray === undefined ? 0 : await countRows(sql, stray.name),
     });
@@ -176,7 +181,10 @@ async function findPartitions({ db }: Connection, table: MonthlyTable): Promise<
     const edge = (text: string | undefined) => (text === undefined || !/^\d+$/.test(text) ? null : Number(text));
     return [
       {
-        ...{ name, from: edge(from), until: edge(until), isDefault: bound === "DEFAULT" },
+        name,
+        from: edge(from),
+        until: edge(until),
+        isDefault: bound === "DEFAULT",
         rows: Math.max(0, Number(rows)),
       },
     ];

@@ -66,7 +66,10 @@ export async function openPostgresStore<P extends Procedures>(
     const settings = poolSettings[name];
     return new ConnectionPool({
       ...settings,
-      ...{ name, url, clock, replyOrder },
+      name,
+      url,
+      clock,
+      replyOrder,
       connectionsMax:
         name === "control" ? (options.connectionsMax ?? settings.connectionsMax) : settings.connectionsMax,
       statementTimeout: Math.min(settings.statementTimeout, options.statementTimeout ?? Infinity),

@@ -40,8 +40,14 @@ export class RatelimitWriter extends WorkspaceRows {
     if (limits.length === 0) return;
     const types = { key_id: "text", ...inputTypes } as const;
     const rows = limits.map(({ keyId, name, limit, duration, mode, autoApply }) => ({
-      ...{ id: newId(random, "rl"), key_id: keyId, name, limit, duration, mode },
-      ...{ auto_apply: autoApply ? 1 : 0, created_at: at },
+      id: newId(random, "rl"),
+      key_id: keyId,
+      name,
+      limit,
+      duration,
+      mode,
+      auto_apply: autoApply ? 1 : 0,
+      created_at: at,
     }));
     await insertRows(this.sql, "ratelimits", types, rows, { workspace_id: this.workspaceId }).execute();
   }

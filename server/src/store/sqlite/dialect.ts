@@ -96,8 +96,14 @@ const partitions: Partitions = {
 
 /** Embedded SQLite. */
 export const sqliteDialect: Dialect = {
-  ...{ name: "sqlite", isEmbedded: true },
-  ...{ locks, json, time, values, schema, partitions },
+  name: "sqlite",
+  isEmbedded: true,
+  locks,
+  json,
+  time,
+  values,
+  schema,
+  partitions,
   contains: (text, part) => raw<boolean>`instr(${text}, ${part}) > 0`,
   never: raw<boolean>`0`,
   hasWritingCtes: false,

@@ -303,8 +303,14 @@ const deliveryTypes = {
 async function insertDeliveries(sql: Sql, handed: readonly Handed[], now: Instant): Promise<void> {
   const rows = handed.flatMap(({ webhook, events }) =>
     events.map(({ number, object_id }) => ({
-      ...{ webhook_id: webhook.id, event_number: number, workspace_id: webhook.workspace_id, object_id },
-      ...{ status: "pending", attempts: 0, deadline: now + RETRY_WINDOW, created_at: now },
+      webhook_id: webhook.id,
+      event_number: number,
+      workspace_id: webhook.workspace_id,
+      object_id,
+      status: "pending",
+      attempts: 0,
+      deadline: now + RETRY_WINDOW,
+      created_at: now,
     })),
   );
   if (rows.length === 0) return;

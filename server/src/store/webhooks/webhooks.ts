@@ -53,8 +53,15 @@ export class WebhookWriter extends WebhookReader {
     await this.sql.db
       .insertInto("webhooks")
       .values({
-        ...{ ...webhook, workspace_id: this.workspaceId, enabled: 1, pending: 0, after_number: last ?? 0 },
-        ...{ behind: null, behind_since: null, handed_at: null, delivered_at: null },
+        ...webhook,
+        workspace_id: this.workspaceId,
+        enabled: 1,
+        pending: 0,
+        after_number: last ?? 0,
+        behind: null,
+        behind_since: null,
+        handed_at: null,
+        delivered_at: null,
       })
       .execute();
     return true;

@@ -71,7 +71,12 @@ export async function checkRows(task: ImportTask): Promise<ImportSummary> {
   const tally = new Tally([]);
   const report = `${filePrefix(task)}.dry-run.jsonl`;
   const summary: ImportSummary = {
-    ...{ rows: 0, imported: 0, present: 0, rejected: 0, skipped: 0, reasons: tally.reasons },
+    rows: 0,
+    imported: 0,
+    present: 0,
+    rejected: 0,
+    skipped: 0,
+    reasons: tally.reasons,
     report,
   };
   const target = openSync(report, "w", 0o600);

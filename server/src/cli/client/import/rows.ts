@@ -30,7 +30,12 @@ const JSON_BYTES_MAX = 256 * 1024 * 1024;
 const YAML_BYTES_MAX = 8 * 1024 * 1024;
 
 const formats: Readonly<Record<string, InputFormat>> = {
-  ...{ ".csv": "csv", ".json": "json", ".jsonl": "jsonl", ".ndjson": "jsonl", ".yaml": "yaml", ".yml": "yaml" },
+  ".csv": "csv",
+  ".json": "json",
+  ".jsonl": "jsonl",
+  ".ndjson": "jsonl",
+  ".yaml": "yaml",
+  ".yml": "yaml",
   ".sql": "sql",
 };
 

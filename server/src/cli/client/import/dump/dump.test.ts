@@ -229,19 +229,27 @@ describe("a dump that is not what pg_dump writes", () => {
     "a comment": ["/*", MEBIBYTE, `*/${last}`, "1"],
     "dollar quotes": ["SELECT $a$", "$a ".repeat(2 ** 18), `$a$;${last}`, "1"],
     "rows of COPY without an end": [
-      ...["COPY other (a) FROM stdin;\n", "row\n".repeat(2 ** 18), ""],
+      "COPY other (a) FROM stdin;\n",
+      "row\n".repeat(2 ** 18),
+      "",
       "dump.sql ends in the middle of rows, which begin at line 1. Is the dump complete?",
     ],
     "a line of the table": [
-      ...["COPY colours (id) FROM stdin;\n", MEBIBYTE, ""],
+      "COPY colours (id) FROM stdin;\n",
+      MEBIBYTE,
+      "",
       "dump.sql, line 2: the table colours has a row longer than 1 MiB.",
     ],
     "a text of the table": [
-      ...["INSERT INTO colours (id) VALUES ('", MEBIBYTE, ""],
+      "INSERT INTO colours (id) VALUES ('",
+      MEBIBYTE,
+      "",
       "dump.sql, line 1: the table colours has a value longer than 1 MiB.",
     ],
     columns: [
-      ...["CREATE TABLE colours (", "a text, ".repeat(2 ** 17), ""],
+      "CREATE TABLE colours (",
+      "a text, ".repeat(2 ** 17),
+      "",
       "dump.sql, line 1: the table colours has too many columns.",
     ],
   } as const;

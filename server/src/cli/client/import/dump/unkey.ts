@@ -8,8 +8,15 @@ const APIS_SHOWN_MAX = 20;
 const keys = { name: "keys", columns: ["id", "hash"], isRequired: true } as const;
 /** What keys refer to. Each table may be absent. */
 const joinedTables = [
-  ...["apis", "identities", "roles", "permissions", "roles_permissions", "keys_roles", "keys_permissions"],
-  ...["ratelimits", "key_migrations"],
+  "apis",
+  "identities",
+  "roles",
+  "permissions",
+  "roles_permissions",
+  "keys_roles",
+  "keys_permissions",
+  "ratelimits",
+  "key_migrations",
 ].map((name) => ({ name, columns: [] }));
 
 type Values = ReadonlyMap<string, string | null>;

@@ -26,7 +26,10 @@ export const aws: Source = {
     return (row) => map(row, plans, sourceApi);
   },
   left: {
-    ...{ id: null, createdDate: null, lastUpdatedDate: null, type: null },
+    id: null,
+    createdDate: null,
+    lastUpdatedDate: null,
+    type: null,
   },
   algorithms: ["sha256"],
   others: "usage plans (get-usage-plans), and the keys of each",

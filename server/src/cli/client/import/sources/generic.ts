@@ -5,9 +5,21 @@ import { keyOf, type Mapped, presentObject, type Source } from "./source.ts";
 
 /** The fields, besides `meta.…`. */
 const names = [
-  ...["hash", "key", "name", "externalId", "meta", "roles", "permissions", "expires", "enabled", "credits"],
-  ...["ratelimits"],
-  ...["credits.remaining", "credits.refill.interval", "credits.refill.amount", "credits.refill.refillDay"],
+  "hash",
+  "key",
+  "name",
+  "externalId",
+  "meta",
+  "roles",
+  "permissions",
+  "expires",
+  "enabled",
+  "credits",
+  "ratelimits",
+  "credits.remaining",
+  "credits.refill.interval",
+  "credits.refill.amount",
+  "credits.refill.refillDay",
 ];
 const known = new Set(names.map(fieldName));
 

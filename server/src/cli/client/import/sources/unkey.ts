@@ -5,9 +5,22 @@ import { keyOf, present, type Source } from "./source.ts";
 
 /** What fits every key of Unkey, whether its row comes from a table, from a dump of all tables or from the API. */
 const left = {
-  ...{ pk: null, id: null, keyId: null, start: null, workspaceId: null, keyAuthId: null, identityId: null },
-  ...{ createdAtM: null, createdAt: null, updatedAtM: null, updatedAt: null, lastUsedAt: null, lastRefillAt: null },
-  ...{ ratelimitAsync: null, pendingMigrationId: null, identity: null },
+  pk: null,
+  id: null,
+  keyId: null,
+  start: null,
+  workspaceId: null,
+  keyAuthId: null,
+  identityId: null,
+  createdAtM: null,
+  createdAt: null,
+  updatedAtM: null,
+  updatedAt: null,
+  lastUsedAt: null,
+  lastRefillAt: null,
+  ratelimitAsync: null,
+  pendingMigrationId: null,
+  identity: null,
   environment: "keys have no environment here: make one API for each environment",
   encrypted: "the encrypted key string stays at Unkey: a key is recoverable here only if it is made or rerolled here",
 };
