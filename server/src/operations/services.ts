@@ -8,7 +8,9 @@ import type { FairQueue } from "../rpc/fair-queue.ts";
 import { usingServices } from "../rpc/operation.ts";
 import type { Principal } from "../rpc/principal.ts";
 import type { KeyOrigins, KeyOriginsQuestion } from "../store/keys/key-origins.ts";
+import type { Explainer } from "../verification/explainer.ts";
 import type { Namespaces } from "../verification/namespaces.ts";
+import type { OwnKeys } from "../verification/own-keys.ts";
 import type { Verification } from "../verification/verification.ts";
 import type { AnalyticsQueries } from "./analytics/queries.ts";
 import type { NodeStatus, ServiceStatus } from "./system/fields.ts";
@@ -26,7 +28,9 @@ export interface Services {
     /** A sample of the recent decisions of the workspace, the newest first. */
     decisions(workspaceId: string, since: number, now: Instant): Promise<Iterable<Decision>>;
   };
-  readonly verification: Verification;
+  readonly verification: Pick<Verification, "verify">;
+  readonly explainer: Pick<Explainer, "explain">;
+  readonly ownKeys: Pick<OwnKeys, "find" | "readLimits">;
   readonly keys: {
     /** What the record of a key leaves out. */
     origins(question: KeyOriginsQuestion): Promise<KeyOrigins>;

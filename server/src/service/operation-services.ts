@@ -5,7 +5,9 @@ import type { Services } from "../operations/services.ts";
 import type { CallQueues } from "../rpc/call-queues.ts";
 import { FairQueue } from "../rpc/fair-queue.ts";
 import type { QuotaCounts } from "../rpc/quota-counts.ts";
+import { Explainer } from "../verification/explainer.ts";
 import { Namespaces } from "../verification/namespaces.ts";
+import { OwnKeys } from "../verification/own-keys.ts";
 import type { NodeDescription } from "./node.ts";
 import type { Parts, Start } from "./open.ts";
 import type { Totals } from "./workers/totals.ts";
@@ -28,6 +30,8 @@ export function operationServices(
 ): Services {
   return {
     verification,
+    explainer: new Explainer(directories, limiter),
+    ownKeys: new OwnKeys(directories, limiter),
     limiter,
     replays,
     recorder,

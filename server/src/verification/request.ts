@@ -35,6 +35,9 @@ export interface VerificationRequest {
   startedAt: Milliseconds;
 }
 
+/** The cost of a verification that names none. */
+export const COST_DEFAULT = 1;
+
 /** Where a key is stored, within its workspace. */
 export interface KeyPlace {
   readonly hash: string;

@@ -2,42 +2,30 @@ import type { DecisionRecorder } from "../analytics/event.ts";
 import type { Clock, Instant, Milliseconds } from "../clock/clock.ts";
 import type { BalanceReader } from "../credits/balance-reader.ts";
 import type { Ledger } from "../credits/ledger.ts";
-import { covers } from "../credits/spend.ts";
-import { hashPeppered, hashSecret, hashSecret512 } from "../crypto/hash.ts";
-import { type CallDirectories, keyLocation, keyMigrationLookupKey, lookupKey } from "../directory/directories.ts";
-import type { KeyLimit, KeyMigrationRecord, KeyRecord, WorkspaceRecord } from "../directory/records.ts";
+import { hashSecret } from "../crypto/hash.ts";
+import type { CallDirectories } from "../directory/directories.ts";
+import type { KeyRecord } from "../directory/records.ts";
 import { StoreUnavailable } from "../errors/store-unavailable.ts";
 import type { Charge, LimitDecision } from "../limits/counters.ts";
 import type { Limiter } from "../limits/limiter.ts";
 import type { Replay, ReplayableCall } from "../limits/replay-store.ts";
-import { addressNetwork, isListed } from "../rules/address.ts";
-import { longTokenOf, startOf, startOfToken } from "../rules/imported-keys.ts";
-import { hasValidChecksum, isOwnSecret } from "../rules/key-string.ts";
+import { startOf, startOfToken } from "../rules/imported-keys.ts";
 import type { ImportedKeyUse } from "../store/keys/key-migrations.ts";
-import type { KeyOrigins, KeyOriginsQuestion } from "../store/keys/key-origins.ts";
-import { codeOfCharge, codeOfState, codeOfVisibility, hasFailed, type Trace } from "./checks.ts";
-import {
-  balanceAt,
-  type CountedLimit,
-  type DecidedKey,
-  type ExplainedRecord,
-  explainKey,
-  explainMissing,
-  listedPermissions,
-  type VerificationExplanation,
-} from "./explanation.ts";
+import { codeOfCharge, codeOfState, codeOfVisibility } from "./checks.ts";
 import { FirstUseWriter } from "./first-uses.ts";
-import { chargeOf, limitsText, readingOf, type SelectedLimits, selectLimits, usedIn } from "./limits.ts";
+import { KeyLookup, tooStale } from "./key-lookup.ts";
+import { limitsText, type SelectedLimits, selectLimits } from "./limits.ts";
+import { unknownLimit } from "./mistakes.ts";
 import { PermissionQueries } from "./queries.ts";
 import {
-  type KeyPlace,
+  COST_DEFAULT,
   type VerificationAnswer,
   type VerificationCode,
-  type VerificationMistake,
   type VerificationRequest,
   verificationCodes,
 } from "./request.ts";
 import type { SingleCalls } from "./single-calls.ts";
+import { UnknownKeys } from "./unknown-keys.ts";
 import type { Upstreams } from "./upstreams.ts";
 
 /** For how long a call is decided again because its key or its caller changed while it waited for its charge. */
@@ -60,22 +48,15 @@ export interface VerificationParts {
   recordFirstUses(uses: readonly ImportedKeyUse[]): Promise<void>;
 }
 
-const COST_DEFAULT = 1;
-
-/** The result of a look-up in the database: a key or null, or an error in the request. */
-type LookedUp = KeyRecord | null | VerificationMistake;
-
 const NOT_FOUND = '{"valid":false,"code":"NOT_FOUND"}';
 
 /** The start of an answer with the code VALID. */
 const VALID_START = '{"valid":true';
 
-const TOKEN_FORM = "A key of this migration has three parts, joined by underscores: prefix, short token, long token.";
-
 /**
  * Verifies keys. A cached key without credits is verified in memory; otherwise the database is queried.
  *
- * Steps: look up the key (`#verify`, `#lookUp`), check it in the order of the API contract (`#decide`), charge its limits
+ * Steps: look up the key (`KeyLookup`), check it in the order of the API contract (`#decide`), charge its limits
  * (`#chargeOnce`) or its limits and credits together (`#spend`), and build the answer (`#answer`).
  */
 export class Verification {
@@ -85,7 +66,8 @@ export class Verification {
   readonly #ledger: VerificationParts["ledger"];
   readonly #balances: VerificationParts["balances"];
   readonly #singleCalls: VerificationParts["singleCalls"];
-  readonly #upstreams: Pick<Upstreams, "ask">;
+  readonly #lookup: KeyLookup;
+  readonly #unknownKeys: UnknownKeys;
   readonly #recorder: Pick<DecisionRecorder, "verification"> | null;
   readonly #firstUses: FirstUseWriter;
   readonly #queries = new PermissionQueries();
@@ -111,7 +93,8 @@ export class Verification {
     this.#ledger = ledger;
     this.#balances = balances;
     this.#singleCalls = singleCalls;
-    this.#upstreams = upstreams;
+    this.#lookup = new KeyLookup(directories);
+    this.#unknownKeys = new UnknownKeys(this.#lookup, upstreams);
     this.#recorder = recorder;
     this.#firstUses = new FirstUseWriter(recordFirstUses);
   }
@@ -127,28 +110,15 @@ export class Verification {
   }
 
   #verify(request: VerificationRequest): VerificationAnswer | Promise<VerificationAnswer> {
-    const cached = this.#findCached(request);
+    const cached = this.#lookup.findCached(request);
     if (cached === undefined) return this.#verifyUncached(request);
     return cached === null ? this.#unknown(request) : this.#decide(cached, request);
   }
 
   async #verifyUncached(request: VerificationRequest): Promise<VerificationAnswer> {
-    const found = await this.#lookUp(request);
+    const found = await this.#lookup.find(request);
     if (found === null) return this.#unknown(request);
     return "kind" in found ? found : this.#decide(found, request);
-  }
-
-  /** The key, or null, from the cache; undefined if it must be looked up. */
-  #findCached(request: VerificationRequest): KeyRecord | null | undefined {
-    const location = keyLocation(hashSecret(request.key), request.workspaceId);
-    const record = this.#directories.keys.get(location);
-    if (record && !record.isDeleted) return record;
-    // Only imported keys can be at other locations.
-    const workspace = this.#directories.workspaces.get(request.workspaceId);
-    if (!workspace || request.migrationId !== undefined) return undefined;
-    return workspace.hasSha512Keys
-      ? this.#directories.keys.get(lookupKey([location, sha512Location(request)]))
-      : record;
   }
 
   /** Verifies on a node whose caches are not current: see the states of `ChangesFollower`. */
@@ -157,54 +127,9 @@ export class Verification {
     return this.#verify(request);
   }
 
-  /** Looks up a key in the database if it is not cached, and at the further locations of imported keys. */
-  async #lookUp(request: VerificationRequest, explained?: ExplainedRecord): Promise<LookedUp> {
-    const location = keyLocation(hashSecret(request.key), request.workspaceId);
-    const workspace = await this.#workspace(request.workspaceId);
-    // A key with a wrong checksum cannot exist, except an imported one.
-    if (!workspace?.hasImportedKeys && !hasValidChecksum(request.key)) return null;
-    const locations = [location];
-    if (workspace?.hasSha512Keys) locations.push(sha512Location(request));
-    const migration = request.migrationId === undefined ? null : await this.#migration(request.migrationId, request);
-    const hash = migration && hashInMigration(migration, request.key);
-    if (typeof hash === "string") locations.push(keyLocation(hash, request.workspaceId, migration!.id));
-    const { keys, keyLookups } = this.#directories;
-    const name = lookupKey(locations);
-    let record = keys.get(name);
-    if (record === undefined) {
-      if (explained) explained.source = "database";
-      // A key that existed at the last read is not a guess, so its look-up is free.
-      record = keys.isOutdated(name)
-        ? await keys.load(name)
-        : await keyLookups.spend(sourceOf(request), () => keys.load(name));
-    }
-    return record ?? (hash === INVALID_TOKEN ? { kind: "token_unreadable", message: TOKEN_FORM } : null);
-  }
-
   /** A key that does not exist here. The upstream verifiers of the workspace may know it. */
   #unknown(request: VerificationRequest): VerificationAnswer | Promise<VerificationAnswer> {
-    const workspace = this.#workspace(request.workspaceId);
-    if (workspace instanceof Promise) return workspace.then((settled) => this.#askUpstreams(settled, request));
-    return this.#askUpstreams(workspace, request);
-  }
-
-  #askUpstreams(
-    workspace: WorkspaceRecord | null,
-    request: VerificationRequest,
-  ): VerificationAnswer | Promise<VerificationAnswer> {
-    if (!workspace || workspace.upstreamApis.length === 0) return this.#notFound(request);
-    const { key, workspaceId, apiId, keyspaces, principal, migrationId, isKnownUpstream } = request;
-    if (!workspace.enabled || migrationId !== undefined || isKnownUpstream || isOwnSecret(key)) {
-      return this.#notFound(request);
-    }
-    const apiIds = workspace.upstreamApis.filter(
-      (id) =>
-        (apiId === undefined || apiId === id) &&
-        (keyspaces === undefined || keyspaces.includes(id)) &&
-        (principal === null || principal.may(`apis.${id}.verify_key`)),
-    );
-    const location = keyLocation(hashSecret(key), workspaceId);
-    const isKnown = this.#upstreams.ask({ key, location, workspaceId, apiIds, source: sourceOf(request) });
+    const isKnown = this.#unknownKeys.ask(request);
     return isKnown instanceof Promise
       ? isKnown.then((settled) => (settled ? this.#verifyCreated(request) : this.#notFound(request)))
       : this.#notFound(request);
@@ -215,117 +140,6 @@ export class Verification {
     const now = this.#clock.now();
     const principal = request.principal && (await request.principal.renew(now));
     return this.verify({ ...request, now, principal, isKnownUpstream: true }, this.#clock.monotonic());
-  }
-
-  #migration(name: string, request: VerificationRequest) {
-    const { keyMigrations, keyLookups } = this.#directories;
-    const migrationKey = keyMigrationLookupKey(name, request.workspaceId);
-    const migration = keyMigrations.get(migrationKey);
-    return migration === undefined
-      ? keyLookups.spend(sourceOf(request), () => keyMigrations.load(migrationKey))
-      : migration;
-  }
-
-  #workspace(id: string): WorkspaceRecord | null | Promise<WorkspaceRecord | null> {
-    const workspace = this.#directories.workspaces.get(id);
-    return workspace === undefined ? this.#directories.workspaces.load(id) : workspace;
-  }
-
-  /**
-   * How a verification would be answered now, and why. It runs the steps of a verification, but charges nothing and
-   * records nothing. A key whose API the caller may not read looks missing.
-   *
-   * @param stored where the key is stored, if the caller gave its id; otherwise it is looked up by its string.
-   */
-  async explain(
-    request: VerificationRequest,
-    stored: KeyPlace | undefined,
-    readOrigins: (question: KeyOriginsQuestion) => Promise<KeyOrigins>,
-  ): Promise<VerificationExplanation | VerificationMistake> {
-    const { changes } = this.#directories;
-    if (!(await changes.mayServe(request.now, request.startedAt))) throw tooStale();
-    const record: ExplainedRecord = { source: "cache", currentAt: changes.readAt.wall };
-    const cached = stored ? this.#directories.keys.get(locationOf(stored, request)) : this.#findCached(request);
-    const found = cached === undefined ? await this.#load(stored, request, record) : cached;
-    if (found !== null && "kind" in found) return found;
-    if (found === null || !request.principal!.may(`apis.${found.apiId}.read_key`)) {
-      return explainMissing(stored ? undefined : request.key, request.now);
-    }
-    if (record.source === "database") record.currentAt = request.now;
-    return this.#explainKey(found, request, { isById: stored !== undefined, record, readOrigins });
-  }
-
-  /**
-   * The key of a holder who presents its string, looked up like a verification. Null if there is none, if its API lets no
-   * holder read, or if the caller's address or root key may not.
-   */
-  async findOwn(request: VerificationRequest): Promise<KeyRecord | null> {
-    const { changes } = this.#directories;
-    if (!(await changes.mayServe(request.now, request.startedAt))) throw tooStale();
-    const cached = this.#findCached(request);
-    const found = cached === undefined ? await this.#lookUp(request) : cached;
-    if (found === null || "kind" in found || found.isDeleted || !found.workspaceEnabled || !found.hasOwnAccess)
-      return null;
-    const { principal, address } = request;
-    if (principal && !principal.may(`apis.${found.apiId}.read_key`)) return null;
-    return found.allowedIps === null || isListed(found.allowedIps, address) ? found : null;
-  }
-
-  /** The counters of the limits of a key, without a charge. */
-  async readLimits(key: KeyRecord): Promise<(CountedLimit & { limit: KeyLimit })[]> {
-    if (key.limits.length === 0) return [];
-    const { limits } = await this.#limiter.peek(key.limits.map((limit) => readingOf(chargeOf(limit, key))));
-    return key.limits.map((limit, i) => ({ limit, used: usedIn(limits[i]!), reset: limits[i]!.reset }));
-  }
-
-  #load(stored: KeyPlace | undefined, request: VerificationRequest, explained: ExplainedRecord): Promise<LookedUp> {
-    if (!stored) return this.#lookUp(request, explained);
-    explained.source = "database";
-    return this.#directories.keys.load(locationOf(stored, request));
-  }
-
-  async #explainKey(
-    key: KeyRecord,
-    request: VerificationRequest,
-    {
-      readOrigins,
-      ...found
-    }: Pick<DecidedKey, "isById" | "record"> & {
-      readOrigins: (question: KeyOriginsQuestion) => Promise<KeyOrigins>;
-    },
-  ): Promise<VerificationExplanation | VerificationMistake> {
-    const trace: Trace = [{ step: "lookup", code: "NOT_FOUND", isFailed: false }];
-    codeOfVisibility(key, request, trace);
-    if (hasFailed(trace)) return explainKey({ key, request, trace, ...found });
-    const query = request.permissions === undefined ? undefined : this.#queries.parse(request.permissions);
-    if (query && query.kind !== "query") return { kind: "query_unreadable", message: query.message };
-    codeOfState(key, request, query, trace);
-    const requested = selectLimits(key, request.ratelimits);
-    // Verifications that fail earlier do not look at their limits.
-    if (requested && "unknown" in requested && !hasFailed(trace)) return unknownLimit(key, requested.unknown);
-    const selected = requested && "unknown" in requested ? undefined : requested;
-    const others = key.limits.filter((limit) => !selected?.limits.includes(limit));
-    const readings = [...(selected?.charges ?? []), ...others.map((limit) => chargeOf(limit, key))].map(readingOf);
-    const { keyId, poolId, workspaceId } = key;
-    const [decided, read, origins] = await Promise.all([
-      selected && this.#limiter.peek(selected.charges),
-      readings.length > 0 ? this.#limiter.peek(readings) : undefined,
-      readOrigins({ workspaceId, keyId, poolId, slugs: listedPermissions(key, query) }),
-    ]);
-    const balance = key.hasBalance ? balanceAt(origins, request.now) : undefined;
-    const cost = request.credits?.cost ?? COST_DEFAULT;
-    codeOfCharge(decided, covers(balance?.remaining, cost), trace);
-    const counted = [...(selected?.limits ?? []), ...others].map((limit, i) => {
-      const state = read!.limits[i]!;
-      return { limit, used: usedIn(state), reset: state.reset };
-    });
-    return explainKey({
-      key,
-      request,
-      trace,
-      ...found,
-      decision: { query, selected, decided, counted, origins, balance, cost },
-    });
   }
 
   /** The answer NOT_FOUND. A key that exists but must look missing is given, so that the attempt counts for its owner. */
@@ -524,49 +338,4 @@ export class Verification {
     const members = request.principal ? key.members : key.anonymousMembers;
     return `{"valid":${code === "VALID"},"code":"${code}",${members}${more}}`;
   }
-}
-
-function locationOf({ hash, migrationId }: KeyPlace, { workspaceId }: VerificationRequest): string {
-  return keyLocation(hash, workspaceId, migrationId);
-}
-
-/** The source of a look-up for the rate limit: the workspace, or the address of a caller without a root key. */
-function sourceOf({ principal, workspaceId, address }: VerificationRequest): string {
-  return principal ? workspaceId : addressNetwork(address);
-}
-
-function tooStale(): StoreUnavailable {
-  return new StoreUnavailable("The database has been unreachable for longer than cached records may be served");
-}
-
-function sha512Location({ key, workspaceId }: VerificationRequest): string {
-  return keyLocation(hashSecret512(key), workspaceId);
-}
-
-const INVALID_TOKEN = Symbol("invalid token");
-
-/** The hash by which a key of the migration is stored; null if it is stored like other keys. */
-function hashInMigration({ algorithm, pepper }: KeyMigrationRecord, key: string): string | null | typeof INVALID_TOKEN {
-  switch (algorithm) {
-    case "hmac-sha256":
-      return hashPeppered(pepper!, key);
-    case "prefixed-api-key": {
-      const token = longTokenOf(key);
-      return token === undefined ? INVALID_TOKEN : hashSecret(token);
-    }
-    default:
-      return null;
-  }
-}
-
-function unknownLimit(key: KeyRecord, name: string): VerificationMistake {
-  const identity = key.identity
-    ? `identity ${key.identity.id} (externalId ${key.identity.externalId})`
-    : "it has no identity";
-  return {
-    kind: "limit_unknown",
-    message:
-      `The ratelimit '${name}' exists neither on key ${key.keyId} nor on its identity: ${identity}. ` +
-      "Create it, or send `limit` and `duration` along with its name.",
-  };
 }

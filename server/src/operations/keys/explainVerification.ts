@@ -165,15 +165,11 @@ export const explainVerification = analysis("keys.explainVerification", {
     return { request: { key: key ?? "", ...request }, clientIp, stored };
   })
   .answer(
-    async (
-      { request, clientIp, stored },
-      { verification, keys, reads },
-      { clock, principal, workspaceId, address },
-    ) => {
+    async ({ request, clientIp, stored }, { explainer, keys, reads }, { clock, principal, workspaceId, address }) => {
       const [now, startedAt] = [clock.now(), clock.monotonic()];
       const asked = { ...request, workspaceId, principal, address: clientIp ?? address, now, startedAt };
       const readOrigins = (question: KeyOriginsQuestion) => reads.run(workspaceId, () => keys.origins(question));
-      const explained = await verification.explain(asked, stored, readOrigins);
+      const explained = await explainer.explain(asked, stored, readOrigins);
       if ("kind" in explained) throw new Problem(mistakeProblems[explained.kind], explained.message);
       return explained;
     },

@@ -97,13 +97,13 @@ export const getOwnKey = metered("keys.getOwnKey", {
     },
   ],
 }).handle(async ({ key: secret }, services, { principal, workspaceId, address, now, startedAt, clock, fail }) => {
-  const { verification, limiter, holders } = services;
-  const key = await verification.findOwn({ key: secret, workspaceId, principal, address, now, startedAt });
+  const { ownKeys, limiter, holders } = services;
+  const key = await ownKeys.find({ key: secret, workspaceId, principal, address, now, startedAt });
   if (key === null) return fail("key_not_found");
   await admitHolder(key, limiter);
   const { balance: stored, usage } = await holders.run(key.workspaceId, () => readStored(key, services, clock));
   const balance = balanceAt({ balance: stored }, now);
-  const limits = await verification.readLimits(key);
+  const limits = await ownKeys.readLimits(key);
   return JSON.stringify({
     keyId: key.keyId,
     enabled: key.enabled,

@@ -1,0 +1,115 @@
+import { covers } from "../credits/spend.ts";
+import { type CallDirectories, keyLocation } from "../directory/directories.ts";
+import type { KeyRecord } from "../directory/records.ts";
+import type { Limiter } from "../limits/limiter.ts";
+import type { KeyOrigins, KeyOriginsQuestion } from "../store/keys/key-origins.ts";
+import { codeOfCharge, codeOfState, codeOfVisibility, hasFailed, type Trace } from "./checks.ts";
+import {
+  balanceAt,
+  type DecidedKey,
+  type ExplainedRecord,
+  explainKey,
+  explainMissing,
+  listedPermissions,
+  type VerificationExplanation,
+} from "./explanation.ts";
+import { KeyLookup, type LookedUp } from "./key-lookup.ts";
+import { chargeOf, readingOf, selectLimits, usedIn } from "./limits.ts";
+import { unknownLimit } from "./mistakes.ts";
+import { PermissionQueries } from "./queries.ts";
+import { COST_DEFAULT, type KeyPlace, type VerificationMistake, type VerificationRequest } from "./request.ts";
+
+/** Explains verifications by the caches and the counters of this node. */
+export class Explainer {
+  readonly #directories: CallDirectories;
+  readonly #limiter: Pick<Limiter, "peek">;
+  readonly #lookup: KeyLookup;
+  readonly #queries = new PermissionQueries();
+
+  constructor(directories: CallDirectories, limiter: Pick<Limiter, "peek">) {
+    this.#directories = directories;
+    this.#limiter = limiter;
+    this.#lookup = new KeyLookup(directories);
+  }
+
+  /**
+   * How a verification would be answered now, and why. It runs the steps of a verification, but charges nothing and
+   * records nothing. A key whose API the caller may not read looks missing.
+   *
+   * @param stored where the key is stored, if the caller gave its id; otherwise it is looked up by its string.
+   */
+  async explain(
+    request: VerificationRequest,
+    stored: KeyPlace | undefined,
+    readOrigins: (question: KeyOriginsQuestion) => Promise<KeyOrigins>,
+  ): Promise<VerificationExplanation | VerificationMistake> {
+    await this.#lookup.requireCurrent(request);
+    const record: ExplainedRecord = { source: "cache", currentAt: this.#directories.changes.readAt.wall };
+    const cached = stored ? this.#directories.keys.get(locationOf(stored, request)) : this.#lookup.findCached(request);
+    const found = cached === undefined ? await this.#load(stored, request, record) : cached;
+    if (found !== null && "kind" in found) return found;
+    if (found === null || !request.principal!.may(`apis.${found.apiId}.read_key`)) {
+      return explainMissing(stored ? undefined : request.key, request.now);
+    }
+    if (record.source === "database") record.currentAt = request.now;
+    return this.#explainKey(found, request, { isById: stored !== undefined, record, readOrigins });
+  }
+
+  #load(stored: KeyPlace | undefined, request: VerificationRequest, explained: ExplainedRecord): Promise<LookedUp> {
+    if (!stored) {
+      return this.#lookup.find(request, () => {
+        explained.source = "database";
+      });
+    }
+    explained.source = "database";
+    return this.#directories.keys.load(locationOf(stored, request));
+  }
+
+  async #explainKey(
+    key: KeyRecord,
+    request: VerificationRequest,
+    {
+      readOrigins,
+      ...found
+    }: Pick<DecidedKey, "isById" | "record"> & {
+      readOrigins: (question: KeyOriginsQuestion) => Promise<KeyOrigins>;
+    },
+  ): Promise<VerificationExplanation | VerificationMistake> {
+    const trace: Trace = [{ step: "lookup", code: "NOT_FOUND", isFailed: false }];
+    codeOfVisibility(key, request, trace);
+    if (hasFailed(trace)) return explainKey({ key, request, trace, ...found });
+    const query = request.permissions === undefined ? undefined : this.#queries.parse(request.permissions);
+    if (query && query.kind !== "query") return { kind: "query_unreadable", message: query.message };
+    codeOfState(key, request, query, trace);
+    const requested = selectLimits(key, request.ratelimits);
+    // Verifications that fail earlier do not look at their limits.
+    if (requested && "unknown" in requested && !hasFailed(trace)) return unknownLimit(key, requested.unknown);
+    const selected = requested && "unknown" in requested ? undefined : requested;
+    const others = key.limits.filter((limit) => !selected?.limits.includes(limit));
+    const readings = [...(selected?.charges ?? []), ...others.map((limit) => chargeOf(limit, key))].map(readingOf);
+    const { keyId, poolId, workspaceId } = key;
+    const [decided, read, origins] = await Promise.all([
+      selected && this.#limiter.peek(selected.charges),
+      readings.length > 0 ? this.#limiter.peek(readings) : undefined,
+      readOrigins({ workspaceId, keyId, poolId, slugs: listedPermissions(key, query) }),
+    ]);
+    const balance = key.hasBalance ? balanceAt(origins, request.now) : undefined;
+    const cost = request.credits?.cost ?? COST_DEFAULT;
+    codeOfCharge(decided, covers(balance?.remaining, cost), trace);
+    const counted = [...(selected?.limits ?? []), ...others].map((limit, i) => {
+      const state = read!.limits[i]!;
+      return { limit, used: usedIn(state), reset: state.reset };
+    });
+    return explainKey({
+      key,
+      request,
+      trace,
+      ...found,
+      decision: { query, selected, decided, counted, origins, balance, cost },
+    });
+  }
+}
+
+function locationOf({ hash, migrationId }: KeyPlace, { workspaceId }: VerificationRequest): string {
+  return keyLocation(hash, workspaceId, migrationId);
+}

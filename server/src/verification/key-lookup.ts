@@ -1,0 +1,112 @@
+import { hashPeppered, hashSecret, hashSecret512 } from "../crypto/hash.ts";
+import { type CallDirectories, keyLocation, keyMigrationLookupKey, lookupKey } from "../directory/directories.ts";
+import type { KeyMigrationRecord, KeyRecord, WorkspaceRecord } from "../directory/records.ts";
+import { StoreUnavailable } from "../errors/store-unavailable.ts";
+import { addressNetwork } from "../rules/address.ts";
+import { longTokenOf } from "../rules/imported-keys.ts";
+import { hasValidChecksum } from "../rules/key-string.ts";
+import type { VerificationMistake, VerificationRequest } from "./request.ts";
+
+/** The result of a look-up in the database: a key or null, or an error in the request. */
+export type LookedUp = KeyRecord | null | VerificationMistake;
+
+const TOKEN_FORM = "A key of this migration has three parts, joined by underscores: prefix, short token, long token.";
+
+/** Finds keys by their strings. */
+export class KeyLookup {
+  readonly #directories: CallDirectories;
+
+  constructor(directories: CallDirectories) {
+    this.#directories = directories;
+  }
+
+  /** @throws {StoreUnavailable} or rejects with it on a node that has not read changes for too long. */
+  async requireCurrent({ now, startedAt }: Pick<VerificationRequest, "now" | "startedAt">): Promise<void> {
+    if (!(await this.#directories.changes.mayServe(now, startedAt))) throw tooStale();
+  }
+
+  /** The key, or null, from the cache; undefined if it must be looked up. */
+  findCached(request: VerificationRequest): KeyRecord | null | undefined {
+    const location = keyLocation(hashSecret(request.key), request.workspaceId);
+    const record = this.#directories.keys.get(location);
+    if (record && !record.isDeleted) return record;
+    // Only imported keys can be at other locations.
+    const workspace = this.#directories.workspaces.get(request.workspaceId);
+    if (!workspace || request.migrationId !== undefined) return undefined;
+    return workspace.hasSha512Keys
+      ? this.#directories.keys.get(lookupKey([location, sha512Location(request)]))
+      : record;
+  }
+
+  /**
+   * The key, from the database if it is not cached, and from the further locations of imported keys. `onRead` is called
+   * before the database is read.
+   */
+  async find(request: VerificationRequest, onRead?: () => void): Promise<LookedUp> {
+    const location = keyLocation(hashSecret(request.key), request.workspaceId);
+    const workspace = await this.workspace(request.workspaceId);
+    // A key with a wrong checksum cannot exist, except an imported one.
+    if (!workspace?.hasImportedKeys && !hasValidChecksum(request.key)) return null;
+    const locations = [location];
+    if (workspace?.hasSha512Keys) locations.push(sha512Location(request));
+    const migration = request.migrationId === undefined ? null : await this.#migration(request.migrationId, request);
+    const hash = migration && hashInMigration(migration, request.key);
+    if (typeof hash === "string") locations.push(keyLocation(hash, request.workspaceId, migration!.id));
+    const { keys, keyLookups } = this.#directories;
+    const name = lookupKey(locations);
+    let record = keys.get(name);
+    if (record === undefined) {
+      onRead?.();
+      // A key that existed at the last read is not a guess, so its look-up is free.
+      record = keys.isOutdated(name)
+        ? await keys.load(name)
+        : await keyLookups.spend(sourceOf(request), () => keys.load(name));
+    }
+    return record ?? (hash === INVALID_TOKEN ? { kind: "token_unreadable", message: TOKEN_FORM } : null);
+  }
+
+  #migration(name: string, request: VerificationRequest) {
+    const { keyMigrations, keyLookups } = this.#directories;
+    const migrationKey = keyMigrationLookupKey(name, request.workspaceId);
+    const migration = keyMigrations.get(migrationKey);
+    return migration === undefined
+      ? keyLookups.spend(sourceOf(request), () => keyMigrations.load(migrationKey))
+      : migration;
+  }
+
+  /** The workspace; null if there is none. */
+  workspace(id: string): WorkspaceRecord | null | Promise<WorkspaceRecord | null> {
+    const workspace = this.#directories.workspaces.get(id);
+    return workspace === undefined ? this.#directories.workspaces.load(id) : workspace;
+  }
+}
+
+/** The source of a look-up for the rate limit: the workspace, or the address of a caller without a root key. */
+export function sourceOf({ principal, workspaceId, address }: VerificationRequest): string {
+  return principal ? workspaceId : addressNetwork(address);
+}
+
+/** The error on a node that has not read changes for too long. */
+export function tooStale(): StoreUnavailable {
+  return new StoreUnavailable("The database has been unreachable for longer than cached records may be served");
+}
+
+function sha512Location({ key, workspaceId }: VerificationRequest): string {
+  return keyLocation(hashSecret512(key), workspaceId);
+}
+
+const INVALID_TOKEN = Symbol("invalid token");
+
+/** The hash by which a key of the migration is stored; null if it is stored like other keys. */
+function hashInMigration({ algorithm, pepper }: KeyMigrationRecord, key: string): string | null | typeof INVALID_TOKEN {
+  switch (algorithm) {
+    case "hmac-sha256":
+      return hashPeppered(pepper!, key);
+    case "prefixed-api-key": {
+      const token = longTokenOf(key);
+      return token === undefined ? INVALID_TOKEN : hashSecret(token);
+    }
+    default:
+      return null;
+  }
+}

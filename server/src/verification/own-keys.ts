@@ -1,0 +1,41 @@
+import type { CallDirectories } from "../directory/directories.ts";
+import type { KeyLimit, KeyRecord } from "../directory/records.ts";
+import type { Limiter } from "../limits/limiter.ts";
+import { isListed } from "../rules/address.ts";
+import type { CountedLimit } from "./explanation.ts";
+import { KeyLookup } from "./key-lookup.ts";
+import { chargeOf, readingOf, usedIn } from "./limits.ts";
+import type { VerificationRequest } from "./request.ts";
+
+/** What holders of keys read of their own key. */
+export class OwnKeys {
+  readonly #lookup: KeyLookup;
+  readonly #limiter: Pick<Limiter, "peek">;
+
+  constructor(directories: CallDirectories, limiter: Pick<Limiter, "peek">) {
+    this.#lookup = new KeyLookup(directories);
+    this.#limiter = limiter;
+  }
+
+  /**
+   * The key of a holder who presents its string, looked up like a verification. Null if there is none, if its API lets no
+   * holder read, or if the caller's address or root key may not.
+   */
+  async find(request: VerificationRequest): Promise<KeyRecord | null> {
+    await this.#lookup.requireCurrent(request);
+    const cached = this.#lookup.findCached(request);
+    const found = cached === undefined ? await this.#lookup.find(request) : cached;
+    if (found === null || "kind" in found || found.isDeleted || !found.workspaceEnabled || !found.hasOwnAccess)
+      return null;
+    const { principal, address } = request;
+    if (principal && !principal.may(`apis.${found.apiId}.read_key`)) return null;
+    return found.allowedIps === null || isListed(found.allowedIps, address) ? found : null;
+  }
+
+  /** The counters of the limits of a key, without a charge. */
+  async readLimits(key: KeyRecord): Promise<(CountedLimit & { limit: KeyLimit })[]> {
+    if (key.limits.length === 0) return [];
+    const { limits } = await this.#limiter.peek(key.limits.map((limit) => readingOf(chargeOf(limit, key))));
+    return key.limits.map((limit, i) => ({ limit, used: usedIn(limits[i]!), reset: limits[i]!.reset }));
+  }
+}
