@@ -143,6 +143,11 @@ const forTests = [
 const notOfWorkspace = ["StoreWriter", "WorkspaceWriter"];
 
 const source = "server/src/";
+
+/** How many assertions each file has that the compiler does not check. The list only becomes shorter. */
+const assertionsFile = "server/test/assertions.json";
+/** `!` behind an expression or a declared name, and `as never`. */
+const assertion = /[\w)\]}]!(?=[\s.,;:)\]}[?(`]|$)(?!=)|\bas never\b/g;
 type Files = ReadonlyMap<string, string>;
 interface Rule {
   name: string;
@@ -327,6 +332,24 @@ const rules: Rule[] = [
         )
         .map(([path]) => `${path} sleeps: advance the clock, or wait with eventually() for what it expects.`),
     example: { "server/src/limits/a.test.ts": ["await set", "Timeout(50);"].join("") },
+  },
+  {
+    name: "assertions that the compiler does not check become fewer",
+    violations: (files) => {
+      const listed: Record<string, number> = JSON.parse(files.get(assertionsFile) ?? "{}");
+      const counted = new Map(
+        [...files]
+          .filter(([path]) => /^(server|sdk|dashboard)\/src\/.*(?<!\.test)\.tsx?$/.test(path))
+          .map(([path, text]) => [path, code(text).match(assertion)?.length ?? 0]),
+      );
+      return [...new Set([...counted.keys(), ...Object.keys(listed)])].flatMap((path) => {
+        const [count = 0, limit = 0] = [counted.get(path), listed[path]];
+        if (count === limit) return [];
+        const remedy = count > limit ? "let a type say it" : `list ${count === 0 ? "it no longer" : "this number"}`;
+        return [`${path} has ${count} times \`!\` or \`as never\`, and ${limit} in ${assertionsFile}: ${remedy}.`];
+      });
+    },
+    example: { "server/src/limits/a.ts": "const first = charges[0]!;" },
   },
   {
     name: "nothing is left for later",
