@@ -1,5 +1,5 @@
 import type { Instant, Milliseconds } from "../clock/clock.ts";
-import type { RatelimitEvent, VerificationEvent } from "./event.ts";
+import type { RatelimitEvent, VerificationEvent } from "../verification/event.ts";
 
 /** A sampled decision. */
 export type Decision = {

@@ -1,7 +1,7 @@
 import type { Clock } from "../clock/clock.ts";
+import type { DecisionRecorder, RatelimitEvent, VerificationEvent } from "../verification/event.ts";
 import type { RatelimitCell, VerificationCell } from "./batch.ts";
 import { DecisionSample } from "./decisions.ts";
-import type { DecisionRecorder, RatelimitEvent, VerificationEvent } from "./event.ts";
 import { levels } from "./levels.ts";
 
 /** The counts of one outcome and one tag set. */

@@ -6,7 +6,7 @@ import type { StoreMetrics } from "../metrics/calls.ts";
 import { Metrics, type Sample } from "../metrics/metrics.ts";
 import type { ClusterCounters } from "../redis/cluster-counters.ts";
 import type { QuotaCounts } from "../rpc/quota-counts.ts";
-import type { Upstreams } from "../verification/upstreams.ts";
+import type { Upstreams } from "../upstreams/upstreams.ts";
 import type { AuthenticationFailures } from "./authentication-failures.ts";
 import type { BackupSchedule } from "./backup/schedule.ts";
 import type { LimitsService } from "./limits.ts";

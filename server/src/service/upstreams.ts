@@ -4,7 +4,7 @@ import { readUpstreamAnswer } from "../operations/keys/upstream-key.ts";
 import { OutboundClient } from "../outbound/client.ts";
 import type { QuotaCounts } from "../rpc/quota-counts.ts";
 import { startOf } from "../rules/imported-keys.ts";
-import { Upstreams } from "../verification/upstreams.ts";
+import { Upstreams } from "../upstreams/upstreams.ts";
 import type { Parts, Start } from "./open.ts";
 
 /** An answer has at most this many bytes: its `meta` may have 64 KiB. */

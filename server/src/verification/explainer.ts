@@ -2,7 +2,6 @@ import { covers } from "../credits/spend.ts";
 import { type CallDirectories, keyLocation } from "../directory/directories.ts";
 import type { KeyRecord } from "../directory/records.ts";
 import type { Limiter } from "../limits/limiter.ts";
-import type { KeyOrigins, KeyOriginsQuestion } from "../store/keys/key-origins.ts";
 import { codeOfCharge, codeOfState, codeOfVisibility, hasFailed, type Trace } from "./checks.ts";
 import {
   balanceAt,
@@ -18,6 +17,7 @@ import { chargeOf, readingOf, selectLimits, usedIn } from "./limits.ts";
 import { unknownLimit } from "./mistakes.ts";
 import { PermissionQueries } from "./queries.ts";
 import { COST_DEFAULT, type KeyPlace, type VerificationMistake, type VerificationRequest } from "./request.ts";
+import type { KeyOrigins, KeyOriginsQuestion } from "./stored.ts";
 
 /** Explains verifications by the caches and the counters of this node. */
 export class Explainer {

@@ -6,10 +6,10 @@ import { conjunctsOf, type PermissionQuery, queryText, satisfies, slugsOf } from
 import { grantOf } from "../rules/permissions.ts";
 import type { StoredBalance } from "../rules/refill.ts";
 import { nextDue, refillOf, withDueRefill } from "../rules/refill.ts";
-import type { KeyOrigins } from "../store/keys/key-origins.ts";
 import type { Step, Trace } from "./checks.ts";
 import type { SelectedLimits } from "./limits.ts";
 import type { VerificationCode, VerificationRequest } from "./request.ts";
+import type { KeyOrigins } from "./stored.ts";
 
 /** The number of permissions that an explanation lists. */
 export const PERMISSIONS_LISTED_MAX = 1_000;

@@ -1,4 +1,4 @@
-import type { ImportedKeyUse } from "../store/keys/key-migrations.ts";
+import type { ImportedKeyUse } from "./stored.ts";
 
 /** Maximum number of first uses per transaction. */
 const USES_PER_BATCH_MAX = 500;

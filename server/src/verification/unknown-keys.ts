@@ -4,14 +4,31 @@ import type { WorkspaceRecord } from "../directory/records.ts";
 import { isOwnSecret } from "../rules/key-string.ts";
 import { type KeyLookup, sourceOf } from "./key-lookup.ts";
 import type { VerificationRequest } from "./request.ts";
-import type { Upstreams } from "./upstreams.ts";
+
+/** The question about a key: at most one for each API. */
+export interface UpstreamQuestion {
+  /** The key string. */
+  key: string;
+  /** Identifies the key and its workspace; contains no secret. */
+  location: string;
+  workspaceId: string;
+  apiIds: readonly string[];
+  /** Whose look-up it is: see `LookupRateLimiter`. */
+  source: string;
+}
+
+/** Knows which upstream verifiers there are, and asks them. */
+export interface UpstreamVerifiers {
+  /** Whether the key exists now. At once if every verifier has refused it already. */
+  ask(question: UpstreamQuestion): boolean | Promise<boolean>;
+}
 
 /** Asks the upstream verifiers of a workspace about keys that do not exist here. */
 export class UnknownKeys {
   readonly #lookup: Pick<KeyLookup, "workspace">;
-  readonly #upstreams: Pick<Upstreams, "ask">;
+  readonly #upstreams: UpstreamVerifiers;
 
-  constructor(lookup: Pick<KeyLookup, "workspace">, upstreams: Pick<Upstreams, "ask">) {
+  constructor(lookup: Pick<KeyLookup, "workspace">, upstreams: UpstreamVerifiers) {
     this.#lookup = lookup;
     this.#upstreams = upstreams;
   }

@@ -1,4 +1,3 @@
-import type { DecisionRecorder } from "../analytics/event.ts";
 import type { Clock, Instant, Milliseconds } from "../clock/clock.ts";
 import type { BalanceReader } from "../credits/balance-reader.ts";
 import type { Ledger } from "../credits/ledger.ts";
@@ -10,8 +9,8 @@ import type { Charge, LimitDecision } from "../limits/counters.ts";
 import type { Limiter } from "../limits/limiter.ts";
 import type { Replay, ReplayableCall } from "../limits/replay-store.ts";
 import { startOf, startOfToken } from "../rules/imported-keys.ts";
-import type { ImportedKeyUse } from "../store/keys/key-migrations.ts";
 import { codeOfCharge, codeOfState, codeOfVisibility } from "./checks.ts";
+import type { DecisionRecorder } from "./event.ts";
 import { FirstUseWriter } from "./first-uses.ts";
 import { KeyLookup, tooStale } from "./key-lookup.ts";
 import { limitsText, type SelectedLimits, selectLimits } from "./limits.ts";
@@ -25,8 +24,8 @@ import {
   verificationCodes,
 } from "./request.ts";
 import type { SingleCalls } from "./single-calls.ts";
-import { UnknownKeys } from "./unknown-keys.ts";
-import type { Upstreams } from "./upstreams.ts";
+import type { ImportedKeyUse } from "./stored.ts";
+import { UnknownKeys, type UpstreamVerifiers } from "./unknown-keys.ts";
 
 /** For how long a call is decided again because its key or its caller changed while it waited for its charge. */
 const DECISION_TIME_MAX: Milliseconds = 5_000;
@@ -41,7 +40,7 @@ export interface VerificationParts {
   /** Makes calls with an Idempotency-Key once. */
   singleCalls: Pick<SingleCalls, "chargeOnce" | "spendOnce" | "find">;
   /** Asks other systems about keys that are unknown here. */
-  upstreams: Pick<Upstreams, "ask">;
+  upstreams: UpstreamVerifiers;
   /** Counts every answer for the analytics; null without analytics. */
   recorder: Pick<DecisionRecorder, "verification"> | null;
   /** Stores the first uses of imported keys, and invalidates the cached keys. */

@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { ApiReader } from "../../store/keys/apis.ts";
 import type { Sql } from "../../store/store.ts";
+import type { UpstreamVerifier } from "../../upstreams/upstreams.ts";
 import type { Vault } from "../../vault/vault.ts";
-import type { UpstreamVerifier } from "../../verification/upstreams.ts";
 import { integer, text } from "../schema.ts";
 
 const HEADERS_MAX = 10;

@@ -12,7 +12,7 @@ import { KeyWriter } from "../../store/keys/keys.ts";
 import { Rollback, type Sql } from "../../store/store.ts";
 import { StoreWriter } from "../../store/workspace-store.ts";
 import { watchWrites } from "../../store/written-tables.ts";
-import type { UpstreamAnswer } from "../../verification/upstreams.ts";
+import type { UpstreamAnswer } from "../../upstreams/upstreams.ts";
 import { refillError } from "./credits.ts";
 import { type ImportedAttributes, importedMembers, insertImported } from "./insert-imported.ts";
 

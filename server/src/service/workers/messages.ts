@@ -9,8 +9,8 @@ import type { ExceededLimit } from "../../limits/exceeded-limits.ts";
 import type { FailedAuthenticationsFrom } from "../../rpc/failed-authentications.ts";
 import type { AnsweredRequest, RpcRequest } from "../../rpc/server.ts";
 import type { RootKeyUse } from "../../store/administration/root-key-usage.ts";
-import type { ImportedKeyUse } from "../../store/keys/key-migrations.ts";
 import type { PlainError } from "../../store/plain-error.ts";
+import type { ImportedKeyUse } from "../../verification/stored.ts";
 import type { ThreadCounts } from "./counts.ts";
 
 /** The start parameters of a worker thread. */

@@ -1,6 +1,7 @@
 import { sql as raw } from "kysely";
 import type { Instant } from "../../clock/clock.ts";
 import type { KeyMigrationReference } from "../../directory/stored.ts";
+import type { ImportedKeyUse } from "../../verification/stored.ts";
 import type { KeyMigrationRow } from "../schema.ts";
 import type { Sql } from "../store.ts";
 import { WorkspaceRows } from "../workspace-rows.ts";
@@ -54,15 +55,6 @@ export class KeyMigrationWriter extends WorkspaceRows {
       .executeTakeFirst();
     return updated !== undefined;
   }
-}
-
-/** What the first verification of an imported key reveals: the import contained only a hash. */
-export interface ImportedKeyUse {
-  keyId: string;
-  /** The part of the key string that may be shown. */
-  start: string;
-  /** The hash of the whole string, under which later look-ups find the key; null: its hash is already that. */
-  hash: string | null;
 }
 
 /** Stores the results of first verifications, for keys of any workspace. Idempotent. */

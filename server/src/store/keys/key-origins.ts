@@ -1,22 +1,5 @@
-import type { StoredBalance } from "../../rules/refill.ts";
+import type { KeyOrigins, KeyOriginsQuestion } from "../../verification/stored.ts";
 import type { Sql } from "../store.ts";
-
-/** The key whose permissions and credits to explain. */
-export interface KeyOriginsQuestion {
-  workspaceId: string;
-  keyId: string;
-  poolId: string;
-  /** The permissions to look for. */
-  slugs: readonly string[];
-}
-
-/** What the record of a key for verifications leaves out. */
-export interface KeyOrigins {
-  /** One entry for each way in which the key has a permission. `role` is null for a direct one. */
-  grants: { slug: string; role: string | null }[];
-  /** Null: unlimited. */
-  balance: StoredBalance | null;
-}
 
 /** Where the permissions of a key come from, and its balance as stored. */
 export async function findKeyOrigins(

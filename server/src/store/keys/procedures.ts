@@ -4,11 +4,12 @@ import { HASH_VERSION } from "../../crypto/hash.ts";
 import { keyLocation } from "../../directory/directories.ts";
 import type { DirectoryKeyMigration, KeyMigrationReference, KeyPlace } from "../../directory/stored.ts";
 import type { Random } from "../../random/random.ts";
+import type { ImportedKeyUse, KeyOriginsQuestion } from "../../verification/stored.ts";
 import { insertChange } from "../changes.ts";
 import type { PoolsOf, Sql } from "../store.ts";
 import { keyLocationsAfter, RECORD_KEY_LOCATION } from "./key-locations.ts";
-import { findKeyMigrations, type ImportedKeyUse, recordFirstUses } from "./key-migrations.ts";
-import { findKeyOrigins, type KeyOriginsQuestion } from "./key-origins.ts";
+import { findKeyMigrations, recordFirstUses } from "./key-migrations.ts";
+import { findKeyOrigins } from "./key-origins.ts";
 import { type KeyUse, recordKeyUses } from "./key-usage.ts";
 import { findKeysAt } from "./lookup.ts";
 

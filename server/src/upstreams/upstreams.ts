@@ -4,6 +4,7 @@ import { NegativeCache } from "../directory/negative-cache.ts";
 import { Overloaded } from "../errors/overloaded.ts";
 import { Histograms } from "../metrics/histogram.ts";
 import { OutboundFailure } from "../outbound/exchange.ts";
+import type { UpstreamQuestion } from "../verification/unknown-keys.ts";
 
 /** An HTTP endpoint that knows the keys of an API which are not here yet. */
 export interface UpstreamVerifier {
@@ -17,18 +18,6 @@ export interface UpstreamVerifier {
 
 /** What an upstream verifier says of a key. `attributes` are those that the key gets here. */
 export type UpstreamAnswer<Attributes> = { valid: false } | { valid: true; attributes: Attributes };
-
-/** The question about a key: at most one for each API. */
-export interface UpstreamQuestion {
-  /** The key string. */
-  key: string;
-  /** Identifies the key and its workspace; contains no secret. */
-  location: string;
-  workspaceId: string;
-  apiIds: readonly string[];
-  /** Whose look-up it is: see `LookupRateLimiter`. */
-  source: string;
-}
 
 export interface UpstreamsOptions<Attributes> {
   clock: Clock;
