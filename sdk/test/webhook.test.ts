@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { describe, it } from "node:test";
-import { signWebhook } from "../../server/src/crypto/webhook-signature.ts";
+import { signWebhook } from "../../server/src/features/webhooks/signature.ts";
 import { Secret, verifyWebhook, WebhookError } from "../src/index.ts";
 
 interface Scenario {

@@ -2,6 +2,7 @@ import type { Analytics } from "../analytics/analytics.ts";
 import type { Ledger } from "../credits/ledger.ts";
 import type { Directories } from "../directory/directories.ts";
 import type { RecordCacheCounts } from "../directory/record-cache.ts";
+import type { WebhookDelivery } from "../features/webhooks/delivery.ts";
 import type { StoreMetrics } from "../metrics/calls.ts";
 import { Metrics, type Sample } from "../metrics/metrics.ts";
 import type { ClusterCounters } from "../redis/cluster-counters.ts";
@@ -12,7 +13,6 @@ import type { BackupSchedule } from "./backup/schedule.ts";
 import type { LimitsService } from "./limits.ts";
 import type { Retention } from "./retention.ts";
 import type { StorageWatch } from "./storage-watch.ts";
-import type { WebhookDelivery } from "./webhooks.ts";
 import type { Totals } from "./workers/totals.ts";
 
 /** The parts that count. */

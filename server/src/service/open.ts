@@ -6,6 +6,7 @@ import type { Config } from "../config/config.ts";
 import type { Secrets } from "../config/secrets.ts";
 import { version } from "../config/version.ts";
 import { Directories, type DirectoriesOptions } from "../directory/directories.ts";
+import { openWebhookDelivery, type WebhookDelivery } from "../features/webhooks/delivery.ts";
 import type { Limiter } from "../limits/limiter.ts";
 import type { Events } from "../log/events.ts";
 import type { Log } from "../log/log.ts";
@@ -26,7 +27,6 @@ import { Retention } from "./retention.ts";
 import { SchemaWatch } from "./schema-watch.ts";
 import { type StoragePlace, StorageWatch } from "./storage-watch.ts";
 import type { Waiting } from "./wait.ts";
-import { openWebhookDelivery, type WebhookDelivery } from "./webhooks.ts";
 
 /** How long each part may take to stop. A part that does not stop must not prevent that counters are written. */
 const PART_STOP_MAX = 1_500;

@@ -1,6 +1,7 @@
 import type { Instant } from "../clock/clock.ts";
 import { BloomFilter, type BloomFilterState } from "../crypto/bloom-filter.ts";
 import { systemSecrets } from "../crypto/secret.ts";
+import { webhookProcedures } from "../features/webhooks/procedures.ts";
 import { leakProcedures } from "../leaks/procedures.ts";
 import { nameProcedures } from "../operations/analytics/subjects.ts";
 import type { DatabaseServices } from "../operations/database-services.ts";
@@ -40,7 +41,6 @@ import { vaultRules } from "../store/vault.ts";
 import { KeyRing, type KeyRingSource } from "../vault/key-ring.ts";
 import { vaultProcedures } from "../vault/procedures.ts";
 import { Vault } from "../vault/vault.ts";
-import { webhookProcedures } from "../webhooks/procedures.ts";
 import { retentionIndexes, retentionTasks } from "./retention-tasks.ts";
 
 /** Options of the procedures. They are copied to each database thread at its start. */

@@ -1,3 +1,4 @@
+import { deliveryRetention, webhookRetention } from "../features/webhooks/statements/retention.ts";
 import { auditRetention } from "../store/administration/audit-retention.ts";
 import { rootKeyRetention } from "../store/administration/root-keys.ts";
 import { sessionRetention, signInLinkRetention } from "../store/administration/sessions.ts";
@@ -15,7 +16,6 @@ import {
 import { portalSessionRetention } from "../store/portal/portal-sessions.ts";
 import { namespaceRetention } from "../store/ratelimits/namespaces.ts";
 import type { RetentionIndex, RetentionTask } from "../store/retention.ts";
-import { deliveryRetention, webhookRetention } from "../store/webhooks/retention.ts";
 
 /**
  * Everything that loses old rows, by the name under which logs and metrics report it. A pass runs the tasks in this order:

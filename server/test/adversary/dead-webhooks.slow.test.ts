@@ -1,9 +1,9 @@
 /** Endpoints that accept nothing: what they make the service store, and that nothing is lost once they work. */
 import assert from "node:assert/strict";
 import { it } from "node:test";
+import { PENDING_UNPROVEN_MAX } from "../../src/features/webhooks/statements/backlog.ts";
 import { ROW_BYTES } from "../../src/store/administration/workspace-bytes.ts";
 import { insertEvents, type NewEvent } from "../../src/store/events/events.ts";
-import { PENDING_UNPROVEN_MAX } from "../../src/store/webhooks/backlog.ts";
 import { describeOnStores, type TestServer, VAULT_KEY } from "../harness.ts";
 import { assertOrder, passDelivering, WebhookReceiver } from "../webhook-receiver.ts";
 

@@ -1,11 +1,11 @@
 import { z } from "zod";
-import { newWebhookSecret } from "../../crypto/webhook-signature.ts";
+import type { DatabaseServices } from "../../operations/database-services.ts";
+import { exampleWebhook, exampleWebhookInput, exampleWebhookSecret } from "../../operations/examples.ts";
 import { newId } from "../../random/random.ts";
 import { mutation } from "../../rpc/operation.ts";
-import { WebhookWriter } from "../../store/webhooks/webhooks.ts";
-import type { DatabaseServices } from "../database-services.ts";
-import { exampleWebhook, exampleWebhookInput, exampleWebhookSecret } from "../examples.ts";
 import { checkSettings, listColumn, WEBHOOK_VAULT_MISSING, WebhookSecret, webhookInput } from "./record.ts";
+import { newWebhookSecret } from "./signature.ts";
+import { WebhookWriter } from "./statements/webhooks.ts";
 
 export const createWebhook = mutation("webhooks.createWebhook", {
   summary: "Create a webhook",

@@ -1,9 +1,9 @@
 import { z } from "zod";
+import { exampleWebhook } from "../../operations/examples.ts";
+import { Empty } from "../../operations/schema.ts";
 import { mutation } from "../../rpc/operation.ts";
-import { WebhookWriter } from "../../store/webhooks/webhooks.ts";
-import { exampleWebhook } from "../examples.ts";
-import { Empty } from "../schema.ts";
 import { WebhookId } from "./record.ts";
+import { WebhookWriter } from "./statements/webhooks.ts";
 
 export const deleteWebhook = mutation("webhooks.deleteWebhook", {
   summary: "Delete a webhook",

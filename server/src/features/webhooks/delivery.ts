@@ -1,19 +1,19 @@
-import { after, type Instant, type Milliseconds } from "../clock/clock.ts";
-import { every } from "../clock/every.ts";
-import type { Events } from "../log/events.ts";
-import { OutboundClient } from "../outbound/client.ts";
-import type { Transport } from "../outbound/exchange.ts";
-import { OUTBOUND_END_MAX } from "../outbound/outbound-thread.ts";
-import { hostOf } from "../outbound/url.ts";
-import type { Random } from "../random/random.ts";
-import { nextAttempt } from "../rules/webhook-retries.ts";
-import type { Store } from "../store/store.ts";
-import type { Attempt, DueDelivery, DueWebhook } from "../store/webhooks/delivering.ts";
-import { webhookBody, webhookHeaders } from "../webhooks/message.ts";
-import type { webhookProcedures } from "../webhooks/procedures.ts";
-import type { Receiver } from "../webhooks/receiver.ts";
-import { type SlotBounds, Slots } from "../webhooks/slots.ts";
-import { HeldLease, type HeldLeaseOptions } from "./held-lease.ts";
+import { after, type Instant, type Milliseconds } from "../../clock/clock.ts";
+import { every } from "../../clock/every.ts";
+import type { Events } from "../../log/events.ts";
+import { OutboundClient } from "../../outbound/client.ts";
+import type { Transport } from "../../outbound/exchange.ts";
+import { OUTBOUND_END_MAX } from "../../outbound/outbound-thread.ts";
+import { hostOf } from "../../outbound/url.ts";
+import type { Random } from "../../random/random.ts";
+import { HeldLease, type HeldLeaseOptions } from "../../service/held-lease.ts";
+import type { Store } from "../../store/store.ts";
+import { webhookBody, webhookHeaders } from "./message.ts";
+import type { webhookProcedures } from "./procedures.ts";
+import type { Receiver } from "./receiver.ts";
+import { nextAttempt } from "./retries.ts";
+import { type SlotBounds, Slots } from "./slots.ts";
+import type { Attempt, DueDelivery, DueWebhook } from "./statements/delivering.ts";
 
 /** Interval between two looks for work. */
 const INTERVAL: Milliseconds = 500;

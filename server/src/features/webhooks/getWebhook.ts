@@ -1,9 +1,9 @@
 import { z } from "zod";
+import { exampleWebhook } from "../../operations/examples.ts";
 import { query } from "../../rpc/operation.ts";
-import { DeliveryReader } from "../../store/webhooks/deliveries.ts";
-import { WebhookReader } from "../../store/webhooks/webhooks.ts";
-import { exampleWebhook } from "../examples.ts";
 import { toWebhookOutput, WebhookId, WebhookOutput } from "./record.ts";
+import { DeliveryReader } from "./statements/deliveries.ts";
+import { WebhookReader } from "./statements/webhooks.ts";
 
 export const getWebhook = query("webhooks.getWebhook", {
   summary: "Get a webhook",

@@ -1,11 +1,11 @@
 import { z } from "zod";
+import { exampleWebhook } from "../../operations/examples.ts";
+import { pageInput, pageUntil, placeOf } from "../../operations/paging.ts";
+import { text } from "../../operations/schema.ts";
 import { pagedQuery } from "../../rpc/operation.ts";
-import { type DeliveryOfEvent, DeliveryReader } from "../../store/webhooks/deliveries.ts";
-import { WebhookReader } from "../../store/webhooks/webhooks.ts";
-import { exampleWebhook } from "../examples.ts";
-import { pageInput, pageUntil, placeOf } from "../paging.ts";
-import { text } from "../schema.ts";
 import { WebhookId } from "./record.ts";
+import { type DeliveryOfEvent, DeliveryReader } from "./statements/deliveries.ts";
+import { WebhookReader } from "./statements/webhooks.ts";
 
 const LIST = "webhooks.listDeliveries";
 

@@ -1,10 +1,10 @@
 import { z } from "zod";
+import { exampleWebhook } from "../../operations/examples.ts";
+import { pageInput, pageOf, placeOf } from "../../operations/paging.ts";
 import { pagedQuery } from "../../rpc/operation.ts";
-import { DeliveryReader } from "../../store/webhooks/deliveries.ts";
-import { WebhookReader } from "../../store/webhooks/webhooks.ts";
-import { exampleWebhook } from "../examples.ts";
-import { pageInput, pageOf, placeOf } from "../paging.ts";
 import { toWebhookOutput, WebhookOutput } from "./record.ts";
+import { DeliveryReader } from "./statements/deliveries.ts";
+import { WebhookReader } from "./statements/webhooks.ts";
 
 const LIST = "webhooks.listWebhooks";
 

@@ -1,5 +1,5 @@
-import { signWebhook } from "../crypto/webhook-signature.ts";
-import type { DueDelivery } from "../store/webhooks/delivering.ts";
+import { signWebhook } from "./signature.ts";
+import type { DueDelivery } from "./statements/delivering.ts";
 
 /** The body of a webhook: the event as `events.listEvents` returns it, with the time in the form of Standard Webhooks. */
 export function webhookBody({ event_id, type, version, created_at, data }: DueDelivery): string {

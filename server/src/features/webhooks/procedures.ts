@@ -1,7 +1,9 @@
-import type { Instant } from "../clock/clock.ts";
-import type { Random } from "../random/random.ts";
-import type { Lease } from "../store/lease.ts";
-import type { Sql } from "../store/store.ts";
+import type { Instant } from "../../clock/clock.ts";
+import type { Random } from "../../random/random.ts";
+import type { Lease } from "../../store/lease.ts";
+import type { Sql } from "../../store/store.ts";
+import type { Vault } from "../../vault/vault.ts";
+import { openSecrets, type Receiver } from "./receiver.ts";
 import {
   type Attempt,
   catchUp,
@@ -11,9 +13,7 @@ import {
   findReceiver,
   handOut,
   recordAttempts,
-} from "../store/webhooks/delivering.ts";
-import type { Vault } from "../vault/vault.ts";
-import { openSecrets, type Receiver } from "./receiver.ts";
+} from "./statements/delivering.ts";
 
 /** The procedures of the delivery of webhooks. */
 export function webhookProcedures({ vault, random }: { vault: Vault; random: Random }) {

@@ -1,7 +1,7 @@
-import type { Instant } from "../clock/clock.ts";
-import { SealBroken } from "../crypto/seal.ts";
-import type { WebhookRow } from "../store/schema.ts";
-import type { Sql } from "../store/store.ts";
+import type { Instant } from "../../clock/clock.ts";
+import { SealBroken } from "../../crypto/seal.ts";
+import type { WebhookRow } from "../../store/schema.ts";
+import type { Sql } from "../../store/store.ts";
 
 /** A webhook as a delivery needs it. */
 export interface Receiver {

@@ -1,12 +1,12 @@
 import { z } from "zod";
+import { jsonColumn } from "../../operations/columns.ts";
+import type { DatabaseServices } from "../../operations/database-services.ts";
+import { ApiId, asSecret, Name, text } from "../../operations/schema.ts";
 import type { MutationContext } from "../../rpc/operation.ts";
 import { type EventType, eventTypeNames } from "../../store/events/types.ts";
 import { ApiWriter } from "../../store/keys/apis.ts";
 import type { WebhookRow } from "../../store/schema.ts";
-import { DEAD_COUNTED_MAX, type DeliverySummary } from "../../store/webhooks/deliveries.ts";
-import { jsonColumn } from "../columns.ts";
-import type { DatabaseServices } from "../database-services.ts";
-import { ApiId, asSecret, Name, text } from "../schema.ts";
+import { DEAD_COUNTED_MAX, type DeliverySummary } from "./statements/deliveries.ts";
 
 const URL_LENGTH_MAX = 2_000;
 const API_IDS_MAX = 100;

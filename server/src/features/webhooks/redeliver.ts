@@ -1,10 +1,10 @@
 import { z } from "zod";
+import { exampleWebhook } from "../../operations/examples.ts";
+import { text } from "../../operations/schema.ts";
 import { mutation } from "../../rpc/operation.ts";
-import { DeliveryWriter, REDELIVERIES_MAX } from "../../store/webhooks/deliveries.ts";
-import { WebhookWriter } from "../../store/webhooks/webhooks.ts";
-import { exampleWebhook } from "../examples.ts";
-import { text } from "../schema.ts";
 import { WEBHOOK_DISABLED, WebhookId } from "./record.ts";
+import { DeliveryWriter, REDELIVERIES_MAX } from "./statements/deliveries.ts";
+import { WebhookWriter } from "./statements/webhooks.ts";
 
 export const redeliver = mutation("webhooks.redeliver", {
   summary: "Deliver events to a webhook again",

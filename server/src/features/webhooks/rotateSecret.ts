@@ -1,10 +1,10 @@
 import { z } from "zod";
-import { newWebhookSecret } from "../../crypto/webhook-signature.ts";
+import { exampleWebhook } from "../../operations/examples.ts";
+import { integer } from "../../operations/schema.ts";
 import { mutation } from "../../rpc/operation.ts";
-import { WebhookWriter } from "../../store/webhooks/webhooks.ts";
-import { exampleWebhook } from "../examples.ts";
-import { integer } from "../schema.ts";
 import { WebhookId, WebhookSecret } from "./record.ts";
+import { newWebhookSecret } from "./signature.ts";
+import { WebhookWriter } from "./statements/webhooks.ts";
 
 const DAY = 86_400_000;
 

@@ -1,9 +1,9 @@
 import { z } from "zod";
+import { exampleWebhook } from "../../operations/examples.ts";
 import { newId } from "../../random/random.ts";
 import { mutation } from "../../rpc/operation.ts";
-import { WebhookWriter } from "../../store/webhooks/webhooks.ts";
-import { exampleWebhook } from "../examples.ts";
 import { WEBHOOK_DISABLED, WebhookId } from "./record.ts";
+import { WebhookWriter } from "./statements/webhooks.ts";
 
 export const sendTest = mutation("webhooks.sendTest", {
   summary: "Send a test event to a webhook",

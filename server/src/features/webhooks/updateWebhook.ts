@@ -1,14 +1,14 @@
 import { z } from "zod";
 import type { Instant } from "../../clock/clock.ts";
+import { changedValues, updateEvents } from "../../operations/audit/changed-values.ts";
+import { type ColumnsFor, columnsOf, flag } from "../../operations/columns.ts";
+import type { DatabaseServices } from "../../operations/database-services.ts";
+import { exampleWebhook } from "../../operations/examples.ts";
+import { Empty } from "../../operations/schema.ts";
 import { mutation } from "../../rpc/operation.ts";
-import { DeliveryWriter } from "../../store/webhooks/deliveries.ts";
-import { WebhookWriter } from "../../store/webhooks/webhooks.ts";
-import { changedValues, updateEvents } from "../audit/changed-values.ts";
-import { type ColumnsFor, columnsOf, flag } from "../columns.ts";
-import type { DatabaseServices } from "../database-services.ts";
-import { exampleWebhook } from "../examples.ts";
-import { Empty } from "../schema.ts";
 import { checkSettings, filtersOf, listColumn, WebhookId, webhookInput } from "./record.ts";
+import { DeliveryWriter } from "./statements/deliveries.ts";
+import { WebhookWriter } from "./statements/webhooks.ts";
 
 export const updateWebhook = mutation("webhooks.updateWebhook", {
   summary: "Update a webhook",

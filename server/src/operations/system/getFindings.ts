@@ -1,5 +1,7 @@
 import { z } from "zod";
 import type { Instant } from "../../clock/clock.ts";
+import { DeliveryReader } from "../../features/webhooks/statements/deliveries.ts";
+import { WEBHOOKS_PER_WORKSPACE_MAX, WebhookReader } from "../../features/webhooks/statements/webhooks.ts";
 import { query } from "../../rpc/operation.ts";
 import { ADMINISTRATOR } from "../../rules/grants.ts";
 import { grantsOf } from "../../store/administration/root-key-lookup.ts";
@@ -11,8 +13,6 @@ import {
   KeyFindingReader,
 } from "../../store/keys/key-findings.ts";
 import type { WebhookRow } from "../../store/schema.ts";
-import { DeliveryReader } from "../../store/webhooks/deliveries.ts";
-import { WEBHOOKS_PER_WORKSPACE_MAX, WebhookReader } from "../../store/webhooks/webhooks.ts";
 import { exampleAdministratorId, exampleTime } from "../examples.ts";
 
 const DAY = 86_400_000;

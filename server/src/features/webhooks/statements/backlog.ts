@@ -1,5 +1,5 @@
-import type { Instant, Milliseconds } from "../../clock/clock.ts";
-import type { WebhookRow } from "../schema.ts";
+import type { Instant, Milliseconds } from "../../../clock/clock.ts";
+import type { WebhookRow } from "../../../store/schema.ts";
 
 /** The most deliveries of a webhook that wait. */
 export const PENDING_MAX = 10_000;

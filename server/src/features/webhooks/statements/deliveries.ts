@@ -1,9 +1,9 @@
 import { sql as raw } from "kysely";
-import type { Instant } from "../../clock/clock.ts";
-import { RETRY_WINDOW } from "../../rules/webhook-retries.ts";
-import type { WebhookDeliveryRow } from "../schema.ts";
-import type { Sql } from "../store.ts";
-import { WorkspaceRows } from "../workspace-rows.ts";
+import type { Instant } from "../../../clock/clock.ts";
+import type { WebhookDeliveryRow } from "../../../store/schema.ts";
+import type { Sql } from "../../../store/store.ts";
+import { WorkspaceRows } from "../../../store/workspace-rows.ts";
+import { RETRY_WINDOW } from "../retries.ts";
 
 /** Deliveries that one call of `redeliver` starts. */
 export const REDELIVERIES_MAX = 1_000;

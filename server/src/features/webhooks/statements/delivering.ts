@@ -1,13 +1,13 @@
 import { sql as raw } from "kysely";
-import type { Instant, Milliseconds } from "../../clock/clock.ts";
-import type { Random } from "../../random/random.ts";
-import { RETRY_WINDOW } from "../../rules/webhook-retries.ts";
-import { recordChange } from "../administration/audit.ts";
-import { addBytesAnyway, ROW_BYTES } from "../administration/workspace-bytes.ts";
-import { insertRows } from "../insert-rows.ts";
-import { holdLease, type Lease } from "../lease.ts";
-import type { WebhookDeliveryRow, WebhookRow } from "../schema.ts";
-import type { Sql } from "../store.ts";
+import type { Instant, Milliseconds } from "../../../clock/clock.ts";
+import type { Random } from "../../../random/random.ts";
+import { recordChange } from "../../../store/administration/audit.ts";
+import { addBytesAnyway, ROW_BYTES } from "../../../store/administration/workspace-bytes.ts";
+import { insertRows } from "../../../store/insert-rows.ts";
+import { holdLease, type Lease } from "../../../store/lease.ts";
+import type { WebhookDeliveryRow, WebhookRow } from "../../../store/schema.ts";
+import type { Sql } from "../../../store/store.ts";
+import { RETRY_WINDOW } from "../retries.ts";
 import { Backlog, roomOf } from "./backlog.ts";
 import { lockWebhooks, promote } from "./deliveries.ts";
 

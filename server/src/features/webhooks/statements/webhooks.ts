@@ -1,11 +1,11 @@
 import type { Updateable } from "kysely";
-import type { Instant } from "../../clock/clock.ts";
-import { insertEvents } from "../events/events.ts";
-import type { EventData } from "../events/types.ts";
-import { eraseOutcomesOfKey } from "../idempotency.ts";
-import { onePage, type PageOptions } from "../page.ts";
-import type { WebhookRow } from "../schema.ts";
-import { WorkspaceRows } from "../workspace-rows.ts";
+import type { Instant } from "../../../clock/clock.ts";
+import { insertEvents } from "../../../store/events/events.ts";
+import type { EventData } from "../../../store/events/types.ts";
+import { eraseOutcomesOfKey } from "../../../store/idempotency.ts";
+import { onePage, type PageOptions } from "../../../store/page.ts";
+import type { WebhookRow } from "../../../store/schema.ts";
+import { WorkspaceRows } from "../../../store/workspace-rows.ts";
 
 /** The most webhooks of a workspace. */
 export const WEBHOOKS_PER_WORKSPACE_MAX = 50;
