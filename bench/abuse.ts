@@ -12,7 +12,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { formatKey } from "../server/src/rules/key-string.ts";
+import { formatKey } from "../engine/src/rules/key-string.ts";
 import { Callers, successful } from "./lib/callers.ts";
 import { measureInterference } from "./lib/interference.ts";
 import { createKeys, JSON_TYPE, post, VERIFY_PATH } from "./lib/keys.ts";

@@ -19,9 +19,9 @@
  */
 import { Agent, request } from "node:http";
 import { setTimeout } from "node:timers/promises";
-import { systemClock } from "../server/src/clock/system.ts";
-import { seededRandom } from "../server/src/random/seeded.ts";
-import { decide, unused } from "../server/src/rules/window.ts";
+import { systemClock } from "../engine/src/clock/system.ts";
+import { seededRandom } from "../engine/src/random/seeded.ts";
+import { decide, unused } from "../engine/src/rules/window.ts";
 import { burst, saturate } from "../server/test/burst.ts";
 import { makeFolder, ROOT_KEY, type Server, start } from "../server/test/process.ts";
 import { parseExposition } from "../server/test/prometheus.ts";

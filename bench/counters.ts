@@ -6,10 +6,10 @@
  * garbage collection, so they are those of one core on a busy machine too. 10 million identifiers take about half a
  * minute and 0.6 GB.
  */
-import { instantAt } from "../server/src/clock/clock.ts";
-import { systemClock } from "../server/src/clock/system.ts";
-import { MemoryCounters } from "../server/src/limits/memory-counters.ts";
-import { MemoryTable, reserveTable, SEGMENT_BYTES } from "../server/src/limits/memory-table.ts";
+import { instantAt } from "../engine/src/clock/clock.ts";
+import { systemClock } from "../engine/src/clock/system.ts";
+import { MemoryCounters } from "../engine/src/limits/memory-counters.ts";
+import { MemoryTable, reserveTable, SEGMENT_BYTES } from "../engine/src/limits/memory-table.ts";
 
 const count = Number(process.argv.slice(2).find((argument) => !argument.startsWith("--")) ?? 1_000_000);
 if (!(Number.isInteger(count) && count >= 10_000 && count <= 10_000_000)) {

@@ -12,7 +12,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { seededRandom } from "../server/src/random/seeded.ts";
+import { seededRandom } from "../engine/src/random/seeded.ts";
 import { measureCold } from "./lib/cold.ts";
 import { compare } from "./lib/compare.ts";
 import { JSON_TYPE, post, ROOT_KEY } from "./lib/keys.ts";

@@ -11,7 +11,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { parseArgs } from "node:util";
-import { seededRandom } from "../server/src/random/seeded.ts";
+import { seededRandom } from "../engine/src/random/seeded.ts";
 import { findTables } from "../server/src/store/catalog.ts";
 import { type CopyDatabase, pick, type Row } from "../server/src/store/move/database.ts";
 import { TableDigest } from "../server/src/store/move/digest.ts";

@@ -4,9 +4,9 @@
  * denied only because another call held charges that it gave back.
  */
 
-import { systemClock } from "../server/src/clock/system.ts";
-import type { Charge, LimitDecision } from "../server/src/limits/counters.ts";
-import { systemRandom } from "../server/src/random/system.ts";
+import { systemClock } from "../engine/src/clock/system.ts";
+import type { Charge, LimitDecision } from "../engine/src/limits/counters.ts";
+import { systemRandom } from "../engine/src/random/system.ts";
 import { parseRedisAddress, type RedisAddress } from "../server/src/redis/address.ts";
 import { RedisCluster } from "../server/src/redis/cluster.ts";
 import { ClusterCounters } from "../server/src/redis/cluster-counters.ts";

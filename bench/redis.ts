@@ -5,9 +5,9 @@
  */
 
 import { setImmediate } from "node:timers/promises";
-import { systemClock } from "../server/src/clock/system.ts";
-import type { Charge, Counters } from "../server/src/limits/counters.ts";
-import { systemRandom } from "../server/src/random/system.ts";
+import { systemClock } from "../engine/src/clock/system.ts";
+import type { Charge, Counters } from "../engine/src/limits/counters.ts";
+import { systemRandom } from "../engine/src/random/system.ts";
 import { RedisConnection } from "../server/src/redis/connection.ts";
 import { RedisCounters } from "../server/src/redis/redis-counters.ts";
 import { countingOptions } from "../server/test/services/counting-redis.ts";

@@ -6,7 +6,7 @@ import { spawn } from "node:child_process";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { systemClock } from "./src/clock/system.ts";
+import { systemClock } from "../engine/src/clock/system.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const projects = [".", "dashboard/test", "dashboard", "sdk", "examples/image-api"];

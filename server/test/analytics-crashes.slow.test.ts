@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { getPriority } from "node:os";
 import { describe, it } from "node:test";
-import { systemClock } from "../src/clock/system.ts";
+import { systemClock } from "../../engine/src/clock/system.ts";
 import { NICE_STEP } from "../src/store/sqlite/thread-priority.ts";
 import { eventually, makeFolder, type Server, start } from "./process.ts";
 

@@ -5,7 +5,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { create as createTar } from "tar";
-import { systemClock } from "../src/clock/system.ts";
+import { systemClock } from "../../engine/src/clock/system.ts";
 import { verifyBackup } from "../src/service/backup/verify.ts";
 import { eventually, launch, makeFolder, Program, run, type Server, start } from "./process.ts";
 

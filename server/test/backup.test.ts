@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it, type TestContext } from "node:test";
 import { create as createTar, extract as extractTar } from "tar";
-import { systemClock } from "../src/clock/system.ts";
+import { systemClock } from "../../engine/src/clock/system.ts";
 import { readConfig } from "../src/config/config.ts";
 import { readSecrets } from "../src/config/secrets.ts";
 import { version } from "../src/config/version.ts";

@@ -6,9 +6,9 @@ import { connect, type Socket } from "node:net";
 import { after, before, describe, it } from "node:test";
 import { promisify } from "node:util";
 import inject from "light-my-request";
+import { seededRandom } from "../../engine/src/random/seeded.ts";
+import { formatKey } from "../../engine/src/rules/key-string.ts";
 import { readConfig } from "../src/config/config.ts";
-import { seededRandom } from "../src/random/seeded.ts";
-import { formatKey } from "../src/rules/key-string.ts";
 import { describeOnStores, examine, openTestServer, type Reply, TestServer } from "./harness.ts";
 
 const run = promisify(execFile);

@@ -7,7 +7,7 @@ import { createWriteStream, existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
-import { hashSecret } from "../src/crypto/hash.ts";
+import { hashSecret } from "../../engine/src/crypto/hash.ts";
 import { eventually, makeFolder, Program, ROOT_KEY, start } from "./process.ts";
 import { freshDatabase } from "./services/postgres.ts";
 

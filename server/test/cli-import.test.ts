@@ -5,7 +5,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { after, before, describe, it, type TestContext } from "node:test";
-import { hashSecret } from "../src/crypto/hash.ts";
+import { hashSecret } from "../../engine/src/crypto/hash.ts";
 import { CommandLine } from "./command-line.ts";
 import { TestServer } from "./harness.ts";
 import { makeFolder } from "./process.ts";

@@ -8,8 +8,8 @@ import { DatabaseSync } from "node:sqlite";
 import { before, describe, it, type TestContext } from "node:test";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import { systemClock } from "../../engine/src/clock/system.ts";
 import { banner } from "../src/cli/operator/banner.ts";
-import { systemClock } from "../src/clock/system.ts";
 import { settings } from "../src/config/settings.ts";
 import {
   eventually,

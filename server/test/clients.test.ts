@@ -10,7 +10,7 @@ import { after, before, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import { Unkey } from "@unkey/api";
 import * as errors from "@unkey/api/models/errors";
-import { StoreUnavailable } from "../src/errors/store-unavailable.ts";
+import { StoreUnavailable } from "../../engine/src/errors/store-unavailable.ts";
 import { operations } from "../src/operations/index.ts";
 import { namesOf } from "../src/rpc/operation.ts";
 import { TestServer } from "./harness.ts";

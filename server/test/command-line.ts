@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { systemClock } from "../src/clock/system.ts";
+import { systemClock } from "../../engine/src/clock/system.ts";
 import type { Ran } from "./process.ts";
 
 const program = new URL("../src/cli/program.ts", import.meta.url).href;

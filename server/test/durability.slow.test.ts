@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { seededRandom } from "../src/random/seeded.ts";
+import { seededRandom } from "../../engine/src/random/seeded.ts";
 import { makeFolder, type RunOptions, type Server, start } from "./process.ts";
 import { freshDatabase } from "./services/postgres.ts";
 

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { createServer, type IncomingHttpHeaders, request } from "node:http";
 import type { AddressInfo } from "node:net";
 import { after, before, describe, it } from "node:test";
-import { StoreUnavailable } from "../src/errors/store-unavailable.ts";
+import { StoreUnavailable } from "../../engine/src/errors/store-unavailable.ts";
 import { describeOnStores, TestServer } from "./harness.ts";
 
 interface Asked {

@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { createHash, createHmac, randomBytes } from "node:crypto";
 import { describe, it } from "node:test";
-import { formatKey } from "../src/rules/key-string.ts";
+import { formatKey } from "../../engine/src/rules/key-string.ts";
 import { openTestServer, type TestServer, type TestServerOptions } from "./harness.ts";
 
 interface Test {

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { createClient } from "@redis/client";
-import { systemClock } from "../src/clock/system.ts";
+import { systemClock } from "../../engine/src/clock/system.ts";
 import { openTestServer, type TestServer } from "./harness.ts";
 import { eventually, makeFolder, type ServeOptions, type Server, start } from "./process.ts";
 import { type Exposed, parseExposition } from "./prometheus.ts";

@@ -5,7 +5,7 @@ import { once } from "node:events";
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { systemClock } from "../src/clock/system.ts";
+import { systemClock } from "../../engine/src/clock/system.ts";
 import { version } from "../src/config/version.ts";
 import { busyness } from "./busyness.ts";
 import { copyRepository } from "./copy-repository.ts";

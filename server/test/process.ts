@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import type { SimulatedClock } from "../src/clock/simulated.ts";
-import { systemClock } from "../src/clock/system.ts";
+import type { SimulatedClock } from "../../engine/src/clock/simulated.ts";
+import { systemClock } from "../../engine/src/clock/system.ts";
 import { findFolder, installPackage } from "./services/service.ts";
 
 const main = fileURLToPath(new URL("../src/main.ts", import.meta.url));

@@ -3,11 +3,11 @@
  * outcomes.
  */
 import { once } from "node:events";
-import { systemClock } from "../src/clock/system.ts";
-import { systemRandom } from "../src/random/system.ts";
+import { systemClock } from "../../engine/src/clock/system.ts";
+import { systemRandom } from "../../engine/src/random/system.ts";
+import { DURATION_MAX } from "../../engine/src/rules/window.ts";
 import { RedisConnection } from "../src/redis/connection.ts";
 import { counterScripts, RedisCounters } from "../src/redis/redis-counters.ts";
-import { DURATION_MAX } from "../src/rules/window.ts";
 
 export interface CallersTask {
   readonly url: string;

@@ -4,7 +4,7 @@ import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { after, before, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
-import { systemRandom } from "../src/random/system.ts";
+import { systemRandom } from "../../engine/src/random/system.ts";
 import type { CallersReport, CallersTask } from "./redis-callers.ts";
 import { sharedRedis } from "./services/redis.ts";
 import { TcpProxy } from "./tcp-proxy.ts";

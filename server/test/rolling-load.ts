@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { systemClock } from "../src/clock/system.ts";
+import { systemClock } from "../../engine/src/clock/system.ts";
 import { eventually, type Server } from "./process.ts";
 
 /** A key that has a row in every table of keys. */

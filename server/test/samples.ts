@@ -3,10 +3,10 @@
  * `sweep.test.ts` and `tenancy.test.ts` call each operation with the bodies that its sample gives.
  */
 import { createHash } from "node:crypto";
+import { formatKey, RANDOM_BYTES_MIN } from "../../engine/src/rules/key-string.ts";
 import type { OperationName } from "../src/operations/index.ts";
 import type { ProblemCode } from "../src/rpc/problems.ts";
 import { writeCursor } from "../src/rules/cursor.ts";
-import { formatKey, RANDOM_BYTES_MIN } from "../src/rules/key-string.ts";
 import type { TestServer } from "./harness.ts";
 
 type Body = Record<string, unknown>;

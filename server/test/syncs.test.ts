@@ -7,7 +7,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { before, describe, it, type TestContext } from "node:test";
 import { Client } from "pg";
-import { SimulatedClock } from "../src/clock/simulated.ts";
+import { SimulatedClock } from "../../engine/src/clock/simulated.ts";
 import { openPostgresStore } from "../src/store/postgres/store.ts";
 import { raw } from "../src/store/sqlite/connection.ts";
 import type { Sql } from "../src/store/store.ts";

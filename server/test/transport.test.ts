@@ -4,7 +4,7 @@ import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { Server } from "node:http";
 import { connect } from "node:net";
 import { after, before, describe, it } from "node:test";
-import { StoreUnavailable } from "../src/errors/store-unavailable.ts";
+import { StoreUnavailable } from "../../engine/src/errors/store-unavailable.ts";
 import { operations } from "../src/operations/index.ts";
 import { examine, type Reply, TestServer } from "./harness.ts";
 

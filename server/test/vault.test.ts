@@ -5,9 +5,9 @@ import { existsSync, readdirSync, readFileSync, renameSync, statSync, writeFileS
 import { join } from "node:path";
 import { after, before, describe, it, type TestContext } from "node:test";
 import type { Insertable } from "kysely";
-import { systemClock } from "../src/clock/system.ts";
-import { newSealingKey, seal, sealingKeyFingerprint } from "../src/crypto/seal.ts";
-import { StoreUnavailable } from "../src/errors/store-unavailable.ts";
+import { systemClock } from "../../engine/src/clock/system.ts";
+import { newSealingKey, seal, sealingKeyFingerprint } from "../../engine/src/crypto/seal.ts";
+import { StoreUnavailable } from "../../engine/src/errors/store-unavailable.ts";
 import { openPostgresStore } from "../src/store/postgres/store.ts";
 import type { Schema, VaultDataKeyRow } from "../src/store/schema.ts";
 import { openSqliteStoreHere } from "../src/store/sqlite/store-here.ts";

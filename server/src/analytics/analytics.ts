@@ -1,6 +1,6 @@
-import type { Clock, Milliseconds, Timer } from "../clock/clock.ts";
-import { every } from "../clock/every.ts";
-import { pause } from "../clock/pause.ts";
+import type { Clock, Milliseconds, Timer } from "../../../engine/src/clock/clock.ts";
+import { every } from "../../../engine/src/clock/every.ts";
+import { pause } from "../../../engine/src/clock/pause.ts";
 import type { Lease } from "../store/lease.ts";
 import { batchText } from "./batch.ts";
 import { KeyUses } from "./key-uses.ts";

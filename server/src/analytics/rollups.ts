@@ -1,4 +1,4 @@
-import type { Instant } from "../clock/clock.ts";
+import type { Instant } from "../../../engine/src/clock/clock.ts";
 import type { Lease } from "../store/lease.ts";
 import type { UsageLevel } from "./batch.ts";
 import { type Level, levels } from "./levels.ts";

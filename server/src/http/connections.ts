@@ -1,8 +1,8 @@
 import type { Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import type { Milliseconds } from "../clock/clock.ts";
+import type { Milliseconds } from "../../../engine/src/clock/clock.ts";
+import { addressNetwork } from "../../../engine/src/rules/address.ts";
 import { Problem } from "../rpc/problems.ts";
-import { addressNetwork } from "../rules/address.ts";
 import type { ConnectionCounts } from "./connection-counts.ts";
 
 /** How often connections with slow readers are to be checked. */

@@ -1,12 +1,12 @@
 import type { IncomingMessage } from "node:http";
 import type { FastifyInstance } from "fastify";
-import type { Instant } from "../clock/clock.ts";
+import type { Instant } from "../../../engine/src/clock/clock.ts";
+import type { VerificationCode } from "../../../engine/src/verification/request.ts";
 import type { VerifyKeyAnswer } from "../operations/keys/verifyKey.ts";
 import { policyItem, stateItem } from "../rpc/limit-fields.ts";
 import type { Operation } from "../rpc/operation.ts";
 import { Problem, problems } from "../rpc/problems.ts";
 import type { Rpc, RpcResponse } from "../rpc/server.ts";
-import type { VerificationCode } from "../verification/request.ts";
 import { addressOf } from "./caller-address.ts";
 import type { AddRoutes, RouteParts } from "./routes.ts";
 

@@ -1,7 +1,8 @@
 import type { IncomingMessage } from "node:http";
 import type { FastifyInstance, FastifyReply } from "fastify";
 import { z } from "zod";
-import { hasEcdsaSignature } from "../crypto/signature.ts";
+import { hasEcdsaSignature } from "../../../engine/src/crypto/signature.ts";
+import type { VerificationCode } from "../../../engine/src/verification/request.ts";
 import { type GithubKeys, GithubKeysUnavailable } from "../leaks/github-keys.ts";
 import { type LeakReports, leakReport } from "../leaks/reports.ts";
 import { requireJson } from "../rpc/body.ts";
@@ -9,7 +10,6 @@ import type { Operation } from "../rpc/operation.ts";
 import { Problem } from "../rpc/problems.ts";
 import type { RpcResponse } from "../rpc/server.ts";
 import { GITHUB_REPORTS_PATH, LEAK_VERIFICATION_PATH } from "../rules/leak-kit.ts";
-import type { VerificationCode } from "../verification/request.ts";
 import { addressOf } from "./caller-address.ts";
 import { REJECTED_CALLER } from "./long-body.ts";
 import { METERED_BODY_BYTES_MAX } from "./metered.ts";

@@ -1,5 +1,5 @@
-import type { Instant } from "../clock/clock.ts";
-import type { Random } from "../random/random.ts";
+import type { Instant } from "../../../engine/src/clock/clock.ts";
+import type { Random } from "../../../engine/src/random/random.ts";
 import { findLeakedHashes, type LeakReport, recordLeaks } from "../store/keys/leaks.ts";
 import type { Sql } from "../store/store.ts";
 

@@ -1,8 +1,8 @@
-import type { Clock, Instant, Milliseconds } from "../clock/clock.ts";
-import { pause } from "../clock/pause.ts";
-import { hashSecret, hashSecret512 } from "../crypto/hash.ts";
-import { Overloaded } from "../errors/overloaded.ts";
-import { StoreUnavailable } from "../errors/store-unavailable.ts";
+import type { Clock, Instant, Milliseconds } from "../../../engine/src/clock/clock.ts";
+import { pause } from "../../../engine/src/clock/pause.ts";
+import { hashSecret, hashSecret512 } from "../../../engine/src/crypto/hash.ts";
+import { Overloaded } from "../../../engine/src/errors/overloaded.ts";
+import { StoreUnavailable } from "../../../engine/src/errors/store-unavailable.ts";
 import { isWebAddress } from "../rules/web-address.ts";
 import type { LeakReport, LeakSource } from "../store/keys/leaks.ts";
 

@@ -1,5 +1,5 @@
 import { setImmediate } from "node:timers/promises";
-import type { Clock } from "../clock/clock.ts";
+import type { Clock } from "../../../engine/src/clock/clock.ts";
 import { type DocumentOptions, documentSteps } from "../rpc/document.ts";
 import { exampleShift, shiftExample } from "./examples.ts";
 import { namespaces, operations } from "./index.ts";

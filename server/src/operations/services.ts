@@ -1,17 +1,17 @@
+import type { Instant } from "../../../engine/src/clock/clock.ts";
+import type { Limiter } from "../../../engine/src/limits/limiter.ts";
+import type { ReplayStore } from "../../../engine/src/limits/replay-store.ts";
+import type { Explainer } from "../../../engine/src/verification/explainer.ts";
+import type { Namespaces } from "../../../engine/src/verification/namespaces.ts";
+import type { OwnKeys } from "../../../engine/src/verification/own-keys.ts";
+import type { KeyOrigins, KeyOriginsQuestion } from "../../../engine/src/verification/stored.ts";
+import type { Verification } from "../../../engine/src/verification/verification.ts";
 import type { Decision } from "../analytics/decisions.ts";
 import type { Recorder } from "../analytics/recorder.ts";
-import type { Instant } from "../clock/clock.ts";
 import type { LeakReports } from "../leaks/reports.ts";
-import type { Limiter } from "../limits/limiter.ts";
-import type { ReplayStore } from "../limits/replay-store.ts";
 import type { FairQueue } from "../rpc/fair-queue.ts";
 import { usingServices } from "../rpc/operation.ts";
 import type { Principal } from "../rpc/principal.ts";
-import type { Explainer } from "../verification/explainer.ts";
-import type { Namespaces } from "../verification/namespaces.ts";
-import type { OwnKeys } from "../verification/own-keys.ts";
-import type { KeyOrigins, KeyOriginsQuestion } from "../verification/stored.ts";
-import type { Verification } from "../verification/verification.ts";
 import type { AnalyticsQueries } from "./analytics/queries.ts";
 import type { NodeStatus, ServiceStatus } from "./system/fields.ts";
 

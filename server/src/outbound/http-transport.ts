@@ -1,7 +1,7 @@
 import { type ClientRequest, Agent as HttpAgent, type IncomingMessage, request as requestHttp } from "node:http";
 import type { Agent as HttpsAgent } from "node:https";
 import type { LookupFunction } from "node:net";
-import type { Milliseconds } from "../clock/clock.ts";
+import type { Milliseconds } from "../../../engine/src/clock/clock.ts";
 import { isPublicAddress } from "../rules/public-address.ts";
 import { type Exchange, type ExchangePlan, type OutboundAnswer, OutboundFailure, type Transport } from "./exchange.ts";
 import { ReadAllowance } from "./read-allowance.ts";

@@ -1,9 +1,9 @@
-import { type Instant, instantAt } from "../clock/clock.ts";
-import { SealBroken, seal, unseal } from "../crypto/seal.ts";
-import type { SecretSource } from "../crypto/secret.ts";
-import { rootKeyRecord } from "../directory/records.ts";
-import { IdempotencyFull } from "../errors/idempotency.ts";
-import type { Random } from "../random/random.ts";
+import { type Instant, instantAt } from "../../../engine/src/clock/clock.ts";
+import { SealBroken, seal, unseal } from "../../../engine/src/crypto/seal.ts";
+import type { SecretSource } from "../../../engine/src/crypto/secret.ts";
+import { rootKeyRecord } from "../../../engine/src/directory/records.ts";
+import { IdempotencyFull } from "../../../engine/src/errors/idempotency.ts";
+import type { Random } from "../../../engine/src/random/random.ts";
 import { lockAccess } from "../store/administration/access-lock.ts";
 import { type AuditEntry, recordChange } from "../store/administration/audit.ts";
 import { countIdempotencyRecords } from "../store/administration/idempotency-count.ts";

@@ -1,4 +1,4 @@
-import type { Clock, Milliseconds } from "../clock/clock.ts";
+import type { Clock, Milliseconds } from "../../../engine/src/clock/clock.ts";
 import { type Budget, type Quota, quotaNames } from "../store/administration/quotas.ts";
 import {
   COUNT_STEP,

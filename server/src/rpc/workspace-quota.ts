@@ -1,4 +1,4 @@
-import type { Clock, Milliseconds } from "../clock/clock.ts";
+import type { Clock, Milliseconds } from "../../../engine/src/clock/clock.ts";
 import { type Budget, quotas, settingOf } from "../store/administration/quotas.ts";
 import { Problem } from "./problems.ts";
 

@@ -1,16 +1,16 @@
 import { join } from "node:path";
+import type { Clock } from "../../../engine/src/clock/clock.ts";
+import { StoreUnavailable } from "../../../engine/src/errors/store-unavailable.ts";
+import { newId, type Random } from "../../../engine/src/random/random.ts";
 import { Analytics } from "../analytics/analytics.ts";
 import type { KeyUse } from "../analytics/recorder.ts";
 import type { Rollups } from "../analytics/rollups.ts";
 import type { AnalyticsProcedures } from "../analytics/sql/procedures.ts";
 import { analyticsModule, openSqlRollups } from "../analytics/sql/store.ts";
-import type { Clock } from "../clock/clock.ts";
 import type { Config } from "../config/config.ts";
 import type { Secrets } from "../config/secrets.ts";
-import { StoreUnavailable } from "../errors/store-unavailable.ts";
 import type { Events } from "../log/events.ts";
 import { OperatorError } from "../log/operator-error.ts";
-import { newId, type Random } from "../random/random.ts";
 import { openSqliteStore } from "../store/sqlite/store.ts";
 import type { Store, StoreObserver } from "../store/store.ts";
 

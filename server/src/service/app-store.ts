@@ -1,9 +1,9 @@
 import { dirname } from "node:path";
-import type { Clock } from "../clock/clock.ts";
+import type { Clock } from "../../../engine/src/clock/clock.ts";
+import { BloomFilter } from "../../../engine/src/crypto/bloom-filter.ts";
+import { StoreUnavailable } from "../../../engine/src/errors/store-unavailable.ts";
 import type { Config } from "../config/config.ts";
 import type { Secrets } from "../config/secrets.ts";
-import { BloomFilter } from "../crypto/bloom-filter.ts";
-import { StoreUnavailable } from "../errors/store-unavailable.ts";
 import { isOperatorError, OperatorError } from "../log/operator-error.ts";
 import type { QuotaLimits } from "../store/administration/workspace-usage.ts";
 import { makeFolder, reasonOf, unusable } from "../store/folder.ts";

@@ -1,5 +1,5 @@
-import type { Clock, Instant, Milliseconds } from "../clock/clock.ts";
-import { every } from "../clock/every.ts";
+import type { Clock, Instant, Milliseconds } from "../../../engine/src/clock/clock.ts";
+import { every } from "../../../engine/src/clock/every.ts";
 import type { Events } from "../log/events.ts";
 import { type FailedAuthentications, type FailedAuthenticationsFrom, OTHERS } from "../rpc/failed-authentications.ts";
 import type { ProblemCode } from "../rpc/problems.ts";

@@ -1,9 +1,9 @@
 import { accessSync, constants, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { newId, type Random } from "../../../engine/src/random/random.ts";
 import type { Config } from "../config/config.ts";
 import type { Events } from "../log/events.ts";
 import { OperatorError } from "../log/operator-error.ts";
-import { newId, type Random } from "../random/random.ts";
 import { makeFolder, unusable } from "../store/folder.ts";
 import { lockPath } from "../store/sqlite/claim.ts";
 import type { Claim, GroupMark, Store } from "../store/store.ts";

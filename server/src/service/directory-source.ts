@@ -1,5 +1,5 @@
-import type { Clock } from "../clock/clock.ts";
-import type { DirectorySource } from "../directory/directories.ts";
+import type { Clock } from "../../../engine/src/clock/clock.ts";
+import type { DirectorySource } from "../../../engine/src/directory/directories.ts";
 import type { Store } from "../store/store.ts";
 import type { AppProcedures } from "./procedures.ts";
 

@@ -1,4 +1,4 @@
-import type { Milliseconds } from "../clock/clock.ts";
+import type { Milliseconds } from "../../../engine/src/clock/clock.ts";
 import type { Events } from "../log/events.ts";
 import type { eventProcedures } from "../store/events/procedures.ts";
 import type { UnusedStep } from "../store/events/unused-sweep.ts";

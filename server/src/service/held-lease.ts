@@ -1,4 +1,4 @@
-import type { Clock, Milliseconds } from "../clock/clock.ts";
+import type { Clock, Milliseconds } from "../../../engine/src/clock/clock.ts";
 import { LEASE_LENGTH, type Lease, type leaseProcedures } from "../store/lease.ts";
 import type { Store } from "../store/store.ts";
 

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { setImmediate } from "node:timers/promises";
-import { SimulatedClock } from "../clock/simulated.ts";
-import { StoreUnavailable } from "../errors/store-unavailable.ts";
+import { SimulatedClock } from "../../../engine/src/clock/simulated.ts";
+import { StoreUnavailable } from "../../../engine/src/errors/store-unavailable.ts";
 import { LeaseLost } from "../store/lease.ts";
 import { LeasedWork, type LeasedWorkOptions } from "./leased-work.ts";
 

@@ -1,5 +1,5 @@
-import type { Milliseconds } from "../clock/clock.ts";
-import { every } from "../clock/every.ts";
+import type { Milliseconds } from "../../../engine/src/clock/clock.ts";
+import { every } from "../../../engine/src/clock/every.ts";
 import type { Lease } from "../store/lease.ts";
 import { HeldLease, type HeldLeaseOptions } from "./held-lease.ts";
 

@@ -1,13 +1,13 @@
-import type { Clock } from "../clock/clock.ts";
+import type { Clock } from "../../../engine/src/clock/clock.ts";
+import { newFingerprintKey } from "../../../engine/src/crypto/secret.ts";
+import { ClaimedCounters } from "../../../engine/src/limits/claimed-counters.ts";
+import type { Counters } from "../../../engine/src/limits/counters.ts";
+import { CountingClock } from "../../../engine/src/limits/counting-clock.ts";
+import { Limiter } from "../../../engine/src/limits/limiter.ts";
+import type { MemoryTable } from "../../../engine/src/limits/memory-table.ts";
+import { openMemoryCounters } from "../../../engine/src/limits/open-memory.ts";
 import type { Config } from "../config/config.ts";
 import type { Secrets } from "../config/secrets.ts";
-import { newFingerprintKey } from "../crypto/secret.ts";
-import { ClaimedCounters } from "../limits/claimed-counters.ts";
-import type { Counters } from "../limits/counters.ts";
-import { CountingClock } from "../limits/counting-clock.ts";
-import { Limiter } from "../limits/limiter.ts";
-import type { MemoryTable } from "../limits/memory-table.ts";
-import { openMemoryCounters } from "../limits/open-memory.ts";
 import type { RedisDependencies, SharedCounters, SharedRedis } from "./redis-limits.ts";
 import { unavailablePolicy } from "./unavailable-policy.ts";
 

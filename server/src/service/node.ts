@@ -1,10 +1,10 @@
-import type { Instant } from "../clock/clock.ts";
+import type { Instant } from "../../../engine/src/clock/clock.ts";
+import type { Directories } from "../../../engine/src/directory/directories.ts";
 import { configSettings } from "../config/config.ts";
 import { PREFIX } from "../config/env.ts";
 import { secretSettings } from "../config/secrets.ts";
 import { isSetting } from "../config/setting-kinds.ts";
 import { version } from "../config/version.ts";
-import type { Directories } from "../directory/directories.ts";
 import type { CallMetrics } from "../metrics/calls.ts";
 import { quantile } from "../metrics/histogram.ts";
 import type { RecentRise } from "../metrics/recent.ts";

@@ -1,3 +1,6 @@
+import { Explainer } from "../../../engine/src/verification/explainer.ts";
+import { Namespaces } from "../../../engine/src/verification/namespaces.ts";
+import { OwnKeys } from "../../../engine/src/verification/own-keys.ts";
 import { oldestKept } from "../analytics/levels.ts";
 import { AnalyticsQueries } from "../operations/analytics/queries.ts";
 import { namespaceCreation } from "../operations/ratelimits/namespace-creation.ts";
@@ -5,9 +8,6 @@ import type { Services } from "../operations/services.ts";
 import type { CallQueues } from "../rpc/call-queues.ts";
 import { FairQueue } from "../rpc/fair-queue.ts";
 import type { QuotaCounts } from "../rpc/quota-counts.ts";
-import { Explainer } from "../verification/explainer.ts";
-import { Namespaces } from "../verification/namespaces.ts";
-import { OwnKeys } from "../verification/own-keys.ts";
 import type { NodeDescription } from "./node.ts";
 import type { Parts, Start } from "./open.ts";
 import type { Totals } from "./workers/totals.ts";

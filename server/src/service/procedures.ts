@@ -1,6 +1,8 @@
-import type { Instant } from "../clock/clock.ts";
-import { BloomFilter, type BloomFilterState } from "../crypto/bloom-filter.ts";
-import { systemSecrets } from "../crypto/secret.ts";
+import type { Instant } from "../../../engine/src/clock/clock.ts";
+import { BloomFilter, type BloomFilterState } from "../../../engine/src/crypto/bloom-filter.ts";
+import { systemSecrets } from "../../../engine/src/crypto/secret.ts";
+import { seededRandom } from "../../../engine/src/random/seeded.ts";
+import { systemRandom } from "../../../engine/src/random/system.ts";
 import { webhookProcedures } from "../features/webhooks/procedures.ts";
 import { leakProcedures } from "../leaks/procedures.ts";
 import { nameProcedures } from "../operations/analytics/subjects.ts";
@@ -17,8 +19,6 @@ import {
   sessionProcedures,
 } from "../operations/rootKeys/session-procedures.ts";
 import { findUrlFault } from "../outbound/url.ts";
-import { seededRandom } from "../random/seeded.ts";
-import { systemRandom } from "../random/system.ts";
 import { operationProcedures, type SessionCallers } from "../rpc/execute.ts";
 import { administrationProcedures } from "../store/administration/procedures.ts";
 import { BYTES_MAX, defaultMaxima } from "../store/administration/quotas.ts";

@@ -1,10 +1,10 @@
-import type { Clock } from "../clock/clock.ts";
-import { every } from "../clock/every.ts";
+import type { Clock } from "../../../engine/src/clock/clock.ts";
+import { every } from "../../../engine/src/clock/every.ts";
+import type { Counters } from "../../../engine/src/limits/counters.ts";
+import type { Random } from "../../../engine/src/random/random.ts";
 import type { Config } from "../config/config.ts";
-import type { Counters } from "../limits/counters.ts";
 import type { Events } from "../log/events.ts";
 import { isOperatorError, OperatorError } from "../log/operator-error.ts";
-import type { Random } from "../random/random.ts";
 import { parseRedisAddress, type RedisAddress } from "../redis/address.ts";
 import { RedisCluster } from "../redis/cluster.ts";
 import { ClusterCounters } from "../redis/cluster-counters.ts";

@@ -1,5 +1,5 @@
+import type { Milliseconds } from "../../../engine/src/clock/clock.ts";
 import type { Analytics } from "../analytics/analytics.ts";
-import type { Milliseconds } from "../clock/clock.ts";
 import type { Events } from "../log/events.ts";
 import type { Lease } from "../store/lease.ts";
 import { type MonthlyTable, monthlyTableNames } from "../store/monthly-tables.ts";

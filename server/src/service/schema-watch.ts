@@ -1,5 +1,5 @@
-import type { Clock } from "../clock/clock.ts";
-import { every } from "../clock/every.ts";
+import type { Clock } from "../../../engine/src/clock/clock.ts";
+import { every } from "../../../engine/src/clock/every.ts";
 import type { Events } from "../log/events.ts";
 import { isSupported, type SchemaState } from "../store/migrate.ts";
 

@@ -1,13 +1,13 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
-import type { Clock } from "../clock/clock.ts";
-import { every } from "../clock/every.ts";
-import { pause } from "../clock/pause.ts";
+import type { Clock } from "../../../engine/src/clock/clock.ts";
+import { every } from "../../../engine/src/clock/every.ts";
+import { pause } from "../../../engine/src/clock/pause.ts";
+import { sweepRefills } from "../../../engine/src/credits/sweep.ts";
+import { StoreUnavailable } from "../../../engine/src/errors/store-unavailable.ts";
 import type { Config } from "../config/config.ts";
 import type { Secrets } from "../config/secrets.ts";
-import { sweepRefills } from "../credits/sweep.ts";
-import { StoreUnavailable } from "../errors/store-unavailable.ts";
 import { ConnectionCounts } from "../http/connection-counts.ts";
 import type { Readiness } from "../http/health.ts";
 import { type Expose, openMetricsListener } from "../http/metrics.ts";

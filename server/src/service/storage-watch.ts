@@ -1,6 +1,6 @@
 import { statfs } from "node:fs/promises";
-import type { Clock, Milliseconds } from "../clock/clock.ts";
-import { every } from "../clock/every.ts";
+import type { Clock, Milliseconds } from "../../../engine/src/clock/clock.ts";
+import { every } from "../../../engine/src/clock/every.ts";
 import type { Events } from "../log/events.ts";
 import type { StorageTrouble } from "../store/store.ts";
 import type { AppStore } from "./app-store.ts";

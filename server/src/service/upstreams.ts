@@ -1,9 +1,9 @@
-import { hashSecret } from "../crypto/hash.ts";
+import { hashSecret } from "../../../engine/src/crypto/hash.ts";
+import { startOf } from "../../../engine/src/rules/imported-keys.ts";
 import type { ImportedAttributes } from "../operations/keys/insert-imported.ts";
 import { readUpstreamAnswer } from "../operations/keys/upstream-key.ts";
 import { OutboundClient } from "../outbound/client.ts";
 import type { QuotaCounts } from "../rpc/quota-counts.ts";
-import { startOf } from "../rules/imported-keys.ts";
 import { Upstreams } from "../upstreams/upstreams.ts";
 import type { Parts, Start } from "./open.ts";
 

@@ -1,4 +1,4 @@
-import type { Clock, Milliseconds } from "../clock/clock.ts";
+import type { Clock, Milliseconds } from "../../../engine/src/clock/clock.ts";
 import type { Events } from "../log/events.ts";
 
 /** How often a waiting start logs a line. */

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { SimulatedClock } from "../clock/simulated.ts";
-import { Generations } from "../directory/generations.ts";
-import { LookupRateLimiter } from "../directory/lookup-rate-limiter.ts";
+import { SimulatedClock } from "../../../engine/src/clock/simulated.ts";
+import { Generations } from "../../../engine/src/directory/generations.ts";
+import { LookupRateLimiter } from "../../../engine/src/directory/lookup-rate-limiter.ts";
 import { OutboundFailure } from "../outbound/exchange.ts";
 import { Upstreams, UpstreamUnavailable } from "./upstreams.ts";
 

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import inject from "light-my-request";
-import { hashSecret } from "../../src/crypto/hash.ts";
+import { hashSecret } from "../../../engine/src/crypto/hash.ts";
 import { describeOnStores, TestServer } from "../harness.ts";
 import { callPortal } from "../portal-caller.ts";
 

@@ -1,7 +1,7 @@
 /** A hostile tenant fills the disk with events no faster than with entries of the audit log. */
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import { EXCEEDED_PER_MINUTE } from "../../src/limits/exceeded-limits.ts";
+import { EXCEEDED_PER_MINUTE } from "../../../engine/src/limits/exceeded-limits.ts";
 import { describeOnStores } from "../harness.ts";
 
 const bytesOf = (rows: readonly unknown[]) => rows.reduce<number>((sum, row) => sum + JSON.stringify(row).length, 0);

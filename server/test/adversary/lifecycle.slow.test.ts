@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, it } from "node:test";
-import { systemClock } from "../../src/clock/system.ts";
+import { systemClock } from "../../../engine/src/clock/system.ts";
 import { busyness } from "../busyness.ts";
 import { launch, makeFolder, start } from "../process.ts";
 import { freshDatabase } from "../services/postgres.ts";

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
-import { systemClock } from "../../src/clock/system.ts";
+import { systemClock } from "../../../engine/src/clock/system.ts";
 import { eventually, makeFolder, type Server, start } from "../process.ts";
 import { parseExposition } from "../prometheus.ts";
 

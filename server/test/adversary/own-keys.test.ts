@@ -1,9 +1,9 @@
 /** What strangers learn from `keys.getOwnKey`, and what they can make the service do. */
 import assert from "node:assert/strict";
 import { it } from "node:test";
+import { seededRandom } from "../../../engine/src/random/seeded.ts";
+import { formatKey } from "../../../engine/src/rules/key-string.ts";
 import { HOLDER_REQUESTS_PER_MINUTE } from "../../src/operations/keys/getOwnKey.ts";
-import { seededRandom } from "../../src/random/seeded.ts";
-import { formatKey } from "../../src/rules/key-string.ts";
 import { describeOnStores, openTestServer } from "../harness.ts";
 
 const MINUTE = 60_000;

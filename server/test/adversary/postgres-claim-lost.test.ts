@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { Client } from "pg";
-import { systemClock } from "../../src/clock/system.ts";
+import { systemClock } from "../../../engine/src/clock/system.ts";
 import { migrate } from "../../src/store/migrate.ts";
 import { openPostgresStore } from "../../src/store/postgres/store.ts";
 import type { Sql, Store } from "../../src/store/store.ts";

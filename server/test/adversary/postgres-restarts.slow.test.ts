@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
 import { setTimeout } from "node:timers/promises";
 import { Client } from "pg";
-import { systemClock } from "../../src/clock/system.ts";
+import { systemClock } from "../../../engine/src/clock/system.ts";
 import { busyness } from "../busyness.ts";
 import { eventually, makeFolder, type Server, start } from "../process.ts";
 import { startPostgres } from "../services/postgres.ts";

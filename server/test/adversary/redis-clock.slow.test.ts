@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { after, before, describe, it } from "node:test";
-import { systemClock } from "../../src/clock/system.ts";
+import { systemClock } from "../../../engine/src/clock/system.ts";
 import { eventually, makeFolder, start } from "../process.ts";
 import { parseExposition } from "../prometheus.ts";
 import { fakeClock } from "../services/faketime.ts";

@@ -1,7 +1,7 @@
 /** A flood of calls with a root key that is deleted meanwhile: none commits after the deletion was answered. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { systemClock } from "../../src/clock/system.ts";
+import { systemClock } from "../../../engine/src/clock/system.ts";
 import { eventually, makeFolder, ROOT_KEY, type Server, start } from "../process.ts";
 import { freshDatabase } from "../services/postgres.ts";
 

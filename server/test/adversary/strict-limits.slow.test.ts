@@ -4,8 +4,8 @@
  */
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
-import { systemClock } from "../../src/clock/system.ts";
-import { seededRandom } from "../../src/random/seeded.ts";
+import { systemClock } from "../../../engine/src/clock/system.ts";
+import { seededRandom } from "../../../engine/src/random/seeded.ts";
 import { type Admission, mostAtOnce } from "../admissions.ts";
 import { makeFolder, type Server, start } from "../process.ts";
 import { freshDatabase } from "../services/postgres.ts";

@@ -6,8 +6,8 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { before, it } from "node:test";
 import inject from "light-my-request";
-import { seededRandom } from "../../src/random/seeded.ts";
-import { base58, formatKey, PORTAL_TOKEN_PREFIX } from "../../src/rules/key-string.ts";
+import { seededRandom } from "../../../engine/src/random/seeded.ts";
+import { base58, formatKey, PORTAL_TOKEN_PREFIX } from "../../../engine/src/rules/key-string.ts";
 import { describeOnStores } from "../harness.ts";
 import { callPortal } from "../portal-caller.ts";
 

@@ -1,7 +1,7 @@
 /** What the books of `npm run chaos` notice, its schedule, and its planted faults. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { seededRandom } from "../../src/random/seeded.ts";
+import { seededRandom } from "../../../engine/src/random/seeded.ts";
 import { makeFolder, Program } from "../process.ts";
 import { type Book, balance, type DatabaseState, FLOOR, type Promises } from "./books.ts";
 import { KILL, planFaults } from "./faults.ts";

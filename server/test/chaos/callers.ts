@@ -1,8 +1,8 @@
 /** What the clients of a run do, and how they write it down. */
 import { setTimeout } from "node:timers/promises";
-import { systemClock } from "../../src/clock/system.ts";
-import { alphanumeric, type Random } from "../../src/random/random.ts";
-import { seededRandom } from "../../src/random/seeded.ts";
+import { systemClock } from "../../../engine/src/clock/system.ts";
+import { alphanumeric, type Random } from "../../../engine/src/random/random.ts";
+import { seededRandom } from "../../../engine/src/random/seeded.ts";
 import { Client, type Settled, type Target } from "./client.ts";
 import type { Fleet } from "./fleet.ts";
 import { type Journal, type JournalChange, type JournalKey, type JournalLimit, windowOf } from "./journal.ts";

@@ -1,7 +1,7 @@
 import { Agent, request } from "node:http";
 import { setTimeout } from "node:timers/promises";
-import { systemClock } from "../../src/clock/system.ts";
-import { alphanumeric, type Random } from "../../src/random/random.ts";
+import { systemClock } from "../../../engine/src/clock/system.ts";
+import { alphanumeric, type Random } from "../../../engine/src/random/random.ts";
 import { ROOT_KEY } from "../process.ts";
 import type { Answer, Journal } from "./journal.ts";
 

@@ -1,5 +1,5 @@
 import { setTimeout } from "node:timers/promises";
-import type { Random } from "../../src/random/random.ts";
+import type { Random } from "../../../engine/src/random/random.ts";
 import type { TcpProxy } from "../tcp-proxy.ts";
 import type { Fleet, FleetNode } from "./fleet.ts";
 import type { Timeline } from "./timeline.ts";

@@ -9,7 +9,7 @@ import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { systemClock } from "../../src/clock/system.ts";
+import { systemClock } from "../../../engine/src/clock/system.ts";
 import { busyness } from "../busyness.ts";
 import { plants } from "./plants.ts";
 import { type ChaosReport, describeReport, runChaos, verdictOf } from "./run.ts";

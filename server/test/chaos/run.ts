@@ -1,6 +1,6 @@
 import { setTimeout } from "node:timers/promises";
-import { systemClock } from "../../src/clock/system.ts";
-import { seededRandom } from "../../src/random/seeded.ts";
+import { systemClock } from "../../../engine/src/clock/system.ts";
+import { seededRandom } from "../../../engine/src/random/seeded.ts";
 import { eventually } from "../process.ts";
 import { type AuditedChange, type Book, balance, type DatabaseState, type Promises } from "./books.ts";
 import { Callers } from "./callers.ts";

@@ -1,4 +1,4 @@
-import { systemClock } from "../../src/clock/system.ts";
+import { systemClock } from "../../../engine/src/clock/system.ts";
 
 /** A fault that ran: its time by the monotonic clock in ms, and the node it hit; no node: all of them. */
 export interface Disturbance {

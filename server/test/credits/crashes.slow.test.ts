@@ -5,8 +5,8 @@
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { Random } from "../../src/random/random.ts";
-import { seededRandom } from "../../src/random/seeded.ts";
+import type { Random } from "../../../engine/src/random/random.ts";
+import { seededRandom } from "../../../engine/src/random/seeded.ts";
 import { makeFolder, type ServeOptions, type Server, start } from "../process.ts";
 import { freshDatabase } from "../services/postgres.ts";
 import { sharedRedis } from "../services/redis.ts";

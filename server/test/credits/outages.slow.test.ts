@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import inject from "light-my-request";
-import { systemClock } from "../../src/clock/system.ts";
+import { systemClock } from "../../../engine/src/clock/system.ts";
+import { StoreUnavailable } from "../../../engine/src/errors/store-unavailable.ts";
+import { systemRandom } from "../../../engine/src/random/system.ts";
 import { readConfig } from "../../src/config/config.ts";
 import { readSecrets } from "../../src/config/secrets.ts";
-import { StoreUnavailable } from "../../src/errors/store-unavailable.ts";
-import { systemRandom } from "../../src/random/system.ts";
 import { openAnalyticsStore } from "../../src/service/analytics.ts";
 import { type AppProcedures, openProcedures } from "../../src/service/procedures.ts";
 import { openService } from "../../src/service/service.ts";

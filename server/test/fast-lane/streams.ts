@@ -1,5 +1,5 @@
 /** Byte streams that a peer may send: valid requests, and requests that HTTP parsers read in different ways. */
-import { alphanumeric, type Random } from "../../src/random/random.ts";
+import { alphanumeric, type Random } from "../../../engine/src/random/random.ts";
 
 /** What a peer sends on one connection. */
 export interface PeerStream {

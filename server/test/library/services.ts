@@ -1,4 +1,4 @@
-import type { Limiter } from "../../src/limits/limiter.ts";
+import type { Limiter } from "../../../engine/src/limits/limiter.ts";
 import { usingServices } from "../../src/rpc/operation.ts";
 
 /** The services of the library, which the program does not have. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import { StoreUnavailable } from "../../src/errors/store-unavailable.ts";
+import { StoreUnavailable } from "../../../engine/src/errors/store-unavailable.ts";
 import { insertEvents, type NewEvent } from "../../src/store/events/events.ts";
 import { describeOnStores, openTestServer } from "../harness.ts";
 

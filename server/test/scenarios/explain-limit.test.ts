@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import { seededRandom } from "../../src/random/seeded.ts";
+import { seededRandom } from "../../../engine/src/random/seeded.ts";
 import { describeOnStores } from "../harness.ts";
 
 const MINUTE = 60_000;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import type { Random } from "../../src/random/random.ts";
-import { seededRandom } from "../../src/random/seeded.ts";
+import type { Random } from "../../../engine/src/random/random.ts";
+import { seededRandom } from "../../../engine/src/random/seeded.ts";
 import { describeOnStores, openTestServer, type TestServer } from "../harness.ts";
 import { sharedRedis } from "../services/redis.ts";
 

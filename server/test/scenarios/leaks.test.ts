@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import inject from "light-my-request";
-import { StoreUnavailable } from "../../src/errors/store-unavailable.ts";
+import { StoreUnavailable } from "../../../engine/src/errors/store-unavailable.ts";
 import { stores, TestServer } from "../harness.ts";
 import type { Interception } from "../intercepted-store.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { StoreUnavailable } from "../../src/errors/store-unavailable.ts";
+import { StoreUnavailable } from "../../../engine/src/errors/store-unavailable.ts";
 import { describeOnStores, openTestServer, type TestServer } from "../harness.ts";
 
 const STALE_MAX = 5_000;

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { describe, it } from "node:test";
 import { sql as raw } from "kysely";
-import { instantAt } from "../../src/clock/clock.ts";
+import { instantAt } from "../../../engine/src/clock/clock.ts";
 import { describeOnStores, openTestServer } from "../harness.ts";
 
 const MINUTE = 60_000;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { hashSecret } from "../../src/crypto/hash.ts";
+import { hashSecret } from "../../../engine/src/crypto/hash.ts";
 import { describeOnStores, stores, TestServer } from "../harness.ts";
 
 /** Every way in which a key ends, and the code of a verification from then on. */

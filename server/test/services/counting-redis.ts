@@ -1,4 +1,4 @@
-import { systemClock } from "../../src/clock/system.ts";
+import { systemClock } from "../../../engine/src/clock/system.ts";
 import { counterScripts } from "../../src/redis/redis-counters.ts";
 
 /** Options of connections whose Redis counts, and has no outage. */

@@ -1,5 +1,5 @@
 import { createServer } from "node:net";
-import { systemRandom } from "../../src/random/system.ts";
+import { systemRandom } from "../../../engine/src/random/system.ts";
 
 /** Below the ports that systems give to outgoing connections, one of which could take the port before its user does. */
 const [FIRST, LAST] = [10_000, 32_000];

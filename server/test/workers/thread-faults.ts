@@ -4,7 +4,7 @@
  * worker at any point.
  */
 import { isMainThread, type Worker } from "node:worker_threads";
-import { MemoryTable } from "../../src/limits/memory-table.ts";
+import { MemoryTable } from "../../../engine/src/limits/memory-table.ts";
 
 /** The count at which a worker calls `process.exit`. */
 export const ENDING_COUNT = 1_009;

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { after, before, describe, it } from "node:test";
-import { systemClock } from "../../src/clock/system.ts";
+import { systemClock } from "../../../engine/src/clock/system.ts";
 import { eventually, ROOT_KEY } from "../process.ts";
 import { type Answer, backends, CONNECTIONS, sumOf, ThreadedService } from "./service.ts";
 

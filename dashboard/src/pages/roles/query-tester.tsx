@@ -2,8 +2,8 @@ import type { Role } from "@latchkey/sdk";
 import { CircleCheck, CircleX } from "lucide-react";
 import { useState } from "react";
 // The parser of the service has no dependencies, so that what is shown here is what a verification decides.
-import { parsePermissionQuery, satisfies } from "../../../../server/src/rules/permission-query.ts";
-import { compilePermissions, holds } from "../../../../server/src/rules/permissions.ts";
+import { parsePermissionQuery, satisfies } from "../../../../engine/src/rules/permission-query.ts";
+import { compilePermissions, holds } from "../../../../engine/src/rules/permissions.ts";
 import { latchkey } from "../../api/client.ts";
 import { snippetsOf } from "../../api/snippets.ts";
 import { Button } from "../../ui/button.tsx";

@@ -2,7 +2,7 @@ import type { Permission, Role } from "@latchkey/sdk";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { Plus } from "lucide-react";
 import { useCallback, useMemo, useState } from "react";
-import { compilePermissions, holds } from "../../../../server/src/rules/permissions.ts";
+import { compilePermissions, holds } from "../../../../engine/src/rules/permissions.ts";
 import { call, refresh, useCall } from "../../api/client.ts";
 import { counted } from "../../api/format.ts";
 import { useRows } from "../../api/rows.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { instantAt } from "../../clock/clock.ts";
+import { instantAt } from "../../../../engine/src/clock/clock.ts";
 import { UsageError } from "../output.ts";
 import { bodyOf, type Given } from "./body.ts";
 import { declaredGroups } from "./declared.ts";

@@ -1,4 +1,4 @@
-import type { Instant } from "../../clock/clock.ts";
+import type { Instant } from "../../../../engine/src/clock/clock.ts";
 import { UsageError } from "../output.ts";
 import type { Flag } from "./declared.ts";
 

@@ -1,4 +1,4 @@
-import type { Instant } from "../../clock/clock.ts";
+import type { Instant } from "../../../../engine/src/clock/clock.ts";
 import type { VerifyKeyAnswer } from "../../operations/keys/verifyKey.ts";
 import { printable } from "./printable.ts";
 import { iso, length } from "./times.ts";

@@ -1,5 +1,5 @@
-import { keepProcessAlive } from "../../clock/keep-alive.ts";
-import { systemClock } from "../../clock/system.ts";
+import { keepProcessAlive } from "../../../../engine/src/clock/keep-alive.ts";
+import { systemClock } from "../../../../engine/src/clock/system.ts";
 import { CommandError } from "../output.ts";
 import { printable } from "./printable.ts";
 

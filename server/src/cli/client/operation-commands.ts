@@ -1,7 +1,7 @@
 import { type Command, Option } from "commander";
-import { systemClock } from "../../clock/system.ts";
-import { alphanumeric } from "../../random/random.ts";
-import { systemRandom } from "../../random/system.ts";
+import { systemClock } from "../../../../engine/src/clock/system.ts";
+import { alphanumeric } from "../../../../engine/src/random/random.ts";
+import { systemRandom } from "../../../../engine/src/random/system.ts";
 import { CommandError, UsageError } from "../output.ts";
 import { bodyOf, type Given, readDuration } from "./body.ts";
 import { type ConnectionFlags, connect } from "./connection.ts";

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { systemClock } from "../../clock/system.ts";
+import { systemClock } from "../../../../engine/src/clock/system.ts";
 import { CommandError } from "../output.ts";
 import { bodyOf } from "./body.ts";
 import { connect } from "./connection.ts";

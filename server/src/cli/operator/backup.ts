@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { systemClock } from "../../clock/system.ts";
+import { systemClock } from "../../../../engine/src/clock/system.ts";
 import { version } from "../../config/version.ts";
 import { keyRingSource } from "../../service/app-store.ts";
 import { type BackupProgress, createBackup } from "../../service/backup/create.ts";

@@ -1,7 +1,7 @@
-import { instantAt } from "../../clock/clock.ts";
-import { systemSecrets } from "../../crypto/secret.ts";
-import { newId, type Random } from "../../random/random.ts";
-import { nextDue } from "../../rules/refill.ts";
+import { instantAt } from "../../../../engine/src/clock/clock.ts";
+import { systemSecrets } from "../../../../engine/src/crypto/secret.ts";
+import { newId, type Random } from "../../../../engine/src/random/random.ts";
+import { nextDue } from "../../../../engine/src/rules/refill.ts";
 import type { DemoRows } from "../../store/demo.ts";
 import { fold } from "../../store/search.ts";
 

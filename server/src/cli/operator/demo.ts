@@ -1,6 +1,6 @@
-import { systemClock } from "../../clock/system.ts";
-import { seededRandom } from "../../random/seeded.ts";
-import { systemRandom } from "../../random/system.ts";
+import { systemClock } from "../../../../engine/src/clock/system.ts";
+import { seededRandom } from "../../../../engine/src/random/seeded.ts";
+import { systemRandom } from "../../../../engine/src/random/system.ts";
 import { openAnalyticsStore } from "../../service/analytics.ts";
 import { claimFolder } from "../../service/claim.ts";
 import type { DemoRows } from "../../store/demo.ts";

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { keepProcessAlive } from "../../clock/keep-alive.ts";
-import { systemClock } from "../../clock/system.ts";
+import { keepProcessAlive } from "../../../../engine/src/clock/keep-alive.ts";
+import { systemClock } from "../../../../engine/src/clock/system.ts";
 import type { Config } from "../../config/config.ts";
 import type { Secrets } from "../../config/secrets.ts";
 import { type MoveReport, type MoveStep, moveStore, undoMove } from "../../service/move/move.ts";

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { systemClock } from "../../clock/system.ts";
+import { systemClock } from "../../../../engine/src/clock/system.ts";
 import { version } from "../../config/version.ts";
 import { openAnalyticsStore } from "../../service/analytics.ts";
 import { isSupported, pendingSteps, type SchemaState } from "../../store/migrate.ts";

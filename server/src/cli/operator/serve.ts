@@ -1,11 +1,11 @@
 import { existsSync, mkdirSync, realpathSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
-import { keepProcessAlive } from "../../clock/keep-alive.ts";
-import { systemClock } from "../../clock/system.ts";
+import { keepProcessAlive } from "../../../../engine/src/clock/keep-alive.ts";
+import { systemClock } from "../../../../engine/src/clock/system.ts";
+import { systemRandom } from "../../../../engine/src/random/system.ts";
 import { openEvents } from "../../log/events.ts";
 import { openLog } from "../../log/log.ts";
 import { OperatorError } from "../../log/operator-error.ts";
-import { systemRandom } from "../../random/system.ts";
 import { openService, type Service } from "../../service/service.ts";
 import type { IssuedRootKey } from "../../store/administration/procedures.ts";
 import type { Invocation } from "../output.ts";

@@ -1,4 +1,4 @@
-import { systemClock } from "../../clock/system.ts";
+import { systemClock } from "../../../../engine/src/clock/system.ts";
 import { isAdministrator } from "../../store/administration/root-key-lookup.ts";
 import { LINK_LIFE } from "../../store/administration/sessions.ts";
 import { CommandError, type CommandHandler, print } from "../output.ts";

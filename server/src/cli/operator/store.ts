@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
-import { systemClock } from "../../clock/system.ts";
-import { StoreUnavailable } from "../../errors/store-unavailable.ts";
+import { systemClock } from "../../../../engine/src/clock/system.ts";
+import { StoreUnavailable } from "../../../../engine/src/errors/store-unavailable.ts";
 import type { AppProcedures } from "../../service/procedures.ts";
 import { pendingSteps, requireSupported } from "../../store/migrate.ts";
 import type { Store } from "../../store/store.ts";

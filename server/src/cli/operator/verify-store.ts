@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { systemClock } from "../../clock/system.ts";
+import { systemClock } from "../../../../engine/src/clock/system.ts";
 import type { AppProcedures } from "../../service/procedures.ts";
 import type { TableCursor } from "../../store/inspection.ts";
 import { pendingSteps, requireSupported } from "../../store/migrate.ts";

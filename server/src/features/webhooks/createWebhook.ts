@@ -1,7 +1,7 @@
 import { z } from "zod";
+import { newId } from "../../../../engine/src/random/random.ts";
 import type { DatabaseServices } from "../../operations/database-services.ts";
 import { exampleWebhook, exampleWebhookInput, exampleWebhookSecret } from "../../operations/examples.ts";
-import { newId } from "../../random/random.ts";
 import { mutation } from "../../rpc/operation.ts";
 import { checkSettings, listColumn, WEBHOOK_VAULT_MISSING, WebhookSecret, webhookInput } from "./record.ts";
 import { newWebhookSecret } from "./signature.ts";

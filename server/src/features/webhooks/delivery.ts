@@ -1,11 +1,11 @@
-import { after, type Instant, type Milliseconds } from "../../clock/clock.ts";
-import { every } from "../../clock/every.ts";
+import { after, type Instant, type Milliseconds } from "../../../../engine/src/clock/clock.ts";
+import { every } from "../../../../engine/src/clock/every.ts";
+import type { Random } from "../../../../engine/src/random/random.ts";
 import type { Events } from "../../log/events.ts";
 import { OutboundClient } from "../../outbound/client.ts";
 import type { Transport } from "../../outbound/exchange.ts";
 import { OUTBOUND_END_MAX } from "../../outbound/outbound-thread.ts";
 import { hostOf } from "../../outbound/url.ts";
-import type { Random } from "../../random/random.ts";
 import { HeldLease, type HeldLeaseOptions } from "../../service/held-lease.ts";
 import type { Store } from "../../store/store.ts";
 import { webhookBody, webhookHeaders } from "./message.ts";

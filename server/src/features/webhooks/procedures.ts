@@ -1,5 +1,5 @@
-import type { Instant } from "../../clock/clock.ts";
-import type { Random } from "../../random/random.ts";
+import type { Instant } from "../../../../engine/src/clock/clock.ts";
+import type { Random } from "../../../../engine/src/random/random.ts";
 import type { Lease } from "../../store/lease.ts";
 import type { Sql } from "../../store/store.ts";
 import type { Vault } from "../../vault/vault.ts";

@@ -1,5 +1,5 @@
-import type { Instant } from "../../clock/clock.ts";
-import { SealBroken } from "../../crypto/seal.ts";
+import type { Instant } from "../../../../engine/src/clock/clock.ts";
+import { SealBroken } from "../../../../engine/src/crypto/seal.ts";
 import type { WebhookRow } from "../../store/schema.ts";
 import type { Sql } from "../../store/store.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { type Instant, instantAt } from "../../clock/clock.ts";
+import { type Instant, instantAt } from "../../../../engine/src/clock/clock.ts";
 import { nextAttempt, RETRY_WINDOW } from "./retries.ts";
 
 const START = 1_768_478_400_000;

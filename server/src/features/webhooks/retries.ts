@@ -1,4 +1,4 @@
-import type { Instant, Milliseconds } from "../../clock/clock.ts";
+import type { Instant, Milliseconds } from "../../../../engine/src/clock/clock.ts";
 
 /** For how long a message is tried. Its last attempt is at the end of this time. */
 export const RETRY_WINDOW: Milliseconds = 3 * 86_400_000;

@@ -1,6 +1,6 @@
 import { z } from "zod";
+import { newId } from "../../../../engine/src/random/random.ts";
 import { exampleWebhook } from "../../operations/examples.ts";
-import { newId } from "../../random/random.ts";
 import { mutation } from "../../rpc/operation.ts";
 import { WEBHOOK_DISABLED, WebhookId } from "./record.ts";
 import { WebhookWriter } from "./statements/webhooks.ts";

@@ -1,5 +1,5 @@
 import { createHmac } from "node:crypto";
-import type { SecretSource } from "../../crypto/secret.ts";
+import type { SecretSource } from "../../../../engine/src/crypto/secret.ts";
 
 const PREFIX = "whsec_";
 const BYTES = 32;

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { Instant } from "../../clock/clock.ts";
+import type { Instant } from "../../../../engine/src/clock/clock.ts";
 import { changedValues, updateEvents } from "../../operations/audit/changed-values.ts";
 import { type ColumnsFor, columnsOf, flag } from "../../operations/columns.ts";
 import type { DatabaseServices } from "../../operations/database-services.ts";

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { extname, join, relative, sep } from "node:path";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { digest } from "../../crypto/digest.ts";
+import { digest } from "../../../../engine/src/crypto/digest.ts";
 import { acceptsCoding } from "../pages/accept.ts";
 import { sendContent } from "../pages/send-content.ts";
 import type { AddRoutes, AnswerUnrouted } from "../routes.ts";

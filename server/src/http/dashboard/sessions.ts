@@ -1,12 +1,12 @@
 import type { IncomingMessage } from "node:http";
 import type { FastifyInstance, FastifyReply } from "fastify";
 import { z } from "zod";
+import { isListed, isLoopback } from "../../../../engine/src/rules/address.ts";
 import type { DashboardSessions } from "../../operations/rootKeys/dashboard-sessions.ts";
 import { readBody, requireJson } from "../../rpc/body.ts";
 import { pathOf } from "../../rpc/operation.ts";
 import { Problem } from "../../rpc/problems.ts";
 import type { Rpc, RpcResponse } from "../../rpc/server.ts";
-import { isListed, isLoopback } from "../../rules/address.ts";
 import { addressOf } from "../caller-address.ts";
 import { REJECTED_CALLER } from "../long-body.ts";
 import { decodeText } from "../metered.ts";

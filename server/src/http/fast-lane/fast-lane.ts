@@ -1,9 +1,9 @@
 import type { BlockList, Socket } from "node:net";
-import type { Clock, Milliseconds } from "../../clock/clock.ts";
+import type { Clock, Milliseconds } from "../../../../engine/src/clock/clock.ts";
+import { callerAddress } from "../../../../engine/src/rules/address.ts";
 import type { Credentials } from "../../rpc/authenticate.ts";
 import type { Operation } from "../../rpc/operation.ts";
 import type { Rpc, RpcResponse } from "../../rpc/server.ts";
-import { callerAddress } from "../../rules/address.ts";
 import { COUNTED_BYTES_MIN } from "../body-budget.ts";
 import { decodeText } from "../metered.ts";
 import { AnswerText } from "./answer-text.ts";

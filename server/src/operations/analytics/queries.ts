@@ -1,6 +1,6 @@
+import type { Instant } from "../../../../engine/src/clock/clock.ts";
 import type { Level } from "../../analytics/levels.ts";
 import type { StatsQuery, Top, TopQuery } from "../../analytics/rollups.ts";
-import type { Instant } from "../../clock/clock.ts";
 import { FairQueue } from "../../rpc/fair-queue.ts";
 import { Problem } from "../../rpc/problems.ts";
 import type { Subjects } from "./subjects.ts";

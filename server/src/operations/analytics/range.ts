@@ -1,8 +1,8 @@
 import { z } from "zod";
+import type { Milliseconds } from "../../../../engine/src/clock/clock.ts";
+import { verificationCodes } from "../../../../engine/src/verification/request.ts";
 import type { UsageLevel } from "../../analytics/batch.ts";
 import { type Level, levels } from "../../analytics/levels.ts";
-import type { Milliseconds } from "../../clock/clock.ts";
-import { verificationCodes } from "../../verification/request.ts";
 import { ApiId, EXPIRES_MAX, integer, text } from "../schema.ts";
 
 /** Maximum number of buckets in one response. */

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { newId } from "../../random/random.ts";
+import { newId } from "../../../../engine/src/random/random.ts";
 import { mutation } from "../../rpc/operation.ts";
 import { ApiWriter } from "../../store/keys/apis.ts";
 import { exampleApi } from "../examples.ts";

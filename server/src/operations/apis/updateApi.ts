@@ -1,6 +1,6 @@
 import { z } from "zod";
+import { isCidr } from "../../../../engine/src/rules/address.ts";
 import { type MutationContext, mutation } from "../../rpc/operation.ts";
-import { isCidr } from "../../rules/address.ts";
 import { NOTICE_DAYS } from "../../store/events/expiry-sweep.ts";
 import { ApiWriter } from "../../store/keys/apis.ts";
 import { KeyMigrationWriter } from "../../store/keys/key-migrations.ts";

@@ -1,4 +1,4 @@
-import type { LimitMode } from "../../rules/strict-window.ts";
+import type { LimitMode } from "../../../../engine/src/rules/strict-window.ts";
 import type { EventContent } from "../../store/events/events.ts";
 import { type EventData, type EventType, eventTypes } from "../../store/events/types.ts";
 

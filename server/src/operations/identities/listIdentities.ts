@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { identityRecord } from "../../directory/records.ts";
+import { identityRecord } from "../../../../engine/src/directory/records.ts";
 import { pagedQuery } from "../../rpc/operation.ts";
 import { IdentityReader } from "../../store/identities/identities.ts";
 import { exampleIdentity, exampleVerification } from "../examples.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { identityRecord } from "../../directory/records.ts";
+import { identityRecord } from "../../../../engine/src/directory/records.ts";
 import { mutation } from "../../rpc/operation.ts";
 import { IdentityWriter } from "../../store/identities/identities.ts";
 import { RatelimitWriter } from "../../store/ratelimits/ratelimits.ts";

@@ -1,8 +1,8 @@
 import { z } from "zod";
-import { HASH_VERSION, hashSecret } from "../../crypto/hash.ts";
-import { newId } from "../../random/random.ts";
+import { HASH_VERSION, hashSecret } from "../../../../engine/src/crypto/hash.ts";
+import { newId } from "../../../../engine/src/random/random.ts";
+import { formatKey } from "../../../../engine/src/rules/key-string.ts";
 import { mutation } from "../../rpc/operation.ts";
-import { formatKey } from "../../rules/key-string.ts";
 import { BalanceWriter } from "../../store/credits/balances.ts";
 import { IdentityWriter } from "../../store/identities/identities.ts";
 import { ApiWriter } from "../../store/keys/apis.ts";

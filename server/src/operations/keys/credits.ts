@@ -1,7 +1,7 @@
 import { z } from "zod";
-import type { Instant } from "../../clock/clock.ts";
-import type { StoredBalance } from "../../rules/refill.ts";
-import { nextDue, type Refill } from "../../rules/refill.ts";
+import type { Instant } from "../../../../engine/src/clock/clock.ts";
+import type { StoredBalance } from "../../../../engine/src/rules/refill.ts";
+import { nextDue, type Refill } from "../../../../engine/src/rules/refill.ts";
 import { CREDITS_MAX, integer } from "../schema.ts";
 
 const RefillInput = z

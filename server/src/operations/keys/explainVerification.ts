@@ -1,10 +1,10 @@
 import { z } from "zod";
+import { stepNames } from "../../../../engine/src/verification/checks.ts";
+import { PERMISSIONS_LISTED_MAX } from "../../../../engine/src/verification/explanation.ts";
+import { verificationCodes } from "../../../../engine/src/verification/request.ts";
+import type { KeyOriginsQuestion } from "../../../../engine/src/verification/stored.ts";
 import { Problem } from "../../rpc/problems.ts";
 import { KeyReader } from "../../store/keys/keys.ts";
-import { stepNames } from "../../verification/checks.ts";
-import { PERMISSIONS_LISTED_MAX } from "../../verification/explanation.ts";
-import { verificationCodes } from "../../verification/request.ts";
-import type { KeyOriginsQuestion } from "../../verification/stored.ts";
 import { exampleSecret, exampleTime, exampleVerification } from "../examples.ts";
 import { KeyId, ModeOutput, WindowOutput } from "../schema.ts";
 import { analysis } from "../services.ts";

@@ -1,9 +1,9 @@
 import { z } from "zod";
+import type { Clock, Instant } from "../../../../engine/src/clock/clock.ts";
+import type { KeyRecord } from "../../../../engine/src/directory/records.ts";
+import { balanceAt, creditsOf } from "../../../../engine/src/verification/explanation.ts";
 import { levels } from "../../analytics/levels.ts";
-import type { Clock, Instant } from "../../clock/clock.ts";
-import type { KeyRecord } from "../../directory/records.ts";
 import { admitCall } from "../../rpc/workspace-limit.ts";
-import { balanceAt, creditsOf } from "../../verification/explanation.ts";
 import { exampleKeyInput, exampleReset, exampleSecret, exampleTime, exampleVerification } from "../examples.ts";
 import { asSecret, ModeOutput, Reset, text } from "../schema.ts";
 import { metered, type Services } from "../services.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { newIds } from "../../random/random.ts";
+import { newIds } from "../../../../engine/src/random/random.ts";
 import type { MutationContext } from "../../rpc/operation.ts";
 import { BalanceWriter } from "../../store/credits/balances.ts";
 import { IdentityWriter } from "../../store/identities/identities.ts";

@@ -1,8 +1,8 @@
 import { z } from "zod";
-import { constantTimeEqual } from "../../crypto/hash.ts";
-import { newId } from "../../random/random.ts";
+import { constantTimeEqual } from "../../../../engine/src/crypto/hash.ts";
+import { newId } from "../../../../engine/src/random/random.ts";
+import { hashAlgorithms, hashVersions, isFoundByItself, readHash } from "../../../../engine/src/rules/imported-keys.ts";
 import { type BulkContext, bulk } from "../../rpc/operation.ts";
-import { hashAlgorithms, hashVersions, isFoundByItself, readHash } from "../../rules/imported-keys.ts";
 import { ApiWriter } from "../../store/keys/apis.ts";
 import { KeyMigrationWriter } from "../../store/keys/key-migrations.ts";
 import { KeyWriter } from "../../store/keys/keys.ts";

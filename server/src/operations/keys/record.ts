@@ -1,7 +1,7 @@
 import { z } from "zod";
-import type { Instant } from "../../clock/clock.ts";
-import { identityRecord, ratelimitRecord } from "../../directory/records.ts";
-import { withDueRefill } from "../../rules/refill.ts";
+import type { Instant } from "../../../../engine/src/clock/clock.ts";
+import { identityRecord, ratelimitRecord } from "../../../../engine/src/directory/records.ts";
+import { withDueRefill } from "../../../../engine/src/rules/refill.ts";
 import type { StoredKey } from "../../store/keys/stored-key.ts";
 import { asSecret, RatelimitOutput } from "../schema.ts";
 import { CreditsOutput, toCreditsOutput } from "./credits.ts";

@@ -1,6 +1,6 @@
 import { z } from "zod";
+import { addressNetwork } from "../../../../engine/src/rules/address.ts";
 import { leakReport } from "../../leaks/reports.ts";
-import { addressNetwork } from "../../rules/address.ts";
 import { isWebAddress } from "../../rules/web-address.ts";
 import { asSecret, Empty, text } from "../schema.ts";
 import { metered } from "../services.ts";

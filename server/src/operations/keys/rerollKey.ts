@@ -1,9 +1,9 @@
 import { z } from "zod";
-import { HASH_VERSION, hashSecret } from "../../crypto/hash.ts";
-import { newId } from "../../random/random.ts";
+import { HASH_VERSION, hashSecret } from "../../../../engine/src/crypto/hash.ts";
+import { newId } from "../../../../engine/src/random/random.ts";
+import { endAfterReroll } from "../../../../engine/src/rules/expiry.ts";
+import { formatKey, prefixOf } from "../../../../engine/src/rules/key-string.ts";
 import { mutation } from "../../rpc/operation.ts";
-import { endAfterReroll } from "../../rules/expiry.ts";
-import { formatKey, prefixOf } from "../../rules/key-string.ts";
 import { KeyGrantWriter } from "../../store/keys/key-grants.ts";
 import { KeyWriter } from "../../store/keys/keys.ts";
 import { RatelimitWriter } from "../../store/ratelimits/ratelimits.ts";

@@ -1,6 +1,6 @@
 import { z } from "zod";
+import type { StoredBalance } from "../../../../engine/src/rules/refill.ts";
 import { mutation } from "../../rpc/operation.ts";
-import type { StoredBalance } from "../../rules/refill.ts";
 import { BalanceWriter } from "../../store/credits/balances.ts";
 import { IdentityWriter } from "../../store/identities/identities.ts";
 import { KeyGrantWriter } from "../../store/keys/key-grants.ts";

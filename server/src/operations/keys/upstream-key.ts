@@ -1,7 +1,7 @@
 import { z } from "zod";
-import type { Instant } from "../../clock/clock.ts";
-import { HASH_VERSION } from "../../crypto/hash.ts";
-import type { Random } from "../../random/random.ts";
+import type { Instant } from "../../../../engine/src/clock/clock.ts";
+import { HASH_VERSION } from "../../../../engine/src/crypto/hash.ts";
+import type { Random } from "../../../../engine/src/random/random.ts";
 import { readBody } from "../../rpc/body.ts";
 import { Problem } from "../../rpc/problems.ts";
 import { type AuditEntry, recordChange } from "../../store/administration/audit.ts";

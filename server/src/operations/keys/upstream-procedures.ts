@@ -1,4 +1,4 @@
-import type { Random } from "../../random/random.ts";
+import type { Random } from "../../../../engine/src/random/random.ts";
 import type { QuotaLimits } from "../../store/administration/workspace-usage.ts";
 import type { PoolsOf, Sql } from "../../store/store.ts";
 import type { Vault } from "../../vault/vault.ts";

@@ -1,6 +1,6 @@
 /** What `keys.verifyKey` and its explanation share. */
 import { z } from "zod";
-import { DURATION_MAX, LIMIT_MAX } from "../../rules/window.ts";
+import { DURATION_MAX, LIMIT_MAX } from "../../../../engine/src/rules/window.ts";
 import {
   ApiId,
   asSecret,

@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { then } from "../../clock/then.ts";
-import { hashSecret } from "../../crypto/hash.ts";
-import { verificationCodes } from "../../verification/request.ts";
+import { then } from "../../../../engine/src/clock/then.ts";
+import { hashSecret } from "../../../../engine/src/crypto/hash.ts";
+import { verificationCodes } from "../../../../engine/src/verification/request.ts";
 import { exampleRatelimit, exampleReset, exampleSecret, exampleVerification } from "../examples.ts";
 import { RatelimitOutput, Reset } from "../schema.ts";
 import { metered } from "../services.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { hashSecret, hashSecret512 } from "../../crypto/hash.ts";
+import { hashSecret, hashSecret512 } from "../../../../engine/src/crypto/hash.ts";
 import { query } from "../../rpc/operation.ts";
 import { KeyReader } from "../../store/keys/keys.ts";
 import { exampleKey, exampleSecret } from "../examples.ts";

@@ -1,4 +1,4 @@
-import type { Instant } from "../../clock/clock.ts";
+import type { Instant } from "../../../../engine/src/clock/clock.ts";
 import type { MutationContext } from "../../rpc/operation.ts";
 import type { Principal } from "../../rpc/principal.ts";
 import { Problem } from "../../rpc/problems.ts";

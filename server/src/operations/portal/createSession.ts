@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { hashSecret } from "../../crypto/hash.ts";
+import { hashSecret } from "../../../../engine/src/crypto/hash.ts";
 import { mutation } from "../../rpc/operation.ts";
 import { type PortalPage, type PortalTerms, portalRequirement } from "../../rules/portal-terms.ts";
 import { IdentityWriter } from "../../store/identities/identities.ts";

@@ -1,4 +1,4 @@
-import type { Instant } from "../../clock/clock.ts";
+import type { Instant } from "../../../../engine/src/clock/clock.ts";
 import { findPortalSessions } from "../../store/portal/portal-sessions.ts";
 import type { PoolsOf, Sql } from "../../store/store.ts";
 

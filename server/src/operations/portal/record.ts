@@ -1,6 +1,6 @@
 import { z } from "zod";
-import type { Instant } from "../../clock/clock.ts";
-import { withDueRefill } from "../../rules/refill.ts";
+import type { Instant } from "../../../../engine/src/clock/clock.ts";
+import { withDueRefill } from "../../../../engine/src/rules/refill.ts";
 import type { StoredKey } from "../../store/keys/stored-key.ts";
 import { CreditsOutput, toCreditsOutput } from "../keys/credits.ts";
 

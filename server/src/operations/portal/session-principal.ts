@@ -1,9 +1,9 @@
-import type { Instant } from "../../clock/clock.ts";
-import { rootKeyRecord } from "../../directory/records.ts";
-import type { DirectoryPortalSession } from "../../directory/stored.ts";
+import type { Instant } from "../../../../engine/src/clock/clock.ts";
+import { rootKeyRecord } from "../../../../engine/src/directory/records.ts";
+import type { DirectoryPortalSession } from "../../../../engine/src/directory/stored.ts";
+import { compileGrants, meets } from "../../../../engine/src/rules/grants.ts";
 import { type PlainPrincipal, requireUsable } from "../../rpc/principal.ts";
 import { Problem } from "../../rpc/problems.ts";
-import { compileGrants, meets } from "../../rules/grants.ts";
 import { type PortalTerms, portalGrants } from "../../rules/portal-terms.ts";
 import { findPortalSession } from "../../store/portal/portal-sessions.ts";
 import type { Sql } from "../../store/store.ts";

@@ -1,11 +1,11 @@
 import type { z } from "zod";
-import { then } from "../../clock/then.ts";
-import type { NamespaceRecord } from "../../directory/records.ts";
-import { StoreUnavailable } from "../../errors/store-unavailable.ts";
-import type { Charge, LimitDecision, LimitState } from "../../limits/counters.ts";
+import { then } from "../../../../engine/src/clock/then.ts";
+import type { NamespaceRecord } from "../../../../engine/src/directory/records.ts";
+import { StoreUnavailable } from "../../../../engine/src/errors/store-unavailable.ts";
+import type { Charge, LimitDecision, LimitState } from "../../../../engine/src/limits/counters.ts";
+import type { Override } from "../../../../engine/src/rules/override-patterns.ts";
+import type { DecisionRecorder } from "../../../../engine/src/verification/event.ts";
 import type { MeteredAnswer, MeteredContext } from "../../rpc/operation.ts";
-import type { Override } from "../../rules/override-patterns.ts";
-import type { DecisionRecorder } from "../../verification/event.ts";
 import type { Services } from "../services.ts";
 import type { LimitInput } from "./fields.ts";
 

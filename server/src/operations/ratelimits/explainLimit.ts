@@ -1,9 +1,9 @@
 import { z } from "zod";
-import { then } from "../../clock/then.ts";
-import type { NamespaceRecord } from "../../directory/records.ts";
+import { then } from "../../../../engine/src/clock/then.ts";
+import type { NamespaceRecord } from "../../../../engine/src/directory/records.ts";
+import type { Override } from "../../../../engine/src/rules/override-patterns.ts";
+import { readingOf, usedIn } from "../../../../engine/src/verification/limits.ts";
 import type { MeteredContext } from "../../rpc/operation.ts";
-import type { Override } from "../../rules/override-patterns.ts";
-import { readingOf, usedIn } from "../../verification/limits.ts";
 import { exampleCount, exampleNamespace, exampleReset } from "../examples.ts";
 import { ModeOutput, WindowOutput } from "../schema.ts";
 import { metered, type Services } from "../services.ts";

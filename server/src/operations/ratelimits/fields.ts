@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { ASTERISKS_MAX, asterisks } from "../../rules/override-patterns.ts";
-import { DURATION_MAX, LIMIT_MAX } from "../../rules/window.ts";
+import { ASTERISKS_MAX, asterisks } from "../../../../engine/src/rules/override-patterns.ts";
+import { DURATION_MAX, LIMIT_MAX } from "../../../../engine/src/rules/window.ts";
 import { DURATION_MIN, integer, Mode, Reset, text } from "../schema.ts";
 
 /** 30 days. */

@@ -1,6 +1,6 @@
 import { z } from "zod";
+import { compileOverrides, Overrides } from "../../../../engine/src/rules/override-patterns.ts";
 import { query } from "../../rpc/operation.ts";
-import { compileOverrides, Overrides } from "../../rules/override-patterns.ts";
 import { NamespaceReader } from "../../store/ratelimits/namespaces.ts";
 import { OverrideReader } from "../../store/ratelimits/overrides.ts";
 import { exampleNamespace, exampleOverride } from "../examples.ts";

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import type { NamespaceRecord } from "../../directory/records.ts";
-import type { LimitState } from "../../limits/counters.ts";
+import type { NamespaceRecord } from "../../../../engine/src/directory/records.ts";
+import type { LimitState } from "../../../../engine/src/limits/counters.ts";
 import { policyItem, stateItem } from "../../rpc/limit-fields.ts";
 import type { MeteredAnswer, MeteredContext } from "../../rpc/operation.ts";
 import { exampleCount, exampleNamespace, exampleReset } from "../examples.ts";

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import type { NamespaceRecord } from "../../directory/records.ts";
-import type { LimitDecision } from "../../limits/counters.ts";
+import type { NamespaceRecord } from "../../../../engine/src/directory/records.ts";
+import type { LimitDecision } from "../../../../engine/src/limits/counters.ts";
 import type { MeteredAnswer, MeteredContext } from "../../rpc/operation.ts";
 import { exampleCount, exampleReset } from "../examples.ts";
 import { metered, type Services } from "../services.ts";

@@ -1,6 +1,7 @@
-import { type Instant, instantAt } from "../../clock/clock.ts";
-import { namespaceLookupKey } from "../../directory/directories.ts";
-import type { Random } from "../../random/random.ts";
+import { type Instant, instantAt } from "../../../../engine/src/clock/clock.ts";
+import { namespaceLookupKey } from "../../../../engine/src/directory/directories.ts";
+import type { Random } from "../../../../engine/src/random/random.ts";
+import type { NamespaceCreation } from "../../../../engine/src/verification/namespaces.ts";
 import type { CallQueues } from "../../rpc/call-queues.ts";
 import {
   callerInTransaction,
@@ -17,7 +18,6 @@ import { type QuotaLimits, takeQuotas } from "../../store/administration/workspa
 import { insertChange } from "../../store/changes.ts";
 import { NamespaceWriter } from "../../store/ratelimits/namespaces.ts";
 import { Rollback, type Sql } from "../../store/store.ts";
-import type { NamespaceCreation } from "../../verification/namespaces.ts";
 
 /** Namespaces that a call uses for the first time. */
 export interface FirstUse {

@@ -1,4 +1,4 @@
-import type { NamespaceReference } from "../../directory/stored.ts";
+import type { NamespaceReference } from "../../../../engine/src/directory/stored.ts";
 import { findNamespaces } from "../../store/ratelimits/namespaces.ts";
 import type { PoolsOf, Sql } from "../../store/store.ts";
 import { createNamespaces, type Dependencies, type FirstUse } from "./namespace-creation.ts";

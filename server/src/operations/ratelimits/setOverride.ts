@@ -1,6 +1,6 @@
 import { z } from "zod";
+import { asterisks, MULTIPLE_MAX, OVERRIDES_MAX } from "../../../../engine/src/rules/override-patterns.ts";
 import { mutation } from "../../rpc/operation.ts";
-import { asterisks, MULTIPLE_MAX, OVERRIDES_MAX } from "../../rules/override-patterns.ts";
 import { NamespaceWriter } from "../../store/ratelimits/namespaces.ts";
 import { OverrideWriter } from "../../store/ratelimits/overrides.ts";
 import { changedValues } from "../audit/changed-values.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { grantPattern, parseGrant } from "../../rules/grants.ts";
+import { grantPattern, parseGrant } from "../../../../engine/src/rules/grants.ts";
 import { grantsOf } from "../../store/administration/root-key-lookup.ts";
 import type { ListedRootKey } from "../../store/administration/root-keys.ts";
 import { asSecret, text } from "../schema.ts";

@@ -1,6 +1,6 @@
 import { z } from "zod";
+import { endAfterReroll } from "../../../../engine/src/rules/expiry.ts";
 import { mutation } from "../../rpc/operation.ts";
-import { endAfterReroll } from "../../rules/expiry.ts";
 import { grantsOf } from "../../store/administration/root-key-lookup.ts";
 import { RootKeyWriter } from "../../store/administration/root-keys.ts";
 import { exampleRootKey } from "../examples.ts";

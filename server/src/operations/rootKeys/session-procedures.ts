@@ -1,7 +1,7 @@
-import type { Instant } from "../../clock/clock.ts";
-import type { SecretSource } from "../../crypto/secret.ts";
-import { rootKeyRecord } from "../../directory/records.ts";
-import type { Random } from "../../random/random.ts";
+import type { Instant } from "../../../../engine/src/clock/clock.ts";
+import type { SecretSource } from "../../../../engine/src/crypto/secret.ts";
+import { rootKeyRecord } from "../../../../engine/src/directory/records.ts";
+import type { Random } from "../../../../engine/src/random/random.ts";
 import { type RecordedChange, rootKeyInTransaction } from "../../rpc/execute.ts";
 import { type PlainPrincipal, requireUsable } from "../../rpc/principal.ts";
 import { type PlainProblem, Problem, plainProblem } from "../../rpc/problems.ts";

@@ -1,9 +1,9 @@
 import { z } from "zod";
-import type { Instant } from "../../clock/clock.ts";
+import type { Instant } from "../../../../engine/src/clock/clock.ts";
+import { ADMINISTRATOR } from "../../../../engine/src/rules/grants.ts";
 import { DeliveryReader } from "../../features/webhooks/statements/deliveries.ts";
 import { WEBHOOKS_PER_WORKSPACE_MAX, WebhookReader } from "../../features/webhooks/statements/webhooks.ts";
 import { query } from "../../rpc/operation.ts";
-import { ADMINISTRATOR } from "../../rules/grants.ts";
 import { grantsOf } from "../../store/administration/root-key-lookup.ts";
 import { type ListedRootKey, RootKeyReader } from "../../store/administration/root-keys.ts";
 import {

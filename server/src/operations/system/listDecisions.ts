@@ -1,7 +1,7 @@
 import { z } from "zod";
+import { verificationCodes } from "../../../../engine/src/verification/request.ts";
 import { DECISION_LIFE, type Decision } from "../../analytics/decisions.ts";
 import type { Principal } from "../../rpc/principal.ts";
-import { verificationCodes } from "../../verification/request.ts";
 import { ApiId, EXPIRES_MAX, integer, KeyId } from "../schema.ts";
 import { analysis } from "../services.ts";
 

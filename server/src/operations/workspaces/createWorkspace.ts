@@ -1,6 +1,6 @@
 import { z } from "zod";
+import { ADMINISTRATOR } from "../../../../engine/src/rules/grants.ts";
 import { mutation } from "../../rpc/operation.ts";
-import { ADMINISTRATOR } from "../../rules/grants.ts";
 import { AdministrationWriter } from "../../store/administration/workspaces.ts";
 import { exampleAdministratorId, exampleWorkspace, exampleWorkspaceInput } from "../examples.ts";
 import { IssuedOutput } from "../rootKeys/record.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { LIMIT_MAX } from "../../rules/window.ts";
+import { LIMIT_MAX } from "../../../../engine/src/rules/window.ts";
 import type { WorkspaceRow } from "../../store/schema.ts";
 import { integer } from "../schema.ts";
 

@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, renameSync, rmdirSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
-import type { Clock } from "../../clock/clock.ts";
+import type { Clock } from "../../../../engine/src/clock/clock.ts";
 import { OperatorError } from "../../log/operator-error.ts";
 import { makeFolder, syncPath, unusable } from "../../store/folder.ts";
 import { lockPath, removeLock } from "../../store/sqlite/claim.ts";

@@ -3,8 +3,8 @@ import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { instantAt } from "../../clock/clock.ts";
-import { SimulatedClock } from "../../clock/simulated.ts";
+import { instantAt } from "../../../../engine/src/clock/clock.ts";
+import { SimulatedClock } from "../../../../engine/src/clock/simulated.ts";
 import { readConfig } from "../../config/config.ts";
 import { readSecrets } from "../../config/secrets.ts";
 import type { Events } from "../../log/events.ts";

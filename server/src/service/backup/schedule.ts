@@ -1,8 +1,8 @@
 import { readdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { Worker } from "node:worker_threads";
-import type { Clock, Instant, Milliseconds } from "../../clock/clock.ts";
-import { every } from "../../clock/every.ts";
+import type { Clock, Instant, Milliseconds } from "../../../../engine/src/clock/clock.ts";
+import { every } from "../../../../engine/src/clock/every.ts";
 import type { Events } from "../../log/events.ts";
 import { makeFolder } from "../../store/folder.ts";
 import type { BackupPlan } from "./create.ts";

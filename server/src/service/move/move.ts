@@ -1,11 +1,11 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Clock, Milliseconds } from "../../clock/clock.ts";
+import type { Clock, Milliseconds } from "../../../../engine/src/clock/clock.ts";
+import { alphanumeric } from "../../../../engine/src/random/random.ts";
+import { systemRandom } from "../../../../engine/src/random/system.ts";
 import type { Config } from "../../config/config.ts";
 import type { Secrets } from "../../config/secrets.ts";
 import { OperatorError } from "../../log/operator-error.ts";
-import { alphanumeric } from "../../random/random.ts";
-import { systemRandom } from "../../random/system.ts";
 import { findTables } from "../../store/catalog.ts";
 import { type CopyProgress, type Rewriting, StoreCopy, type TablePair } from "../../store/move/copy.ts";
 import type { FormerHolder } from "../../store/move/database.ts";

@@ -1,9 +1,9 @@
 import { existsSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import type { Clock } from "../../clock/clock.ts";
+import type { Clock } from "../../../../engine/src/clock/clock.ts";
+import { StoreUnavailable } from "../../../../engine/src/errors/store-unavailable.ts";
 import type { Config } from "../../config/config.ts";
 import type { Secrets } from "../../config/secrets.ts";
-import { StoreUnavailable } from "../../errors/store-unavailable.ts";
 import { isOperatorError, OperatorError } from "../../log/operator-error.ts";
 import { pendingSteps, requireSupported } from "../../store/migrate.ts";
 import type { CopyDatabase } from "../../store/move/database.ts";

@@ -1,4 +1,4 @@
-import { sha256 } from "../../crypto/digest.ts";
+import { sha256 } from "../../../../engine/src/crypto/digest.ts";
 import type { Rewriting } from "../../store/move/copy.ts";
 import type { CopiedTable, Row } from "../../store/move/database.ts";
 import type { KeyRing } from "../../vault/key-ring.ts";

@@ -1,9 +1,9 @@
-import type { DirectoryKind, RecordCaches } from "../../directory/directories.ts";
-import type { RecordCacheCounts } from "../../directory/record-cache.ts";
-import type { Limiter } from "../../limits/limiter.ts";
+import type { DirectoryKind, RecordCaches } from "../../../../engine/src/directory/directories.ts";
+import type { RecordCacheCounts } from "../../../../engine/src/directory/record-cache.ts";
+import type { Limiter } from "../../../../engine/src/limits/limiter.ts";
+import type { VerificationCode } from "../../../../engine/src/verification/request.ts";
+import type { Verification } from "../../../../engine/src/verification/verification.ts";
 import type { CallMetrics } from "../../metrics/calls.ts";
-import type { VerificationCode } from "../../verification/request.ts";
-import type { Verification } from "../../verification/verification.ts";
 
 /** What each thread counts since its start. */
 export interface ThreadCounts {

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Worker } from "node:worker_threads";
-import { SimulatedClock } from "../../clock/simulated.ts";
-import { CountingClock } from "../../limits/counting-clock.ts";
+import { SimulatedClock } from "../../../../engine/src/clock/simulated.ts";
+import { CountingClock } from "../../../../engine/src/limits/counting-clock.ts";
 import { FollowingClock, SharedMainState } from "./main-state.ts";
 import { SharedNumbers } from "./shared-numbers.ts";
 

@@ -1,5 +1,5 @@
-import { type Clock, type Instant, instantAt, type Milliseconds } from "../../clock/clock.ts";
-import { CountingClock } from "../../limits/counting-clock.ts";
+import { type Clock, type Instant, instantAt, type Milliseconds } from "../../../../engine/src/clock/clock.ts";
+import { CountingClock } from "../../../../engine/src/limits/counting-clock.ts";
 import { SharedNumbers } from "./shared-numbers.ts";
 
 /** What the main thread knows and the others need for each call. Times by the monotonic clock are those of the main thread. */

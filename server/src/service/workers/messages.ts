@@ -1,16 +1,16 @@
 import type { MessagePort, Worker } from "node:worker_threads";
+import type { BloomFilterState } from "../../../../engine/src/crypto/bloom-filter.ts";
+import type { Charge } from "../../../../engine/src/limits/counters.ts";
+import type { ExceededLimit } from "../../../../engine/src/limits/exceeded-limits.ts";
+import type { ImportedKeyUse } from "../../../../engine/src/verification/stored.ts";
 import type { Decision } from "../../analytics/decisions.ts";
 import type { DrainedCounts } from "../../analytics/recorder.ts";
 import type { Config } from "../../config/config.ts";
-import type { BloomFilterState } from "../../crypto/bloom-filter.ts";
 import type { TunnelMessage, TunnelOpening } from "../../http/threads/tunnel.ts";
-import type { Charge } from "../../limits/counters.ts";
-import type { ExceededLimit } from "../../limits/exceeded-limits.ts";
 import type { FailedAuthenticationsFrom } from "../../rpc/failed-authentications.ts";
 import type { AnsweredRequest, RpcRequest } from "../../rpc/server.ts";
 import type { RootKeyUse } from "../../store/administration/root-key-usage.ts";
 import type { PlainError } from "../../store/plain-error.ts";
-import type { ImportedKeyUse } from "../../verification/stored.ts";
 import type { ThreadCounts } from "./counts.ts";
 
 /** The start parameters of a worker thread. */

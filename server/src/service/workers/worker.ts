@@ -1,27 +1,34 @@
 /** A worker thread: answers calls from its caches and the shared counters, and leaves everything else to the main thread. */
 import { type MessagePort, parentPort, workerData } from "node:worker_threads";
+import { type Clock, type Instant, instantAt, type Milliseconds } from "../../../../engine/src/clock/clock.ts";
+import { every } from "../../../../engine/src/clock/every.ts";
+import { systemClockOf } from "../../../../engine/src/clock/system.ts";
+import { startTimeout } from "../../../../engine/src/clock/timeout.ts";
+import { BloomFilter } from "../../../../engine/src/crypto/bloom-filter.ts";
+import { CURRENT_AGE_MAX, LATE_WAIT_MAX } from "../../../../engine/src/directory/changes-follower.ts";
+import {
+  type CallDirectories,
+  type DirectorySource,
+  RecordCaches,
+} from "../../../../engine/src/directory/directories.ts";
+import { Generations } from "../../../../engine/src/directory/generations.ts";
+import { Overloaded } from "../../../../engine/src/errors/overloaded.ts";
+import type { Counters } from "../../../../engine/src/limits/counters.ts";
+import { Limiter } from "../../../../engine/src/limits/limiter.ts";
+import { MemoryCounters } from "../../../../engine/src/limits/memory-counters.ts";
+import { MemoryTable } from "../../../../engine/src/limits/memory-table.ts";
+import { systemRandom } from "../../../../engine/src/random/system.ts";
+import { addressList } from "../../../../engine/src/rules/address.ts";
+import { Namespaces } from "../../../../engine/src/verification/namespaces.ts";
+import { Verification } from "../../../../engine/src/verification/verification.ts";
 import { Recorder } from "../../analytics/recorder.ts";
-import { type Clock, type Instant, instantAt, type Milliseconds } from "../../clock/clock.ts";
-import { every } from "../../clock/every.ts";
-import { systemClockOf } from "../../clock/system.ts";
-import { startTimeout } from "../../clock/timeout.ts";
-import { BloomFilter } from "../../crypto/bloom-filter.ts";
-import { CURRENT_AGE_MAX, LATE_WAIT_MAX } from "../../directory/changes-follower.ts";
-import { type CallDirectories, type DirectorySource, RecordCaches } from "../../directory/directories.ts";
-import { Generations } from "../../directory/generations.ts";
-import { Overloaded } from "../../errors/overloaded.ts";
 import { ConnectionCounts } from "../../http/connection-counts.ts";
 import { LaneServer } from "../../http/threads/lane-server.ts";
-import type { Counters } from "../../limits/counters.ts";
-import { Limiter } from "../../limits/limiter.ts";
-import { MemoryCounters } from "../../limits/memory-counters.ts";
-import { MemoryTable } from "../../limits/memory-table.ts";
 import { CallMetrics } from "../../metrics/calls.ts";
 import { verifyKey } from "../../operations/keys/verifyKey.ts";
 import { limit } from "../../operations/ratelimits/limit.ts";
 import { multiLimit } from "../../operations/ratelimits/multiLimit.ts";
 import type { Services } from "../../operations/services.ts";
-import { systemRandom } from "../../random/system.ts";
 import { Authenticator } from "../../rpc/authenticate.ts";
 import { CallQueues } from "../../rpc/call-queues.ts";
 import { FailedAuthentications } from "../../rpc/failed-authentications.ts";
@@ -30,10 +37,7 @@ import type { Operation } from "../../rpc/operation.ts";
 import type { Principal } from "../../rpc/principal.ts";
 import type { Problem } from "../../rpc/problems.ts";
 import { quotaCounts, Rpc, type RpcOptions, type RpcRequest, type RpcResponse } from "../../rpc/server.ts";
-import { addressList } from "../../rules/address.ts";
 import { asError, plainError } from "../../store/plain-error.ts";
-import { Namespaces } from "../../verification/namespaces.ts";
-import { Verification } from "../../verification/verification.ts";
 import { unavailablePolicy } from "../unavailable-policy.ts";
 import { countsOf } from "./counts.ts";
 import { FollowingClock, SharedMainState } from "./main-state.ts";

@@ -1,5 +1,5 @@
 import { sql as raw } from "kysely";
-import type { Instant } from "../../clock/clock.ts";
+import type { Instant } from "../../../../engine/src/clock/clock.ts";
 import type { RetentionTask } from "../retention.ts";
 import type { Sql } from "../store.ts";
 

@@ -1,5 +1,5 @@
-import type { Instant } from "../../clock/clock.ts";
-import { newId, type Random } from "../../random/random.ts";
+import type { Instant } from "../../../../engine/src/clock/clock.ts";
+import { newId, type Random } from "../../../../engine/src/random/random.ts";
 import { type EventContent, eventsOf, insertEvents, type NewEvent } from "../events/events.ts";
 import { insertRows } from "../insert-rows.ts";
 import type { AuditEventRow } from "../schema.ts";

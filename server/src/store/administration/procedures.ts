@@ -1,8 +1,8 @@
-import type { Instant } from "../../clock/clock.ts";
-import { HASH_VERSION, hashSecret } from "../../crypto/hash.ts";
-import type { SecretSource } from "../../crypto/secret.ts";
-import { newId, type Random } from "../../random/random.ts";
-import { ADMINISTRATOR } from "../../rules/grants.ts";
+import type { Instant } from "../../../../engine/src/clock/clock.ts";
+import { HASH_VERSION, hashSecret } from "../../../../engine/src/crypto/hash.ts";
+import type { SecretSource } from "../../../../engine/src/crypto/secret.ts";
+import { newId, type Random } from "../../../../engine/src/random/random.ts";
+import { ADMINISTRATOR } from "../../../../engine/src/rules/grants.ts";
 import { insertChange } from "../changes.ts";
 import type { EventContent } from "../events/events.ts";
 import type { RootKeyRow, WorkspaceRow } from "../schema.ts";

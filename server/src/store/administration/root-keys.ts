@@ -1,9 +1,9 @@
 import { sql as raw, type Updateable } from "kysely";
-import type { Instant } from "../../clock/clock.ts";
-import { HASH_VERSION, hashSecret } from "../../crypto/hash.ts";
-import type { SecretSource } from "../../crypto/secret.ts";
-import { newId, type Random } from "../../random/random.ts";
-import { formatKey, ROOT_KEY_PREFIX } from "../../rules/key-string.ts";
+import type { Instant } from "../../../../engine/src/clock/clock.ts";
+import { HASH_VERSION, hashSecret } from "../../../../engine/src/crypto/hash.ts";
+import type { SecretSource } from "../../../../engine/src/crypto/secret.ts";
+import { newId, type Random } from "../../../../engine/src/random/random.ts";
+import { formatKey, ROOT_KEY_PREFIX } from "../../../../engine/src/rules/key-string.ts";
 import { deletedRows } from "../deleted-rows.ts";
 import { eraseOutcomesOfKeys } from "../idempotency.ts";
 import { type PageOptions, searchPage } from "../page.ts";

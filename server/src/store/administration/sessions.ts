@@ -1,8 +1,8 @@
-import type { Instant, Milliseconds } from "../../clock/clock.ts";
-import { hashSecret } from "../../crypto/hash.ts";
-import type { SecretSource } from "../../crypto/secret.ts";
-import { newId, type Random } from "../../random/random.ts";
-import { newDashboardToken } from "../../rules/session-token.ts";
+import type { Instant, Milliseconds } from "../../../../engine/src/clock/clock.ts";
+import { hashSecret } from "../../../../engine/src/crypto/hash.ts";
+import type { SecretSource } from "../../../../engine/src/crypto/secret.ts";
+import { newId, type Random } from "../../../../engine/src/random/random.ts";
+import { newDashboardToken } from "../../../../engine/src/rules/session-token.ts";
 import { onePage, type PageOptions } from "../page.ts";
 import { byTime, type RetentionTask } from "../retention.ts";
 import type { SessionRow } from "../schema.ts";

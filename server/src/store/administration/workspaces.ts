@@ -1,6 +1,6 @@
 import type { Updateable } from "kysely";
-import type { Instant } from "../../clock/clock.ts";
-import { newId, type Random } from "../../random/random.ts";
+import type { Instant } from "../../../../engine/src/clock/clock.ts";
+import { newId, type Random } from "../../../../engine/src/random/random.ts";
 import { parsed } from "../json.ts";
 import { type PageOptions, searchPage } from "../page.ts";
 import type { WorkspaceRow } from "../schema.ts";

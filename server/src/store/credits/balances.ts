@@ -1,7 +1,7 @@
 import { sql as raw } from "kysely";
-import type { Instant, Milliseconds } from "../../clock/clock.ts";
-import type { Random } from "../../random/random.ts";
-import { lastDue, refillOf, withDueRefill } from "../../rules/refill.ts";
+import type { Instant, Milliseconds } from "../../../../engine/src/clock/clock.ts";
+import type { Random } from "../../../../engine/src/random/random.ts";
+import { lastDue, refillOf, withDueRefill } from "../../../../engine/src/rules/refill.ts";
 import { recordChanges } from "../administration/audit.ts";
 import { type EventContent, eventsOf, insertEvents } from "../events/events.ts";
 import { insertRows } from "../insert-rows.ts";

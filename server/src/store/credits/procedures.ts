@@ -1,6 +1,12 @@
-import type { Instant } from "../../clock/clock.ts";
-import type { BatchScopes, EarlierCalls, LedgerBatch, LockedBatch, SettledBatch } from "../../credits/batch.ts";
-import type { Random } from "../../random/random.ts";
+import type { Instant } from "../../../../engine/src/clock/clock.ts";
+import type {
+  BatchScopes,
+  EarlierCalls,
+  LedgerBatch,
+  LockedBatch,
+  SettledBatch,
+} from "../../../../engine/src/credits/batch.ts";
+import type { Random } from "../../../../engine/src/random/random.ts";
 import { claimScopes, findIdempotencyRecords, hasRoomForRecords, insertIdempotencyRecords } from "../idempotency.ts";
 import type { Ask, PoolsOf, Sql } from "../store.ts";
 import { lockBalances, readBalances, refillDueBalances, subtractCredits } from "./balances.ts";

@@ -1,5 +1,5 @@
-import type { Instant } from "../../clock/clock.ts";
-import { digest } from "../../crypto/digest.ts";
+import type { Instant } from "../../../../engine/src/clock/clock.ts";
+import { digest } from "../../../../engine/src/crypto/digest.ts";
 import type { Sql } from "../store.ts";
 import { insertEvents } from "./events.ts";
 import type { EventData } from "./types.ts";

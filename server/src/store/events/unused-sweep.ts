@@ -1,6 +1,6 @@
 import { sql as raw } from "kysely";
-import type { Instant, Milliseconds } from "../../clock/clock.ts";
-import { newId, type Random } from "../../random/random.ts";
+import type { Instant, Milliseconds } from "../../../../engine/src/clock/clock.ts";
+import { newId, type Random } from "../../../../engine/src/random/random.ts";
 import { holdLease, type Lease } from "../lease.ts";
 import type { Sql } from "../store.ts";
 import { insertEvents } from "./events.ts";

@@ -1,5 +1,5 @@
 import type { Updateable } from "kysely";
-import type { Instant } from "../../clock/clock.ts";
+import type { Instant } from "../../../../engine/src/clock/clock.ts";
 import { eraseOutcomesOfSelected } from "../idempotency.ts";
 import { type PageOptions, searchPage } from "../page.ts";
 import type { ApiRow } from "../schema.ts";

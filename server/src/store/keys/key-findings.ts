@@ -1,5 +1,5 @@
 import { sql as raw } from "kysely";
-import type { Instant, Milliseconds } from "../../clock/clock.ts";
+import type { Instant, Milliseconds } from "../../../../engine/src/clock/clock.ts";
 import type { KeyRow } from "../schema.ts";
 import { WorkspaceRows } from "../workspace-rows.ts";
 

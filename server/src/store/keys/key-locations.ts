@@ -1,5 +1,5 @@
 import { CompiledQuery } from "kysely";
-import type { KeyPlace } from "../../directory/stored.ts";
+import type { KeyPlace } from "../../../../engine/src/directory/stored.ts";
 import type { Sql } from "../store.ts";
 
 /** The SQL function that triggers call with the hash and the workspace of each new key, and of each key with a new hash. */

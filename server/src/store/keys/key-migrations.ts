@@ -1,7 +1,7 @@
 import { sql as raw } from "kysely";
-import type { Instant } from "../../clock/clock.ts";
-import type { KeyMigrationReference } from "../../directory/stored.ts";
-import type { ImportedKeyUse } from "../../verification/stored.ts";
+import type { Instant } from "../../../../engine/src/clock/clock.ts";
+import type { KeyMigrationReference } from "../../../../engine/src/directory/stored.ts";
+import type { ImportedKeyUse } from "../../../../engine/src/verification/stored.ts";
 import type { KeyMigrationRow } from "../schema.ts";
 import type { Sql } from "../store.ts";
 import { WorkspaceRows } from "../workspace-rows.ts";

@@ -1,4 +1,4 @@
-import type { KeyOrigins, KeyOriginsQuestion } from "../../verification/stored.ts";
+import type { KeyOrigins, KeyOriginsQuestion } from "../../../../engine/src/verification/stored.ts";
 import type { Sql } from "../store.ts";
 
 /** Where the permissions of a key come from, and its balance as stored. */

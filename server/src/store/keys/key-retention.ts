@@ -1,5 +1,5 @@
 import { sql as raw } from "kysely";
-import type { Instant, Milliseconds } from "../../clock/clock.ts";
+import type { Instant, Milliseconds } from "../../../../engine/src/clock/clock.ts";
 import { deletedRowsIndex } from "../deleted-rows.ts";
 import type { RetentionTask } from "../retention.ts";
 import type { Sql } from "../store.ts";

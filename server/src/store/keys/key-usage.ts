@@ -1,6 +1,6 @@
 import type { RawBuilder } from "kysely";
-import type { Instant } from "../../clock/clock.ts";
-import { newId, type Random } from "../../random/random.ts";
+import type { Instant } from "../../../../engine/src/clock/clock.ts";
+import { newId, type Random } from "../../../../engine/src/random/random.ts";
 import { insertEvents } from "../events/events.ts";
 import { keysInEvents } from "../events/keys.ts";
 import { always } from "../json.ts";

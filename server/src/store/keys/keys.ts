@@ -1,5 +1,5 @@
 import { sql as raw, type Updateable } from "kysely";
-import type { Instant } from "../../clock/clock.ts";
+import type { Instant } from "../../../../engine/src/clock/clock.ts";
 import type { Place } from "../../rules/cursor.ts";
 import { eraseOutcomesOfKey } from "../idempotency.ts";
 import { insertRows } from "../insert-rows.ts";

@@ -1,6 +1,6 @@
 import { sql as raw } from "kysely";
-import type { Instant } from "../../clock/clock.ts";
-import type { Random } from "../../random/random.ts";
+import type { Instant } from "../../../../engine/src/clock/clock.ts";
+import type { Random } from "../../../../engine/src/random/random.ts";
 import { type AuditEntry, recordChanges } from "../administration/audit.ts";
 import { findRootKeysByHashes } from "../administration/root-key-lookup.ts";
 import { RootKeyWriter } from "../administration/root-keys.ts";

@@ -1,4 +1,4 @@
-import type { DeletedKey, KeyPlace } from "../../directory/stored.ts";
+import type { DeletedKey, KeyPlace } from "../../../../engine/src/directory/stored.ts";
 import type { Sql } from "../store.ts";
 import { asStoredKey, type StoredKey, selectKeys } from "./stored-key.ts";
 

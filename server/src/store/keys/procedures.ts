@@ -1,10 +1,14 @@
-import type { Instant } from "../../clock/clock.ts";
-import type { BloomFilter } from "../../crypto/bloom-filter.ts";
-import { HASH_VERSION } from "../../crypto/hash.ts";
-import { keyLocation } from "../../directory/directories.ts";
-import type { DirectoryKeyMigration, KeyMigrationReference, KeyPlace } from "../../directory/stored.ts";
-import type { Random } from "../../random/random.ts";
-import type { ImportedKeyUse, KeyOriginsQuestion } from "../../verification/stored.ts";
+import type { Instant } from "../../../../engine/src/clock/clock.ts";
+import type { BloomFilter } from "../../../../engine/src/crypto/bloom-filter.ts";
+import { HASH_VERSION } from "../../../../engine/src/crypto/hash.ts";
+import { keyLocation } from "../../../../engine/src/directory/directories.ts";
+import type {
+  DirectoryKeyMigration,
+  KeyMigrationReference,
+  KeyPlace,
+} from "../../../../engine/src/directory/stored.ts";
+import type { Random } from "../../../../engine/src/random/random.ts";
+import type { ImportedKeyUse, KeyOriginsQuestion } from "../../../../engine/src/verification/stored.ts";
 import { insertChange } from "../changes.ts";
 import type { PoolsOf, Sql } from "../store.ts";
 import { keyLocationsAfter, RECORD_KEY_LOCATION } from "./key-locations.ts";

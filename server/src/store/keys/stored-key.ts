@@ -1,4 +1,4 @@
-import type { StoredBalance } from "../../rules/refill.ts";
+import type { StoredBalance } from "../../../../engine/src/rules/refill.ts";
 import { parsed } from "../json.ts";
 import type { IdentityRow, KeyRow, RatelimitRow, SqlBoolean } from "../schema.ts";
 import type { Sql } from "../store.ts";

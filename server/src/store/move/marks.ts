@@ -1,4 +1,4 @@
-import { StoreUnavailable } from "../../errors/store-unavailable.ts";
+import { StoreUnavailable } from "../../../../engine/src/errors/store-unavailable.ts";
 import { OperatorError } from "../../log/operator-error.ts";
 import type { Sql } from "../store.ts";
 import type { CopyDatabase } from "./database.ts";

@@ -1,4 +1,4 @@
-import type { Milliseconds } from "../../clock/clock.ts";
+import type { Milliseconds } from "../../../../engine/src/clock/clock.ts";
 import { OperatorError } from "../../log/operator-error.ts";
 import { POSTGRES_NOW } from "../postgres/clock.ts";
 import { type CopiedTable, type CopyDatabase, literal, quoted, type Recording } from "./database.ts";

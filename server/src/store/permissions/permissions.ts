@@ -1,6 +1,6 @@
 import { sql } from "kysely";
-import type { Instant } from "../../clock/clock.ts";
-import { newId, type Random } from "../../random/random.ts";
+import type { Instant } from "../../../../engine/src/clock/clock.ts";
+import { newId, type Random } from "../../../../engine/src/random/random.ts";
 import { insertRows } from "../insert-rows.ts";
 import { type PageOptions, searchPage } from "../page.ts";
 import type { PermissionRow } from "../schema.ts";

@@ -1,7 +1,7 @@
-import type { Instant } from "../../clock/clock.ts";
-import type { SecretSource } from "../../crypto/secret.ts";
-import { newId, type Random } from "../../random/random.ts";
-import { newPortalToken } from "../../rules/session-token.ts";
+import type { Instant } from "../../../../engine/src/clock/clock.ts";
+import type { SecretSource } from "../../../../engine/src/crypto/secret.ts";
+import { newId, type Random } from "../../../../engine/src/random/random.ts";
+import { newPortalToken } from "../../../../engine/src/rules/session-token.ts";
 import { findRootKeys, type StoredRootKey } from "../administration/root-key-lookup.ts";
 import { findTokenKey } from "../administration/token-key.ts";
 import { onePage, type PageOptions } from "../page.ts";

@@ -1,7 +1,7 @@
 import type pg from "pg";
-import type { Clock, Milliseconds } from "../../clock/clock.ts";
-import type { Changes } from "../../directory/changes.ts";
-import { StoreUnavailable } from "../../errors/store-unavailable.ts";
+import type { Clock, Milliseconds } from "../../../../engine/src/clock/clock.ts";
+import type { Changes } from "../../../../engine/src/directory/changes.ts";
+import { StoreUnavailable } from "../../../../engine/src/errors/store-unavailable.ts";
 import { OperatorError } from "../../log/operator-error.ts";
 import { monthlyTableNames } from "../monthly-tables.ts";
 import { WRITES_STOPPED, WRITES_STOPPED_CODE } from "../move/marks.ts";

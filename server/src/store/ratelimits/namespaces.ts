@@ -1,7 +1,7 @@
-import type { Instant } from "../../clock/clock.ts";
-import type { NamespaceReference } from "../../directory/stored.ts";
-import { newId, type Random } from "../../random/random.ts";
-import { type CompiledOverrides, compileOverrides } from "../../rules/override-patterns.ts";
+import type { Instant } from "../../../../engine/src/clock/clock.ts";
+import type { NamespaceReference } from "../../../../engine/src/directory/stored.ts";
+import { newId, type Random } from "../../../../engine/src/random/random.ts";
+import { type CompiledOverrides, compileOverrides } from "../../../../engine/src/rules/override-patterns.ts";
 import { deletedRows } from "../deleted-rows.ts";
 import { insertRows } from "../insert-rows.ts";
 import { parsed } from "../json.ts";

@@ -1,5 +1,5 @@
-import type { Instant } from "../../clock/clock.ts";
-import { newId, type Random } from "../../random/random.ts";
+import type { Instant } from "../../../../engine/src/clock/clock.ts";
+import { newId, type Random } from "../../../../engine/src/random/random.ts";
 import { onePage, type PageOptions } from "../page.ts";
 import type { RatelimitOverrideRow } from "../schema.ts";
 import { WorkspaceRows } from "../workspace-rows.ts";

@@ -1,6 +1,6 @@
-import type { Instant } from "../../clock/clock.ts";
-import { newId, type Random } from "../../random/random.ts";
-import type { LimitMode } from "../../rules/strict-window.ts";
+import type { Instant } from "../../../../engine/src/clock/clock.ts";
+import { newId, type Random } from "../../../../engine/src/random/random.ts";
+import type { LimitMode } from "../../../../engine/src/rules/strict-window.ts";
 import { insertRows } from "../insert-rows.ts";
 import type { SqlBoolean } from "../schema.ts";
 import { WorkspaceRows } from "../workspace-rows.ts";

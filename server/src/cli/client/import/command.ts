@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { type Command, Option } from "commander";
-import { type HashAlgorithm, hashAlgorithms } from "../../../rules/imported-keys.ts";
+import { type HashAlgorithm, hashAlgorithms } from "../../../../../engine/src/rules/imported-keys.ts";
 import { CommandError, print, UsageError } from "../../output.ts";
 import { connect, parseUrl } from "../connection.ts";
 import { addConnectionOptions, type CommandFlags, timeoutOf } from "../operation-commands.ts";

@@ -1,10 +1,10 @@
 import { closeSync, createReadStream, openSync, readFileSync, writeSync } from "node:fs";
 import { basename } from "node:path";
-import { systemClock } from "../../../clock/system.ts";
-import { digest, digestOf } from "../../../crypto/digest.ts";
+import { systemClock } from "../../../../../engine/src/clock/system.ts";
+import { digest, digestOf } from "../../../../../engine/src/crypto/digest.ts";
+import type { HashAlgorithm } from "../../../../../engine/src/rules/imported-keys.ts";
 import { migrateKeys } from "../../../operations/keys/migrateKeys.ts";
 import { inputErrorsOf, PARSE_OPTIONS } from "../../../rpc/validate.ts";
-import type { HashAlgorithm } from "../../../rules/imported-keys.ts";
 import { CommandError, UsageError } from "../../output.ts";
 import { type Attempts, call, type Endpoint, ServiceError } from "../http.ts";
 import { parseJson, readFile } from "../input.ts";

@@ -1,5 +1,5 @@
 import { closeSync, fsyncSync, openSync, renameSync, writeSync } from "node:fs";
-import { hashSecret } from "../../../crypto/hash.ts";
+import { hashSecret } from "../../../../../engine/src/crypto/hash.ts";
 import { CommandError } from "../../output.ts";
 import { type Attempts, call, type Endpoint } from "../http.ts";
 import { ProgressLine } from "../progress.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { instantAt } from "../../../clock/clock.ts";
+import { instantAt } from "../../../../../engine/src/clock/clock.ts";
 import { Backlog, PENDING_MAX, PENDING_UNPROVEN_MAX, roomOf } from "./backlog.ts";
 
 describe("the backlog of a webhook", () => {

@@ -1,4 +1,4 @@
-import type { Instant, Milliseconds } from "../../../clock/clock.ts";
+import type { Instant, Milliseconds } from "../../../../../engine/src/clock/clock.ts";
 import type { WebhookRow } from "../../../store/schema.ts";
 
 /** The most deliveries of a webhook that wait. */

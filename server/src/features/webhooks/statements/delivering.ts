@@ -1,6 +1,6 @@
 import { sql as raw } from "kysely";
-import type { Instant, Milliseconds } from "../../../clock/clock.ts";
-import type { Random } from "../../../random/random.ts";
+import type { Instant, Milliseconds } from "../../../../../engine/src/clock/clock.ts";
+import type { Random } from "../../../../../engine/src/random/random.ts";
 import { recordChange } from "../../../store/administration/audit.ts";
 import { addBytesAnyway, ROW_BYTES } from "../../../store/administration/workspace-bytes.ts";
 import { insertRows } from "../../../store/insert-rows.ts";

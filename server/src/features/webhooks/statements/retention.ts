@@ -1,5 +1,5 @@
 import { sql as raw } from "kysely";
-import type { Instant } from "../../../clock/clock.ts";
+import type { Instant } from "../../../../../engine/src/clock/clock.ts";
 import { deletedRows } from "../../../store/deleted-rows.ts";
 import type { RetentionTask } from "../../../store/retention.ts";
 import type { WebhookDeliveryRow } from "../../../store/schema.ts";

@@ -1,5 +1,5 @@
 import type { Updateable } from "kysely";
-import type { Instant } from "../../../clock/clock.ts";
+import type { Instant } from "../../../../../engine/src/clock/clock.ts";
 import { insertEvents } from "../../../store/events/events.ts";
 import type { EventData } from "../../../store/events/types.ts";
 import { eraseOutcomesOfKey } from "../../../store/idempotency.ts";

@@ -1,4 +1,4 @@
-import { hashSecret } from "../../../../crypto/hash.ts";
+import { hashSecret } from "../../../../../../engine/src/crypto/hash.ts";
 import { UsageError } from "../../../output.ts";
 import { type Fields, isObject } from "../fields.ts";
 import { keyOf, limitOf, type Mapped, presentObject, type Source } from "./source.ts";

@@ -1,4 +1,4 @@
-import { hashSecret } from "../../../../crypto/hash.ts";
+import { hashSecret } from "../../../../../../engine/src/crypto/hash.ts";
 import { keysIn } from "../dump/rows.ts";
 import type { Fields } from "../fields.ts";
 import { keyOf, present, type Source } from "./source.ts";

@@ -1,5 +1,5 @@
-import { hashSecret, hashSecret512 } from "../../../../crypto/hash.ts";
-import { hashAlgorithms } from "../../../../rules/imported-keys.ts";
+import { hashSecret, hashSecret512 } from "../../../../../../engine/src/crypto/hash.ts";
+import { hashAlgorithms } from "../../../../../../engine/src/rules/imported-keys.ts";
 import { type Fields, fieldName } from "../fields.ts";
 import { keyOf, type Mapped, presentObject, type Source } from "./source.ts";
 

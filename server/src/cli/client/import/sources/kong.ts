@@ -1,4 +1,4 @@
-import { hashSecret } from "../../../../crypto/hash.ts";
+import { hashSecret } from "../../../../../../engine/src/crypto/hash.ts";
 import { kongDumpRows } from "../dump/kong.ts";
 import { type Fields, isObject } from "../fields.ts";
 import { credentialsInConfiguration, credentialsOf } from "./kong-configuration.ts";

@@ -1,5 +1,5 @@
-import type { Instant } from "../../../../clock/clock.ts";
-import type { HashAlgorithm } from "../../../../rules/imported-keys.ts";
+import type { Instant } from "../../../../../../engine/src/clock/clock.ts";
+import type { HashAlgorithm } from "../../../../../../engine/src/rules/imported-keys.ts";
 import type { DumpedKey } from "../dump/rows.ts";
 import type { Fields } from "../fields.ts";
 

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { instantAt } from "../../../../clock/clock.ts";
-import { hashSecret, hashSecret512 } from "../../../../crypto/hash.ts";
-import type { HashAlgorithm } from "../../../../rules/imported-keys.ts";
+import { instantAt } from "../../../../../../engine/src/clock/clock.ts";
+import { hashSecret, hashSecret512 } from "../../../../../../engine/src/crypto/hash.ts";
+import type { HashAlgorithm } from "../../../../../../engine/src/rules/imported-keys.ts";
 import { Fields } from "../fields.ts";
 import { limitOf } from "./source.ts";
 import { type SourceName, sources } from "./sources.ts";

@@ -1,5 +1,5 @@
-import { sha256 } from "../../../../crypto/digest.ts";
-import { hashSecret } from "../../../../crypto/hash.ts";
+import { sha256 } from "../../../../../../engine/src/crypto/digest.ts";
+import { hashSecret } from "../../../../../../engine/src/crypto/hash.ts";
 import { type Fields, isObject } from "../fields.ts";
 import { keyOf, limitOf, presentObject, type Source } from "./source.ts";
 
