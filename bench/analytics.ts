@@ -21,7 +21,7 @@ import { Analytics } from "../server/src/analytics/analytics.ts";
 import { type Level, levels } from "../server/src/analytics/levels.ts";
 import type { AnalyticsProcedures } from "../server/src/analytics/sql/procedures.ts";
 import { analyticsModule, openSqlRollups } from "../server/src/analytics/sql/store.ts";
-import { openSqliteStore } from "../server/src/store/sqlite/store.ts";
+import { openSqliteStore } from "../server/src/platform/store/sqlite/store.ts";
 import { createKeys, JSON_TYPE, post, ROOT_KEY, VERIFY_PATH } from "./lib/keys.ts";
 import { describeMachine } from "./lib/machine.ts";
 import { wholeNumber } from "./lib/options.ts";

@@ -12,7 +12,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { systemClock } from "../engine/src/clock/system.ts";
 import { Ledger } from "../engine/src/credits/ledger.ts";
-import type { Store } from "../server/src/store/store.ts";
+import type { Store } from "../server/src/platform/store/store.ts";
 import { freshDatabase, startPostgres } from "../server/test/services/postgres.ts";
 import { type BenchProcedures, type CreatedKey, openBenchStore } from "./lib/bench-store.ts";
 import { JSON_TYPE, ROOT_KEY, VERIFY_PATH } from "./lib/keys.ts";

@@ -7,9 +7,9 @@
 import { systemClock } from "../engine/src/clock/system.ts";
 import type { Charge, LimitDecision } from "../engine/src/limits/counters.ts";
 import { systemRandom } from "../engine/src/random/system.ts";
-import { parseRedisAddress, type RedisAddress } from "../server/src/redis/address.ts";
-import { RedisCluster } from "../server/src/redis/cluster.ts";
-import { ClusterCounters } from "../server/src/redis/cluster-counters.ts";
+import { parseRedisAddress, type RedisAddress } from "../server/src/platform/redis/address.ts";
+import { RedisCluster } from "../server/src/platform/redis/cluster.ts";
+import { ClusterCounters } from "../server/src/platform/redis/cluster-counters.ts";
 import { countingOptions } from "../server/test/services/counting-redis.ts";
 import { startRedisCluster } from "../server/test/services/redis-groups.ts";
 import { describeMachine } from "./lib/machine.ts";

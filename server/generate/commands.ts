@@ -2,7 +2,7 @@
 import { z } from "zod";
 import type { DeclaredCommand, DeclaredGroup, Flag, FlagKind } from "../src/cli/client/declared.ts";
 import { namespaces, operations } from "../src/operations/index.ts";
-import type { Operation } from "../src/rpc/operation.ts";
+import type { Operation } from "../src/platform/rpc/operation.ts";
 
 type Schema = z.core.JSONSchema.BaseSchema;
 

@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { getPriority } from "node:os";
 import { describe, it } from "node:test";
 import { systemClock } from "../../engine/src/clock/system.ts";
-import { NICE_STEP } from "../src/store/sqlite/thread-priority.ts";
+import { NICE_STEP } from "../src/platform/store/sqlite/thread-priority.ts";
 import { eventually, makeFolder, type Server, start } from "./process.ts";
 
 const HOUR = 3_600_000;

@@ -8,15 +8,15 @@ import { join } from "node:path";
 import { after, before, describe, it, type TestContext } from "node:test";
 import { create as createTar, extract as extractTar } from "tar";
 import { systemClock } from "../../engine/src/clock/system.ts";
-import { readConfig } from "../src/config/config.ts";
-import { readSecrets } from "../src/config/secrets.ts";
-import { version } from "../src/config/version.ts";
+import { readConfig } from "../src/platform/config/config.ts";
+import { readSecrets } from "../src/platform/config/secrets.ts";
+import { version } from "../src/platform/config/version.ts";
+import { lockPath, removeLock } from "../src/platform/store/sqlite/claim.ts";
 import { createBackup } from "../src/service/backup/create.ts";
 import type { Manifest } from "../src/service/backup/manifest.ts";
 import { restoreBackup } from "../src/service/backup/restore.ts";
 import { placesToVerify, verifyBackup } from "../src/service/backup/verify.ts";
 import { openSource, openTarget, settingsOf } from "../src/service/move/places.ts";
-import { lockPath, removeLock } from "../src/store/sqlite/claim.ts";
 import { stores, TestServer } from "./harness.ts";
 import { eventually, makeFolder } from "./process.ts";
 import { freshDatabase } from "./services/postgres.ts";
@@ -174,7 +174,7 @@ describe("backups", () => {
 const lateProcess = `
   import { readSync, writeSync } from "node:fs";
   import { DatabaseSync } from "node:sqlite";
-  import { lockPath } from "${new URL("../src/store/sqlite/claim.ts", import.meta.url)}";
+  import { lockPath } from "${new URL("../src/platform/store/sqlite/claim.ts", import.meta.url)}";
   let opened = 0;
   const wait = (said) => { writeSync(1, said); readSync(0, Buffer.alloc(1)); };
   const release = lockPath(process.argv[1], (file) => {

@@ -8,7 +8,7 @@ import { promisify } from "node:util";
 import inject from "light-my-request";
 import { seededRandom } from "../../engine/src/random/seeded.ts";
 import { formatKey } from "../../engine/src/rules/key-string.ts";
-import { readConfig } from "../src/config/config.ts";
+import { readConfig } from "../src/platform/config/config.ts";
 import { describeOnStores, examine, openTestServer, type Reply, TestServer } from "./harness.ts";
 
 const run = promisify(execFile);

@@ -10,7 +10,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { systemClock } from "../../engine/src/clock/system.ts";
 import { banner } from "../src/cli/operator/banner.ts";
-import { settings } from "../src/config/settings.ts";
+import { settings } from "../src/platform/config/settings.ts";
 import {
   eventually,
   launch,

@@ -11,7 +11,7 @@ import { before, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { operations } from "../src/operations/index.ts";
-import { namesOf } from "../src/rpc/operation.ts";
+import { namesOf } from "../src/platform/rpc/operation.ts";
 import { makeFolder, ROOT_KEY, start } from "./process.ts";
 import { findFolder } from "./services/service.ts";
 

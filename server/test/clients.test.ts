@@ -12,7 +12,7 @@ import { Unkey } from "@unkey/api";
 import * as errors from "@unkey/api/models/errors";
 import { StoreUnavailable } from "../../engine/src/errors/store-unavailable.ts";
 import { operations } from "../src/operations/index.ts";
-import { namesOf } from "../src/rpc/operation.ts";
+import { namesOf } from "../src/platform/rpc/operation.ts";
 import { TestServer } from "./harness.ts";
 
 /** A prepared call by either client. Everything that it needs exists. */

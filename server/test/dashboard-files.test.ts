@@ -7,7 +7,7 @@ import { after, before, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import { brotliDecompressSync, gunzipSync } from "node:zlib";
 import inject from "light-my-request";
-import { problems } from "../src/rpc/problems.ts";
+import { problems } from "../src/platform/rpc/problems.ts";
 import { busyness } from "./busyness.ts";
 import { TestServer } from "./harness.ts";
 import { makeFolder } from "./process.ts";

@@ -5,7 +5,7 @@ import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import type { WriteHealth } from "../src/store/store.ts";
+import type { WriteHealth } from "../src/platform/store/store.ts";
 import { openTestServer, type TestServer } from "./harness.ts";
 import { parseExposition } from "./prometheus.ts";
 

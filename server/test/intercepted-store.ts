@@ -1,6 +1,6 @@
 import { setImmediate } from "node:timers/promises";
+import type { Claim, Procedures, Store, WriteHealth } from "../src/platform/store/store.ts";
 import type { AppProcedures } from "../src/service/procedures.ts";
-import type { Claim, Procedures, Store, WriteHealth } from "../src/store/store.ts";
 
 /** Runs in place of each call of the store: `proceed` makes the call, and the service gets the returned value. */
 export type Interception = (name: string, proceed: () => Promise<unknown>) => Promise<unknown>;

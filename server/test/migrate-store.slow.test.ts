@@ -7,10 +7,10 @@ import { describe, it, type TestContext } from "node:test";
 import { Client } from "pg";
 import { newSealingKey } from "../../engine/src/crypto/seal.ts";
 import { seededRandom } from "../../engine/src/random/seeded.ts";
-import { type FoundTable, findTables } from "../src/store/catalog.ts";
-import { openPostgresCopy } from "../src/store/move/postgres.ts";
-import { openSqliteCopy } from "../src/store/move/sqlite.ts";
-import { notCopied, tablesToCopy } from "../src/store/move/tables.ts";
+import { type FoundTable, findTables } from "../src/platform/store/catalog.ts";
+import { openPostgresCopy } from "../src/platform/store/move/postgres.ts";
+import { openSqliteCopy } from "../src/platform/store/move/sqlite.ts";
+import { notCopied, tablesToCopy } from "../src/platform/store/move/tables.ts";
 import { eventually, launch, makeFolder, Program, ROOT_KEY, run, type Server, start } from "./process.ts";
 import { freshDatabase } from "./services/postgres.ts";
 

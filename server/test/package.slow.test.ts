@@ -6,7 +6,7 @@ import { copyFileSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSy
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { systemClock } from "../../engine/src/clock/system.ts";
-import { version } from "../src/config/version.ts";
+import { version } from "../src/platform/config/version.ts";
 import { busyness } from "./busyness.ts";
 import { copyRepository } from "./copy-repository.ts";
 import { makeFolder } from "./process.ts";

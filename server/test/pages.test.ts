@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { gunzipSync } from "node:zlib";
 import inject from "light-my-request";
-import { type ProblemCode, problems } from "../src/rpc/problems.ts";
+import { type ProblemCode, problems } from "../src/platform/rpc/problems.ts";
 import { TestServer } from "./harness.ts";
 
 const PAGE = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";

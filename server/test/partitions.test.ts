@@ -7,17 +7,22 @@ import { instantAt } from "../../engine/src/clock/clock.ts";
 import { systemClock } from "../../engine/src/clock/system.ts";
 import { digest } from "../../engine/src/crypto/digest.ts";
 import { analyticsPlan } from "../src/analytics/sql/procedures.ts";
+import { digestRows, findStoredTables } from "../src/platform/store/inspection.ts";
+import { takeLease } from "../src/platform/store/lease.ts";
+import { mainPlan, migrate, pendingSteps, schemaState } from "../src/platform/store/migrate.ts";
+import { schemaSteps } from "../src/platform/store/migrations/index.ts";
+import { type MonthlyTable, monthlyTableNames } from "../src/platform/store/monthly-tables.ts";
+import {
+  findPartitionStates,
+  monthStart,
+  partitionStep,
+  preparePartitions,
+} from "../src/platform/store/postgres/partitions.ts";
+import { openPostgresStore } from "../src/platform/store/postgres/store.ts";
+import { changeLayout, retain } from "../src/platform/store/retention.ts";
+import type { Sql } from "../src/platform/store/store.ts";
 import { AuditReader } from "../src/store/administration/audit-reader.ts";
 import { auditRetention } from "../src/store/administration/audit-retention.ts";
-import { digestRows, findStoredTables } from "../src/store/inspection.ts";
-import { takeLease } from "../src/store/lease.ts";
-import { mainPlan, migrate, pendingSteps, schemaState } from "../src/store/migrate.ts";
-import { schemaSteps } from "../src/store/migrations/index.ts";
-import { type MonthlyTable, monthlyTableNames } from "../src/store/monthly-tables.ts";
-import { findPartitionStates, monthStart, partitionStep, preparePartitions } from "../src/store/postgres/partitions.ts";
-import { openPostgresStore } from "../src/store/postgres/store.ts";
-import { changeLayout, retain } from "../src/store/retention.ts";
-import type { Sql } from "../src/store/store.ts";
 import { busyness } from "./busyness.ts";
 import { openTestServer } from "./harness.ts";
 import { freshDatabase } from "./services/postgres.ts";

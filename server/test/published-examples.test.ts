@@ -9,7 +9,7 @@ import {
   exampleKeyInput,
   exampleTime,
   shiftExample,
-} from "../src/operations/examples.ts";
+} from "../src/platform/vocabulary/examples.ts";
 import { openTestServer } from "./harness.ts";
 
 const HOUR = 3_600_000;

@@ -6,8 +6,8 @@ import { once } from "node:events";
 import { systemClock } from "../../engine/src/clock/system.ts";
 import { systemRandom } from "../../engine/src/random/system.ts";
 import { DURATION_MAX } from "../../engine/src/rules/window.ts";
-import { RedisConnection } from "../src/redis/connection.ts";
-import { counterScripts, RedisCounters } from "../src/redis/redis-counters.ts";
+import { RedisConnection } from "../src/platform/redis/connection.ts";
+import { counterScripts, RedisCounters } from "../src/platform/redis/redis-counters.ts";
 
 export interface CallersTask {
   readonly url: string;

@@ -10,7 +10,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Client } from "pg";
-import { monthlyTableNames } from "../src/store/monthly-tables.ts";
+import { monthlyTableNames } from "../src/platform/store/monthly-tables.ts";
 import { eventually, type Server, start } from "./process.ts";
 import { RollingLoad } from "./rolling-load.ts";
 import { startPostgres } from "./services/postgres.ts";

@@ -5,8 +5,8 @@
 import { createHash } from "node:crypto";
 import { formatKey, RANDOM_BYTES_MIN } from "../../engine/src/rules/key-string.ts";
 import type { OperationName } from "../src/operations/index.ts";
-import type { ProblemCode } from "../src/rpc/problems.ts";
-import { writeCursor } from "../src/rules/cursor.ts";
+import type { ProblemCode } from "../src/platform/rpc/problems.ts";
+import { writeCursor } from "../src/platform/store/cursor.ts";
 import type { TestServer } from "./harness.ts";
 
 type Body = Record<string, unknown>;

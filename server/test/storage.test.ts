@@ -11,25 +11,32 @@ import { SimulatedClock } from "../../engine/src/clock/simulated.ts";
 import { systemClock } from "../../engine/src/clock/system.ts";
 import { CHANGES_PER_READ, CHANGES_RETENTION, type Changes } from "../../engine/src/directory/changes.ts";
 import { seededRandom } from "../../engine/src/random/seeded.ts";
-import { readConfig } from "../src/config/config.ts";
-import { readSecrets } from "../src/config/secrets.ts";
 import { operations } from "../src/operations/index.ts";
+import { readConfig } from "../src/platform/config/config.ts";
+import { readSecrets } from "../src/platform/config/secrets.ts";
+import { type AuditEntry, recordChanges } from "../src/platform/store/audit/audit.ts";
+import { insertChange, pruneChanges } from "../src/platform/store/changes.ts";
+import { findIdempotencyRecords, insertIdempotencyRecords } from "../src/platform/store/idempotency.ts";
+import { takeLease } from "../src/platform/store/lease.ts";
+import {
+  isSupported,
+  type MigrationPlan,
+  mainPlan,
+  migrate,
+  pendingSteps,
+  schemaState,
+} from "../src/platform/store/migrate.ts";
+import { contract, expand, firstSteps, schemaSteps } from "../src/platform/store/migrations/index.ts";
+import { openPostgresStore } from "../src/platform/store/postgres/store.ts";
+import { retain } from "../src/platform/store/retention.ts";
+import { openSqliteStoreHere } from "../src/platform/store/sqlite/store-here.ts";
+import { Rollback, type Sql } from "../src/platform/store/store.ts";
 import { openStore } from "../src/service/app-store.ts";
 import { retentionTables, retentionTasks } from "../src/service/retention-tasks.ts";
-import { type AuditEntry, recordChanges } from "../src/store/administration/audit.ts";
 import { AuditReader } from "../src/store/administration/audit-reader.ts";
 import { AdministrationReader } from "../src/store/administration/workspaces.ts";
-import { insertChange, pruneChanges } from "../src/store/changes.ts";
-import { findIdempotencyRecords, insertIdempotencyRecords } from "../src/store/idempotency.ts";
-import { takeLease } from "../src/store/lease.ts";
-import { isSupported, type MigrationPlan, mainPlan, migrate, pendingSteps, schemaState } from "../src/store/migrate.ts";
-import { contract, expand, firstSteps, schemaSteps } from "../src/store/migrations/index.ts";
 import { PermissionWriter } from "../src/store/permissions/permissions.ts";
 import { RoleWriter } from "../src/store/permissions/roles.ts";
-import { openPostgresStore } from "../src/store/postgres/store.ts";
-import { retain } from "../src/store/retention.ts";
-import { openSqliteStoreHere } from "../src/store/sqlite/store-here.ts";
-import { Rollback, type Sql } from "../src/store/store.ts";
 import { openTestServer, type StoreKind, stores } from "./harness.ts";
 import { makeFolder } from "./process.ts";
 import { freshDatabase } from "./services/postgres.ts";
@@ -636,7 +643,7 @@ describe("sqlite", () => {
 
   it("rejects writes over the reading connection", async (t) => {
     const folder = makeFolder(t);
-    const { openSqliteConnection } = await import("../src/store/sqlite/connection.ts");
+    const { openSqliteConnection } = await import("../src/platform/store/sqlite/connection.ts");
     const writer = openSqliteConnection(join(folder, "a.db"), "write");
     await migrate(writer.sql);
     const reader = openSqliteConnection(join(folder, "a.db"), "read");

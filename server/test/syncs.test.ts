@@ -8,9 +8,9 @@ import { join } from "node:path";
 import { before, describe, it, type TestContext } from "node:test";
 import { Client } from "pg";
 import { SimulatedClock } from "../../engine/src/clock/simulated.ts";
-import { openPostgresStore } from "../src/store/postgres/store.ts";
-import { raw } from "../src/store/sqlite/connection.ts";
-import type { Sql } from "../src/store/store.ts";
+import { openPostgresStore } from "../src/platform/store/postgres/store.ts";
+import { raw } from "../src/platform/store/sqlite/connection.ts";
+import type { Sql } from "../src/platform/store/store.ts";
 import { launch, makeFolder, needProgram, type Server, start } from "./process.ts";
 import { freshDatabase } from "./services/postgres.ts";
 

@@ -1,6 +1,6 @@
-import type { Config } from "../config/config.ts";
-import type { Secrets } from "../config/secrets.ts";
 import { OperatorError } from "../log/operator-error.ts";
+import type { Config } from "../platform/config/config.ts";
+import type { Secrets } from "../platform/config/secrets.ts";
 
 /** The input of every command. */
 export interface Invocation {

@@ -1,6 +1,6 @@
 import { Command, CommanderError } from "commander";
-import { version } from "../config/version.ts";
 import { isOperatorError } from "../log/operator-error.ts";
+import { version } from "../platform/config/version.ts";
 import { printable } from "./client/printable.ts";
 import { addOperatorCommands, operatorCommands } from "./operator/commands.ts";
 import { CommandError, UsageError } from "./output.ts";

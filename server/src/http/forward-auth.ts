@@ -3,12 +3,12 @@ import type { FastifyInstance } from "fastify";
 import type { Instant } from "../../../engine/src/clock/clock.ts";
 import type { VerificationCode } from "../../../engine/src/verification/request.ts";
 import type { VerifyKeyAnswer } from "../operations/keys/verifyKey.ts";
-import { policyItem, stateItem } from "../rpc/limit-fields.ts";
-import type { Operation } from "../rpc/operation.ts";
-import { Problem, problems } from "../rpc/problems.ts";
-import type { Rpc, RpcResponse } from "../rpc/server.ts";
-import { addressOf } from "./caller-address.ts";
-import type { AddRoutes, RouteParts } from "./routes.ts";
+import { addressOf } from "../platform/http/caller-address.ts";
+import type { AddRoutes, RouteParts } from "../platform/http/routes.ts";
+import { policyItem, stateItem } from "../platform/rpc/limit-fields.ts";
+import type { Operation } from "../platform/rpc/operation.ts";
+import { Problem, problems } from "../platform/rpc/problems.ts";
+import type { Rpc, RpcResponse } from "../platform/rpc/server.ts";
 
 const PATH = "/auth/verify";
 

@@ -3,7 +3,7 @@ import { pause } from "../../../engine/src/clock/pause.ts";
 import { hashSecret, hashSecret512 } from "../../../engine/src/crypto/hash.ts";
 import { Overloaded } from "../../../engine/src/errors/overloaded.ts";
 import { StoreUnavailable } from "../../../engine/src/errors/store-unavailable.ts";
-import { isWebAddress } from "../rules/web-address.ts";
+import { isWebAddress } from "../platform/outbound/web-address.ts";
 import type { LeakReport, LeakSource } from "../store/keys/leaks.ts";
 
 /** Reports that wait. Beyond it, further ones are rejected. */

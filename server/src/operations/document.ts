@@ -1,7 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import type { Clock } from "../../../engine/src/clock/clock.ts";
-import { type DocumentOptions, documentSteps } from "../rpc/document.ts";
-import { exampleShift, shiftExample } from "./examples.ts";
+import { type DocumentOptions, documentSteps } from "../platform/rpc/document.ts";
+import { exampleShift, shiftExample } from "../platform/vocabulary/examples.ts";
 import { namespaces, operations } from "./index.ts";
 
 /**

@@ -7,7 +7,7 @@ import { redeliver } from "../features/webhooks/redeliver.ts";
 import { rotateSecret } from "../features/webhooks/rotateSecret.ts";
 import { sendTest } from "../features/webhooks/sendTest.ts";
 import { updateWebhook } from "../features/webhooks/updateWebhook.ts";
-import type { Operation } from "../rpc/operation.ts";
+import type { Operation } from "../platform/rpc/operation.ts";
 import { getApiStats } from "./analytics/getApiStats.ts";
 import { getIdentityStats } from "./analytics/getIdentityStats.ts";
 import { getKeyStats } from "./analytics/getKeyStats.ts";

@@ -9,9 +9,9 @@ import type { Verification } from "../../../engine/src/verification/verification
 import type { Decision } from "../analytics/decisions.ts";
 import type { Recorder } from "../analytics/recorder.ts";
 import type { LeakReports } from "../leaks/reports.ts";
-import type { FairQueue } from "../rpc/fair-queue.ts";
-import { usingServices } from "../rpc/operation.ts";
-import type { Principal } from "../rpc/principal.ts";
+import type { FairQueue } from "../platform/rpc/fair-queue.ts";
+import { usingServices } from "../platform/rpc/operation.ts";
+import type { Principal } from "../platform/rpc/principal.ts";
 import type { AnalyticsQueries } from "./analytics/queries.ts";
 import type { NodeStatus, ServiceStatus } from "./system/fields.ts";
 

@@ -7,12 +7,12 @@ import type { KeyUse } from "../analytics/recorder.ts";
 import type { Rollups } from "../analytics/rollups.ts";
 import type { AnalyticsProcedures } from "../analytics/sql/procedures.ts";
 import { analyticsModule, openSqlRollups } from "../analytics/sql/store.ts";
-import type { Config } from "../config/config.ts";
-import type { Secrets } from "../config/secrets.ts";
 import type { Events } from "../log/events.ts";
 import { OperatorError } from "../log/operator-error.ts";
-import { openSqliteStore } from "../store/sqlite/store.ts";
-import type { Store, StoreObserver } from "../store/store.ts";
+import type { Config } from "../platform/config/config.ts";
+import type { Secrets } from "../platform/config/secrets.ts";
+import { openSqliteStore } from "../platform/store/sqlite/store.ts";
+import type { Store, StoreObserver } from "../platform/store/store.ts";
 
 /** Memory for counts while their store is unavailable. Further counts are on disk only. */
 const MEMORY_BYTES = 16 * 1024 * 1024;
@@ -30,7 +30,7 @@ export async function openAnalyticsStore(
   observe?: StoreObserver,
 ): Promise<AnalyticsStore> {
   if (config.database.kind === "postgres") {
-    const { openPostgresStore } = await import("../store/postgres/store.ts");
+    const { openPostgresStore } = await import("../platform/store/postgres/store.ts");
     const { openRollupProcedures } = await import("../analytics/sql/procedures.ts");
     // The main store has already checked that PostgreSQL is durable.
     const options = { url: secrets.databaseUrl!, clock, observe, connectionsMax: CONNECTIONS_MAX, allowUnsafe: true };

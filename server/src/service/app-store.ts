@@ -2,14 +2,14 @@ import { dirname } from "node:path";
 import type { Clock } from "../../../engine/src/clock/clock.ts";
 import { BloomFilter } from "../../../engine/src/crypto/bloom-filter.ts";
 import { StoreUnavailable } from "../../../engine/src/errors/store-unavailable.ts";
-import type { Config } from "../config/config.ts";
-import type { Secrets } from "../config/secrets.ts";
 import { isOperatorError, OperatorError } from "../log/operator-error.ts";
-import type { QuotaLimits } from "../store/administration/workspace-usage.ts";
-import { makeFolder, reasonOf, unusable } from "../store/folder.ts";
-import { openSqliteStore } from "../store/sqlite/store.ts";
-import type { Store, StoreObserver } from "../store/store.ts";
-import type { KeyRingSource } from "../vault/key-ring.ts";
+import type { Config } from "../platform/config/config.ts";
+import type { Secrets } from "../platform/config/secrets.ts";
+import { makeFolder, reasonOf, unusable } from "../platform/store/folder.ts";
+import type { QuotaLimits } from "../platform/store/quotas/workspace-usage.ts";
+import { openSqliteStore } from "../platform/store/sqlite/store.ts";
+import type { Store, StoreObserver } from "../platform/store/store.ts";
+import type { KeyRingSource } from "../platform/vault/key-ring.ts";
 import { requireIntegrity } from "./integrity-check.ts";
 import type { AppProcedures, ProcedureOptions } from "./procedures.ts";
 
@@ -39,7 +39,7 @@ export async function openStore(
   };
   if (config.database.kind === "postgres") {
     const options = { url: secrets.databaseUrl!, clock, observe, allowUnsafe: config.allowUnsafeDatabase };
-    const { openPostgresStore } = await import("../store/postgres/store.ts");
+    const { openPostgresStore } = await import("../platform/store/postgres/store.ts");
     const { openProcedures } = await import("./procedures.ts");
     try {
       return await openPostgresStore(options, openProcedures(procedures));

@@ -1,8 +1,12 @@
 import type { Clock, Instant, Milliseconds } from "../../../engine/src/clock/clock.ts";
 import { every } from "../../../engine/src/clock/every.ts";
 import type { Events } from "../log/events.ts";
-import { type FailedAuthentications, type FailedAuthenticationsFrom, OTHERS } from "../rpc/failed-authentications.ts";
-import type { ProblemCode } from "../rpc/problems.ts";
+import {
+  type FailedAuthentications,
+  type FailedAuthenticationsFrom,
+  OTHERS,
+} from "../platform/rpc/failed-authentications.ts";
+import type { ProblemCode } from "../platform/rpc/problems.ts";
 import { AUTH_FAILURES_INTERVAL, type AuthFailures } from "../store/events/auth-failures.ts";
 
 /** How soon a failure is reported. */

@@ -1,12 +1,12 @@
 import { accessSync, constants, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { newId, type Random } from "../../../engine/src/random/random.ts";
-import type { Config } from "../config/config.ts";
 import type { Events } from "../log/events.ts";
 import { OperatorError } from "../log/operator-error.ts";
-import { makeFolder, unusable } from "../store/folder.ts";
-import { lockPath } from "../store/sqlite/claim.ts";
-import type { Claim, GroupMark, Store } from "../store/store.ts";
+import type { Config } from "../platform/config/config.ts";
+import { makeFolder, unusable } from "../platform/store/folder.ts";
+import { lockPath } from "../platform/store/sqlite/claim.ts";
+import type { Claim, GroupMark, Store } from "../platform/store/store.ts";
 
 /** Another process has the claim on the database. Two processes would count limits separately. */
 export class SecondNode extends OperatorError {

@@ -1,6 +1,6 @@
 import type { Clock } from "../../../engine/src/clock/clock.ts";
 import type { DirectorySource } from "../../../engine/src/directory/directories.ts";
-import type { Store } from "../store/store.ts";
+import type { Store } from "../platform/store/store.ts";
 import type { AppProcedures } from "./procedures.ts";
 
 /** The reads by which record caches load what they lack. */

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { GithubKeys, githubKeysFile, parseGithubKeys } from "../leaks/github-keys.ts";
 import { OperatorError } from "../log/operator-error.ts";
-import { OutboundClient } from "../outbound/client.ts";
+import { OutboundClient } from "../platform/outbound/client.ts";
 import type { Parts, Start } from "./open.ts";
 
 const FETCH = { timeout: 5_000, answerBytesMax: 64 * 1024, requestsPerHost: 1, requestsMax: 1 };

@@ -3,7 +3,7 @@ import { copyFileSync, mkdtempSync, readFileSync, rmSync, truncateSync, writeFil
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
-import { openSqliteConnection, raw } from "../store/sqlite/connection.ts";
+import { openSqliteConnection, raw } from "../platform/store/sqlite/connection.ts";
 import { isReplaced, requireIntegrity } from "./integrity-check.ts";
 
 const insert = (rows: number) =>

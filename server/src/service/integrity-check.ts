@@ -1,7 +1,7 @@
 import { closeSync, existsSync, openSync, readSync, statSync } from "node:fs";
 import { OperatorError } from "../log/operator-error.ts";
-import { FileClaim } from "../store/sqlite/claim.ts";
-import { findFault } from "../store/sqlite/integrity.ts";
+import { FileClaim } from "../platform/store/sqlite/claim.ts";
+import { findFault } from "../platform/store/sqlite/integrity.ts";
 
 /** Up to this size a database with a log is checked in full, in about two seconds. */
 const FULL_CHECK_BYTES_MAX = 32 * 1024 ** 2;

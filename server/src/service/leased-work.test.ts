@@ -3,8 +3,8 @@ import { describe, it } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import { SimulatedClock } from "../../../engine/src/clock/simulated.ts";
 import { StoreUnavailable } from "../../../engine/src/errors/store-unavailable.ts";
-import { LeaseLost } from "../store/lease.ts";
-import { LeasedWork, type LeasedWorkOptions } from "./leased-work.ts";
+import { LeaseLost } from "../platform/store/lease.ts";
+import { LeasedWork, type LeasedWorkOptions } from "../platform/store/leased-work.ts";
 
 const INTERVAL = 20_000;
 const LEASE = { name: "retention", holder: "a", token: 1 } as const;

@@ -6,8 +6,8 @@ import { CountingClock } from "../../../engine/src/limits/counting-clock.ts";
 import { Limiter } from "../../../engine/src/limits/limiter.ts";
 import type { MemoryTable } from "../../../engine/src/limits/memory-table.ts";
 import { openMemoryCounters } from "../../../engine/src/limits/open-memory.ts";
-import type { Config } from "../config/config.ts";
-import type { Secrets } from "../config/secrets.ts";
+import type { Config } from "../platform/config/config.ts";
+import type { Secrets } from "../platform/config/secrets.ts";
 import type { RedisDependencies, SharedCounters, SharedRedis } from "./redis-limits.ts";
 import { unavailablePolicy } from "./unavailable-policy.ts";
 

@@ -1,15 +1,15 @@
 import type { Instant } from "../../../engine/src/clock/clock.ts";
 import type { Directories } from "../../../engine/src/directory/directories.ts";
-import { configSettings } from "../config/config.ts";
-import { PREFIX } from "../config/env.ts";
-import { secretSettings } from "../config/secrets.ts";
-import { isSetting } from "../config/setting-kinds.ts";
-import { version } from "../config/version.ts";
 import type { CallMetrics } from "../metrics/calls.ts";
 import { quantile } from "../metrics/histogram.ts";
 import type { RecentRise } from "../metrics/recent.ts";
 import type { NodeStatus, ServiceStatus } from "../operations/system/fields.ts";
-import type { StorageTrouble } from "../store/store.ts";
+import { configSettings } from "../platform/config/config.ts";
+import { PREFIX } from "../platform/config/env.ts";
+import { secretSettings } from "../platform/config/secrets.ts";
+import { isSetting } from "../platform/config/setting-kinds.ts";
+import { version } from "../platform/config/version.ts";
+import type { StorageTrouble } from "../platform/store/store.ts";
 import type { Parts, Start } from "./open.ts";
 import { readReadiness } from "./readiness.ts";
 

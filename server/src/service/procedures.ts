@@ -18,29 +18,29 @@ import {
   dashboardCallerInTransaction,
   sessionProcedures,
 } from "../operations/rootKeys/session-procedures.ts";
-import { findUrlFault } from "../outbound/url.ts";
-import { operationProcedures, type SessionCallers } from "../rpc/execute.ts";
+import { findUrlFault } from "../platform/outbound/url.ts";
+import { operationProcedures, type SessionCallers } from "../platform/rpc/execute.ts";
+import { ensureTokenKey } from "../platform/store/access/token-key.ts";
+import type { StoreRules } from "../platform/store/inspection.ts";
+import { joinProcedures } from "../platform/store/join-procedures.ts";
+import { leaseProcedures } from "../platform/store/lease.ts";
+import { migrate } from "../platform/store/migrate.ts";
+import { requireServable } from "../platform/store/move/marks.ts";
+import { storeProcedures } from "../platform/store/procedures.ts";
+import { BYTES_MAX, defaultMaxima } from "../platform/store/quotas/quotas.ts";
+import type { QuotaLimits } from "../platform/store/quotas/workspace-usage.ts";
+import type { PoolsOf, Sql } from "../platform/store/store.ts";
+import { vaultRules } from "../platform/store/vault.ts";
+import { KeyRing, type KeyRingSource } from "../platform/vault/key-ring.ts";
+import { vaultProcedures } from "../platform/vault/procedures.ts";
+import { Vault } from "../platform/vault/vault.ts";
 import { administrationProcedures } from "../store/administration/procedures.ts";
-import { BYTES_MAX, defaultMaxima } from "../store/administration/quotas.ts";
-import { ensureTokenKey } from "../store/administration/token-key.ts";
-import type { QuotaLimits } from "../store/administration/workspace-usage.ts";
 import { balanceRules } from "../store/credits/balances.ts";
 import { creditProcedures } from "../store/credits/procedures.ts";
 import { eventProcedures } from "../store/events/procedures.ts";
-import type { StoreRules } from "../store/inspection.ts";
-import { joinProcedures } from "../store/join-procedures.ts";
 import { watchKeyLocations } from "../store/keys/key-locations.ts";
 import { keyRules } from "../store/keys/keys.ts";
 import { keyProcedures } from "../store/keys/procedures.ts";
-import { leaseProcedures } from "../store/lease.ts";
-import { migrate } from "../store/migrate.ts";
-import { requireServable } from "../store/move/marks.ts";
-import { storeProcedures } from "../store/procedures.ts";
-import type { PoolsOf, Sql } from "../store/store.ts";
-import { vaultRules } from "../store/vault.ts";
-import { KeyRing, type KeyRingSource } from "../vault/key-ring.ts";
-import { vaultProcedures } from "../vault/procedures.ts";
-import { Vault } from "../vault/vault.ts";
 import { retentionIndexes, retentionTasks } from "./retention-tasks.ts";
 
 /** Options of the procedures. They are copied to each database thread at its start. */

@@ -1,4 +1,4 @@
-import type { Readiness } from "../http/health.ts";
+import type { Readiness } from "../platform/http/health.ts";
 import type { Parts, Start } from "./open.ts";
 
 /** Whether the service can do its work at the moment. */

@@ -1,11 +1,12 @@
 import { deliveryRetention, webhookRetention } from "../features/webhooks/statements/retention.ts";
+import { changesRetention, markersRetention } from "../platform/store/changes.ts";
+import { idempotencyRetention } from "../platform/store/idempotency.ts";
+import { bytesRetention } from "../platform/store/quotas/workspace-bytes.ts";
+import type { RetentionIndex, RetentionTask } from "../platform/store/retention.ts";
 import { auditRetention } from "../store/administration/audit-retention.ts";
 import { rootKeyRetention } from "../store/administration/root-keys.ts";
 import { sessionRetention, signInLinkRetention } from "../store/administration/sessions.ts";
-import { bytesRetention } from "../store/administration/workspace-bytes.ts";
-import { changesRetention, markersRetention } from "../store/changes.ts";
 import { eventRetention } from "../store/events/retention.ts";
-import { idempotencyRetention } from "../store/idempotency.ts";
 import { identityRetention } from "../store/identities/identities.ts";
 import {
   endedKeysRetention,
@@ -15,7 +16,6 @@ import {
 } from "../store/keys/key-retention.ts";
 import { portalSessionRetention } from "../store/portal/portal-sessions.ts";
 import { namespaceRetention } from "../store/ratelimits/namespaces.ts";
-import type { RetentionIndex, RetentionTask } from "../store/retention.ts";
 
 /**
  * Everything that loses old rows, by the name under which logs and metrics report it. A pass runs the tasks in this order:

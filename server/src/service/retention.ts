@@ -1,12 +1,12 @@
 import type { Milliseconds } from "../../../engine/src/clock/clock.ts";
 import type { Analytics } from "../analytics/analytics.ts";
 import type { Events } from "../log/events.ts";
-import type { Lease } from "../store/lease.ts";
-import { type MonthlyTable, monthlyTableNames } from "../store/monthly-tables.ts";
-import type { RetentionTimes } from "../store/retention.ts";
+import type { HeldLeaseOptions } from "../platform/store/held-lease.ts";
+import type { Lease } from "../platform/store/lease.ts";
+import { LeasedWork } from "../platform/store/leased-work.ts";
+import { type MonthlyTable, monthlyTableNames } from "../platform/store/monthly-tables.ts";
+import type { RetentionTimes } from "../platform/store/retention.ts";
 import type { AppStore } from "./app-store.ts";
-import type { HeldLeaseOptions } from "./held-lease.ts";
-import { LeasedWork } from "./leased-work.ts";
 import { type RetentionTable, retentionTables, retentionTasks } from "./retention-tasks.ts";
 
 /** Interval between two passes, and between two attempts to take the lease. */

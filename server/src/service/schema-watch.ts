@@ -1,7 +1,7 @@
 import type { Clock } from "../../../engine/src/clock/clock.ts";
 import { every } from "../../../engine/src/clock/every.ts";
 import type { Events } from "../log/events.ts";
-import { isSupported, type SchemaState } from "../store/migrate.ts";
+import { isSupported, type SchemaState } from "../platform/store/migrate.ts";
 
 /** Interval between two looks at the schema. Well below the time that a rolling upgrade needs for one node. */
 const CHECK_INTERVAL = 10_000;

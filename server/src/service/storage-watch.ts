@@ -2,7 +2,7 @@ import { statfs } from "node:fs/promises";
 import type { Clock, Milliseconds } from "../../../engine/src/clock/clock.ts";
 import { every } from "../../../engine/src/clock/every.ts";
 import type { Events } from "../log/events.ts";
-import type { StorageTrouble } from "../store/store.ts";
+import type { StorageTrouble } from "../platform/store/store.ts";
 import type { AppStore } from "./app-store.ts";
 
 /** How often the sync that is under way is looked at. */

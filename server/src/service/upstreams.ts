@@ -2,8 +2,8 @@ import { hashSecret } from "../../../engine/src/crypto/hash.ts";
 import { startOf } from "../../../engine/src/rules/imported-keys.ts";
 import type { ImportedAttributes } from "../operations/keys/insert-imported.ts";
 import { readUpstreamAnswer } from "../operations/keys/upstream-key.ts";
-import { OutboundClient } from "../outbound/client.ts";
-import type { QuotaCounts } from "../rpc/quota-counts.ts";
+import { OutboundClient } from "../platform/outbound/client.ts";
+import type { QuotaCounts } from "../platform/rpc/quota-counts.ts";
 import { Upstreams } from "../upstreams/upstreams.ts";
 import type { Parts, Start } from "./open.ts";
 

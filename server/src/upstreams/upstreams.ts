@@ -4,7 +4,7 @@ import { NegativeCache } from "../../../engine/src/directory/negative-cache.ts";
 import { Overloaded } from "../../../engine/src/errors/overloaded.ts";
 import type { UpstreamQuestion } from "../../../engine/src/verification/unknown-keys.ts";
 import { Histograms } from "../metrics/histogram.ts";
-import { OutboundFailure } from "../outbound/exchange.ts";
+import { OutboundFailure } from "../platform/outbound/exchange.ts";
 
 /** An HTTP endpoint that knows the keys of an API which are not here yet. */
 export interface UpstreamVerifier {

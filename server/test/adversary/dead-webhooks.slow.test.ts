@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { PENDING_UNPROVEN_MAX } from "../../src/features/webhooks/statements/backlog.ts";
-import { ROW_BYTES } from "../../src/store/administration/workspace-bytes.ts";
-import { insertEvents, type NewEvent } from "../../src/store/events/events.ts";
+import { insertEvents, type NewEvent } from "../../src/platform/store/events/events.ts";
+import { ROW_BYTES } from "../../src/platform/store/quotas/workspace-bytes.ts";
 import { describeOnStores, type TestServer, VAULT_KEY } from "../harness.ts";
 import { assertOrder, passDelivering, WebhookReceiver } from "../webhook-receiver.ts";
 

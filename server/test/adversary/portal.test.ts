@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { it } from "node:test";
 import inject from "light-my-request";
 import { portalOperations } from "../../src/operations/index.ts";
-import type { KeyRow } from "../../src/store/schema.ts";
+import type { KeyRow } from "../../src/platform/store/schema.ts";
 import { describeOnStores, TestServer } from "../harness.ts";
 import { callPortal } from "../portal-caller.ts";
 

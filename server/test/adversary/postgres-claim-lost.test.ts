@@ -3,9 +3,9 @@ import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { Client } from "pg";
 import { systemClock } from "../../../engine/src/clock/system.ts";
-import { migrate } from "../../src/store/migrate.ts";
-import { openPostgresStore } from "../../src/store/postgres/store.ts";
-import type { Sql, Store } from "../../src/store/store.ts";
+import { migrate } from "../../src/platform/store/migrate.ts";
+import { openPostgresStore } from "../../src/platform/store/postgres/store.ts";
+import type { Sql, Store } from "../../src/platform/store/store.ts";
 import { eventually } from "../process.ts";
 import { type FreshDatabase, freshDatabase } from "../services/postgres.ts";
 

@@ -8,12 +8,12 @@ import { systemClock } from "../../../engine/src/clock/system.ts";
 import type { Changes, ChangesCursor } from "../../../engine/src/directory/changes.ts";
 import { CHANGES_RETENTION } from "../../../engine/src/directory/changes.ts";
 import { seededRandom } from "../../../engine/src/random/seeded.ts";
-import { insertChange, pruneChanges } from "../../src/store/changes.ts";
-import { migrate } from "../../src/store/migrate.ts";
-import { readPostgresChanges } from "../../src/store/postgres/changes.ts";
-import { postgresDialect } from "../../src/store/postgres/dialect.ts";
-import { openPostgresStore } from "../../src/store/postgres/store.ts";
-import type { Sql, Store } from "../../src/store/store.ts";
+import { insertChange, pruneChanges } from "../../src/platform/store/changes.ts";
+import { migrate } from "../../src/platform/store/migrate.ts";
+import { readPostgresChanges } from "../../src/platform/store/postgres/changes.ts";
+import { postgresDialect } from "../../src/platform/store/postgres/dialect.ts";
+import { openPostgresStore } from "../../src/platform/store/postgres/store.ts";
+import type { Sql, Store } from "../../src/platform/store/store.ts";
 import { type FreshDatabase, freshDatabase } from "../services/postgres.ts";
 
 const direct = {

@@ -5,10 +5,10 @@ import { cpSync, globSync, mkdirSync, readdirSync, readFileSync, statSync, write
 import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
 import { parse } from "yaml";
-import { readConfig } from "../../src/config/config.ts";
-import { readEnvironment } from "../../src/config/env.ts";
-import { readSecrets } from "../../src/config/secrets.ts";
-import { settings } from "../../src/config/settings.ts";
+import { readConfig } from "../../src/platform/config/config.ts";
+import { readEnvironment } from "../../src/platform/config/env.ts";
+import { readSecrets } from "../../src/platform/config/secrets.ts";
+import { settings } from "../../src/platform/config/settings.ts";
 import { makeFolder, needProgram } from "../process.ts";
 import { needTool, repository, runTool, tools } from "./tools.ts";
 

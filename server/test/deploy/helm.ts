@@ -7,8 +7,8 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
 import { parse, parseAllDocuments } from "yaml";
-import { readEnvironment } from "../../src/config/env.ts";
-import { settings } from "../../src/config/settings.ts";
+import { readEnvironment } from "../../src/platform/config/env.ts";
+import { settings } from "../../src/platform/config/settings.ts";
 import { makeFolder } from "../process.ts";
 import { needTool, repository, runTool, tools } from "./tools.ts";
 

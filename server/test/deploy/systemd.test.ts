@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
-import { configSettings } from "../../src/config/config.ts";
+import { configSettings } from "../../src/platform/config/config.ts";
 import { makeFolder, needProgram, start } from "../process.ts";
 import { needTool, repository, runTool, tools } from "./tools.ts";
 

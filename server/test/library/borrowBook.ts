@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { admitCall } from "../../src/rpc/workspace-limit.ts";
+import { admitCall } from "../../src/platform/rpc/workspace-limit.ts";
 import { IdentityWriter } from "../../src/store/identities/identities.ts";
 import { LIBRARY, limitedMutation } from "./services.ts";
 

@@ -1,5 +1,5 @@
 import type { Limiter } from "../../../engine/src/limits/limiter.ts";
-import { usingServices } from "../../src/rpc/operation.ts";
+import { usingServices } from "../../src/platform/rpc/operation.ts";
 
 /** The services of the library, which the program does not have. */
 export interface LibraryServices {

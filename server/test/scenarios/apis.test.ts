@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { writeCursor } from "../../src/rules/cursor.ts";
+import { writeCursor } from "../../src/platform/store/cursor.ts";
 import { describeOnStores } from "../harness.ts";
 
 const MISSING = "The requested API does not exist or has been deleted.";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { StoreUnavailable } from "../../../engine/src/errors/store-unavailable.ts";
-import { insertEvents, type NewEvent } from "../../src/store/events/events.ts";
+import { insertEvents, type NewEvent } from "../../src/platform/store/events/events.ts";
 import { describeOnStores, openTestServer } from "../harness.ts";
 
 interface Event {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { deriveSealingKey } from "../../../engine/src/crypto/hash.ts";
 import { SealBroken, seal, unseal } from "../../../engine/src/crypto/seal.ts";
-import type { IdempotencyRecordRow } from "../../src/store/schema.ts";
+import type { IdempotencyRecordRow } from "../../src/platform/store/schema.ts";
 import { describeOnStores, openTestServer, stores, type TestServer } from "../harness.ts";
 import { sharedRedis } from "../services/redis.ts";
 

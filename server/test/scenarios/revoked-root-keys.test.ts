@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import type { ProblemCode } from "../../src/rpc/problems.ts";
+import type { ProblemCode } from "../../src/platform/rpc/problems.ts";
 import { describeOnStores, type Reply, type TestServer as Server, stores, TestServer } from "../harness.ts";
 
 /** A workspace with an API, and a root key that will be revoked or narrowed. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import { writeCursor } from "../../src/rules/cursor.ts";
+import { writeCursor } from "../../src/platform/store/cursor.ts";
 import { describeOnStores, openTestServer, type TestServer } from "../harness.ts";
 
 const create = async (server: TestServer, name: string, permissions?: string[], as?: string) =>

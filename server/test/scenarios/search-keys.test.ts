@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { sql as kysely } from "kysely";
-import type { DialectName } from "../../src/store/dialect.ts";
+import type { DialectName } from "../../src/platform/store/dialect.ts";
 import { KEYS_EXAMINED_MAX } from "../../src/store/keys/key-search.ts";
 import { describeOnStores, type TestServer } from "../harness.ts";
 

@@ -1,8 +1,8 @@
 /** The quotas of a workspace, independent of other workspaces. */
 import assert from "node:assert/strict";
 import { after, before, it } from "node:test";
-import { type Quota, quotaNames, quotas } from "../../src/store/administration/quotas.ts";
-import type { WorkspaceUsageRow } from "../../src/store/schema.ts";
+import { type Quota, quotaNames, quotas } from "../../src/platform/store/quotas/quotas.ts";
+import type { WorkspaceUsageRow } from "../../src/platform/store/schema.ts";
 import { describeOnStores, type Reply, TestServer } from "../harness.ts";
 
 const MAX = 4;

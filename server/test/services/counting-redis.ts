@@ -1,5 +1,5 @@
 import { systemClock } from "../../../engine/src/clock/system.ts";
-import { counterScripts } from "../../src/redis/redis-counters.ts";
+import { counterScripts } from "../../src/platform/redis/redis-counters.ts";
 
 /** Options of connections whose Redis counts, and has no outage. */
 export const countingOptions = {

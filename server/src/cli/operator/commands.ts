@@ -1,8 +1,8 @@
 import { type Command, Help, Option } from "commander";
-import { readConfig } from "../../config/config.ts";
-import { readEnvironment, type SettingTexts } from "../../config/env.ts";
-import { readSecrets } from "../../config/secrets.ts";
-import { settings } from "../../config/settings.ts";
+import { readConfig } from "../../platform/config/config.ts";
+import { readEnvironment, type SettingTexts } from "../../platform/config/env.ts";
+import { readSecrets } from "../../platform/config/secrets.ts";
+import { settings } from "../../platform/config/settings.ts";
 import type { CommandHandler } from "../output.ts";
 import { addAdministration } from "./administration.ts";
 

@@ -2,8 +2,8 @@ import { instantAt } from "../../../../engine/src/clock/clock.ts";
 import { systemSecrets } from "../../../../engine/src/crypto/secret.ts";
 import { newId, type Random } from "../../../../engine/src/random/random.ts";
 import { nextDue } from "../../../../engine/src/rules/refill.ts";
-import type { DemoRows } from "../../store/demo.ts";
-import { fold } from "../../store/search.ts";
+import type { DemoRows } from "../../platform/store/demo.ts";
+import { fold } from "../../platform/store/search.ts";
 
 export const MINUTE = 60_000;
 export const HOUR = 60 * MINUTE;

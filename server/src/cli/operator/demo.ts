@@ -1,9 +1,9 @@
 import { systemClock } from "../../../../engine/src/clock/system.ts";
 import { seededRandom } from "../../../../engine/src/random/seeded.ts";
 import { systemRandom } from "../../../../engine/src/random/system.ts";
+import type { DemoRows } from "../../platform/store/demo.ts";
 import { openAnalyticsStore } from "../../service/analytics.ts";
 import { claimFolder } from "../../service/claim.ts";
-import type { DemoRows } from "../../store/demo.ts";
 import { ProgressLine } from "../client/progress.ts";
 import { CommandError, type CommandHandler, type Invocation, print, UsageError } from "../output.ts";
 import { writeContent, writeLastUsed } from "./demo-content.ts";

@@ -1,10 +1,10 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { systemClock } from "../../../../engine/src/clock/system.ts";
-import { version } from "../../config/version.ts";
+import { version } from "../../platform/config/version.ts";
+import { isSupported, pendingSteps, type SchemaState } from "../../platform/store/migrate.ts";
+import type { PartitionState } from "../../platform/store/monthly-tables.ts";
 import { openAnalyticsStore } from "../../service/analytics.ts";
-import { isSupported, pendingSteps, type SchemaState } from "../../store/migrate.ts";
-import type { PartitionState } from "../../store/monthly-tables.ts";
 import { type Invocation, print, table } from "../output.ts";
 import { withStore } from "./store.ts";
 

@@ -1,5 +1,5 @@
 import { systemClock } from "../../../../engine/src/clock/system.ts";
-import { isAdministrator } from "../../store/administration/root-key-lookup.ts";
+import { isAdministrator } from "../../platform/store/access/root-key-lookup.ts";
 import { LINK_LIFE } from "../../store/administration/sessions.ts";
 import { CommandError, type CommandHandler, print } from "../output.ts";
 import { withPreparedStore } from "./store.ts";

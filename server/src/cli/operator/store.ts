@@ -1,9 +1,9 @@
 import { existsSync } from "node:fs";
 import { systemClock } from "../../../../engine/src/clock/system.ts";
 import { StoreUnavailable } from "../../../../engine/src/errors/store-unavailable.ts";
+import { pendingSteps, requireSupported } from "../../platform/store/migrate.ts";
+import type { Store } from "../../platform/store/store.ts";
 import type { AppProcedures } from "../../service/procedures.ts";
-import { pendingSteps, requireSupported } from "../../store/migrate.ts";
-import type { Store } from "../../store/store.ts";
 import { CommandError, type Invocation } from "../output.ts";
 
 /**

@@ -1,9 +1,9 @@
 import { existsSync } from "node:fs";
 import { systemClock } from "../../../../engine/src/clock/system.ts";
+import type { TableCursor } from "../../platform/store/inspection.ts";
+import { pendingSteps, requireSupported } from "../../platform/store/migrate.ts";
+import type { Store } from "../../platform/store/store.ts";
 import type { AppProcedures } from "../../service/procedures.ts";
-import type { TableCursor } from "../../store/inspection.ts";
-import { pendingSteps, requireSupported } from "../../store/migrate.ts";
-import type { Store } from "../../store/store.ts";
 import { CommandError, type CommandHandler, type Invocation, print, table } from "../output.ts";
 import { withStore } from "./store.ts";
 
@@ -77,7 +77,7 @@ export const verifyStore: CommandHandler = (invocation) =>
 async function checkIntegrity({ config }: Invocation, checks: Check[]): Promise<void> {
   const { database } = config;
   if (database.kind !== "sqlite" || !existsSync(database.file)) return;
-  const { findFault } = await import("../../store/sqlite/integrity.ts");
+  const { findFault } = await import("../../platform/store/sqlite/integrity.ts");
   const fault = findFault(database.file, "full");
   checks.push({
     name: "integrity",

@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { exampleWebhook } from "../../operations/examples.ts";
-import { Empty } from "../../operations/schema.ts";
-import { mutation } from "../../rpc/operation.ts";
+import { mutation } from "../../platform/rpc/operation.ts";
+import { exampleWebhook } from "../../platform/vocabulary/examples.ts";
+import { Empty } from "../../platform/vocabulary/schema.ts";
 import { WebhookId } from "./record.ts";
 import { WebhookWriter } from "./statements/webhooks.ts";
 

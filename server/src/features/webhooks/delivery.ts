@@ -2,12 +2,12 @@ import { after, type Instant, type Milliseconds } from "../../../../engine/src/c
 import { every } from "../../../../engine/src/clock/every.ts";
 import type { Random } from "../../../../engine/src/random/random.ts";
 import type { Events } from "../../log/events.ts";
-import { OutboundClient } from "../../outbound/client.ts";
-import type { Transport } from "../../outbound/exchange.ts";
-import { OUTBOUND_END_MAX } from "../../outbound/outbound-thread.ts";
-import { hostOf } from "../../outbound/url.ts";
-import { HeldLease, type HeldLeaseOptions } from "../../service/held-lease.ts";
-import type { Store } from "../../store/store.ts";
+import { OutboundClient } from "../../platform/outbound/client.ts";
+import type { Transport } from "../../platform/outbound/exchange.ts";
+import { OUTBOUND_END_MAX } from "../../platform/outbound/outbound-thread.ts";
+import { hostOf } from "../../platform/outbound/url.ts";
+import { HeldLease, type HeldLeaseOptions } from "../../platform/store/held-lease.ts";
+import type { Store } from "../../platform/store/store.ts";
 import { webhookBody, webhookHeaders } from "./message.ts";
 import type { webhookProcedures } from "./procedures.ts";
 import type { Receiver } from "./receiver.ts";

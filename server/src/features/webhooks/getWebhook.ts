@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { exampleWebhook } from "../../operations/examples.ts";
-import { query } from "../../rpc/operation.ts";
+import { query } from "../../platform/rpc/operation.ts";
+import { exampleWebhook } from "../../platform/vocabulary/examples.ts";
 import { toWebhookOutput, WebhookId, WebhookOutput } from "./record.ts";
 import { DeliveryReader } from "./statements/deliveries.ts";
 import { WebhookReader } from "./statements/webhooks.ts";

@@ -1,8 +1,8 @@
 import { z } from "zod";
-import { exampleWebhook } from "../../operations/examples.ts";
-import { pageInput, pageUntil, placeOf } from "../../operations/paging.ts";
-import { text } from "../../operations/schema.ts";
-import { pagedQuery } from "../../rpc/operation.ts";
+import { pagedQuery } from "../../platform/rpc/operation.ts";
+import { exampleWebhook } from "../../platform/vocabulary/examples.ts";
+import { pageInput, pageUntil, placeOf } from "../../platform/vocabulary/paging.ts";
+import { text } from "../../platform/vocabulary/schema.ts";
 import { WebhookId } from "./record.ts";
 import { type DeliveryOfEvent, DeliveryReader } from "./statements/deliveries.ts";
 import { WebhookReader } from "./statements/webhooks.ts";

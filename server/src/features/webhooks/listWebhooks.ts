@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { exampleWebhook } from "../../operations/examples.ts";
-import { pageInput, pageOf, placeOf } from "../../operations/paging.ts";
-import { pagedQuery } from "../../rpc/operation.ts";
+import { pagedQuery } from "../../platform/rpc/operation.ts";
+import { exampleWebhook } from "../../platform/vocabulary/examples.ts";
+import { pageInput, pageOf, placeOf } from "../../platform/vocabulary/paging.ts";
 import { toWebhookOutput, WebhookOutput } from "./record.ts";
 import { DeliveryReader } from "./statements/deliveries.ts";
 import { WebhookReader } from "./statements/webhooks.ts";

@@ -1,8 +1,8 @@
 import type { Instant } from "../../../../engine/src/clock/clock.ts";
 import type { Random } from "../../../../engine/src/random/random.ts";
-import type { Lease } from "../../store/lease.ts";
-import type { Sql } from "../../store/store.ts";
-import type { Vault } from "../../vault/vault.ts";
+import type { Lease } from "../../platform/store/lease.ts";
+import type { Sql } from "../../platform/store/store.ts";
+import type { Vault } from "../../platform/vault/vault.ts";
 import { openSecrets, type Receiver } from "./receiver.ts";
 import {
   type Attempt,

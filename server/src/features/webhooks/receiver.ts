@@ -1,7 +1,7 @@
 import type { Instant } from "../../../../engine/src/clock/clock.ts";
 import { SealBroken } from "../../../../engine/src/crypto/seal.ts";
-import type { WebhookRow } from "../../store/schema.ts";
-import type { Sql } from "../../store/store.ts";
+import type { WebhookRow } from "../../platform/store/schema.ts";
+import type { Sql } from "../../platform/store/store.ts";
 
 /** A webhook as a delivery needs it. */
 export interface Receiver {

@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { exampleWebhook } from "../../operations/examples.ts";
-import { text } from "../../operations/schema.ts";
-import { mutation } from "../../rpc/operation.ts";
+import { mutation } from "../../platform/rpc/operation.ts";
+import { exampleWebhook } from "../../platform/vocabulary/examples.ts";
+import { text } from "../../platform/vocabulary/schema.ts";
 import { WEBHOOK_DISABLED, WebhookId } from "./record.ts";
 import { DeliveryWriter, REDELIVERIES_MAX } from "./statements/deliveries.ts";
 import { WebhookWriter } from "./statements/webhooks.ts";

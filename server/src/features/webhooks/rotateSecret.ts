@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { exampleWebhook } from "../../operations/examples.ts";
-import { integer } from "../../operations/schema.ts";
-import { mutation } from "../../rpc/operation.ts";
+import { mutation } from "../../platform/rpc/operation.ts";
+import { exampleWebhook } from "../../platform/vocabulary/examples.ts";
+import { integer } from "../../platform/vocabulary/schema.ts";
 import { WebhookId, WebhookSecret } from "./record.ts";
 import { newWebhookSecret } from "./signature.ts";
 import { WebhookWriter } from "./statements/webhooks.ts";

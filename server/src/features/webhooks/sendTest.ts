@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { newId } from "../../../../engine/src/random/random.ts";
-import { exampleWebhook } from "../../operations/examples.ts";
-import { mutation } from "../../rpc/operation.ts";
+import { mutation } from "../../platform/rpc/operation.ts";
+import { exampleWebhook } from "../../platform/vocabulary/examples.ts";
 import { WEBHOOK_DISABLED, WebhookId } from "./record.ts";
 import { WebhookWriter } from "./statements/webhooks.ts";
 

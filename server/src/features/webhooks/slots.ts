@@ -1,5 +1,5 @@
-import { addTo } from "../../outbound/count.ts";
-import { Places } from "../../outbound/places.ts";
+import { addTo } from "../../platform/outbound/count.ts";
+import { Places } from "../../platform/outbound/places.ts";
 
 /** A webhook that has something to send. */
 export interface Candidate {

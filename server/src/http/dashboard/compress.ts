@@ -1,7 +1,7 @@
 import { promisify } from "node:util";
 import { brotliCompress, constants, gzip } from "node:zlib";
-import { acceptsCoding } from "../pages/accept.ts";
-import type { Answer } from "../respond.ts";
+import { acceptsCoding } from "../../platform/http/pages/accept.ts";
+import type { Answer } from "../../platform/http/respond.ts";
 
 /** Shorter answers fit in one packet anyway. */
 const BYTES_MIN = 1_024;

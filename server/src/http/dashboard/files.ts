@@ -2,9 +2,9 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { extname, join, relative, sep } from "node:path";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { digest } from "../../../../engine/src/crypto/digest.ts";
-import { acceptsCoding } from "../pages/accept.ts";
-import { sendContent } from "../pages/send-content.ts";
-import type { AddRoutes, AnswerUnrouted } from "../routes.ts";
+import { acceptsCoding } from "../../platform/http/pages/accept.ts";
+import { sendContent } from "../../platform/http/pages/send-content.ts";
+import type { AddRoutes, AnswerUnrouted } from "../../platform/http/routes.ts";
 
 const INDEX = "index.html";
 

@@ -1,12 +1,12 @@
 import type { FastifyInstance } from "fastify";
-import type { Operation } from "../../rpc/operation.ts";
-import { Problem } from "../../rpc/problems.ts";
-import type { CallerAuthentication } from "../../rpc/server.ts";
-import { addressOf } from "../caller-address.ts";
-import { REJECTED_CALLER } from "../long-body.ts";
-import { decodeText } from "../metered.ts";
-import type { Answer } from "../respond.ts";
-import type { AddRoutes, RouteParts } from "../routes.ts";
+import { addressOf } from "../../platform/http/caller-address.ts";
+import { REJECTED_CALLER } from "../../platform/http/long-body.ts";
+import { decodeText } from "../../platform/http/metered.ts";
+import type { Answer } from "../../platform/http/respond.ts";
+import type { AddRoutes, RouteParts } from "../../platform/http/routes.ts";
+import type { Operation } from "../../platform/rpc/operation.ts";
+import { Problem } from "../../platform/rpc/problems.ts";
+import type { CallerAuthentication } from "../../platform/rpc/server.ts";
 
 const PREFLIGHT_SECONDS = 7_200;
 const BODY_BYTES_MAX = 16 * 1024;

@@ -1,6 +1,6 @@
-import { sendContent } from "../pages/send-content.ts";
-import { SharedContent } from "../pages/shared-content.ts";
-import type { AddRoutes } from "../routes.ts";
+import { sendContent } from "../../platform/http/pages/send-content.ts";
+import { SharedContent } from "../../platform/http/pages/shared-content.ts";
+import type { AddRoutes } from "../../platform/http/routes.ts";
 import { elementScript } from "./element-script.ts";
 import { portalPage, portalScript, portalStyle } from "./page.ts";
 

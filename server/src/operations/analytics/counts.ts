@@ -1,5 +1,5 @@
 import type { StatsQuery } from "../../analytics/rollups.ts";
-import type { AnswerContext } from "../../rpc/operation.ts";
+import type { AnswerContext } from "../../platform/rpc/operation.ts";
 import type { Services } from "../services.ts";
 
 /** The statistics to answer with, and the members of the answer besides the counts. */

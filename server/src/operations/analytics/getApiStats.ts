@@ -1,7 +1,7 @@
 import { z } from "zod";
+import { exampleApi, exampleRange, exampleStats } from "../../platform/vocabulary/examples.ts";
+import { ApiId } from "../../platform/vocabulary/schema.ts";
 import { ApiReader } from "../../store/keys/apis.ts";
-import { exampleApi, exampleRange, exampleStats } from "../examples.ts";
-import { ApiId } from "../schema.ts";
 import { analysis } from "../services.ts";
 import { answerCounts, type Counted } from "./counts.ts";
 import { bucketsOf, rangeInput, rangeOutput, tagSetOf, tagsInput, verificationStats } from "./range.ts";

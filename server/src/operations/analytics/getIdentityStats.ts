@@ -1,7 +1,7 @@
 import { z } from "zod";
+import { exampleKeyInput, exampleRange, exampleStats } from "../../platform/vocabulary/examples.ts";
+import { Identity } from "../../platform/vocabulary/schema.ts";
 import { IdentityReader } from "../../store/identities/identities.ts";
-import { exampleKeyInput, exampleRange, exampleStats } from "../examples.ts";
-import { Identity } from "../schema.ts";
 import { analysis } from "../services.ts";
 import { answerCounts, type Counted } from "./counts.ts";
 import { bucketsOf, rangeInput, rangeOutput, tagSetOf, tagsInput, verificationStats } from "./range.ts";

@@ -1,7 +1,7 @@
 import { z } from "zod";
+import { exampleKey, exampleRange, exampleStats } from "../../platform/vocabulary/examples.ts";
+import { KeyId } from "../../platform/vocabulary/schema.ts";
 import { KeyReader } from "../../store/keys/keys.ts";
-import { exampleKey, exampleRange, exampleStats } from "../examples.ts";
-import { KeyId } from "../schema.ts";
 import { analysis } from "../services.ts";
 import { answerCounts, type Counted } from "./counts.ts";
 import { bucketsOf, rangeInput, rangeOutput, tagSetOf, tagsInput, verificationStats } from "./range.ts";

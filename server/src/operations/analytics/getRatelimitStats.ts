@@ -1,8 +1,8 @@
 import { z } from "zod";
+import { exampleNamespace, exampleRange } from "../../platform/vocabulary/examples.ts";
+import { text } from "../../platform/vocabulary/schema.ts";
 import { NamespaceReader } from "../../store/ratelimits/namespaces.ts";
-import { exampleNamespace, exampleRange } from "../examples.ts";
 import { Namespace } from "../ratelimits/fields.ts";
-import { text } from "../schema.ts";
 import { analysis } from "../services.ts";
 import { answerCounts, type Counted } from "./counts.ts";
 import { bucketsOf, rangeInput, rangeOutput, ratelimitStats } from "./range.ts";

@@ -1,6 +1,12 @@
 import { z } from "zod";
+import {
+  exampleApi,
+  exampleCounts,
+  exampleKey,
+  exampleKeyInput,
+  exampleRange,
+} from "../../platform/vocabulary/examples.ts";
 import { ApiReader } from "../../store/keys/apis.ts";
-import { exampleApi, exampleCounts, exampleKey, exampleKeyInput, exampleRange } from "../examples.ts";
 import { analysis } from "../services.ts";
 import { topInput, topOutput, usageBucketsOf, verificationCounts } from "./range.ts";
 

@@ -3,7 +3,7 @@ import type { Milliseconds } from "../../../../engine/src/clock/clock.ts";
 import { verificationCodes } from "../../../../engine/src/verification/request.ts";
 import type { UsageLevel } from "../../analytics/batch.ts";
 import { type Level, levels } from "../../analytics/levels.ts";
-import { ApiId, EXPIRES_MAX, integer, text } from "../schema.ts";
+import { ApiId, EXPIRES_MAX, integer, text } from "../../platform/vocabulary/schema.ts";
 
 /** Maximum number of buckets in one response. */
 const BUCKETS_MAX = 10_000;

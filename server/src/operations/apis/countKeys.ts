@@ -1,9 +1,9 @@
 import { z } from "zod";
-import { query } from "../../rpc/operation.ts";
+import { query } from "../../platform/rpc/operation.ts";
+import { exampleApi } from "../../platform/vocabulary/examples.ts";
+import { text } from "../../platform/vocabulary/schema.ts";
 import { ApiReader } from "../../store/keys/apis.ts";
 import { KeyReader } from "../../store/keys/keys.ts";
-import { exampleApi } from "../examples.ts";
-import { text } from "../schema.ts";
 import { keyFilter, keyFilterInput } from "./key-filter.ts";
 
 export const countKeys = query("apis.countKeys", {

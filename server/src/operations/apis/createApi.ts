@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { newId } from "../../../../engine/src/random/random.ts";
-import { mutation } from "../../rpc/operation.ts";
+import { mutation } from "../../platform/rpc/operation.ts";
+import { exampleApi } from "../../platform/vocabulary/examples.ts";
+import { Name, OwnKeyAccess } from "../../platform/vocabulary/schema.ts";
 import { ApiWriter } from "../../store/keys/apis.ts";
-import { exampleApi } from "../examples.ts";
-import { Name, OwnKeyAccess } from "../schema.ts";
 
 export const createApi = mutation("apis.createApi", {
   summary: "Create an API",

@@ -1,8 +1,8 @@
 import { z } from "zod";
-import { mutation } from "../../rpc/operation.ts";
+import { mutation } from "../../platform/rpc/operation.ts";
+import { exampleApi } from "../../platform/vocabulary/examples.ts";
+import { ApiId, Empty } from "../../platform/vocabulary/schema.ts";
 import { ApiWriter } from "../../store/keys/apis.ts";
-import { exampleApi } from "../examples.ts";
-import { ApiId, Empty } from "../schema.ts";
 
 export const deleteApi = mutation("apis.deleteApi", {
   summary: "Delete an API and its keys",

@@ -1,8 +1,8 @@
 import { z } from "zod";
-import { query } from "../../rpc/operation.ts";
+import { query } from "../../platform/rpc/operation.ts";
+import { exampleApi } from "../../platform/vocabulary/examples.ts";
+import { ApiId } from "../../platform/vocabulary/schema.ts";
 import { ApiReader } from "../../store/keys/apis.ts";
-import { exampleApi } from "../examples.ts";
-import { ApiId } from "../schema.ts";
 import { ApiOutput, toApiOutput } from "./record.ts";
 
 export const getApi = query("apis.getApi", {

@@ -1,9 +1,9 @@
 import { z } from "zod";
-import { query } from "../../rpc/operation.ts";
+import { query } from "../../platform/rpc/operation.ts";
+import { exampleApi } from "../../platform/vocabulary/examples.ts";
+import { ApiId, Prefix } from "../../platform/vocabulary/schema.ts";
 import { EXAMPLE_PUBLIC_URL, leakKit } from "../../rules/leak-kit.ts";
 import { ApiReader } from "../../store/keys/apis.ts";
-import { exampleApi } from "../examples.ts";
-import { ApiId, Prefix } from "../schema.ts";
 
 const PREFIXES_MAX = 20;
 

@@ -1,6 +1,6 @@
 import { z } from "zod";
+import { EXPIRES_MAX, integer, Prefix, search, text } from "../../platform/vocabulary/schema.ts";
 import { type KeyFilter, keyStates } from "../../store/keys/key-search.ts";
-import { EXPIRES_MAX, integer, Prefix, search, text } from "../schema.ts";
 
 /** The input fields that select keys of an API. A key must meet all of them. */
 export const keyFilterInput = {

@@ -1,11 +1,11 @@
 import { z } from "zod";
-import { pagedQuery } from "../../rpc/operation.ts";
+import { pagedQuery } from "../../platform/rpc/operation.ts";
+import { exampleApi, exampleKey, exampleKeyInput } from "../../platform/vocabulary/examples.ts";
+import { pageInput, pageUntil, placeOf } from "../../platform/vocabulary/paging.ts";
+import { text } from "../../platform/vocabulary/schema.ts";
 import { ApiReader } from "../../store/keys/apis.ts";
 import { KeyReader } from "../../store/keys/keys.ts";
-import { exampleApi, exampleKey, exampleKeyInput } from "../examples.ts";
 import { KeyOutput, toKeyOutput, VAULT_MISSING } from "../keys/record.ts";
-import { pageInput, pageUntil, placeOf } from "../paging.ts";
-import { text } from "../schema.ts";
 import { keyFilter, keyFilterInput } from "./key-filter.ts";
 
 const LIST = "apis.listKeys";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { ApiRow } from "../../store/schema.ts";
+import type { ApiRow } from "../../platform/store/schema.ts";
 import { toUpstreamOutput, UpstreamOutput } from "./upstream.ts";
 
 /** An API as the API operations return it. */

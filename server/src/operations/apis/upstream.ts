@@ -1,9 +1,9 @@
 import { z } from "zod";
+import type { Sql } from "../../platform/store/store.ts";
+import type { Vault } from "../../platform/vault/vault.ts";
+import { integer, text } from "../../platform/vocabulary/schema.ts";
 import { ApiReader } from "../../store/keys/apis.ts";
-import type { Sql } from "../../store/store.ts";
 import type { UpstreamVerifier } from "../../upstreams/upstreams.ts";
-import type { Vault } from "../../vault/vault.ts";
-import { integer, text } from "../schema.ts";
 
 const HEADERS_MAX = 10;
 const URL_LENGTH_MAX = 2_000;

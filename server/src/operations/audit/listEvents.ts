@@ -1,9 +1,9 @@
 import { z } from "zod";
-import { pagedQuery } from "../../rpc/operation.ts";
+import { pagedQuery } from "../../platform/rpc/operation.ts";
+import { exampleAdministratorId, exampleApi, exampleTime } from "../../platform/vocabulary/examples.ts";
+import { pageInput, pageOf, placeOf } from "../../platform/vocabulary/paging.ts";
+import { EXPIRES_MAX, integer, text } from "../../platform/vocabulary/schema.ts";
 import { AuditReader } from "../../store/administration/audit-reader.ts";
-import { exampleAdministratorId, exampleApi, exampleTime } from "../examples.ts";
-import { pageInput, pageOf, placeOf } from "../paging.ts";
-import { EXPIRES_MAX, integer, text } from "../schema.ts";
 
 const word = text(1, 255);
 

@@ -1,10 +1,10 @@
 import { z } from "zod";
-import { pagedQuery } from "../../rpc/operation.ts";
+import { pagedQuery } from "../../platform/rpc/operation.ts";
+import { type EventType, eventTypeNames } from "../../platform/store/events/types.ts";
+import { exampleAdministratorId, exampleApi, exampleTime } from "../../platform/vocabulary/examples.ts";
+import { pageInput, pageOf, placeOf } from "../../platform/vocabulary/paging.ts";
+import { EXPIRES_MAX, integer, text } from "../../platform/vocabulary/schema.ts";
 import { EventReader } from "../../store/events/reader.ts";
-import { type EventType, eventTypeNames } from "../../store/events/types.ts";
-import { exampleAdministratorId, exampleApi, exampleTime } from "../examples.ts";
-import { pageInput, pageOf, placeOf } from "../paging.ts";
-import { EXPIRES_MAX, integer, text } from "../schema.ts";
 
 const LIST = "events.listEvents";
 

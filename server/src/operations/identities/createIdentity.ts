@@ -1,9 +1,9 @@
 import { z } from "zod";
-import { mutation } from "../../rpc/operation.ts";
+import { mutation } from "../../platform/rpc/operation.ts";
+import { exampleIdentity, exampleIdentityInput } from "../../platform/vocabulary/examples.ts";
+import { ExternalId, IDENTITY_META_BYTES_MAX, meta, ratelimits } from "../../platform/vocabulary/schema.ts";
 import { IdentityWriter } from "../../store/identities/identities.ts";
 import { RatelimitWriter } from "../../store/ratelimits/ratelimits.ts";
-import { exampleIdentity, exampleIdentityInput } from "../examples.ts";
-import { ExternalId, IDENTITY_META_BYTES_MAX, meta, ratelimits } from "../schema.ts";
 import { metaColumn } from "./record.ts";
 
 export const createIdentity = mutation("identities.createIdentity", {

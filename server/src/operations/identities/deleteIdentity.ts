@@ -1,8 +1,8 @@
 import { z } from "zod";
-import { mutation } from "../../rpc/operation.ts";
+import { mutation } from "../../platform/rpc/operation.ts";
+import { exampleIdentityInput } from "../../platform/vocabulary/examples.ts";
+import { Empty, Identity } from "../../platform/vocabulary/schema.ts";
 import { IdentityWriter } from "../../store/identities/identities.ts";
-import { exampleIdentityInput } from "../examples.ts";
-import { Empty, Identity } from "../schema.ts";
 
 export const deleteIdentity = mutation("identities.deleteIdentity", {
   summary: "Delete an identity",

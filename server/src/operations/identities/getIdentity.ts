@@ -1,10 +1,10 @@
 import { z } from "zod";
 import { identityRecord } from "../../../../engine/src/directory/records.ts";
-import { query } from "../../rpc/operation.ts";
+import { query } from "../../platform/rpc/operation.ts";
+import { exampleIdentity, exampleIdentityInput } from "../../platform/vocabulary/examples.ts";
+import { Identity } from "../../platform/vocabulary/schema.ts";
 import { IdentityReader } from "../../store/identities/identities.ts";
-import { exampleIdentity, exampleIdentityInput } from "../examples.ts";
 import { IdentityOutput } from "../keys/record.ts";
-import { Identity } from "../schema.ts";
 
 export const getIdentity = query("identities.getIdentity", {
   summary: "Get an identity",

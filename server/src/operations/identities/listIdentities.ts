@@ -1,11 +1,11 @@
 import { z } from "zod";
 import { identityRecord } from "../../../../engine/src/directory/records.ts";
-import { pagedQuery } from "../../rpc/operation.ts";
+import { pagedQuery } from "../../platform/rpc/operation.ts";
+import { exampleIdentity, exampleVerification } from "../../platform/vocabulary/examples.ts";
+import { pageInput, pageOf, placeOf } from "../../platform/vocabulary/paging.ts";
+import { search } from "../../platform/vocabulary/schema.ts";
 import { IdentityReader } from "../../store/identities/identities.ts";
-import { exampleIdentity, exampleVerification } from "../examples.ts";
 import { IdentityOutput } from "../keys/record.ts";
-import { pageInput, pageOf, placeOf } from "../paging.ts";
-import { search } from "../schema.ts";
 
 const LIST = "identities.listIdentities";
 

@@ -1,4 +1,4 @@
-import { jsonColumn } from "../columns.ts";
+import { jsonColumn } from "../../platform/vocabulary/columns.ts";
 
 /** The database value of `meta`. An empty object is stored as null. */
 export function metaColumn(meta: Record<string, unknown> | undefined): string | null {

@@ -1,10 +1,10 @@
-import { mutation } from "../../rpc/operation.ts";
+import { mutation } from "../../platform/rpc/operation.ts";
+import { exampleKey, exampleKeyPermissions, examplePermission } from "../../platform/vocabulary/examples.ts";
+import { PERMISSIONS_PER_KEY_MAX } from "../../platform/vocabulary/schema.ts";
 import { KeyGrantWriter } from "../../store/keys/key-grants.ts";
 import { PermissionWriter } from "../../store/permissions/permissions.ts";
-import { exampleKey, exampleKeyPermissions, examplePermission } from "../examples.ts";
 import { ensurePermissions, idsOf, slugsOf, without } from "../permissions/ensure.ts";
 import { PermissionsOutput, toPermissionOutput } from "../permissions/record.ts";
-import { PERMISSIONS_PER_KEY_MAX } from "../schema.ts";
 import { lockKey } from "./lock-key.ts";
 import { KeyPermissions, missingKey, permissionsInput, recordKeyChange } from "./permissions-and-roles.ts";
 

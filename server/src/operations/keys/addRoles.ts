@@ -1,10 +1,10 @@
-import { mutation } from "../../rpc/operation.ts";
+import { mutation } from "../../platform/rpc/operation.ts";
+import { exampleKey, exampleRole } from "../../platform/vocabulary/examples.ts";
+import { ROLES_PER_KEY_MAX } from "../../platform/vocabulary/schema.ts";
 import { KeyGrantWriter } from "../../store/keys/key-grants.ts";
 import { RoleWriter } from "../../store/permissions/roles.ts";
-import { exampleKey, exampleRole } from "../examples.ts";
 import { idsOf, without } from "../permissions/ensure.ts";
 import { RolesOutput, toRoleOutput } from "../permissions/record.ts";
-import { ROLES_PER_KEY_MAX } from "../schema.ts";
 import { lockKey } from "./lock-key.ts";
 import {
   KeyRoles,

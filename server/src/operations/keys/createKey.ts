@@ -2,17 +2,9 @@ import { z } from "zod";
 import { HASH_VERSION, hashSecret } from "../../../../engine/src/crypto/hash.ts";
 import { newId } from "../../../../engine/src/random/random.ts";
 import { formatKey } from "../../../../engine/src/rules/key-string.ts";
-import { mutation } from "../../rpc/operation.ts";
-import { BalanceWriter } from "../../store/credits/balances.ts";
-import { IdentityWriter } from "../../store/identities/identities.ts";
-import { ApiWriter } from "../../store/keys/apis.ts";
-import { KeyGrantWriter } from "../../store/keys/key-grants.ts";
-import { KeyWriter } from "../../store/keys/keys.ts";
-import { PermissionWriter } from "../../store/permissions/permissions.ts";
-import { RatelimitWriter } from "../../store/ratelimits/ratelimits.ts";
-import { jsonColumn } from "../columns.ts";
-import { exampleKey, exampleKeyInput, exampleSecret } from "../examples.ts";
-import { idsOf } from "../permissions/ensure.ts";
+import { mutation } from "../../platform/rpc/operation.ts";
+import { jsonColumn } from "../../platform/vocabulary/columns.ts";
+import { exampleKey, exampleKeyInput, exampleSecret } from "../../platform/vocabulary/examples.ts";
 import {
   ApiId,
   asSecret,
@@ -29,7 +21,15 @@ import {
   ratelimits,
   slug,
   text,
-} from "../schema.ts";
+} from "../../platform/vocabulary/schema.ts";
+import { BalanceWriter } from "../../store/credits/balances.ts";
+import { IdentityWriter } from "../../store/identities/identities.ts";
+import { ApiWriter } from "../../store/keys/apis.ts";
+import { KeyGrantWriter } from "../../store/keys/key-grants.ts";
+import { KeyWriter } from "../../store/keys/keys.ts";
+import { PermissionWriter } from "../../store/permissions/permissions.ts";
+import { RatelimitWriter } from "../../store/ratelimits/ratelimits.ts";
+import { idsOf } from "../permissions/ensure.ts";
 import { CreditsCreate, refillColumns, refillError } from "./credits.ts";
 import { setRolesByNames } from "./permissions-and-roles.ts";
 import { VAULT_MISSING } from "./record.ts";

@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { Instant } from "../../../../engine/src/clock/clock.ts";
 import type { StoredBalance } from "../../../../engine/src/rules/refill.ts";
 import { nextDue, type Refill } from "../../../../engine/src/rules/refill.ts";
-import { CREDITS_MAX, integer } from "../schema.ts";
+import { CREDITS_MAX, integer } from "../../platform/vocabulary/schema.ts";
 
 const RefillInput = z
   .strictObject({

@@ -1,8 +1,8 @@
 import { z } from "zod";
-import { mutation } from "../../rpc/operation.ts";
+import { mutation } from "../../platform/rpc/operation.ts";
+import { exampleKey } from "../../platform/vocabulary/examples.ts";
+import { Empty, KeyId } from "../../platform/vocabulary/schema.ts";
 import { KeyWriter } from "../../store/keys/keys.ts";
-import { exampleKey } from "../examples.ts";
-import { Empty, KeyId } from "../schema.ts";
 import { keyInEvents, lockKey } from "./lock-key.ts";
 
 export const deleteKey = mutation("keys.deleteKey", {

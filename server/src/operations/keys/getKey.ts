@@ -1,8 +1,8 @@
 import { z } from "zod";
-import { query } from "../../rpc/operation.ts";
+import { query } from "../../platform/rpc/operation.ts";
+import { exampleKey } from "../../platform/vocabulary/examples.ts";
+import { KeyId } from "../../platform/vocabulary/schema.ts";
 import { KeyReader } from "../../store/keys/keys.ts";
-import { exampleKey } from "../examples.ts";
-import { KeyId } from "../schema.ts";
 import { KeyOutput, toKeyOutput, VAULT_MISSING } from "./record.ts";
 
 export const getKey = query("keys.getKey", {

@@ -3,9 +3,15 @@ import type { Clock, Instant } from "../../../../engine/src/clock/clock.ts";
 import type { KeyRecord } from "../../../../engine/src/directory/records.ts";
 import { balanceAt, creditsOf } from "../../../../engine/src/verification/explanation.ts";
 import { levels } from "../../analytics/levels.ts";
-import { admitCall } from "../../rpc/workspace-limit.ts";
-import { exampleKeyInput, exampleReset, exampleSecret, exampleTime, exampleVerification } from "../examples.ts";
-import { asSecret, ModeOutput, Reset, text } from "../schema.ts";
+import { admitCall } from "../../platform/rpc/workspace-limit.ts";
+import {
+  exampleKeyInput,
+  exampleReset,
+  exampleSecret,
+  exampleTime,
+  exampleVerification,
+} from "../../platform/vocabulary/examples.ts";
+import { asSecret, ModeOutput, Reset, text } from "../../platform/vocabulary/schema.ts";
 import { metered, type Services } from "../services.ts";
 import { CreditsState } from "./credits.ts";
 

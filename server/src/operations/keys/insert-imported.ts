@@ -1,15 +1,8 @@
 import { z } from "zod";
 import { newIds } from "../../../../engine/src/random/random.ts";
-import type { MutationContext } from "../../rpc/operation.ts";
-import { BalanceWriter } from "../../store/credits/balances.ts";
-import { IdentityWriter } from "../../store/identities/identities.ts";
-import { KeyGrantWriter } from "../../store/keys/key-grants.ts";
-import { KeyWriter } from "../../store/keys/keys.ts";
-import { PermissionWriter } from "../../store/permissions/permissions.ts";
-import { RoleWriter } from "../../store/permissions/roles.ts";
-import { RatelimitWriter } from "../../store/ratelimits/ratelimits.ts";
-import { fold } from "../../store/search.ts";
-import { jsonColumn } from "../columns.ts";
+import type { MutationContext } from "../../platform/rpc/operation.ts";
+import { fold } from "../../platform/store/search.ts";
+import { jsonColumn } from "../../platform/vocabulary/columns.ts";
 import {
   Expires,
   KEY_META_BYTES_MAX,
@@ -20,7 +13,14 @@ import {
   ratelimits,
   slug,
   text,
-} from "../schema.ts";
+} from "../../platform/vocabulary/schema.ts";
+import { BalanceWriter } from "../../store/credits/balances.ts";
+import { IdentityWriter } from "../../store/identities/identities.ts";
+import { KeyGrantWriter } from "../../store/keys/key-grants.ts";
+import { KeyWriter } from "../../store/keys/keys.ts";
+import { PermissionWriter } from "../../store/permissions/permissions.ts";
+import { RoleWriter } from "../../store/permissions/roles.ts";
+import { RatelimitWriter } from "../../store/ratelimits/ratelimits.ts";
 import { CreditsCreate, refillColumns } from "./credits.ts";
 
 /** The members of a key of another system that it keeps. */

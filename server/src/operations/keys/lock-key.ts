@@ -1,4 +1,4 @@
-import type { MutationContext } from "../../rpc/operation.ts";
+import type { MutationContext } from "../../platform/rpc/operation.ts";
 import { KeyWriter } from "../../store/keys/keys.ts";
 import type { StoredKey } from "../../store/keys/stored-key.ts";
 

@@ -1,5 +1,5 @@
 import type { VerificationMistake } from "../../../../engine/src/verification/request.ts";
-import type { ProblemCode } from "../../rpc/problems.ts";
+import type { ProblemCode } from "../../platform/rpc/problems.ts";
 
 /** The problem of an error in the request of a verification that was found after the key. */
 export const mistakeProblems = {

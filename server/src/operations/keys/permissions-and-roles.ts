@@ -1,17 +1,17 @@
 /** What the operations that change the permissions and the roles of a key share. */
 import { z } from "zod";
-import type { MutationContext } from "../../rpc/operation.ts";
+import type { MutationContext } from "../../platform/rpc/operation.ts";
+import type { RoleRow } from "../../platform/store/schema.ts";
+import { fold } from "../../platform/store/search.ts";
+import type { StoreWriter } from "../../platform/store/workspace-store.ts";
+import { exampleKey } from "../../platform/vocabulary/examples.ts";
+import { KeyId, PERMISSIONS_PER_KEY_MAX, ROLES_PER_KEY_MAX } from "../../platform/vocabulary/schema.ts";
 import { KeyGrantWriter } from "../../store/keys/key-grants.ts";
 import { KeyWriter } from "../../store/keys/keys.ts";
 import type { StoredKey } from "../../store/keys/stored-key.ts";
 import { RoleWriter } from "../../store/permissions/roles.ts";
-import type { RoleRow } from "../../store/schema.ts";
-import { fold } from "../../store/search.ts";
-import type { StoreWriter } from "../../store/workspace-store.ts";
-import { exampleKey } from "../examples.ts";
 import { idsOf } from "../permissions/ensure.ts";
 import { RoleName, Slug } from "../permissions/fields.ts";
-import { KeyId, PERMISSIONS_PER_KEY_MAX, ROLES_PER_KEY_MAX } from "../schema.ts";
 import { keyInEvents } from "./lock-key.ts";
 
 export const KeyPermissions = z.array(Slug).max(PERMISSIONS_PER_KEY_MAX);

@@ -2,8 +2,8 @@ import { z } from "zod";
 import type { Instant } from "../../../../engine/src/clock/clock.ts";
 import { identityRecord, ratelimitRecord } from "../../../../engine/src/directory/records.ts";
 import { withDueRefill } from "../../../../engine/src/rules/refill.ts";
+import { asSecret, RatelimitOutput } from "../../platform/vocabulary/schema.ts";
 import type { StoredKey } from "../../store/keys/stored-key.ts";
-import { asSecret, RatelimitOutput } from "../schema.ts";
 import { CreditsOutput, toCreditsOutput } from "./credits.ts";
 
 export const IdentityOutput = z

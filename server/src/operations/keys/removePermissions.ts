@@ -1,8 +1,8 @@
-import { mutation } from "../../rpc/operation.ts";
+import { mutation } from "../../platform/rpc/operation.ts";
+import { fold } from "../../platform/store/search.ts";
+import { exampleKey, exampleKeyPermissions } from "../../platform/vocabulary/examples.ts";
 import { KeyGrantWriter } from "../../store/keys/key-grants.ts";
 import { PermissionWriter } from "../../store/permissions/permissions.ts";
-import { fold } from "../../store/search.ts";
-import { exampleKey, exampleKeyPermissions } from "../examples.ts";
 import { idsOf, slugsOf, without } from "../permissions/ensure.ts";
 import { PermissionsOutput, toPermissionOutput } from "../permissions/record.ts";
 import { lockKey } from "./lock-key.ts";

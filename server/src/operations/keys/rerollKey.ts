@@ -3,12 +3,12 @@ import { HASH_VERSION, hashSecret } from "../../../../engine/src/crypto/hash.ts"
 import { newId } from "../../../../engine/src/random/random.ts";
 import { endAfterReroll } from "../../../../engine/src/rules/expiry.ts";
 import { formatKey, prefixOf } from "../../../../engine/src/rules/key-string.ts";
-import { mutation } from "../../rpc/operation.ts";
+import { mutation } from "../../platform/rpc/operation.ts";
+import { exampleKey } from "../../platform/vocabulary/examples.ts";
+import { asSecret, BYTE_LENGTH_DEFAULT, EXPIRES_MAX, integer, KeyId } from "../../platform/vocabulary/schema.ts";
 import { KeyGrantWriter } from "../../store/keys/key-grants.ts";
 import { KeyWriter } from "../../store/keys/keys.ts";
 import { RatelimitWriter } from "../../store/ratelimits/ratelimits.ts";
-import { exampleKey } from "../examples.ts";
-import { asSecret, BYTE_LENGTH_DEFAULT, EXPIRES_MAX, integer, KeyId } from "../schema.ts";
 import { keyInEvents, lockKey } from "./lock-key.ts";
 import { VAULT_MISSING } from "./record.ts";
 

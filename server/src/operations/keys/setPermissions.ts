@@ -1,7 +1,7 @@
-import { mutation } from "../../rpc/operation.ts";
+import { mutation } from "../../platform/rpc/operation.ts";
+import { exampleKey, exampleKeyPermissions } from "../../platform/vocabulary/examples.ts";
 import { KeyGrantWriter } from "../../store/keys/key-grants.ts";
 import { PermissionWriter } from "../../store/permissions/permissions.ts";
-import { exampleKey, exampleKeyPermissions } from "../examples.ts";
 import { ensurePermissions, idsOf, slugsOf, without } from "../permissions/ensure.ts";
 import { PermissionsOutput, toPermissionOutput } from "../permissions/record.ts";
 import { lockKey } from "./lock-key.ts";

@@ -1,6 +1,6 @@
-import { mutation } from "../../rpc/operation.ts";
+import { mutation } from "../../platform/rpc/operation.ts";
+import { exampleKey, exampleRole } from "../../platform/vocabulary/examples.ts";
 import { RoleWriter } from "../../store/permissions/roles.ts";
-import { exampleKey, exampleRole } from "../examples.ts";
 import { without } from "../permissions/ensure.ts";
 import { RolesOutput, toRoleOutput } from "../permissions/record.ts";
 import { lockKey } from "./lock-key.ts";

@@ -1,9 +1,9 @@
 import { z } from "zod";
-import { mutation } from "../../rpc/operation.ts";
+import { mutation } from "../../platform/rpc/operation.ts";
+import type { EventContent } from "../../platform/store/events/events.ts";
+import { exampleKey } from "../../platform/vocabulary/examples.ts";
+import { CREDITS_MAX, integer, KeyId } from "../../platform/vocabulary/schema.ts";
 import { BalanceWriter, lowThreshold } from "../../store/credits/balances.ts";
-import type { EventContent } from "../../store/events/events.ts";
-import { exampleKey } from "../examples.ts";
-import { CREDITS_MAX, integer, KeyId } from "../schema.ts";
 import { CreditsOutput, refillColumns, toCreditsOutput } from "./credits.ts";
 import { keyInEvents, lockKey } from "./lock-key.ts";
 

@@ -1,17 +1,9 @@
 import { z } from "zod";
 import type { StoredBalance } from "../../../../engine/src/rules/refill.ts";
-import { mutation } from "../../rpc/operation.ts";
-import { BalanceWriter } from "../../store/credits/balances.ts";
-import { IdentityWriter } from "../../store/identities/identities.ts";
-import { KeyGrantWriter } from "../../store/keys/key-grants.ts";
-import { KeyWriter } from "../../store/keys/keys.ts";
-import type { StoredKey } from "../../store/keys/stored-key.ts";
-import { PermissionWriter } from "../../store/permissions/permissions.ts";
-import { RatelimitWriter } from "../../store/ratelimits/ratelimits.ts";
-import { changedValues, limitValues, sortedSet, updateEvents } from "../audit/changed-values.ts";
-import { type ColumnsFor, columnsOf, flag, jsonColumn, WRITTEN_APART } from "../columns.ts";
-import { exampleKey } from "../examples.ts";
-import { idsOf } from "../permissions/ensure.ts";
+import { mutation } from "../../platform/rpc/operation.ts";
+import { changedValues, limitValues, sortedSet, updateEvents } from "../../platform/vocabulary/changed-values.ts";
+import { type ColumnsFor, columnsOf, flag, jsonColumn, WRITTEN_APART } from "../../platform/vocabulary/columns.ts";
+import { exampleKey } from "../../platform/vocabulary/examples.ts";
 import {
   Empty,
   Expires,
@@ -25,7 +17,15 @@ import {
   ratelimits,
   slug,
   text,
-} from "../schema.ts";
+} from "../../platform/vocabulary/schema.ts";
+import { BalanceWriter } from "../../store/credits/balances.ts";
+import { IdentityWriter } from "../../store/identities/identities.ts";
+import { KeyGrantWriter } from "../../store/keys/key-grants.ts";
+import { KeyWriter } from "../../store/keys/keys.ts";
+import type { StoredKey } from "../../store/keys/stored-key.ts";
+import { PermissionWriter } from "../../store/permissions/permissions.ts";
+import { RatelimitWriter } from "../../store/ratelimits/ratelimits.ts";
+import { idsOf } from "../permissions/ensure.ts";
 import { type CreditsOutput, CreditsUpdate, refillColumns, refillError, toCreditsOutput } from "./credits.ts";
 import { lockKey } from "./lock-key.ts";
 import { setRolesByNames } from "./permissions-and-roles.ts";

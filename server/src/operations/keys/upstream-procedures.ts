@@ -1,7 +1,7 @@
 import type { Random } from "../../../../engine/src/random/random.ts";
-import type { QuotaLimits } from "../../store/administration/workspace-usage.ts";
-import type { PoolsOf, Sql } from "../../store/store.ts";
-import type { Vault } from "../../vault/vault.ts";
+import type { QuotaLimits } from "../../platform/store/quotas/workspace-usage.ts";
+import type { PoolsOf, Sql } from "../../platform/store/store.ts";
+import type { Vault } from "../../platform/vault/vault.ts";
 import { findUpstream } from "../apis/upstream.ts";
 import { createUpstreamKey, type UpstreamKey } from "./upstream-key.ts";
 

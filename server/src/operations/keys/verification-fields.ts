@@ -10,7 +10,7 @@ import {
   RATELIMITS_PER_KEY_MAX,
   rejectRepeatedNames,
   text,
-} from "../schema.ts";
+} from "../../platform/vocabulary/schema.ts";
 
 const KEYSPACES_MAX = 100;
 

@@ -2,8 +2,13 @@ import { z } from "zod";
 import { then } from "../../../../engine/src/clock/then.ts";
 import { hashSecret } from "../../../../engine/src/crypto/hash.ts";
 import { verificationCodes } from "../../../../engine/src/verification/request.ts";
-import { exampleRatelimit, exampleReset, exampleSecret, exampleVerification } from "../examples.ts";
-import { RatelimitOutput, Reset } from "../schema.ts";
+import {
+  exampleRatelimit,
+  exampleReset,
+  exampleSecret,
+  exampleVerification,
+} from "../../platform/vocabulary/examples.ts";
+import { RatelimitOutput, Reset } from "../../platform/vocabulary/schema.ts";
 import { metered } from "../services.ts";
 import { mistakeProblems } from "./mistakes.ts";
 import { IdentityOutput } from "./record.ts";

@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { hashSecret, hashSecret512 } from "../../../../engine/src/crypto/hash.ts";
-import { query } from "../../rpc/operation.ts";
+import { query } from "../../platform/rpc/operation.ts";
+import { exampleKey, exampleSecret } from "../../platform/vocabulary/examples.ts";
+import { asSecret, text } from "../../platform/vocabulary/schema.ts";
 import { KeyReader } from "../../store/keys/keys.ts";
-import { exampleKey, exampleSecret } from "../examples.ts";
-import { asSecret, text } from "../schema.ts";
 import { KeyOutput, toKeyOutput } from "./record.ts";
 
 export const whoami = query("keys.whoami", {

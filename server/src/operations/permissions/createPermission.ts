@@ -1,8 +1,8 @@
 import { z } from "zod";
-import { mutation } from "../../rpc/operation.ts";
+import { mutation } from "../../platform/rpc/operation.ts";
+import { examplePermission } from "../../platform/vocabulary/examples.ts";
+import { text } from "../../platform/vocabulary/schema.ts";
 import { PermissionWriter } from "../../store/permissions/permissions.ts";
-import { examplePermission } from "../examples.ts";
-import { text } from "../schema.ts";
 import { Description, Slug } from "./fields.ts";
 
 export const createPermission = mutation("permissions.createPermission", {

@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { mutation } from "../../rpc/operation.ts";
+import { mutation } from "../../platform/rpc/operation.ts";
+import { exampleRole, exampleRoleInput } from "../../platform/vocabulary/examples.ts";
 import { RoleWriter } from "../../store/permissions/roles.ts";
-import { exampleRole, exampleRoleInput } from "../examples.ts";
 import { ensurePermissions, idsOf, slugsOf } from "./ensure.ts";
 import { Description, RoleName, RolePermissions } from "./fields.ts";
 

@@ -1,8 +1,8 @@
 import { z } from "zod";
-import { mutation } from "../../rpc/operation.ts";
+import { mutation } from "../../platform/rpc/operation.ts";
+import { examplePermission } from "../../platform/vocabulary/examples.ts";
+import { Empty } from "../../platform/vocabulary/schema.ts";
 import { PermissionWriter } from "../../store/permissions/permissions.ts";
-import { examplePermission } from "../examples.ts";
-import { Empty } from "../schema.ts";
 import { PermissionReference } from "./fields.ts";
 
 export const deletePermission = mutation("permissions.deletePermission", {

@@ -1,8 +1,8 @@
 import { z } from "zod";
-import { mutation } from "../../rpc/operation.ts";
+import { mutation } from "../../platform/rpc/operation.ts";
+import { exampleRole } from "../../platform/vocabulary/examples.ts";
+import { Empty } from "../../platform/vocabulary/schema.ts";
 import { RoleWriter } from "../../store/permissions/roles.ts";
-import { exampleRole } from "../examples.ts";
-import { Empty } from "../schema.ts";
 import { RoleReference } from "./fields.ts";
 
 export const deleteRole = mutation("permissions.deleteRole", {

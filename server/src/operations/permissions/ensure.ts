@@ -1,4 +1,4 @@
-import type { MutationContext } from "../../rpc/operation.ts";
+import type { MutationContext } from "../../platform/rpc/operation.ts";
 import { PermissionWriter, type StoredPermission } from "../../store/permissions/permissions.ts";
 
 /**

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { slug, text } from "../schema.ts";
+import { slug, text } from "../../platform/vocabulary/schema.ts";
 
 /** The same bound as for the direct permissions of a key, because verifications return all permissions. */
 export const PERMISSIONS_PER_ROLE_MAX = 1_000;

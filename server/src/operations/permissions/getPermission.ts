@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { query } from "../../rpc/operation.ts";
+import { query } from "../../platform/rpc/operation.ts";
+import { examplePermission } from "../../platform/vocabulary/examples.ts";
 import { PermissionReader } from "../../store/permissions/permissions.ts";
-import { examplePermission } from "../examples.ts";
 import { PermissionReference } from "./fields.ts";
 import { PermissionOutput, toPermissionOutput } from "./record.ts";
 

@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { query } from "../../rpc/operation.ts";
+import { query } from "../../platform/rpc/operation.ts";
+import { exampleRole } from "../../platform/vocabulary/examples.ts";
 import { RoleReader } from "../../store/permissions/roles.ts";
-import { exampleRole } from "../examples.ts";
 import { RoleReference } from "./fields.ts";
 import { RoleOutput, toRoleOutput } from "./record.ts";
 

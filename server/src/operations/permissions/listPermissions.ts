@@ -1,9 +1,9 @@
 import { z } from "zod";
-import { pagedQuery } from "../../rpc/operation.ts";
+import { pagedQuery } from "../../platform/rpc/operation.ts";
+import { examplePermission } from "../../platform/vocabulary/examples.ts";
+import { pageInput, pageOf, placeOf } from "../../platform/vocabulary/paging.ts";
+import { search } from "../../platform/vocabulary/schema.ts";
 import { PermissionReader } from "../../store/permissions/permissions.ts";
-import { examplePermission } from "../examples.ts";
-import { pageInput, pageOf, placeOf } from "../paging.ts";
-import { search } from "../schema.ts";
 import { PermissionOutput, toPermissionOutput } from "./record.ts";
 
 const LIST = "permissions.listPermissions";

@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { mutation } from "../../rpc/operation.ts";
+import { mutation } from "../../platform/rpc/operation.ts";
+import { exampleRole } from "../../platform/vocabulary/examples.ts";
 import { RoleWriter } from "../../store/permissions/roles.ts";
-import { exampleRole } from "../examples.ts";
 import { ensurePermissions, idsOf, slugsOf, without } from "./ensure.ts";
 import { RolePermissions, RoleReference } from "./fields.ts";
 import { PermissionOutput, toPermissionOutput } from "./record.ts";

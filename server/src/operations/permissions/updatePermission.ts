@@ -1,10 +1,10 @@
 import { z } from "zod";
-import { mutation } from "../../rpc/operation.ts";
+import { mutation } from "../../platform/rpc/operation.ts";
+import { changedValues, updateEvents } from "../../platform/vocabulary/changed-values.ts";
+import { type ColumnsFor, columnsOf } from "../../platform/vocabulary/columns.ts";
+import { examplePermission } from "../../platform/vocabulary/examples.ts";
+import { text } from "../../platform/vocabulary/schema.ts";
 import { PermissionWriter } from "../../store/permissions/permissions.ts";
-import { changedValues, updateEvents } from "../audit/changed-values.ts";
-import { type ColumnsFor, columnsOf } from "../columns.ts";
-import { examplePermission } from "../examples.ts";
-import { text } from "../schema.ts";
 import { Description, PermissionReference, Slug } from "./fields.ts";
 import { PermissionOutput, toPermissionOutput } from "./record.ts";
 

@@ -1,9 +1,9 @@
 import { z } from "zod";
-import { mutation } from "../../rpc/operation.ts";
+import { mutation } from "../../platform/rpc/operation.ts";
+import { changedValues, updateEvents } from "../../platform/vocabulary/changed-values.ts";
+import { type ColumnsFor, columnsOf } from "../../platform/vocabulary/columns.ts";
+import { exampleRole } from "../../platform/vocabulary/examples.ts";
 import { RoleWriter, type StoredRole } from "../../store/permissions/roles.ts";
-import { changedValues, updateEvents } from "../audit/changed-values.ts";
-import { type ColumnsFor, columnsOf } from "../columns.ts";
-import { exampleRole } from "../examples.ts";
 import { Description, RoleName, RoleReference } from "./fields.ts";
 
 const updated = { id: exampleRole.id, name: "author", description: exampleRole.description };

@@ -1,12 +1,12 @@
 import type { Instant } from "../../../../engine/src/clock/clock.ts";
-import type { MutationContext } from "../../rpc/operation.ts";
-import type { Principal } from "../../rpc/principal.ts";
-import { Problem } from "../../rpc/problems.ts";
-import { admitCall } from "../../rpc/workspace-limit.ts";
+import type { MutationContext } from "../../platform/rpc/operation.ts";
+import type { Principal } from "../../platform/rpc/principal.ts";
+import { Problem } from "../../platform/rpc/problems.ts";
+import { admitCall } from "../../platform/rpc/workspace-limit.ts";
+import type { StoreReader, StoreWriter } from "../../platform/store/workspace-store.ts";
 import { type PortalAction, portalRequirement } from "../../rules/portal-terms.ts";
 import { KeyReader, KeyWriter } from "../../store/keys/keys.ts";
 import type { StoredKey } from "../../store/keys/stored-key.ts";
-import type { StoreReader, StoreWriter } from "../../store/workspace-store.ts";
 import type { DatabaseServices } from "../database-services.ts";
 import type { Services } from "../services.ts";
 import { type PortalCaller, portalCallerOf } from "./portal-caller.ts";

@@ -1,8 +1,8 @@
 import { z } from "zod";
+import { asSecret, EXPIRES_MAX, integer, KeyName, Prefix, text } from "../../platform/vocabulary/schema.ts";
 import { IdentityWriter } from "../../store/identities/identities.ts";
 import type { DatabaseServices } from "../database-services.ts";
 import { createKey as create } from "../keys/createKey.ts";
-import { asSecret, EXPIRES_MAX, integer, KeyName, Prefix, text } from "../schema.ts";
 import { limitedMutation } from "../services.ts";
 import { admitOwnersKey, callerWith, countForOwner, countOwnKeys } from "./caller.ts";
 import { PORTAL } from "./portal-caller.ts";

@@ -1,13 +1,18 @@
 import { z } from "zod";
 import { hashSecret } from "../../../../engine/src/crypto/hash.ts";
-import { mutation } from "../../rpc/operation.ts";
+import { mutation } from "../../platform/rpc/operation.ts";
+import {
+  exampleApi,
+  exampleIdentityInput,
+  exampleKeyInput,
+  examplePortalSession,
+} from "../../platform/vocabulary/examples.ts";
+import { ApiId, asSecret, ExternalId, Identity } from "../../platform/vocabulary/schema.ts";
 import { type PortalPage, type PortalTerms, portalRequirement } from "../../rules/portal-terms.ts";
 import { IdentityWriter } from "../../store/identities/identities.ts";
 import { ApiWriter } from "../../store/keys/apis.ts";
 import { RoleWriter } from "../../store/permissions/roles.ts";
 import { PortalSessionWriter } from "../../store/portal/portal-sessions.ts";
-import { exampleApi, exampleIdentityInput, exampleKeyInput, examplePortalSession } from "../examples.ts";
-import { ApiId, asSecret, ExternalId, Identity } from "../schema.ts";
 import { KEYS_DEFAULT, PortalActions, PortalKeys, PortalPageInput, SessionLife } from "./fields.ts";
 
 const ONE_OWNER = "Name one owner: `externalId` or `identity`.";

@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { mutation } from "../../rpc/operation.ts";
+import { mutation } from "../../platform/rpc/operation.ts";
+import { Empty, KeyId } from "../../platform/vocabulary/schema.ts";
 import { deleteKey as remove } from "../keys/deleteKey.ts";
-import { Empty, KeyId } from "../schema.ts";
 import { callerWith, lockOwnKey } from "./caller.ts";
 import { PORTAL } from "./portal-caller.ts";
 

@@ -1,10 +1,10 @@
 import { z } from "zod";
-import { mutation } from "../../rpc/operation.ts";
+import { mutation } from "../../platform/rpc/operation.ts";
+import { exampleApi, exampleIdentity } from "../../platform/vocabulary/examples.ts";
+import { ApiId, Identity, text } from "../../platform/vocabulary/schema.ts";
 import { IdentityWriter } from "../../store/identities/identities.ts";
 import { ApiWriter } from "../../store/keys/apis.ts";
 import { PortalSessionWriter } from "../../store/portal/portal-sessions.ts";
-import { exampleApi, exampleIdentity } from "../examples.ts";
-import { ApiId, Identity, text } from "../schema.ts";
 
 export const deletePortalSessions = mutation("portal.deletePortalSessions", {
   summary: "End sessions of the portal",

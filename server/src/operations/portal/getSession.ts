@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { query } from "../../rpc/operation.ts";
+import { query } from "../../platform/rpc/operation.ts";
 import { portalActions, portalLanguages, portalRequirement } from "../../rules/portal-terms.ts";
 import { PORTAL, portalCallerOf } from "./portal-caller.ts";
 

@@ -1,4 +1,4 @@
-import type { CallerSession, Principal } from "../../rpc/principal.ts";
+import type { CallerSession, Principal } from "../../platform/rpc/principal.ts";
 import type { PortalPage, PortalTerms } from "../../rules/portal-terms.ts";
 
 /** The kind and the audience of sessions of the portal. */

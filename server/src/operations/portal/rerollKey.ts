@@ -1,8 +1,8 @@
 import { z } from "zod";
+import { asSecret, integer, KeyId } from "../../platform/vocabulary/schema.ts";
 import { IdentityWriter } from "../../store/identities/identities.ts";
 import type { DatabaseServices } from "../database-services.ts";
 import { rerollKey as reroll } from "../keys/rerollKey.ts";
-import { asSecret, integer, KeyId } from "../schema.ts";
 import { limitedMutation } from "../services.ts";
 import { admitOwnersKey, callerWith, countForOwner, countOwnKeys, lockOwnKey } from "./caller.ts";
 import { PORTAL } from "./portal-caller.ts";

@@ -1,11 +1,11 @@
 import type { CallDirectories } from "../../../../engine/src/directory/directories.ts";
 import type { Limiter } from "../../../../engine/src/limits/limiter.ts";
 import { isPortalToken } from "../../../../engine/src/rules/session-token.ts";
-import { findSession, type SessionSource } from "../../rpc/find-session.ts";
-import { Principal } from "../../rpc/principal.ts";
-import { Problem } from "../../rpc/problems.ts";
-import type { Caller, CallerAuthentication } from "../../rpc/server.ts";
-import { admitCall } from "../../rpc/workspace-limit.ts";
+import { findSession, type SessionSource } from "../../platform/rpc/find-session.ts";
+import { Principal } from "../../platform/rpc/principal.ts";
+import { Problem } from "../../platform/rpc/problems.ts";
+import type { Caller, CallerAuthentication } from "../../platform/rpc/server.ts";
+import { admitCall } from "../../platform/rpc/workspace-limit.ts";
 import { ended, portalPrincipal } from "./session-principal.ts";
 
 const BEARER = /^bearer +(\S{1,100})$/i;

@@ -2,11 +2,11 @@ import type { Instant } from "../../../../engine/src/clock/clock.ts";
 import { rootKeyRecord } from "../../../../engine/src/directory/records.ts";
 import type { DirectoryPortalSession } from "../../../../engine/src/directory/stored.ts";
 import { compileGrants, meets } from "../../../../engine/src/rules/grants.ts";
-import { type PlainPrincipal, requireUsable } from "../../rpc/principal.ts";
-import { Problem } from "../../rpc/problems.ts";
+import { type PlainPrincipal, requireUsable } from "../../platform/rpc/principal.ts";
+import { Problem } from "../../platform/rpc/problems.ts";
+import type { Sql } from "../../platform/store/store.ts";
 import { type PortalTerms, portalGrants } from "../../rules/portal-terms.ts";
 import { findPortalSession } from "../../store/portal/portal-sessions.ts";
-import type { Sql } from "../../store/store.ts";
 import { PORTAL, type PortalCaller } from "./portal-caller.ts";
 
 /** The principal of a session as this transaction sees it. @throws {Problem} if the session has ended. */

@@ -1,8 +1,8 @@
 import { z } from "zod";
-import { mutation } from "../../rpc/operation.ts";
+import { mutation } from "../../platform/rpc/operation.ts";
+import { exampleNamespace } from "../../platform/vocabulary/examples.ts";
+import { Empty } from "../../platform/vocabulary/schema.ts";
 import { NamespaceWriter } from "../../store/ratelimits/namespaces.ts";
-import { exampleNamespace } from "../examples.ts";
-import { Empty } from "../schema.ts";
 import { Namespace } from "./fields.ts";
 
 export const deleteNamespace = mutation("ratelimits.deleteNamespace", {

@@ -1,9 +1,9 @@
 import { z } from "zod";
-import { mutation } from "../../rpc/operation.ts";
+import { mutation } from "../../platform/rpc/operation.ts";
+import { exampleNamespace, exampleOverride } from "../../platform/vocabulary/examples.ts";
+import { Empty } from "../../platform/vocabulary/schema.ts";
 import { NamespaceWriter } from "../../store/ratelimits/namespaces.ts";
 import { OverrideWriter } from "../../store/ratelimits/overrides.ts";
-import { exampleNamespace, exampleOverride } from "../examples.ts";
-import { Empty } from "../schema.ts";
 import { Namespace, OverrideIdentifier } from "./fields.ts";
 
 export const deleteOverride = mutation("ratelimits.deleteOverride", {

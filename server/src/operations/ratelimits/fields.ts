@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { ASTERISKS_MAX, asterisks } from "../../../../engine/src/rules/override-patterns.ts";
 import { DURATION_MAX, LIMIT_MAX } from "../../../../engine/src/rules/window.ts";
-import { DURATION_MIN, integer, Mode, Reset, text } from "../schema.ts";
+import { DURATION_MIN, integer, Mode, Reset, text } from "../../platform/vocabulary/schema.ts";
 
 /** 30 days. */
 const CALL_DURATION_MAX = 30 * 24 * 3_600_000;

@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { compileOverrides, Overrides } from "../../../../engine/src/rules/override-patterns.ts";
-import { query } from "../../rpc/operation.ts";
+import { query } from "../../platform/rpc/operation.ts";
+import { exampleNamespace, exampleOverride } from "../../platform/vocabulary/examples.ts";
 import { NamespaceReader } from "../../store/ratelimits/namespaces.ts";
 import { OverrideReader } from "../../store/ratelimits/overrides.ts";
-import { exampleNamespace, exampleOverride } from "../examples.ts";
 import { Namespace, OverrideIdentifier } from "./fields.ts";
 import { OverrideOutput, toOverrideOutput } from "./record.ts";
 

@@ -1,9 +1,9 @@
 import { z } from "zod";
-import { pagedQuery } from "../../rpc/operation.ts";
+import { pagedQuery } from "../../platform/rpc/operation.ts";
+import { exampleNamespace } from "../../platform/vocabulary/examples.ts";
+import { pageInput, pageOf, placeOf } from "../../platform/vocabulary/paging.ts";
+import { search } from "../../platform/vocabulary/schema.ts";
 import { NamespaceReader } from "../../store/ratelimits/namespaces.ts";
-import { exampleNamespace } from "../examples.ts";
-import { pageInput, pageOf, placeOf } from "../paging.ts";
-import { search } from "../schema.ts";
 
 const LIST = "ratelimits.listNamespaces";
 

@@ -1,9 +1,9 @@
 import { z } from "zod";
-import { pagedQuery } from "../../rpc/operation.ts";
+import { pagedQuery } from "../../platform/rpc/operation.ts";
+import { exampleNamespace, exampleOverride } from "../../platform/vocabulary/examples.ts";
+import { pageInput, pageOf, placeOf } from "../../platform/vocabulary/paging.ts";
 import { NamespaceReader } from "../../store/ratelimits/namespaces.ts";
 import { OverrideReader } from "../../store/ratelimits/overrides.ts";
-import { exampleNamespace, exampleOverride } from "../examples.ts";
-import { pageInput, pageOf, placeOf } from "../paging.ts";
 import { Namespace } from "./fields.ts";
 import { OverrideOutput, toOverrideOutput } from "./record.ts";
 

@@ -2,22 +2,22 @@ import { type Instant, instantAt } from "../../../../engine/src/clock/clock.ts";
 import { namespaceLookupKey } from "../../../../engine/src/directory/directories.ts";
 import type { Random } from "../../../../engine/src/random/random.ts";
 import type { NamespaceCreation } from "../../../../engine/src/verification/namespaces.ts";
-import type { CallQueues } from "../../rpc/call-queues.ts";
+import type { CallQueues } from "../../platform/rpc/call-queues.ts";
 import {
   callerInTransaction,
   type Done,
   rollbackOnProblem,
   type SessionCallers,
   sessionOf,
-} from "../../rpc/execute.ts";
-import type { PlainPrincipal, Principal } from "../../rpc/principal.ts";
-import { problemFrom } from "../../rpc/problems.ts";
-import type { QuotaCounts } from "../../rpc/quota-counts.ts";
-import { recordChange } from "../../store/administration/audit.ts";
-import { type QuotaLimits, takeQuotas } from "../../store/administration/workspace-usage.ts";
-import { insertChange } from "../../store/changes.ts";
+} from "../../platform/rpc/execute.ts";
+import type { PlainPrincipal, Principal } from "../../platform/rpc/principal.ts";
+import { problemFrom } from "../../platform/rpc/problems.ts";
+import type { QuotaCounts } from "../../platform/rpc/quota-counts.ts";
+import { recordChange } from "../../platform/store/audit/audit.ts";
+import { insertChange } from "../../platform/store/changes.ts";
+import { type QuotaLimits, takeQuotas } from "../../platform/store/quotas/workspace-usage.ts";
+import { Rollback, type Sql } from "../../platform/store/store.ts";
 import { NamespaceWriter } from "../../store/ratelimits/namespaces.ts";
-import { Rollback, type Sql } from "../../store/store.ts";
 
 /** Namespaces that a call uses for the first time. */
 export interface FirstUse {

@@ -1,6 +1,6 @@
 import type { NamespaceReference } from "../../../../engine/src/directory/stored.ts";
+import type { PoolsOf, Sql } from "../../platform/store/store.ts";
 import { findNamespaces } from "../../store/ratelimits/namespaces.ts";
-import type { PoolsOf, Sql } from "../../store/store.ts";
 import { createNamespaces, type Dependencies, type FirstUse } from "./namespace-creation.ts";
 
 /** The procedures of rate limits. */

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { RatelimitOverrideRow } from "../../store/schema.ts";
+import type { RatelimitOverrideRow } from "../../platform/store/schema.ts";
 import { OverrideMode } from "./fields.ts";
 
 /** An override as the API operations return it. */

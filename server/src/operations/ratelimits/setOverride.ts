@@ -1,10 +1,10 @@
 import { z } from "zod";
 import { asterisks, MULTIPLE_MAX, OVERRIDES_MAX } from "../../../../engine/src/rules/override-patterns.ts";
-import { mutation } from "../../rpc/operation.ts";
+import { mutation } from "../../platform/rpc/operation.ts";
+import { changedValues } from "../../platform/vocabulary/changed-values.ts";
+import { exampleOverride, exampleOverrideInput } from "../../platform/vocabulary/examples.ts";
 import { NamespaceWriter } from "../../store/ratelimits/namespaces.ts";
 import { OverrideWriter } from "../../store/ratelimits/overrides.ts";
-import { changedValues } from "../audit/changed-values.ts";
-import { exampleOverride, exampleOverrideInput } from "../examples.ts";
 import { Namespace, NewOverrideIdentifier, OverrideDuration, OverrideLimit, OverrideMode } from "./fields.ts";
 
 export const setOverride = mutation("ratelimits.setOverride", {

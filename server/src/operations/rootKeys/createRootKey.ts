@@ -1,8 +1,8 @@
 import { z } from "zod";
-import { mutation } from "../../rpc/operation.ts";
+import { mutation } from "../../platform/rpc/operation.ts";
+import { exampleRootKey, exampleRootKeyInput, exampleRootKeySecret } from "../../platform/vocabulary/examples.ts";
+import { Expires, Name } from "../../platform/vocabulary/schema.ts";
 import { RootKeyWriter } from "../../store/administration/root-keys.ts";
-import { exampleRootKey, exampleRootKeyInput, exampleRootKeySecret } from "../examples.ts";
-import { Expires, Name } from "../schema.ts";
 import { canonicalGrants, IssuedOutput, LeakActionInput, RootKeyPermissions } from "./record.ts";
 
 export const createRootKey = mutation("rootKeys.createRootKey", {

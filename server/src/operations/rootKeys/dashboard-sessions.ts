@@ -6,17 +6,17 @@ import type { DirectorySession } from "../../../../engine/src/directory/stored.t
 import type { Limiter } from "../../../../engine/src/limits/limiter.ts";
 import { addressNetwork } from "../../../../engine/src/rules/address.ts";
 import { isDashboardToken } from "../../../../engine/src/rules/session-token.ts";
-import type { Authenticator } from "../../rpc/authenticate.ts";
-import type { CallQueues } from "../../rpc/call-queues.ts";
-import type { RecordedChange } from "../../rpc/execute.ts";
-import { findSession, type SessionSource } from "../../rpc/find-session.ts";
-import { Principal, requireUsable } from "../../rpc/principal.ts";
-import { Problem, problemFrom } from "../../rpc/problems.ts";
-import type { Caller, CallerAuthentication } from "../../rpc/server.ts";
-import { admit } from "../../rpc/workspace-limit.ts";
-import { grantsOf } from "../../store/administration/root-key-lookup.ts";
+import type { Authenticator } from "../../platform/rpc/authenticate.ts";
+import type { CallQueues } from "../../platform/rpc/call-queues.ts";
+import type { RecordedChange } from "../../platform/rpc/execute.ts";
+import { findSession, type SessionSource } from "../../platform/rpc/find-session.ts";
+import { Principal, requireUsable } from "../../platform/rpc/principal.ts";
+import { Problem, problemFrom } from "../../platform/rpc/problems.ts";
+import type { Caller, CallerAuthentication } from "../../platform/rpc/server.ts";
+import { admit } from "../../platform/rpc/workspace-limit.ts";
+import { grantsOf } from "../../platform/store/access/root-key-lookup.ts";
+import type { Store } from "../../platform/store/store.ts";
 import { sessionEnd } from "../../store/administration/sessions.ts";
-import type { Store } from "../../store/store.ts";
 import { DASHBOARD, type SignedIn, type sessionProcedures } from "./session-procedures.ts";
 
 /** The precision of the time of the last use. */

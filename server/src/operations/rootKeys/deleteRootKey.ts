@@ -1,9 +1,9 @@
 import { z } from "zod";
-import { mutation } from "../../rpc/operation.ts";
-import { grantsOf } from "../../store/administration/root-key-lookup.ts";
+import { mutation } from "../../platform/rpc/operation.ts";
+import { grantsOf } from "../../platform/store/access/root-key-lookup.ts";
+import { exampleRootKey } from "../../platform/vocabulary/examples.ts";
+import { RootKeyId } from "../../platform/vocabulary/schema.ts";
 import { MADE_DELETED_MAX, RootKeyWriter } from "../../store/administration/root-keys.ts";
-import { exampleRootKey } from "../examples.ts";
-import { RootKeyId } from "../schema.ts";
 import { lockRootKey } from "./lock-root-key.ts";
 import { LAST_ADMINISTRATOR } from "./record.ts";
 

@@ -1,9 +1,9 @@
 import { z } from "zod";
-import { pagedQuery } from "../../rpc/operation.ts";
+import { pagedQuery } from "../../platform/rpc/operation.ts";
+import { exampleRootKey } from "../../platform/vocabulary/examples.ts";
+import { pageInput, pageOf, placeOf } from "../../platform/vocabulary/paging.ts";
+import { search } from "../../platform/vocabulary/schema.ts";
 import { RootKeyReader } from "../../store/administration/root-keys.ts";
-import { exampleRootKey } from "../examples.ts";
-import { pageInput, pageOf, placeOf } from "../paging.ts";
-import { search } from "../schema.ts";
 import { RootKeyOutput, toRootKeyOutput } from "./record.ts";
 
 const LIST = "rootKeys.listRootKeys";

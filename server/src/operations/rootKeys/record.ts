@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { grantPattern, parseGrant } from "../../../../engine/src/rules/grants.ts";
-import { grantsOf } from "../../store/administration/root-key-lookup.ts";
+import { grantsOf } from "../../platform/store/access/root-key-lookup.ts";
+import { asSecret, text } from "../../platform/vocabulary/schema.ts";
 import type { ListedRootKey } from "../../store/administration/root-keys.ts";
-import { asSecret, text } from "../schema.ts";
 
 /** A grant is an id of up to 255 characters between two short words. */
 const GRANT_LENGTH_MAX = 300;

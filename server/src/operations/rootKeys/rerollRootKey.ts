@@ -1,10 +1,10 @@
 import { z } from "zod";
 import { endAfterReroll } from "../../../../engine/src/rules/expiry.ts";
-import { mutation } from "../../rpc/operation.ts";
-import { grantsOf } from "../../store/administration/root-key-lookup.ts";
+import { mutation } from "../../platform/rpc/operation.ts";
+import { grantsOf } from "../../platform/store/access/root-key-lookup.ts";
+import { exampleRootKey } from "../../platform/vocabulary/examples.ts";
+import { EXPIRES_MAX, integer, RootKeyId } from "../../platform/vocabulary/schema.ts";
 import { RootKeyWriter } from "../../store/administration/root-keys.ts";
-import { exampleRootKey } from "../examples.ts";
-import { EXPIRES_MAX, integer, RootKeyId } from "../schema.ts";
 import { lockRootKey } from "./lock-root-key.ts";
 import { IssuedOutput } from "./record.ts";
 

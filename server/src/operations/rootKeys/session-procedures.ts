@@ -2,11 +2,13 @@ import type { Instant } from "../../../../engine/src/clock/clock.ts";
 import type { SecretSource } from "../../../../engine/src/crypto/secret.ts";
 import { rootKeyRecord } from "../../../../engine/src/directory/records.ts";
 import type { Random } from "../../../../engine/src/random/random.ts";
-import { type RecordedChange, rootKeyInTransaction } from "../../rpc/execute.ts";
-import { type PlainPrincipal, requireUsable } from "../../rpc/principal.ts";
-import { type PlainProblem, Problem, plainProblem } from "../../rpc/problems.ts";
-import { recordChange } from "../../store/administration/audit.ts";
-import { findRootKey, type StoredRootKey } from "../../store/administration/root-key-lookup.ts";
+import { type RecordedChange, rootKeyInTransaction } from "../../platform/rpc/execute.ts";
+import { type PlainPrincipal, requireUsable } from "../../platform/rpc/principal.ts";
+import { type PlainProblem, Problem, plainProblem } from "../../platform/rpc/problems.ts";
+import { findRootKey, type StoredRootKey } from "../../platform/store/access/root-key-lookup.ts";
+import { recordChange } from "../../platform/store/audit/audit.ts";
+import { insertChange } from "../../platform/store/changes.ts";
+import { type PoolsOf, Rollback, type Sql } from "../../platform/store/store.ts";
 import {
   createSession,
   findSessions,
@@ -16,8 +18,6 @@ import {
   type StoredSession,
   touchSession,
 } from "../../store/administration/sessions.ts";
-import { insertChange } from "../../store/changes.ts";
-import { type PoolsOf, Rollback, type Sql } from "../../store/store.ts";
 
 /** A new session with its token, or why there is none. `change`: it ended others. */
 export type SignedIn =

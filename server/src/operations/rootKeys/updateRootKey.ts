@@ -1,11 +1,11 @@
 import { z } from "zod";
-import { mutation } from "../../rpc/operation.ts";
-import { grantsOf, isAdministrator } from "../../store/administration/root-key-lookup.ts";
+import { mutation } from "../../platform/rpc/operation.ts";
+import { grantsOf, isAdministrator } from "../../platform/store/access/root-key-lookup.ts";
+import { changedValues, updateEvents } from "../../platform/vocabulary/changed-values.ts";
+import { type ColumnsFor, columnsOf, flag } from "../../platform/vocabulary/columns.ts";
+import { exampleRootKey } from "../../platform/vocabulary/examples.ts";
+import { Empty, Expires, Name, RootKeyId } from "../../platform/vocabulary/schema.ts";
 import { RootKeyWriter } from "../../store/administration/root-keys.ts";
-import { changedValues, updateEvents } from "../audit/changed-values.ts";
-import { type ColumnsFor, columnsOf, flag } from "../columns.ts";
-import { exampleRootKey } from "../examples.ts";
-import { Empty, Expires, Name, RootKeyId } from "../schema.ts";
 import { lockRootKey } from "./lock-root-key.ts";
 import { canonicalGrants, LAST_ADMINISTRATOR, LeakActionInput, RootKeyPermissions } from "./record.ts";
 

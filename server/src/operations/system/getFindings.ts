@@ -3,8 +3,10 @@ import type { Instant } from "../../../../engine/src/clock/clock.ts";
 import { ADMINISTRATOR } from "../../../../engine/src/rules/grants.ts";
 import { DeliveryReader } from "../../features/webhooks/statements/deliveries.ts";
 import { WEBHOOKS_PER_WORKSPACE_MAX, WebhookReader } from "../../features/webhooks/statements/webhooks.ts";
-import { query } from "../../rpc/operation.ts";
-import { grantsOf } from "../../store/administration/root-key-lookup.ts";
+import { query } from "../../platform/rpc/operation.ts";
+import { grantsOf } from "../../platform/store/access/root-key-lookup.ts";
+import type { WebhookRow } from "../../platform/store/schema.ts";
+import { exampleAdministratorId, exampleTime } from "../../platform/vocabulary/examples.ts";
 import { type ListedRootKey, RootKeyReader } from "../../store/administration/root-keys.ts";
 import {
   COUNTED_MAX,
@@ -12,8 +14,6 @@ import {
   type FoundKey as FoundKeyRow,
   KeyFindingReader,
 } from "../../store/keys/key-findings.ts";
-import type { WebhookRow } from "../../store/schema.ts";
-import { exampleAdministratorId, exampleTime } from "../examples.ts";
 
 const DAY = 86_400_000;
 const EXPIRING_WITHIN = 14 * DAY;

@@ -1,6 +1,6 @@
 import { z } from "zod";
+import { exampleTime } from "../../platform/vocabulary/examples.ts";
 import { AdministrationReader } from "../../store/administration/workspaces.ts";
-import { exampleTime } from "../examples.ts";
 import { analysis } from "../services.ts";
 import { nodeStatus, ServiceOutput } from "./fields.ts";
 

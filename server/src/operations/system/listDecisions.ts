@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { verificationCodes } from "../../../../engine/src/verification/request.ts";
 import { DECISION_LIFE, type Decision } from "../../analytics/decisions.ts";
-import type { Principal } from "../../rpc/principal.ts";
-import { ApiId, EXPIRES_MAX, integer, KeyId } from "../schema.ts";
+import type { Principal } from "../../platform/rpc/principal.ts";
+import { ApiId, EXPIRES_MAX, integer, KeyId } from "../../platform/vocabulary/schema.ts";
 import { analysis } from "../services.ts";
 
 const verification = (schema: z.ZodType, what: string) => schema.optional().describe(`Of a verification: ${what}`);

@@ -1,9 +1,9 @@
 import { z } from "zod";
-import { pagedQuery } from "../../rpc/operation.ts";
+import { pagedQuery } from "../../platform/rpc/operation.ts";
+import { exampleWorkspace } from "../../platform/vocabulary/examples.ts";
+import { pageInput, pageOf, placeOf } from "../../platform/vocabulary/paging.ts";
+import { search } from "../../platform/vocabulary/schema.ts";
 import { AdministrationReader } from "../../store/administration/workspaces.ts";
-import { exampleWorkspace } from "../examples.ts";
-import { pageInput, pageOf, placeOf } from "../paging.ts";
-import { search } from "../schema.ts";
 import { NOT_DEFAULT, toWorkspaceOutput, WorkspaceOutput } from "./record.ts";
 
 const LIST = "workspaces.listWorkspaces";

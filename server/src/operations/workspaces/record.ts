@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { LIMIT_MAX } from "../../../../engine/src/rules/window.ts";
-import type { WorkspaceRow } from "../../store/schema.ts";
-import { integer } from "../schema.ts";
+import type { WorkspaceRow } from "../../platform/store/schema.ts";
+import { integer } from "../../platform/vocabulary/schema.ts";
 
 export const RequestsPerMinute = integer(0, LIMIT_MAX).describe(
   "Maximum number of calls per minute of all its root keys together. 0: none.",

@@ -1,10 +1,10 @@
 import { z } from "zod";
-import { mutation } from "../../rpc/operation.ts";
+import { mutation } from "../../platform/rpc/operation.ts";
+import { changedValues, updateEvents } from "../../platform/vocabulary/changed-values.ts";
+import { type ColumnsFor, columnsOf, flag } from "../../platform/vocabulary/columns.ts";
+import { exampleWorkspace } from "../../platform/vocabulary/examples.ts";
+import { Empty, Name, WorkspaceId } from "../../platform/vocabulary/schema.ts";
 import { AdministrationWriter } from "../../store/administration/workspaces.ts";
-import { changedValues, updateEvents } from "../audit/changed-values.ts";
-import { type ColumnsFor, columnsOf, flag } from "../columns.ts";
-import { exampleWorkspace } from "../examples.ts";
-import { Empty, Name, WorkspaceId } from "../schema.ts";
 import { NOT_DEFAULT, RequestsPerMinute } from "./record.ts";
 
 const LOCKS_OUT =

@@ -1,7 +1,7 @@
 import { availableParallelism } from "node:os";
 import { join, resolve } from "node:path";
-import { isCidr } from "../../../engine/src/rules/address.ts";
-import { type Quota, quotaNames, quotas } from "../store/administration/quotas.ts";
+import { isCidr } from "../../../../engine/src/rules/address.ts";
+import { type Quota, quotaNames, quotas } from "../store/quotas/quotas.ts";
 import { ConfigurationError, type SettingTexts } from "./env.ts";
 import {
   bytes,

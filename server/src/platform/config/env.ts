@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
-import { OperatorError } from "../log/operator-error.ts";
+import { OperatorError } from "../../log/operator-error.ts";
 
 /** What every variable of the service begins with. */
 export const PREFIX = "LATCHKEY_";

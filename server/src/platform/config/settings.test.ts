@@ -19,7 +19,7 @@ describe("settings", () => {
   });
 
   it("are listed in docs/operating.md, each with its default and its range", () => {
-    const manual = readFileSync(new URL("../../../docs/operating.md", import.meta.url), "utf8");
+    const manual = readFileSync(new URL("../../../../docs/operating.md", import.meta.url), "utf8");
     const section = manual.split(/^## /m).find((text) => text.startsWith("Settings\n")) ?? "";
     const rows = section.matchAll(/^\| `LATCHKEY_(\w+)`( \*)? \| (.*?) \| (.*?) ?\| .* \|$/gm);
     const plain = (text: string) => text.replaceAll("`", "");

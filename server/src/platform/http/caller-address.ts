@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import type { BlockList } from "node:net";
-import { callerAddress } from "../../../engine/src/rules/address.ts";
+import { callerAddress } from "../../../../engine/src/rules/address.ts";
 
 /** The address of the caller of a request; see `callerAddress`. */
 export function addressOf({ headers, socket }: IncomingMessage, trustedProxies: BlockList | null): string {

@@ -1,7 +1,7 @@
 import type { Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import type { Milliseconds } from "../../../engine/src/clock/clock.ts";
-import { addressNetwork } from "../../../engine/src/rules/address.ts";
+import type { Milliseconds } from "../../../../engine/src/clock/clock.ts";
+import { addressNetwork } from "../../../../engine/src/rules/address.ts";
 import { Problem } from "../rpc/problems.ts";
 import type { ConnectionCounts } from "./connection-counts.ts";
 

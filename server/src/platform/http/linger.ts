@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import type { Clock } from "../../../engine/src/clock/clock.ts";
+import type { Clock } from "../../../../engine/src/clock/clock.ts";
 import type { ReadPace } from "./read-pace.ts";
 import { type Answer, respond } from "./respond.ts";
 

@@ -1,6 +1,6 @@
 import type { BlockList } from "node:net";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import type { Clock } from "../../../engine/src/clock/clock.ts";
+import type { Clock } from "../../../../engine/src/clock/clock.ts";
 import type { Operation } from "../rpc/operation.ts";
 import type { Rpc } from "../rpc/server.ts";
 import type { ReadBody } from "./long-body.ts";

@@ -3,8 +3,8 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo, BlockList, Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { type FastifyError, type FastifyInstance, type FastifyReply, fastify } from "fastify";
-import type { Clock } from "../../../engine/src/clock/clock.ts";
-import { every } from "../../../engine/src/clock/every.ts";
+import type { Clock } from "../../../../engine/src/clock/clock.ts";
+import { every } from "../../../../engine/src/clock/every.ts";
 import { namesOf, type Operation, pathOf } from "../rpc/operation.ts";
 import { Problem } from "../rpc/problems.ts";
 import type { Rpc } from "../rpc/server.ts";

@@ -1,5 +1,5 @@
-import type { Clock, Milliseconds } from "../../../engine/src/clock/clock.ts";
-import { startTimeout } from "../../../engine/src/clock/timeout.ts";
+import type { Clock, Milliseconds } from "../../../../engine/src/clock/clock.ts";
+import { startTimeout } from "../../../../engine/src/clock/timeout.ts";
 import { type Exchange, type OutboundAnswer, OutboundFailure, type Transport } from "./exchange.ts";
 import { Places } from "./places.ts";
 import { findUrlFault, hostOf } from "./url.ts";

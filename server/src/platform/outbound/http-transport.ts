@@ -1,9 +1,9 @@
 import { type ClientRequest, Agent as HttpAgent, type IncomingMessage, request as requestHttp } from "node:http";
 import type { Agent as HttpsAgent } from "node:https";
 import type { LookupFunction } from "node:net";
-import type { Milliseconds } from "../../../engine/src/clock/clock.ts";
-import { isPublicAddress } from "../rules/public-address.ts";
+import type { Milliseconds } from "../../../../engine/src/clock/clock.ts";
 import { type Exchange, type ExchangePlan, type OutboundAnswer, OutboundFailure, type Transport } from "./exchange.ts";
+import { isPublicAddress } from "./public-address.ts";
 import { ReadAllowance } from "./read-allowance.ts";
 import { lookupHost, queryHost, type Resolve } from "./resolve.ts";
 

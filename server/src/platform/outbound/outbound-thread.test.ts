@@ -4,7 +4,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, it, type TestContext } from "node:test";
 import { Worker } from "node:worker_threads";
-import { SimulatedClock } from "../../../engine/src/clock/simulated.ts";
+import { SimulatedClock } from "../../../../engine/src/clock/simulated.ts";
 import { OutboundClient } from "./client.ts";
 import { OutboundFailure, type OutboundFailureReason } from "./exchange.ts";
 import { OutboundThread } from "./outbound-thread.ts";

@@ -1,6 +1,6 @@
 import { Worker } from "node:worker_threads";
-import type { Clock, Milliseconds, Timer } from "../../../engine/src/clock/clock.ts";
-import { startTimeout } from "../../../engine/src/clock/timeout.ts";
+import type { Clock, Milliseconds, Timer } from "../../../../engine/src/clock/clock.ts";
+import { startTimeout } from "../../../../engine/src/clock/timeout.ts";
 import { type Exchange, type ExchangePlan, type OutboundAnswer, OutboundFailure, type Transport } from "./exchange.ts";
 import type { FromOutboundThread, ToOutboundThread } from "./thread-messages.ts";
 

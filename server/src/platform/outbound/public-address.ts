@@ -1,5 +1,5 @@
 import { BlockList, isIPv4, isIPv6 } from "node:net";
-import { addressList, isListed } from "../../../engine/src/rules/address.ts";
+import { addressList, isListed } from "../../../../engine/src/rules/address.ts";
 
 /**
  * Addresses that are not of one host on the public internet (IANA IPv4 and IPv6 Special-Purpose Address Registries), and

@@ -1,5 +1,5 @@
 import { promises as dns, type LookupAddress } from "node:dns";
-import type { Milliseconds } from "../../../engine/src/clock/clock.ts";
+import type { Milliseconds } from "../../../../engine/src/clock/clock.ts";
 
 /** Finds the addresses of a host name; an empty list if there are none. */
 export type Resolve = (host: string) => Promise<readonly LookupAddress[]>;

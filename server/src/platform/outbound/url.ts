@@ -1,5 +1,5 @@
 import { isIP } from "node:net";
-import { isPublicAddress } from "../rules/public-address.ts";
+import { isPublicAddress } from "./public-address.ts";
 
 /** Why no request can go to a URL; undefined if it can. Names are not resolved. */
 export function findUrlFault(url: string, allowPrivate: boolean): string | undefined {

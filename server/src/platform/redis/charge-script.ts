@@ -1,4 +1,4 @@
-import { RING, SUBWINDOWS } from "../../../engine/src/rules/strict-window.ts";
+import { RING, SUBWINDOWS } from "../../../../engine/src/rules/strict-window.ts";
 
 /**
  * How long a receipt lasts, in ms. It is written with the charges of a call, and says what the call has consumed of each

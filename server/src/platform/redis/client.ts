@@ -1,5 +1,5 @@
 import { createClient } from "@redis/client";
-import type { Milliseconds } from "../../../engine/src/clock/clock.ts";
+import type { Milliseconds } from "../../../../engine/src/clock/clock.ts";
 
 export type Client = ReturnType<typeof openClient>;
 

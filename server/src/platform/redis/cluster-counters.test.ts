@@ -1,20 +1,20 @@
 import assert from "node:assert/strict";
 import { after, afterEach, before, describe, it } from "node:test";
 import fc from "fast-check";
-import { SimulatedClock } from "../../../engine/src/clock/simulated.ts";
-import { systemClock } from "../../../engine/src/clock/system.ts";
-import type { ChargeResult, LimitDecision } from "../../../engine/src/limits/counters.ts";
-import { describeCounters } from "../../../engine/src/limits/counters-contract.ts";
-import { MemoryCounters } from "../../../engine/src/limits/memory-counters.ts";
-import { MemoryTable, reserveTable, SEGMENT_BYTES } from "../../../engine/src/limits/memory-table.ts";
-import { systemRandom } from "../../../engine/src/random/system.ts";
-import { DURATION_MAX } from "../../../engine/src/rules/window.ts";
-import { eventually } from "../../test/process.ts";
+import { SimulatedClock } from "../../../../engine/src/clock/simulated.ts";
+import { systemClock } from "../../../../engine/src/clock/system.ts";
+import type { ChargeResult, LimitDecision } from "../../../../engine/src/limits/counters.ts";
+import { describeCounters } from "../../../../engine/src/limits/counters-contract.ts";
+import { MemoryCounters } from "../../../../engine/src/limits/memory-counters.ts";
+import { MemoryTable, reserveTable, SEGMENT_BYTES } from "../../../../engine/src/limits/memory-table.ts";
+import { systemRandom } from "../../../../engine/src/random/system.ts";
+import { DURATION_MAX } from "../../../../engine/src/rules/window.ts";
+import { eventually } from "../../../test/process.ts";
 import {
   type RedisCluster as ClusterServers,
   type Member,
   startRedisCluster,
-} from "../../test/services/redis-groups.ts";
+} from "../../../test/services/redis-groups.ts";
 import { parseRedisAddress, type RedisAddress } from "./address.ts";
 import { RedisCluster, type RedisClusterOptions } from "./cluster.ts";
 import { ClusterCounters, type ClusterCountersOptions } from "./cluster-counters.ts";

@@ -1,4 +1,4 @@
-import type { Clock, Milliseconds, Timer } from "../../../engine/src/clock/clock.ts";
+import type { Clock, Milliseconds, Timer } from "../../../../engine/src/clock/clock.ts";
 import type {
   Charge,
   ChargeResult,
@@ -6,11 +6,11 @@ import type {
   CountersUnavailable,
   LimitDecision,
   LimitState,
-} from "../../../engine/src/limits/counters.ts";
-import { DenialCache } from "../../../engine/src/limits/denial-cache.ts";
-import { uncountedState } from "../../../engine/src/limits/limiter.ts";
-import { assertCharge } from "../../../engine/src/limits/memory-counters.ts";
-import { alphanumeric } from "../../../engine/src/random/random.ts";
+} from "../../../../engine/src/limits/counters.ts";
+import { DenialCache } from "../../../../engine/src/limits/denial-cache.ts";
+import { uncountedState } from "../../../../engine/src/limits/limiter.ts";
+import { assertCharge } from "../../../../engine/src/limits/memory-counters.ts";
+import { alphanumeric } from "../../../../engine/src/random/random.ts";
 import type { RedisEpoch } from "../store/redis-epochs.ts";
 import { RECEIPT_LIFE } from "./charge-script.ts";
 import type { CountingRedis } from "./connection.ts";

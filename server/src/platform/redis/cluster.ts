@@ -1,6 +1,12 @@
-import { type Clock, type Instant, instantAt, type Milliseconds, type Timer } from "../../../engine/src/clock/clock.ts";
-import { pause } from "../../../engine/src/clock/pause.ts";
-import { isOperatorError } from "../log/operator-error.ts";
+import {
+  type Clock,
+  type Instant,
+  instantAt,
+  type Milliseconds,
+  type Timer,
+} from "../../../../engine/src/clock/clock.ts";
+import { pause } from "../../../../engine/src/clock/pause.ts";
+import { isOperatorError } from "../../log/operator-error.ts";
 import { type Endpoint, nameOf, type RedisAddress, urlOf } from "./address.ts";
 import { type ClusterView, latestView, readRedirect, readView, readViewOnce } from "./cluster-view.ts";
 import { type CountingRedis, RedisConnection, type RedisOptions, RedisOutage } from "./connection.ts";

@@ -3,11 +3,11 @@ import { execFileSync } from "node:child_process";
 import { after, afterEach, before, describe, it } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import { ErrorReply } from "@redis/client";
-import { SimulatedClock } from "../../../engine/src/clock/simulated.ts";
-import { eventually, eventuallyWith } from "../../test/process.ts";
-import { startRedis } from "../../test/services/redis.ts";
-import type { Service } from "../../test/services/service.ts";
-import { TcpProxy } from "../../test/tcp-proxy.ts";
+import { SimulatedClock } from "../../../../engine/src/clock/simulated.ts";
+import { eventually, eventuallyWith } from "../../../test/process.ts";
+import { startRedis } from "../../../test/services/redis.ts";
+import type { Service } from "../../../test/services/service.ts";
+import { TcpProxy } from "../../../test/tcp-proxy.ts";
 import { isPermanentFailure, RedisConnection, type RedisOptions, RedisOutage } from "./connection.ts";
 
 const scripts = { echo: "return ARGV[1]" };

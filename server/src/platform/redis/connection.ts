@@ -1,6 +1,12 @@
 import { ErrorReply } from "@redis/client";
-import { type Clock, type Instant, instantAt, type Milliseconds, type Timer } from "../../../engine/src/clock/clock.ts";
-import { every } from "../../../engine/src/clock/every.ts";
+import {
+  type Clock,
+  type Instant,
+  instantAt,
+  type Milliseconds,
+  type Timer,
+} from "../../../../engine/src/clock/clock.ts";
+import { every } from "../../../../engine/src/clock/every.ts";
 import { openClient } from "./client.ts";
 import { RedisTime } from "./redis-time.ts";
 import { assertSuitable, readFacts, warningsAbout } from "./server-facts.ts";

@@ -1,8 +1,14 @@
-import type { Clock, Milliseconds } from "../../../engine/src/clock/clock.ts";
-import type { Charge, ChargeResult, Counters, LimitDecision, LimitState } from "../../../engine/src/limits/counters.ts";
-import { DenialCache } from "../../../engine/src/limits/denial-cache.ts";
-import { assertCharge } from "../../../engine/src/limits/memory-counters.ts";
-import { alphanumeric, type Random } from "../../../engine/src/random/random.ts";
+import type { Clock, Milliseconds } from "../../../../engine/src/clock/clock.ts";
+import type {
+  Charge,
+  ChargeResult,
+  Counters,
+  LimitDecision,
+  LimitState,
+} from "../../../../engine/src/limits/counters.ts";
+import { DenialCache } from "../../../../engine/src/limits/denial-cache.ts";
+import { assertCharge } from "../../../../engine/src/limits/memory-counters.ts";
+import { alphanumeric, type Random } from "../../../../engine/src/random/random.ts";
 import type { RedisEpoch } from "../store/redis-epochs.ts";
 import { chargeScript, giveBackScript } from "./charge-script.ts";
 import { type CountingRedis, RedisOutage } from "./connection.ts";

@@ -1,4 +1,4 @@
-import type { Milliseconds } from "../../../engine/src/clock/clock.ts";
+import type { Milliseconds } from "../../../../engine/src/clock/clock.ts";
 
 /** Maximum drift of two clocks per millisecond: the limit that NTP slews without a step. */
 const DRIFT = 500e-6;

@@ -1,10 +1,10 @@
 import { after, before } from "node:test";
-import { SimulatedClock } from "../../../engine/src/clock/simulated.ts";
-import { systemClock } from "../../../engine/src/clock/system.ts";
-import { describeCounters } from "../../../engine/src/limits/counters-contract.ts";
-import { systemRandom } from "../../../engine/src/random/system.ts";
-import { countingOptions } from "../../test/services/counting-redis.ts";
-import { type SentinelGroup, startSentinels } from "../../test/services/redis-groups.ts";
+import { SimulatedClock } from "../../../../engine/src/clock/simulated.ts";
+import { systemClock } from "../../../../engine/src/clock/system.ts";
+import { describeCounters } from "../../../../engine/src/limits/counters-contract.ts";
+import { systemRandom } from "../../../../engine/src/random/system.ts";
+import { countingOptions } from "../../../test/services/counting-redis.ts";
+import { type SentinelGroup, startSentinels } from "../../../test/services/redis-groups.ts";
 import { parseRedisAddress, type RedisAddress } from "./address.ts";
 import { RedisConnection } from "./connection.ts";
 import { RedisCounters } from "./redis-counters.ts";

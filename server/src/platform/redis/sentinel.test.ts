@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { systemClock } from "../../../engine/src/clock/system.ts";
-import { eventually } from "../../test/process.ts";
-import { type SentinelGroup, startSentinels } from "../../test/services/redis-groups.ts";
+import { systemClock } from "../../../../engine/src/clock/system.ts";
+import { eventually } from "../../../test/process.ts";
+import { type SentinelGroup, startSentinels } from "../../../test/services/redis-groups.ts";
 import { parseRedisAddress, type RedisAddress } from "./address.ts";
 import { RedisConnection } from "./connection.ts";
 import { Sentinels } from "./sentinel.ts";

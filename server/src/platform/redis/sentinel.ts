@@ -1,5 +1,5 @@
 import { ErrorReply } from "@redis/client";
-import type { Clock, Milliseconds } from "../../../engine/src/clock/clock.ts";
+import type { Clock, Milliseconds } from "../../../../engine/src/clock/clock.ts";
 import { type Endpoint, endpointOf, nameOf, type RedisAddress, urlOf } from "./address.ts";
 import { type Client, openClient } from "./client.ts";
 import { RedisUnsuitable } from "./server-facts.ts";

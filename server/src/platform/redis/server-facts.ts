@@ -1,4 +1,4 @@
-import { OperatorError } from "../log/operator-error.ts";
+import { OperatorError } from "../../log/operator-error.ts";
 
 /** The facts about a Redis that decide whether it is suitable for counters. */
 export interface ServerFacts {

@@ -1,10 +1,10 @@
-import type { Instant, Milliseconds } from "../../../engine/src/clock/clock.ts";
-import { hashSecret } from "../../../engine/src/crypto/hash.ts";
-import type { CallDirectories } from "../../../engine/src/directory/directories.ts";
-import type { RootKeyRecord } from "../../../engine/src/directory/records.ts";
-import { StoreUnavailable } from "../../../engine/src/errors/store-unavailable.ts";
-import { addressNetwork } from "../../../engine/src/rules/address.ts";
-import type { RootKeyUse } from "../store/administration/root-key-usage.ts";
+import type { Instant, Milliseconds } from "../../../../engine/src/clock/clock.ts";
+import { hashSecret } from "../../../../engine/src/crypto/hash.ts";
+import type { CallDirectories } from "../../../../engine/src/directory/directories.ts";
+import type { RootKeyRecord } from "../../../../engine/src/directory/records.ts";
+import { StoreUnavailable } from "../../../../engine/src/errors/store-unavailable.ts";
+import { addressNetwork } from "../../../../engine/src/rules/address.ts";
+import type { RootKeyUse } from "../store/access/root-key-usage.ts";
 import { Principal, requireUsable } from "./principal.ts";
 import { Problem } from "./problems.ts";
 

@@ -1,15 +1,22 @@
-import { type Instant, instantAt } from "../../../engine/src/clock/clock.ts";
-import { SealBroken, seal, unseal } from "../../../engine/src/crypto/seal.ts";
-import type { SecretSource } from "../../../engine/src/crypto/secret.ts";
-import { rootKeyRecord } from "../../../engine/src/directory/records.ts";
-import { IdempotencyFull } from "../../../engine/src/errors/idempotency.ts";
-import type { Random } from "../../../engine/src/random/random.ts";
-import { lockAccess } from "../store/administration/access-lock.ts";
-import { type AuditEntry, recordChange } from "../store/administration/audit.ts";
-import { countIdempotencyRecords } from "../store/administration/idempotency-count.ts";
-import type { Quota } from "../store/administration/quotas.ts";
-import { findRootKey } from "../store/administration/root-key-lookup.ts";
-import { NOTHING_WRITTEN } from "../store/administration/workspace-bytes.ts";
+import { type Instant, instantAt } from "../../../../engine/src/clock/clock.ts";
+import { SealBroken, seal, unseal } from "../../../../engine/src/crypto/seal.ts";
+import type { SecretSource } from "../../../../engine/src/crypto/secret.ts";
+import { rootKeyRecord } from "../../../../engine/src/directory/records.ts";
+import { IdempotencyFull } from "../../../../engine/src/errors/idempotency.ts";
+import type { Random } from "../../../../engine/src/random/random.ts";
+import { lockAccess } from "../store/access/access-lock.ts";
+import { findRootKey } from "../store/access/root-key-lookup.ts";
+import { type AuditEntry, recordChange } from "../store/audit/audit.ts";
+import { insertChange } from "../store/changes.ts";
+import {
+  claimScope,
+  findIdempotencyRecords,
+  hasRoomForRecords,
+  insertIdempotencyRecords,
+} from "../store/idempotency.ts";
+import { countIdempotencyRecords } from "../store/quotas/idempotency-count.ts";
+import type { Quota } from "../store/quotas/quotas.ts";
+import { NOTHING_WRITTEN } from "../store/quotas/workspace-bytes.ts";
 import {
   type CountStep,
   countNear,
@@ -20,14 +27,7 @@ import {
   recordCount,
   type Taken,
   takeQuotas,
-} from "../store/administration/workspace-usage.ts";
-import { insertChange } from "../store/changes.ts";
-import {
-  claimScope,
-  findIdempotencyRecords,
-  hasRoomForRecords,
-  insertIdempotencyRecords,
-} from "../store/idempotency.ts";
+} from "../store/quotas/workspace-usage.ts";
 import { Rollback, type Sql } from "../store/store.ts";
 import { StoreReader, StoreWriter } from "../store/workspace-store.ts";
 import { watchWrites } from "../store/written-tables.ts";

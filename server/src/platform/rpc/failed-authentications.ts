@@ -1,4 +1,4 @@
-import { addressNetwork } from "../../../engine/src/rules/address.ts";
+import { addressNetwork } from "../../../../engine/src/rules/address.ts";
 import type { Problem, ProblemCode } from "./problems.ts";
 
 /** The problems of credentials that do not exist, are malformed, or may no longer be used. */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { seededRandom } from "../../../engine/src/random/seeded.ts";
+import { seededRandom } from "../../../../engine/src/random/seeded.ts";
 import { FairQueue } from "./fair-queue.ts";
 import { Problem } from "./problems.ts";
 

@@ -1,9 +1,9 @@
-import type { Clock, Milliseconds } from "../../../engine/src/clock/clock.ts";
-import { hashSecret } from "../../../engine/src/crypto/hash.ts";
-import type { CallDirectories } from "../../../engine/src/directory/directories.ts";
-import type { RecordCache } from "../../../engine/src/directory/record-cache.ts";
-import { addressNetwork } from "../../../engine/src/rules/address.ts";
-import { isSignedToken } from "../../../engine/src/rules/session-token.ts";
+import type { Clock, Milliseconds } from "../../../../engine/src/clock/clock.ts";
+import { hashSecret } from "../../../../engine/src/crypto/hash.ts";
+import type { CallDirectories } from "../../../../engine/src/directory/directories.ts";
+import type { RecordCache } from "../../../../engine/src/directory/record-cache.ts";
+import { addressNetwork } from "../../../../engine/src/rules/address.ts";
+import { isSignedToken } from "../../../../engine/src/rules/session-token.ts";
 
 /**
  * For how long a session is not read again. A change outdates it earlier; a node of the previous release, which does not

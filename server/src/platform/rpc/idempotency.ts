@@ -1,4 +1,4 @@
-import { deriveSealingKey, hashSecret } from "../../../engine/src/crypto/hash.ts";
+import { deriveSealingKey, hashSecret } from "../../../../engine/src/crypto/hash.ts";
 import { Problem } from "./problems.ts";
 
 /** A call with an Idempotency-Key, as hashes. Can be copied to another thread. */

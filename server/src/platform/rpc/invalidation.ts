@@ -1,5 +1,5 @@
-import { importTag, keyMigrationLookupKey } from "../../../engine/src/directory/directories.ts";
-import { portalSessionsTag } from "../../../engine/src/directory/records.ts";
+import { importTag, keyMigrationLookupKey } from "../../../../engine/src/directory/directories.ts";
+import { portalSessionsTag } from "../../../../engine/src/directory/records.ts";
 
 /**
  * What a mutation invalidates: each verb adds the tag under which the directories cache what changed. A handler that

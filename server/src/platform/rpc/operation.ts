@@ -1,7 +1,7 @@
 import type { z } from "zod";
-import type { Clock, Instant, Milliseconds } from "../../../engine/src/clock/clock.ts";
-import type { SecretSource } from "../../../engine/src/crypto/secret.ts";
-import type { Random } from "../../../engine/src/random/random.ts";
+import type { Clock, Instant, Milliseconds } from "../../../../engine/src/clock/clock.ts";
+import type { SecretSource } from "../../../../engine/src/crypto/secret.ts";
+import type { Random } from "../../../../engine/src/random/random.ts";
 import type { EventContent } from "../store/events/events.ts";
 import type { StoreReader, StoreWriter } from "../store/workspace-store.ts";
 import type { IdempotentCall } from "./idempotency.ts";

@@ -1,5 +1,5 @@
-import type { Instant } from "../../../engine/src/clock/clock.ts";
-import { ADMINISTRATOR, compileGrants, type Grants, meets, meetsForSome } from "../../../engine/src/rules/grants.ts";
+import type { Instant } from "../../../../engine/src/clock/clock.ts";
+import { ADMINISTRATOR, compileGrants, type Grants, meets, meetsForSome } from "../../../../engine/src/rules/grants.ts";
 import { Problem } from "./problems.ts";
 
 /** The members of a root key that decide whether it may make calls. */

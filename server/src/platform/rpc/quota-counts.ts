@@ -1,5 +1,5 @@
-import type { Clock, Milliseconds } from "../../../engine/src/clock/clock.ts";
-import { type Budget, type Quota, quotaNames } from "../store/administration/quotas.ts";
+import type { Clock, Milliseconds } from "../../../../engine/src/clock/clock.ts";
+import { type Budget, type Quota, quotaNames } from "../store/quotas/quotas.ts";
 import {
   COUNT_STEP,
   type CountPlace,
@@ -8,7 +8,7 @@ import {
   type RecordedCount,
   type Taken,
   type Usage,
-} from "../store/administration/workspace-usage.ts";
+} from "../store/quotas/workspace-usage.ts";
 import { overQuota } from "./workspace-quota.ts";
 
 export interface QuotaCountsOptions {

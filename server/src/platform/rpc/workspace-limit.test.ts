@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { instantAt } from "../../../engine/src/clock/clock.ts";
-import type { Charge, ChargeResult } from "../../../engine/src/limits/counters.ts";
-import { Limiter } from "../../../engine/src/limits/limiter.ts";
+import { instantAt } from "../../../../engine/src/clock/clock.ts";
+import type { Charge, ChargeResult } from "../../../../engine/src/limits/counters.ts";
+import { Limiter } from "../../../../engine/src/limits/limiter.ts";
 import { Principal } from "./principal.ts";
 import { admit } from "./workspace-limit.ts";
 

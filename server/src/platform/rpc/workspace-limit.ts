@@ -1,5 +1,5 @@
-import type { Charge, LimitDecision } from "../../../engine/src/limits/counters.ts";
-import { type Limiter, LimiterUnavailable } from "../../../engine/src/limits/limiter.ts";
+import type { Charge, LimitDecision } from "../../../../engine/src/limits/counters.ts";
+import { type Limiter, LimiterUnavailable } from "../../../../engine/src/limits/limiter.ts";
 import type { Principal } from "./principal.ts";
 import { Problem } from "./problems.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { SimulatedClock } from "../../../engine/src/clock/simulated.ts";
+import { SimulatedClock } from "../../../../engine/src/clock/simulated.ts";
 import { WorkspaceQuota } from "./workspace-quota.ts";
 
 /** Records by workspace, as a database counts them, and the number of counts. */

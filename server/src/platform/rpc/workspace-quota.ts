@@ -1,5 +1,5 @@
-import type { Clock, Milliseconds } from "../../../engine/src/clock/clock.ts";
-import { type Budget, quotas, settingOf } from "../store/administration/quotas.ts";
+import type { Clock, Milliseconds } from "../../../../engine/src/clock/clock.ts";
+import { type Budget, quotas, settingOf } from "../store/quotas/quotas.ts";
 import { Problem } from "./problems.ts";
 
 export interface WorkspaceQuotaOptions {

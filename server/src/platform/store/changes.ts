@@ -1,6 +1,6 @@
 import { sql as raw } from "kysely";
-import type { Instant, Milliseconds } from "../../../engine/src/clock/clock.ts";
-import { CHANGES_RETENTION } from "../../../engine/src/directory/changes.ts";
+import type { Instant, Milliseconds } from "../../../../engine/src/clock/clock.ts";
+import { CHANGES_RETENTION } from "../../../../engine/src/directory/changes.ts";
 import { oldestBy, type RetentionTask } from "./retention.ts";
 import type { Sql } from "./store.ts";
 

@@ -1,12 +1,12 @@
-import type { Clock, Instant } from "../../../engine/src/clock/clock.ts";
-import { IdempotencyQuotaExceeded } from "../../../engine/src/errors/idempotency.ts";
+import type { Clock, Instant } from "../../../../engine/src/clock/clock.ts";
+import { IdempotencyQuotaExceeded } from "../../../../engine/src/errors/idempotency.ts";
 import {
   type Outcome,
   type Replay,
   type ReplayableCall,
   type ReplayStore,
   ReplayStoreFull,
-} from "../../../engine/src/limits/replay-store.ts";
+} from "../../../../engine/src/limits/replay-store.ts";
 import type { OnceResult } from "./idempotency.ts";
 
 export interface DatabaseReplayStoreOptions {

@@ -1,5 +1,5 @@
 import { sql as raw } from "kysely";
-import type { Instant } from "../../../engine/src/clock/clock.ts";
+import type { Instant } from "../../../../engine/src/clock/clock.ts";
 import type { RetentionIndex, RetentionTask } from "./retention.ts";
 import type { Schema } from "./schema.ts";
 import type { Sql } from "./store.ts";

@@ -7,8 +7,8 @@ import type {
   RawBuilder,
   SelectQueryBuilder,
 } from "kysely";
-import type { Instant, Milliseconds } from "../../../engine/src/clock/clock.ts";
-import type { Changes, ChangesCursor } from "../../../engine/src/directory/changes.ts";
+import type { Instant, Milliseconds } from "../../../../engine/src/clock/clock.ts";
+import type { Changes, ChangesCursor } from "../../../../engine/src/directory/changes.ts";
 import type { MonthlyTable, PartitionState, PartitionStep } from "./monthly-tables.ts";
 import type { Schema } from "./schema.ts";
 

@@ -1,6 +1,6 @@
 import { closeSync, fsyncSync, mkdirSync, openSync, statSync } from "node:fs";
 import { dirname } from "node:path";
-import { OperatorError } from "../log/operator-error.ts";
+import { OperatorError } from "../../log/operator-error.ts";
 
 /**
  * Creates a folder that only its owner may read, and the folders above it. Returns those that did not exist, the innermost

@@ -1,6 +1,6 @@
-import type { Clock, Milliseconds } from "../../../engine/src/clock/clock.ts";
-import { LEASE_LENGTH, type Lease, type leaseProcedures } from "../store/lease.ts";
-import type { Store } from "../store/store.ts";
+import type { Clock, Milliseconds } from "../../../../engine/src/clock/clock.ts";
+import { LEASE_LENGTH, type Lease, type leaseProcedures } from "./lease.ts";
+import type { Store } from "./store.ts";
 
 /** Interval between two attempts to take a lease, and the age at which it is renewed. */
 const INTERVAL: Milliseconds = 10_000;

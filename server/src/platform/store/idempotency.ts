@@ -1,10 +1,10 @@
 import type { SelectQueryBuilder } from "kysely";
-import type { Instant } from "../../../engine/src/clock/clock.ts";
+import type { Instant } from "../../../../engine/src/clock/clock.ts";
 import {
   IDEMPOTENCY_RETENTION,
   type IdempotencyRecord,
   type IdempotencyScope,
-} from "../../../engine/src/rules/idempotency.ts";
+} from "../../../../engine/src/rules/idempotency.ts";
 import { insertRows } from "./insert-rows.ts";
 import { byTime, type RetentionTask } from "./retention.ts";
 import type { Schema } from "./schema.ts";

@@ -1,5 +1,5 @@
 import { sql as raw } from "kysely";
-import { digest } from "../../../engine/src/crypto/digest.ts";
+import { digest } from "../../../../engine/src/crypto/digest.ts";
 import { findTables } from "./catalog.ts";
 import { migrate } from "./migrate.ts";
 import { openSqliteConnection } from "./sqlite/connection.ts";

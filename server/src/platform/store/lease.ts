@@ -1,5 +1,5 @@
 import { sql as raw } from "kysely";
-import type { Instant, Milliseconds } from "../../../engine/src/clock/clock.ts";
+import type { Instant, Milliseconds } from "../../../../engine/src/clock/clock.ts";
 import type { Sql } from "./store.ts";
 
 /** The right of one node to do a kind of work, until it expires or is taken over. */

@@ -1,7 +1,7 @@
-import type { Milliseconds } from "../../../engine/src/clock/clock.ts";
-import { every } from "../../../engine/src/clock/every.ts";
-import type { Lease } from "../store/lease.ts";
+import type { Milliseconds } from "../../../../engine/src/clock/clock.ts";
+import { every } from "../../../../engine/src/clock/every.ts";
 import { HeldLease, type HeldLeaseOptions } from "./held-lease.ts";
+import type { Lease } from "./lease.ts";
 
 const PAUSE_MAX: Milliseconds = 1_000;
 

@@ -1,5 +1,5 @@
 import { sql as raw } from "kysely";
-import { OperatorError } from "../log/operator-error.ts";
+import { OperatorError } from "../../log/operator-error.ts";
 import { firstSteps, type MigrationStep, type SchemaStep, schemaSteps } from "./migrations/index.ts";
 import type { Sql } from "./store.ts";
 

@@ -1,5 +1,5 @@
 import { type Expression, type SelectQueryBuilder, sql } from "kysely";
-import type { Place } from "../rules/cursor.ts";
+import type { Place } from "./cursor.ts";
 import { fold, folded } from "./search.ts";
 import type { Sql } from "./store.ts";
 

@@ -1,6 +1,6 @@
-import type { ExceededLimit, Overloaded } from "../../../engine/src/errors/overloaded.ts";
-import { StoreUnavailable } from "../../../engine/src/errors/store-unavailable.ts";
-import { isOperatorError } from "../log/operator-error.ts";
+import type { ExceededLimit, Overloaded } from "../../../../engine/src/errors/overloaded.ts";
+import { StoreUnavailable } from "../../../../engine/src/errors/store-unavailable.ts";
+import { isOperatorError } from "../../log/operator-error.ts";
 
 /** An error in a form that can be sent between threads. Cloning an error would lose its name. */
 export interface PlainError {

@@ -1,4 +1,4 @@
-import type { Instant } from "../../../engine/src/clock/clock.ts";
+import type { Instant } from "../../../../engine/src/clock/clock.ts";
 import { buildRetentionIndexes } from "./deleted-rows.ts";
 import { type DemoRows, insertDemoRows } from "./demo.ts";
 import { findIdempotencyRecords, once } from "./idempotency.ts";

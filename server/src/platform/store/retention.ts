@@ -1,5 +1,5 @@
 import { sql as raw } from "kysely";
-import type { Instant, Milliseconds } from "../../../engine/src/clock/clock.ts";
+import type { Instant, Milliseconds } from "../../../../engine/src/clock/clock.ts";
 import { holdLease, type Lease } from "./lease.ts";
 import type { MonthlyTable, PartitionStep } from "./monthly-tables.ts";
 import type { Schema } from "./schema.ts";

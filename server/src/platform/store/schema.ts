@@ -1,6 +1,6 @@
 import type { Generated } from "kysely";
-import type { HashAlgorithm } from "../../../engine/src/rules/imported-keys.ts";
-import type { LimitMode } from "../../../engine/src/rules/strict-window.ts";
+import type { HashAlgorithm } from "../../../../engine/src/rules/imported-keys.ts";
+import type { LimitMode } from "../../../../engine/src/rules/strict-window.ts";
 
 /**
  * All tables, the same in both dialects. Times are epoch milliseconds; flags are 0 and 1; `meta` and other free

@@ -1,4 +1,4 @@
-import type { Milliseconds } from "../../../engine/src/clock/clock.ts";
+import type { Milliseconds } from "../../../../engine/src/clock/clock.ts";
 import type { Connection, Dialect } from "./dialect.ts";
 import type { MonthlyTable } from "./monthly-tables.ts";
 

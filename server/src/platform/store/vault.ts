@@ -1,4 +1,4 @@
-import type { Instant } from "../../../engine/src/clock/clock.ts";
+import type { Instant } from "../../../../engine/src/clock/clock.ts";
 import type { StoreRules } from "./inspection.ts";
 import type { VaultDataKeyRow, VaultSecretRow } from "./schema.ts";
 import type { Sql } from "./store.ts";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { WorkspaceReader } from "./administration/workspaces.ts";
-import { IdentityReader, IdentityWriter } from "./identities/identities.ts";
-import { KeyReader, KeyWriter } from "./keys/keys.ts";
+import { WorkspaceReader } from "../../store/administration/workspaces.ts";
+import { IdentityReader, IdentityWriter } from "../../store/identities/identities.ts";
+import { KeyReader, KeyWriter } from "../../store/keys/keys.ts";
 import type { Sql } from "./store.ts";
 import { StoreReader, StoreWriter } from "./workspace-store.ts";
 

@@ -12,7 +12,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
-import { newSealingKey, sealingKeyFingerprint } from "../../../engine/src/crypto/seal.ts";
+import { newSealingKey, sealingKeyFingerprint } from "../../../../engine/src/crypto/seal.ts";
 import { KeyRing } from "./key-ring.ts";
 
 function makeFolder(t: TestContext): string {

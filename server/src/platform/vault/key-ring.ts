@@ -11,7 +11,7 @@ import {
   writeSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
-import { newSealingKey, sealingKeyFingerprint } from "../../../engine/src/crypto/seal.ts";
+import { newSealingKey, sealingKeyFingerprint } from "../../../../engine/src/crypto/seal.ts";
 
 const KEY_BYTES = 32;
 const BASE64_32 = /^[A-Za-z0-9+/_-]{43}=?$/;

@@ -1,4 +1,4 @@
-import { seal, unseal } from "../../../engine/src/crypto/seal.ts";
+import { seal, unseal } from "../../../../engine/src/crypto/seal.ts";
 import type { KeyRing } from "./key-ring.ts";
 import { dataKeyContext, MasterKeyMissing } from "./vault.ts";
 

@@ -1,6 +1,6 @@
-import type { Instant } from "../../../engine/src/clock/clock.ts";
-import { newSealingKey, SealBroken, seal, unseal } from "../../../engine/src/crypto/seal.ts";
-import { OperatorError } from "../log/operator-error.ts";
+import type { Instant } from "../../../../engine/src/clock/clock.ts";
+import { newSealingKey, SealBroken, seal, unseal } from "../../../../engine/src/crypto/seal.ts";
+import { OperatorError } from "../../log/operator-error.ts";
 import { sampleVaultSecrets } from "../store/inspection.ts";
 import type { VaultDataKeyRow } from "../store/schema.ts";
 import type { Sql } from "../store/store.ts";

@@ -1,6 +1,6 @@
 import type { LimitMode } from "../../../../engine/src/rules/strict-window.ts";
-import type { EventContent } from "../../store/events/events.ts";
-import { type EventData, type EventType, eventTypes } from "../../store/events/types.ts";
+import type { EventContent } from "../store/events/events.ts";
+import { type EventData, type EventType, eventTypes } from "../store/events/types.ts";
 
 /** Characters of the JSON of a value in an audit event. A longer value is recorded by its beginning. */
 export const VALUE_LENGTH_MAX = 1_000;

@@ -1,4 +1,4 @@
-import type { Instant, Milliseconds } from "../../../engine/src/clock/clock.ts";
+import type { Instant, Milliseconds } from "../../../../engine/src/clock/clock.ts";
 
 /**
  * The resources of the examples: one API with one key, one permission, one role, one identity, and one rate limit

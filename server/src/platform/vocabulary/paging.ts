@@ -1,5 +1,5 @@
 import type { Page } from "../rpc/operation.ts";
-import { type Place, readCursor, writeCursor } from "../rules/cursor.ts";
+import { type Place, readCursor, writeCursor } from "../store/cursor.ts";
 import { integer, text } from "./schema.ts";
 
 /** The input fields of a paginated list; `list` is the name of the operation. */

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { RANDOM_BYTES_MAX, RANDOM_BYTES_MIN } from "../../../engine/src/rules/key-string.ts";
-import { DURATION_MAX, LIMIT_MAX } from "../../../engine/src/rules/window.ts";
+import { RANDOM_BYTES_MAX, RANDOM_BYTES_MIN } from "../../../../engine/src/rules/key-string.ts";
+import { DURATION_MAX, LIMIT_MAX } from "../../../../engine/src/rules/window.ts";
 
 /** The default maximum of an integer: 2^53 − 1, the largest that a double represents exactly. */
 const INTEGER_MAX = Number.MAX_SAFE_INTEGER;

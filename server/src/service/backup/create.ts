@@ -16,13 +16,13 @@ import { create as createTar } from "tar";
 import type { Clock } from "../../../../engine/src/clock/clock.ts";
 import { analyticsPlan } from "../../analytics/sql/procedures.ts";
 import { OperatorError } from "../../log/operator-error.ts";
-import { reasonOf, syncPath } from "../../store/folder.ts";
-import { type MigrationPlan, mainPlan, schemaState } from "../../store/migrate.ts";
-import { lockPath } from "../../store/sqlite/claim.ts";
-import { openSqliteConnection } from "../../store/sqlite/connection.ts";
-import { copySqliteDatabase } from "../../store/sqlite/snapshot.ts";
-import { summarizeDatabase } from "../../store/sqlite/summary.ts";
-import { KeyRing } from "../../vault/key-ring.ts";
+import { reasonOf, syncPath } from "../../platform/store/folder.ts";
+import { type MigrationPlan, mainPlan, schemaState } from "../../platform/store/migrate.ts";
+import { lockPath } from "../../platform/store/sqlite/claim.ts";
+import { openSqliteConnection } from "../../platform/store/sqlite/connection.ts";
+import { copySqliteDatabase } from "../../platform/store/sqlite/snapshot.ts";
+import { summarizeDatabase } from "../../platform/store/sqlite/summary.ts";
+import { KeyRing } from "../../platform/vault/key-ring.ts";
 import { fileDigest, Throttle } from "./files.ts";
 import {
   ANALYTICS,

@@ -2,10 +2,10 @@ import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { extract } from "tar";
 import { analyticsPlan } from "../../analytics/sql/procedures.ts";
-import { version } from "../../config/version.ts";
 import { OperatorError } from "../../log/operator-error.ts";
-import { reasonOf } from "../../store/folder.ts";
-import { mainPlan, programVersion } from "../../store/migrate.ts";
+import { version } from "../../platform/config/version.ts";
+import { reasonOf } from "../../platform/store/folder.ts";
+import { mainPlan, programVersion } from "../../platform/store/migrate.ts";
 import { fileDigest } from "./files.ts";
 import { BACKUP_FORMAT, DATABASE, MANIFEST, MANIFEST_DIGEST, type Manifest } from "./manifest.ts";
 

@@ -5,9 +5,9 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 import { instantAt } from "../../../../engine/src/clock/clock.ts";
 import { SimulatedClock } from "../../../../engine/src/clock/simulated.ts";
-import { readConfig } from "../../config/config.ts";
-import { readSecrets } from "../../config/secrets.ts";
 import type { Events } from "../../log/events.ts";
+import { readConfig } from "../../platform/config/config.ts";
+import { readSecrets } from "../../platform/config/secrets.ts";
 import { openStore } from "../app-store.ts";
 import { BackupSchedule } from "./schedule.ts";
 

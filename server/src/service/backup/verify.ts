@@ -2,12 +2,12 @@ import { existsSync, mkdtempSync, readdirSync, rmSync, statfsSync, statSync } fr
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { OperatorError } from "../../log/operator-error.ts";
-import { lockPath } from "../../store/sqlite/claim.ts";
-import { openSqliteConnection } from "../../store/sqlite/connection.ts";
-import { findFault } from "../../store/sqlite/integrity.ts";
-import { summarizeDatabase } from "../../store/sqlite/summary.ts";
-import { KeyRing, type KeyRingSource } from "../../vault/key-ring.ts";
-import { Vault } from "../../vault/vault.ts";
+import { lockPath } from "../../platform/store/sqlite/claim.ts";
+import { openSqliteConnection } from "../../platform/store/sqlite/connection.ts";
+import { findFault } from "../../platform/store/sqlite/integrity.ts";
+import { summarizeDatabase } from "../../platform/store/sqlite/summary.ts";
+import { KeyRing, type KeyRingSource } from "../../platform/vault/key-ring.ts";
+import { Vault } from "../../platform/vault/vault.ts";
 import { ANALYTICS, DATABASE, type Manifest } from "./manifest.ts";
 import { DamagedBackup, requireBackup, unpackBackup } from "./open.ts";
 

@@ -2,17 +2,17 @@ import { existsSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import type { Clock } from "../../../../engine/src/clock/clock.ts";
 import { StoreUnavailable } from "../../../../engine/src/errors/store-unavailable.ts";
-import type { Config } from "../../config/config.ts";
-import type { Secrets } from "../../config/secrets.ts";
 import { isOperatorError, OperatorError } from "../../log/operator-error.ts";
-import { pendingSteps, requireSupported } from "../../store/migrate.ts";
-import type { CopyDatabase } from "../../store/move/database.ts";
-import { openSqliteCopy } from "../../store/move/sqlite.ts";
-import { lockPath } from "../../store/sqlite/claim.ts";
+import type { Config } from "../../platform/config/config.ts";
+import type { Secrets } from "../../platform/config/secrets.ts";
+import { pendingSteps, requireSupported } from "../../platform/store/migrate.ts";
+import type { CopyDatabase } from "../../platform/store/move/database.ts";
+import { markMoving, unmarkMoving } from "../../platform/store/move/moving.ts";
+import { openSqliteCopy } from "../../platform/store/move/sqlite.ts";
+import { lockPath } from "../../platform/store/sqlite/claim.ts";
 import { openAnalyticsStore } from "../analytics.ts";
 import { embeddedUnusable, openStore } from "../app-store.ts";
 import { DATABASE } from "../backup/manifest.ts";
-import { markMoving, unmarkMoving } from "./moving.ts";
 
 /** A store that is moved from or to: one PostgreSQL, or two files of SQLite. */
 export interface Place {
@@ -95,7 +95,7 @@ async function openPlace(config: Config, secrets: Secrets, analyticsFiles: reado
   try {
     const databases: CopyDatabase[] = [];
     if (config.database.kind === "postgres") {
-      const { openPostgresCopy } = await import("../../store/move/postgres.ts");
+      const { openPostgresCopy } = await import("../../platform/store/move/postgres.ts");
       databases.push(await openPostgresCopy(secrets.databaseUrl!));
     } else {
       const { file } = config.database;

@@ -5,12 +5,12 @@ import type { ExceededLimit } from "../../../../engine/src/limits/exceeded-limit
 import type { ImportedKeyUse } from "../../../../engine/src/verification/stored.ts";
 import type { Decision } from "../../analytics/decisions.ts";
 import type { DrainedCounts } from "../../analytics/recorder.ts";
-import type { Config } from "../../config/config.ts";
-import type { TunnelMessage, TunnelOpening } from "../../http/threads/tunnel.ts";
-import type { FailedAuthenticationsFrom } from "../../rpc/failed-authentications.ts";
-import type { AnsweredRequest, RpcRequest } from "../../rpc/server.ts";
-import type { RootKeyUse } from "../../store/administration/root-key-usage.ts";
-import type { PlainError } from "../../store/plain-error.ts";
+import type { Config } from "../../platform/config/config.ts";
+import type { TunnelMessage, TunnelOpening } from "../../platform/http/threads/tunnel.ts";
+import type { FailedAuthenticationsFrom } from "../../platform/rpc/failed-authentications.ts";
+import type { AnsweredRequest, RpcRequest } from "../../platform/rpc/server.ts";
+import type { RootKeyUse } from "../../platform/store/access/root-key-usage.ts";
+import type { PlainError } from "../../platform/store/plain-error.ts";
 import type { ThreadCounts } from "./counts.ts";
 
 /** The start parameters of a worker thread. */

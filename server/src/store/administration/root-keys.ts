@@ -4,15 +4,15 @@ import { HASH_VERSION, hashSecret } from "../../../../engine/src/crypto/hash.ts"
 import type { SecretSource } from "../../../../engine/src/crypto/secret.ts";
 import { newId, type Random } from "../../../../engine/src/random/random.ts";
 import { formatKey, ROOT_KEY_PREFIX } from "../../../../engine/src/rules/key-string.ts";
-import { deletedRows } from "../deleted-rows.ts";
-import { eraseOutcomesOfKeys } from "../idempotency.ts";
-import { type PageOptions, searchPage } from "../page.ts";
-import type { LeakAction, RootKeyRow, SqlBoolean } from "../schema.ts";
-import { fold } from "../search.ts";
-import type { Sql } from "../store.ts";
-import { WorkspaceRows } from "../workspace-rows.ts";
-import { lockAccess } from "./access-lock.ts";
-import { isAdministrator } from "./root-key-lookup.ts";
+import { lockAccess } from "../../platform/store/access/access-lock.ts";
+import { isAdministrator } from "../../platform/store/access/root-key-lookup.ts";
+import { deletedRows } from "../../platform/store/deleted-rows.ts";
+import { eraseOutcomesOfKeys } from "../../platform/store/idempotency.ts";
+import { type PageOptions, searchPage } from "../../platform/store/page.ts";
+import type { LeakAction, RootKeyRow, SqlBoolean } from "../../platform/store/schema.ts";
+import { fold } from "../../platform/store/search.ts";
+import type { Sql } from "../../platform/store/store.ts";
+import { WorkspaceRows } from "../../platform/store/workspace-rows.ts";
 
 const BYTES = 24;
 

@@ -3,13 +3,13 @@ import { hashSecret } from "../../../../engine/src/crypto/hash.ts";
 import type { SecretSource } from "../../../../engine/src/crypto/secret.ts";
 import { newId, type Random } from "../../../../engine/src/random/random.ts";
 import { newDashboardToken } from "../../../../engine/src/rules/session-token.ts";
-import { onePage, type PageOptions } from "../page.ts";
-import { byTime, type RetentionTask } from "../retention.ts";
-import type { SessionRow } from "../schema.ts";
-import type { Sql } from "../store.ts";
-import { WorkspaceRows } from "../workspace-rows.ts";
-import { findRootKey, findRootKeys, type StoredRootKey } from "./root-key-lookup.ts";
-import { findTokenKey } from "./token-key.ts";
+import { findRootKey, findRootKeys, type StoredRootKey } from "../../platform/store/access/root-key-lookup.ts";
+import { findTokenKey } from "../../platform/store/access/token-key.ts";
+import { onePage, type PageOptions } from "../../platform/store/page.ts";
+import { byTime, type RetentionTask } from "../../platform/store/retention.ts";
+import type { SessionRow } from "../../platform/store/schema.ts";
+import type { Sql } from "../../platform/store/store.ts";
+import { WorkspaceRows } from "../../platform/store/workspace-rows.ts";
 
 const HOUR = 3_600_000;
 

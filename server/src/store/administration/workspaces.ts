@@ -1,13 +1,13 @@
 import type { Updateable } from "kysely";
 import type { Instant } from "../../../../engine/src/clock/clock.ts";
 import { newId, type Random } from "../../../../engine/src/random/random.ts";
-import { parsed } from "../json.ts";
-import { type PageOptions, searchPage } from "../page.ts";
-import type { WorkspaceRow } from "../schema.ts";
-import { fold } from "../search.ts";
-import type { Sql } from "../store.ts";
-import { WorkspaceRows } from "../workspace-rows.ts";
-import { lockAccess } from "./access-lock.ts";
+import { lockAccess } from "../../platform/store/access/access-lock.ts";
+import { parsed } from "../../platform/store/json.ts";
+import { type PageOptions, searchPage } from "../../platform/store/page.ts";
+import type { WorkspaceRow } from "../../platform/store/schema.ts";
+import { fold } from "../../platform/store/search.ts";
+import type { Sql } from "../../platform/store/store.ts";
+import { WorkspaceRows } from "../../platform/store/workspace-rows.ts";
 import { RootKeyWriter } from "./root-keys.ts";
 
 /** A workspace as the directory caches it. */

@@ -2,13 +2,13 @@ import { sql as raw } from "kysely";
 import type { Instant, Milliseconds } from "../../../../engine/src/clock/clock.ts";
 import type { Random } from "../../../../engine/src/random/random.ts";
 import { lastDue, refillOf, withDueRefill } from "../../../../engine/src/rules/refill.ts";
-import { recordChanges } from "../administration/audit.ts";
-import { type EventContent, eventsOf, insertEvents } from "../events/events.ts";
-import { insertRows } from "../insert-rows.ts";
-import type { StoreRules } from "../inspection.ts";
-import type { BalanceRow, SqlBoolean } from "../schema.ts";
-import type { Sql } from "../store.ts";
-import { WorkspaceRows } from "../workspace-rows.ts";
+import { recordChanges } from "../../platform/store/audit/audit.ts";
+import { type EventContent, eventsOf, insertEvents } from "../../platform/store/events/events.ts";
+import { insertRows } from "../../platform/store/insert-rows.ts";
+import type { StoreRules } from "../../platform/store/inspection.ts";
+import type { BalanceRow, SqlBoolean } from "../../platform/store/schema.ts";
+import type { Sql } from "../../platform/store/store.ts";
+import { WorkspaceRows } from "../../platform/store/workspace-rows.ts";
 
 /** The credits of one workspace's pools. A pool without a row is unlimited. */
 export class BalanceWriter extends WorkspaceRows {

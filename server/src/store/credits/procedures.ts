@@ -7,8 +7,13 @@ import type {
   SettledBatch,
 } from "../../../../engine/src/credits/batch.ts";
 import type { Random } from "../../../../engine/src/random/random.ts";
-import { claimScopes, findIdempotencyRecords, hasRoomForRecords, insertIdempotencyRecords } from "../idempotency.ts";
-import type { Ask, PoolsOf, Sql } from "../store.ts";
+import {
+  claimScopes,
+  findIdempotencyRecords,
+  hasRoomForRecords,
+  insertIdempotencyRecords,
+} from "../../platform/store/idempotency.ts";
+import type { Ask, PoolsOf, Sql } from "../../platform/store/store.ts";
 import { lockBalances, readBalances, refillDueBalances, subtractCredits } from "./balances.ts";
 
 /** The procedures of credits. */

@@ -1,7 +1,7 @@
 import type { Instant } from "../../../../engine/src/clock/clock.ts";
 import type { Random } from "../../../../engine/src/random/random.ts";
-import type { Lease } from "../lease.ts";
-import type { PoolsOf, Sql } from "../store.ts";
+import type { Lease } from "../../platform/store/lease.ts";
+import type { PoolsOf, Sql } from "../../platform/store/store.ts";
 import { type AuthFailures, recordAuthFailures } from "./auth-failures.ts";
 import { type RecordedLimit, recordExceeded } from "./exceeded.ts";
 import { type ExpiryStep, findExpiryStep, recordExpiries } from "./expiry-sweep.ts";

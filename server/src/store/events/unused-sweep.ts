@@ -1,12 +1,12 @@
 import { sql as raw } from "kysely";
 import type { Instant, Milliseconds } from "../../../../engine/src/clock/clock.ts";
 import { newId, type Random } from "../../../../engine/src/random/random.ts";
-import { holdLease, type Lease } from "../lease.ts";
-import type { Sql } from "../store.ts";
-import { insertEvents } from "./events.ts";
-import { keysInEvents } from "./keys.ts";
+import { insertEvents } from "../../platform/store/events/events.ts";
+import { keysInEvents } from "../../platform/store/events/keys.ts";
+import { UNUSED_DAYS } from "../../platform/store/events/types.ts";
+import { holdLease, type Lease } from "../../platform/store/lease.ts";
+import type { Sql } from "../../platform/store/store.ts";
 import { readSweep, writeSweep } from "./sweep-state.ts";
-import { UNUSED_DAYS } from "./types.ts";
 
 const UNUSED: Milliseconds = UNUSED_DAYS * 24 * 3_600_000;
 

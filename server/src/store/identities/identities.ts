@@ -1,15 +1,15 @@
 import { sql, type Updateable } from "kysely";
 import type { Instant } from "../../../../engine/src/clock/clock.ts";
 import { newId, type Random } from "../../../../engine/src/random/random.ts";
-import { deletedRows } from "../deleted-rows.ts";
-import { insertRows } from "../insert-rows.ts";
-import { parsed } from "../json.ts";
+import { deletedRows } from "../../platform/store/deleted-rows.ts";
+import { insertRows } from "../../platform/store/insert-rows.ts";
+import { parsed } from "../../platform/store/json.ts";
+import { type PageOptions, searchPage } from "../../platform/store/page.ts";
+import type { RetentionTask } from "../../platform/store/retention.ts";
+import type { IdentityRow } from "../../platform/store/schema.ts";
+import { folded } from "../../platform/store/search.ts";
+import { WorkspaceRows } from "../../platform/store/workspace-rows.ts";
 import type { StoredRatelimit } from "../keys/stored-key.ts";
-import { type PageOptions, searchPage } from "../page.ts";
-import type { RetentionTask } from "../retention.ts";
-import type { IdentityRow } from "../schema.ts";
-import { folded } from "../search.ts";
-import { WorkspaceRows } from "../workspace-rows.ts";
 
 /** An identity with the limits that its keys share. */
 export interface StoredIdentityRow extends IdentityRow {

@@ -1,10 +1,10 @@
 import type { Updateable } from "kysely";
 import type { Instant } from "../../../../engine/src/clock/clock.ts";
-import { eraseOutcomesOfSelected } from "../idempotency.ts";
-import { type PageOptions, searchPage } from "../page.ts";
-import type { ApiRow } from "../schema.ts";
-import { fold } from "../search.ts";
-import { WorkspaceRows } from "../workspace-rows.ts";
+import { eraseOutcomesOfSelected } from "../../platform/store/idempotency.ts";
+import { type PageOptions, searchPage } from "../../platform/store/page.ts";
+import type { ApiRow } from "../../platform/store/schema.ts";
+import { fold } from "../../platform/store/search.ts";
+import { WorkspaceRows } from "../../platform/store/workspace-rows.ts";
 
 /** The APIs of one workspace that are not deleted. */
 export class ApiReader extends WorkspaceRows {

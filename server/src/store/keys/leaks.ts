@@ -1,11 +1,11 @@
 import { sql as raw } from "kysely";
 import type { Instant } from "../../../../engine/src/clock/clock.ts";
 import type { Random } from "../../../../engine/src/random/random.ts";
-import { type AuditEntry, recordChanges } from "../administration/audit.ts";
-import { findRootKeysByHashes } from "../administration/root-key-lookup.ts";
+import { findRootKeysByHashes } from "../../platform/store/access/root-key-lookup.ts";
+import { type AuditEntry, recordChanges } from "../../platform/store/audit/audit.ts";
+import { insertChange } from "../../platform/store/changes.ts";
+import type { Sql } from "../../platform/store/store.ts";
 import { RootKeyWriter } from "../administration/root-keys.ts";
-import { insertChange } from "../changes.ts";
-import type { Sql } from "../store.ts";
 
 /** `github`: GitHub's secret scanning. `report`: a call of `keys.reportLeak`. */
 export type LeakSource = "github" | "report";

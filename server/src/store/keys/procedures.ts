@@ -9,8 +9,8 @@ import type {
 } from "../../../../engine/src/directory/stored.ts";
 import type { Random } from "../../../../engine/src/random/random.ts";
 import type { ImportedKeyUse, KeyOriginsQuestion } from "../../../../engine/src/verification/stored.ts";
-import { insertChange } from "../changes.ts";
-import type { PoolsOf, Sql } from "../store.ts";
+import { insertChange } from "../../platform/store/changes.ts";
+import type { PoolsOf, Sql } from "../../platform/store/store.ts";
 import { keyLocationsAfter, RECORD_KEY_LOCATION } from "./key-locations.ts";
 import { findKeyMigrations, recordFirstUses } from "./key-migrations.ts";
 import { findKeyOrigins } from "./key-origins.ts";

@@ -2,13 +2,13 @@ import type { Instant } from "../../../../engine/src/clock/clock.ts";
 import type { SecretSource } from "../../../../engine/src/crypto/secret.ts";
 import { newId, type Random } from "../../../../engine/src/random/random.ts";
 import { newPortalToken } from "../../../../engine/src/rules/session-token.ts";
-import { findRootKeys, type StoredRootKey } from "../administration/root-key-lookup.ts";
-import { findTokenKey } from "../administration/token-key.ts";
-import { onePage, type PageOptions } from "../page.ts";
-import { byTime, type RetentionTask } from "../retention.ts";
-import type { PortalSessionRow } from "../schema.ts";
-import type { Sql } from "../store.ts";
-import { WorkspaceRows } from "../workspace-rows.ts";
+import { findRootKeys, type StoredRootKey } from "../../platform/store/access/root-key-lookup.ts";
+import { findTokenKey } from "../../platform/store/access/token-key.ts";
+import { onePage, type PageOptions } from "../../platform/store/page.ts";
+import { byTime, type RetentionTask } from "../../platform/store/retention.ts";
+import type { PortalSessionRow } from "../../platform/store/schema.ts";
+import type { Sql } from "../../platform/store/store.ts";
+import { WorkspaceRows } from "../../platform/store/workspace-rows.ts";
 
 /** Beyond these, a new session ends the oldest ones of its owner. */
 const SESSIONS_PER_IDENTITY_MAX = 20;

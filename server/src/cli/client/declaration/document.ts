@@ -4,8 +4,8 @@ import { createPermission } from "../../../operations/permissions/createPermissi
 import { createRole } from "../../../operations/permissions/createRole.ts";
 import { setOverride } from "../../../operations/ratelimits/setOverride.ts";
 import { updateRootKey } from "../../../operations/rootKeys/updateRootKey.ts";
-import { Expires } from "../../../operations/schema.ts";
-import { inputErrorsOf, PARSE_OPTIONS } from "../../../rpc/validate.ts";
+import { inputErrorsOf, PARSE_OPTIONS } from "../../../platform/rpc/validate.ts";
+import { Expires } from "../../../platform/vocabulary/schema.ts";
 import { CommandError } from "../../output.ts";
 import { parseYaml } from "../yaml.ts";
 

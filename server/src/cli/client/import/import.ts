@@ -4,7 +4,7 @@ import { systemClock } from "../../../../../engine/src/clock/system.ts";
 import { digest, digestOf } from "../../../../../engine/src/crypto/digest.ts";
 import type { HashAlgorithm } from "../../../../../engine/src/rules/imported-keys.ts";
 import { migrateKeys } from "../../../operations/keys/migrateKeys.ts";
-import { inputErrorsOf, PARSE_OPTIONS } from "../../../rpc/validate.ts";
+import { inputErrorsOf, PARSE_OPTIONS } from "../../../platform/rpc/validate.ts";
 import { CommandError, UsageError } from "../../output.ts";
 import { type Attempts, call, type Endpoint, ServiceError } from "../http.ts";
 import { parseJson, readFile } from "../input.ts";

@@ -1,5 +1,5 @@
 import type { Instant, Milliseconds } from "../../../../../engine/src/clock/clock.ts";
-import type { WebhookRow } from "../../../store/schema.ts";
+import type { WebhookRow } from "../../../platform/store/schema.ts";
 
 /** The most deliveries of a webhook that wait. */
 export const PENDING_MAX = 10_000;

@@ -1,8 +1,8 @@
 import { sql as raw } from "kysely";
 import type { Instant } from "../../../../../engine/src/clock/clock.ts";
-import type { WebhookDeliveryRow } from "../../../store/schema.ts";
-import type { Sql } from "../../../store/store.ts";
-import { WorkspaceRows } from "../../../store/workspace-rows.ts";
+import type { WebhookDeliveryRow } from "../../../platform/store/schema.ts";
+import type { Sql } from "../../../platform/store/store.ts";
+import { WorkspaceRows } from "../../../platform/store/workspace-rows.ts";
 import { RETRY_WINDOW } from "../retries.ts";
 
 /** Deliveries that one call of `redeliver` starts. */

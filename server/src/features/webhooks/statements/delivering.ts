@@ -1,12 +1,12 @@
 import { sql as raw } from "kysely";
 import type { Instant, Milliseconds } from "../../../../../engine/src/clock/clock.ts";
 import type { Random } from "../../../../../engine/src/random/random.ts";
-import { recordChange } from "../../../store/administration/audit.ts";
-import { addBytesAnyway, ROW_BYTES } from "../../../store/administration/workspace-bytes.ts";
-import { insertRows } from "../../../store/insert-rows.ts";
-import { holdLease, type Lease } from "../../../store/lease.ts";
-import type { WebhookDeliveryRow, WebhookRow } from "../../../store/schema.ts";
-import type { Sql } from "../../../store/store.ts";
+import { recordChange } from "../../../platform/store/audit/audit.ts";
+import { insertRows } from "../../../platform/store/insert-rows.ts";
+import { holdLease, type Lease } from "../../../platform/store/lease.ts";
+import { addBytesAnyway, ROW_BYTES } from "../../../platform/store/quotas/workspace-bytes.ts";
+import type { WebhookDeliveryRow, WebhookRow } from "../../../platform/store/schema.ts";
+import type { Sql } from "../../../platform/store/store.ts";
 import { RETRY_WINDOW } from "../retries.ts";
 import { Backlog, roomOf } from "./backlog.ts";
 import { lockWebhooks, promote } from "./deliveries.ts";

@@ -1,9 +1,9 @@
 import { sql as raw } from "kysely";
 import type { Instant } from "../../../../../engine/src/clock/clock.ts";
-import { deletedRows } from "../../../store/deleted-rows.ts";
-import type { RetentionTask } from "../../../store/retention.ts";
-import type { WebhookDeliveryRow } from "../../../store/schema.ts";
-import type { Sql } from "../../../store/store.ts";
+import { deletedRows } from "../../../platform/store/deleted-rows.ts";
+import type { RetentionTask } from "../../../platform/store/retention.ts";
+import type { WebhookDeliveryRow } from "../../../platform/store/schema.ts";
+import type { Sql } from "../../../platform/store/store.ts";
 import { lockWebhooks, promote } from "./deliveries.ts";
 
 /** The time of the oldest delivery before this time; null if there is none. */

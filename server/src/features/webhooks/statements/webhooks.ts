@@ -1,11 +1,11 @@
 import type { Updateable } from "kysely";
 import type { Instant } from "../../../../../engine/src/clock/clock.ts";
-import { insertEvents } from "../../../store/events/events.ts";
-import type { EventData } from "../../../store/events/types.ts";
-import { eraseOutcomesOfKey } from "../../../store/idempotency.ts";
-import { onePage, type PageOptions } from "../../../store/page.ts";
-import type { WebhookRow } from "../../../store/schema.ts";
-import { WorkspaceRows } from "../../../store/workspace-rows.ts";
+import { insertEvents } from "../../../platform/store/events/events.ts";
+import type { EventData } from "../../../platform/store/events/types.ts";
+import { eraseOutcomesOfKey } from "../../../platform/store/idempotency.ts";
+import { onePage, type PageOptions } from "../../../platform/store/page.ts";
+import type { WebhookRow } from "../../../platform/store/schema.ts";
+import { WorkspaceRows } from "../../../platform/store/workspace-rows.ts";
 
 /** The most webhooks of a workspace. */
 export const WEBHOOKS_PER_WORKSPACE_MAX = 50;

@@ -1,5 +1,5 @@
 import { STATUS_CODES } from "node:http";
-import type { Clock, Milliseconds } from "../../../../engine/src/clock/clock.ts";
+import type { Clock, Milliseconds } from "../../../../../engine/src/clock/clock.ts";
 import type { RpcResponse } from "../../rpc/server.ts";
 import { contentTypeOf } from "../respond.ts";
 

@@ -1,6 +1,6 @@
 import type { BlockList, Socket } from "node:net";
-import type { Clock, Milliseconds } from "../../../../engine/src/clock/clock.ts";
-import { callerAddress } from "../../../../engine/src/rules/address.ts";
+import type { Clock, Milliseconds } from "../../../../../engine/src/clock/clock.ts";
+import { callerAddress } from "../../../../../engine/src/rules/address.ts";
 import type { Credentials } from "../../rpc/authenticate.ts";
 import type { Operation } from "../../rpc/operation.ts";
 import type { Rpc, RpcResponse } from "../../rpc/server.ts";

@@ -1,5 +1,5 @@
 import type { BlockList } from "node:net";
-import type { Clock } from "../../../../engine/src/clock/clock.ts";
+import type { Clock } from "../../../../../engine/src/clock/clock.ts";
 import { namesOf, type Operation, pathOf } from "../../rpc/operation.ts";
 import { Problem } from "../../rpc/problems.ts";
 import type { Rpc } from "../../rpc/server.ts";

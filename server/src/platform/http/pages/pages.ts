@@ -1,6 +1,6 @@
 import type { Server } from "node:http";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import type { Clock, Instant, Milliseconds } from "../../../../engine/src/clock/clock.ts";
+import type { Clock, Instant, Milliseconds } from "../../../../../engine/src/clock/clock.ts";
 import { Problem, type ProblemCode, problems } from "../../rpc/problems.ts";
 import type { Rpc, RpcResponse } from "../../rpc/server.ts";
 import type { RouteGroups } from "../route-groups.ts";

@@ -1,8 +1,8 @@
 import "../keep-ticks-fast.ts";
 import { once } from "node:events";
 import { createServer, type Server, type Socket } from "node:net";
-import type { Timer } from "../../../../engine/src/clock/clock.ts";
-import { every } from "../../../../engine/src/clock/every.ts";
+import type { Timer } from "../../../../../engine/src/clock/clock.ts";
+import { every } from "../../../../../engine/src/clock/every.ts";
 import { Connections, type OtherThreads, SWEEP_INTERVAL, tooManyConnections } from "../connections.ts";
 import type { FastLane } from "../fast-lane/fast-lane.ts";
 import { type LaneOptions, openLane } from "../fast-lane/open.ts";

@@ -1,5 +1,5 @@
 import { Duplex } from "node:stream";
-import type { Clock, Milliseconds, Timer } from "../../../../engine/src/clock/clock.ts";
+import type { Clock, Milliseconds, Timer } from "../../../../../engine/src/clock/clock.ts";
 import { copyOf, type TunnelMessage } from "./tunnel.ts";
 
 /**

@@ -1,4 +1,4 @@
-import { ADMINISTRATOR } from "../../../../engine/src/rules/grants.ts";
+import { ADMINISTRATOR } from "../../../../../engine/src/rules/grants.ts";
 import type { RootKeyRow, SqlBoolean } from "../schema.ts";
 import type { Sql } from "../store.ts";
 

@@ -1,4 +1,4 @@
-import type { SecretSource } from "../../../../engine/src/crypto/secret.ts";
+import type { SecretSource } from "../../../../../engine/src/crypto/secret.ts";
 import type { Sql } from "../store.ts";
 
 const BYTES = 32;

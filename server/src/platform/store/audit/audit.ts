@@ -1,10 +1,10 @@
-import type { Instant } from "../../../../engine/src/clock/clock.ts";
-import { newId, type Random } from "../../../../engine/src/random/random.ts";
+import type { Instant } from "../../../../../engine/src/clock/clock.ts";
+import { newId, type Random } from "../../../../../engine/src/random/random.ts";
 import { type EventContent, eventsOf, insertEvents, type NewEvent } from "../events/events.ts";
 import { insertRows } from "../insert-rows.ts";
+import { ROW_BYTES, type WrittenBytes } from "../quotas/workspace-bytes.ts";
 import type { AuditEventRow } from "../schema.ts";
 import type { Sql } from "../store.ts";
-import { ROW_BYTES, type WrittenBytes } from "./workspace-bytes.ts";
 
 export interface AuditEntry {
   workspaceId: string;

@@ -1,5 +1,5 @@
-import type { Instant } from "../../../../engine/src/clock/clock.ts";
-import { newId, type Random } from "../../../../engine/src/random/random.ts";
+import type { Instant } from "../../../../../engine/src/clock/clock.ts";
+import { newId, type Random } from "../../../../../engine/src/random/random.ts";
 import { insertRows } from "../insert-rows.ts";
 import type { Sql } from "../store.ts";
 import { type EventData, type EventType, eventTypes, hasActor } from "./types.ts";

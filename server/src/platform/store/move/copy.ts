@@ -1,6 +1,6 @@
-import type { Clock } from "../../../../engine/src/clock/clock.ts";
-import { pause } from "../../../../engine/src/clock/pause.ts";
-import { OperatorError } from "../../log/operator-error.ts";
+import type { Clock } from "../../../../../engine/src/clock/clock.ts";
+import { pause } from "../../../../../engine/src/clock/pause.ts";
+import { OperatorError } from "../../../log/operator-error.ts";
 import { type CopiedTable, pick, type Row } from "./database.ts";
 import { TableDigest } from "./digest.ts";
 import { readPage, type SourcePart, type TouchedRow } from "./source.ts";

@@ -1,4 +1,4 @@
-import type { Milliseconds } from "../../../../engine/src/clock/clock.ts";
+import type { Milliseconds } from "../../../../../engine/src/clock/clock.ts";
 import type { FoundColumn } from "../catalog.ts";
 import type { Dialect } from "../dialect.ts";
 

@@ -1,4 +1,4 @@
-import { sha256 } from "../../../../engine/src/crypto/digest.ts";
+import { sha256 } from "../../../../../engine/src/crypto/digest.ts";
 import type { Row } from "./database.ts";
 
 const WORDS = 8;

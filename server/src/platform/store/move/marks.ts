@@ -1,5 +1,5 @@
-import { StoreUnavailable } from "../../../../engine/src/errors/store-unavailable.ts";
-import { OperatorError } from "../../log/operator-error.ts";
+import { StoreUnavailable } from "../../../../../engine/src/errors/store-unavailable.ts";
+import { OperatorError } from "../../../log/operator-error.ts";
 import type { Sql } from "../store.ts";
 import type { CopyDatabase } from "./database.ts";
 

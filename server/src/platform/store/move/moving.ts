@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { OperatorError } from "../../log/operator-error.ts";
-import { makeFolder, syncPath } from "../../store/folder.ts";
+import { OperatorError } from "../../../log/operator-error.ts";
+import { makeFolder, syncPath } from "../folder.ts";
 
 /** A file in a data folder from before a move creates its database until that is marked as an unfinished copy. */
 const MOVING = "moving";

@@ -1,5 +1,5 @@
-import type { Milliseconds } from "../../../../engine/src/clock/clock.ts";
-import { OperatorError } from "../../log/operator-error.ts";
+import type { Milliseconds } from "../../../../../engine/src/clock/clock.ts";
+import { OperatorError } from "../../../log/operator-error.ts";
 import { POSTGRES_NOW } from "../postgres/clock.ts";
 import { type CopiedTable, type CopyDatabase, literal, quoted, type Recording } from "./database.ts";
 import { WRITES_STOPPED, WRITES_STOPPED_CODE } from "./marks.ts";

@@ -1,5 +1,5 @@
 import type pg from "pg";
-import { OperatorError } from "../../log/operator-error.ts";
+import { OperatorError } from "../../../log/operator-error.ts";
 import type { FoundColumn } from "../catalog.ts";
 import { POSTGRES_NOW } from "../postgres/clock.ts";
 import { postgresDialect } from "../postgres/dialect.ts";

@@ -1,4 +1,4 @@
-import type { Milliseconds } from "../../../../engine/src/clock/clock.ts";
+import type { Milliseconds } from "../../../../../engine/src/clock/clock.ts";
 import { type CopiedTable, type CopyDatabase, columnNames, listed, quoted, type Row } from "./database.ts";
 import { movesTable, NEVER } from "./marks.ts";
 import { MovePart } from "./part.ts";

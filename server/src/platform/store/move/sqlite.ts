@@ -1,5 +1,5 @@
 import { DatabaseSync, type StatementSync } from "node:sqlite";
-import { OperatorError } from "../../log/operator-error.ts";
+import { OperatorError } from "../../../log/operator-error.ts";
 import { sqliteDialect } from "../sqlite/dialect.ts";
 import { type CopiedTable, type CopyDatabase, columnNames, listed, quoted, type Row, type Value } from "./database.ts";
 import { sqliteFilling } from "./sqlite-filling.ts";

@@ -1,4 +1,4 @@
-import { OperatorError } from "../../log/operator-error.ts";
+import { OperatorError } from "../../../log/operator-error.ts";
 import { type CopiedTable, type FormerHolder, pick, quoted, type Row } from "./database.ts";
 import { deletePreparedCopy } from "./marks.ts";
 import { MovePart } from "./part.ts";

@@ -1,6 +1,6 @@
 import { sql as raw } from "kysely";
-import { CHANGES_PER_READ, type Changes, type ChangesCursor } from "../../../../engine/src/directory/changes.ts";
-import { StoreUnavailable } from "../../../../engine/src/errors/store-unavailable.ts";
+import { CHANGES_PER_READ, type Changes, type ChangesCursor } from "../../../../../engine/src/directory/changes.ts";
+import { StoreUnavailable } from "../../../../../engine/src/errors/store-unavailable.ts";
 import type { Connection } from "../dialect.ts";
 import { isRejection } from "./failures.ts";
 import { readHorizon } from "./horizon.ts";

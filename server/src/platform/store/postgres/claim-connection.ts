@@ -1,5 +1,5 @@
 import pg from "pg";
-import type { Milliseconds } from "../../../../engine/src/clock/clock.ts";
+import type { Milliseconds } from "../../../../../engine/src/clock/clock.ts";
 
 const CONNECT_TIMEOUT: Milliseconds = 3_000;
 const QUERY_TIMEOUT: Milliseconds = 3_000;

@@ -1,6 +1,6 @@
 import type pg from "pg";
-import type { Clock, Milliseconds, Timer } from "../../../../engine/src/clock/clock.ts";
-import { pause } from "../../../../engine/src/clock/pause.ts";
+import type { Clock, Milliseconds, Timer } from "../../../../../engine/src/clock/clock.ts";
+import { pause } from "../../../../../engine/src/clock/pause.ts";
 import type { Claim, ClaimOptions, GroupMark } from "../store.ts";
 import { applicationName, callLock, destroy, openClaimConnection } from "./claim-connection.ts";
 import { isUnavailable } from "./failures.ts";

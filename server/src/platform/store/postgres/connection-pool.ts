@@ -1,6 +1,6 @@
 import pg from "pg";
-import type { Clock, Milliseconds } from "../../../../engine/src/clock/clock.ts";
-import { StoreUnavailable } from "../../../../engine/src/errors/store-unavailable.ts";
+import type { Clock, Milliseconds } from "../../../../../engine/src/clock/clock.ts";
+import { StoreUnavailable } from "../../../../../engine/src/errors/store-unavailable.ts";
 import type { PoolSettings } from "./pool-settings.ts";
 import { type ReplyOrder, SafeClient, Session } from "./session.ts";
 

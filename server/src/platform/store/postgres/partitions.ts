@@ -1,5 +1,5 @@
 import { sql as raw } from "kysely";
-import type { Instant, Milliseconds } from "../../../../engine/src/clock/clock.ts";
+import type { Instant, Milliseconds } from "../../../../../engine/src/clock/clock.ts";
 import type { Connection } from "../dialect.ts";
 import { type MonthlyTable, monthlyTableNames, type PartitionState, type PartitionStep } from "../monthly-tables.ts";
 import { buildIndex, isIndexed } from "./build-index.ts";

@@ -1,4 +1,4 @@
-import type { Milliseconds } from "../../../../engine/src/clock/clock.ts";
+import type { Milliseconds } from "../../../../../engine/src/clock/clock.ts";
 import type { PoolName } from "../store.ts";
 
 /** A small pool of connections for one kind of work, which other kinds cannot delay. */

@@ -1,8 +1,8 @@
 import { Kysely, PostgresDialect } from "kysely";
 import pg from "pg";
-import type { Clock, Milliseconds } from "../../../../engine/src/clock/clock.ts";
-import { every } from "../../../../engine/src/clock/every.ts";
-import { systemClock } from "../../../../engine/src/clock/system.ts";
+import type { Clock, Milliseconds } from "../../../../../engine/src/clock/clock.ts";
+import { every } from "../../../../../engine/src/clock/every.ts";
+import { systemClock } from "../../../../../engine/src/clock/system.ts";
 import type { Schema } from "../schema.ts";
 import type { Sql } from "../store.ts";
 import { postgresDialect } from "./dialect.ts";

@@ -1,8 +1,8 @@
 import type pg from "pg";
-import type { Clock, Milliseconds } from "../../../../engine/src/clock/clock.ts";
-import type { Changes } from "../../../../engine/src/directory/changes.ts";
-import { StoreUnavailable } from "../../../../engine/src/errors/store-unavailable.ts";
-import { OperatorError } from "../../log/operator-error.ts";
+import type { Clock, Milliseconds } from "../../../../../engine/src/clock/clock.ts";
+import type { Changes } from "../../../../../engine/src/directory/changes.ts";
+import { StoreUnavailable } from "../../../../../engine/src/errors/store-unavailable.ts";
+import { OperatorError } from "../../../log/operator-error.ts";
 import { monthlyTableNames } from "../monthly-tables.ts";
 import { WRITES_STOPPED, WRITES_STOPPED_CODE } from "../move/marks.ts";
 import type { Ask, PoolName, Procedures, Store, StoreObserver } from "../store.ts";

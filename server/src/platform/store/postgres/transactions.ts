@@ -1,8 +1,8 @@
-import type { Clock, Milliseconds } from "../../../../engine/src/clock/clock.ts";
-import { pause } from "../../../../engine/src/clock/pause.ts";
-import { StoreUnavailable } from "../../../../engine/src/errors/store-unavailable.ts";
-import { alphanumeric } from "../../../../engine/src/random/random.ts";
-import { systemRandom } from "../../../../engine/src/random/system.ts";
+import type { Clock, Milliseconds } from "../../../../../engine/src/clock/clock.ts";
+import { pause } from "../../../../../engine/src/clock/pause.ts";
+import { StoreUnavailable } from "../../../../../engine/src/errors/store-unavailable.ts";
+import { alphanumeric } from "../../../../../engine/src/random/random.ts";
+import { systemRandom } from "../../../../../engine/src/random/system.ts";
 import { Rollback, type Sql } from "../store.ts";
 import { type ConnectionPool, GRACE } from "./connection-pool.ts";
 import { isLost, isRejection, isRetryable, isUnavailable } from "./failures.ts";

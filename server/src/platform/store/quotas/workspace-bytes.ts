@@ -1,4 +1,4 @@
-import type { Instant, Milliseconds } from "../../../../engine/src/clock/clock.ts";
+import type { Instant, Milliseconds } from "../../../../../engine/src/clock/clock.ts";
 import type { RetentionTask } from "../retention.ts";
 import type { Sql } from "../store.ts";
 

@@ -1,6 +1,6 @@
 import { sql as raw } from "kysely";
-import type { Instant, Milliseconds } from "../../../../engine/src/clock/clock.ts";
-import type { Random } from "../../../../engine/src/random/random.ts";
+import type { Instant, Milliseconds } from "../../../../../engine/src/clock/clock.ts";
+import type { Random } from "../../../../../engine/src/random/random.ts";
 import { eventsOf, insertEvents } from "../events/events.ts";
 import type { Sql } from "../store.ts";
 import type { RowChanges } from "../written-tables.ts";

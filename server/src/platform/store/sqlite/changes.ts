@@ -1,4 +1,4 @@
-import { CHANGES_PER_READ, type Changes, type ChangesCursor } from "../../../../engine/src/directory/changes.ts";
+import { CHANGES_PER_READ, type Changes, type ChangesCursor } from "../../../../../engine/src/directory/changes.ts";
 import type { Connection } from "../dialect.ts";
 
 /** Reads `changes` in the order of their numbers, which is that of the commits: SQLite has one writer. */

@@ -1,7 +1,7 @@
 import { DatabaseSync, type StatementSync } from "node:sqlite";
 import { CompiledQuery, Kysely, SqliteDialect } from "kysely";
-import type { Milliseconds } from "../../../../engine/src/clock/clock.ts";
-import { systemClock } from "../../../../engine/src/clock/system.ts";
+import type { Milliseconds } from "../../../../../engine/src/clock/clock.ts";
+import { systemClock } from "../../../../../engine/src/clock/system.ts";
 import type { Schema } from "../schema.ts";
 import { type Procedures, Rollback, type Sql } from "../store.ts";
 import { sqliteDialect } from "./dialect.ts";

@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
 import { pathToFileURL } from "node:url";
-import { SimulatedClock } from "../../../../engine/src/clock/simulated.ts";
-import { StoreUnavailable } from "../../../../engine/src/errors/store-unavailable.ts";
+import { SimulatedClock } from "../../../../../engine/src/clock/simulated.ts";
+import { StoreUnavailable } from "../../../../../engine/src/errors/store-unavailable.ts";
 import { openSqliteStore, type SqliteOptions } from "./store.ts";
 
 /** A module for database threads that counts in shared memory how many threads have loaded it. */

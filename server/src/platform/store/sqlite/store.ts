@@ -1,6 +1,6 @@
 import { type ResourceLimits, Worker } from "node:worker_threads";
-import type { Clock } from "../../../../engine/src/clock/clock.ts";
-import { StoreUnavailable } from "../../../../engine/src/errors/store-unavailable.ts";
+import type { Clock } from "../../../../../engine/src/clock/clock.ts";
+import { StoreUnavailable } from "../../../../../engine/src/errors/store-unavailable.ts";
 import { asError } from "../plain-error.ts";
 import type { Procedures, Store, StoreObserver } from "../store.ts";
 import { FileClaim } from "./claim.ts";

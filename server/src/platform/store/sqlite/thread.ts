@@ -1,6 +1,6 @@
 import { parentPort, workerData } from "node:worker_threads";
-import type { Milliseconds } from "../../../../engine/src/clock/clock.ts";
-import { systemClock } from "../../../../engine/src/clock/system.ts";
+import type { Milliseconds } from "../../../../../engine/src/clock/clock.ts";
+import { systemClock } from "../../../../../engine/src/clock/system.ts";
 import { WRITES_STOPPED } from "../move/marks.ts";
 import { type PlainError, plainError } from "../plain-error.ts";
 import { type Procedures, Rollback } from "../store.ts";

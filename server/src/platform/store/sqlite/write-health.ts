@@ -1,4 +1,4 @@
-import type { Clock, Milliseconds } from "../../../../engine/src/clock/clock.ts";
+import type { Clock, Milliseconds } from "../../../../../engine/src/clock/clock.ts";
 import type { StorageTrouble, WriteHealth } from "../store.ts";
 
 /** How long trouble is reported after it was last observed: on a full disk some writes succeed between those that fail. */
