@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 import { create as createTar } from "tar";
 import { systemClock } from "../../engine/src/clock/system.ts";
-import { verifyBackup } from "../src/service/backup/verify.ts";
+import { verifyBackup } from "../src/backup/verify.ts";
 import { eventually, launch, makeFolder, Program, run, type Server, start } from "./process.ts";
 
 const main = new URL("../src/main.ts", import.meta.url).pathname;

@@ -13,16 +13,16 @@ import { basename, dirname, join, resolve } from "node:path";
 import { Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { create as createTar } from "tar";
-import type { Clock } from "../../../../engine/src/clock/clock.ts";
-import { analyticsPlan } from "../../analytics/sql/procedures.ts";
-import { OperatorError } from "../../log/operator-error.ts";
-import { reasonOf, syncPath } from "../../platform/store/folder.ts";
-import { type MigrationPlan, mainPlan, schemaState } from "../../platform/store/migrate.ts";
-import { lockPath } from "../../platform/store/sqlite/claim.ts";
-import { openSqliteConnection } from "../../platform/store/sqlite/connection.ts";
-import { copySqliteDatabase } from "../../platform/store/sqlite/snapshot.ts";
-import { summarizeDatabase } from "../../platform/store/sqlite/summary.ts";
-import { KeyRing } from "../../platform/vault/key-ring.ts";
+import type { Clock } from "../../../engine/src/clock/clock.ts";
+import { analyticsPlan } from "../analytics/sql/procedures.ts";
+import { OperatorError } from "../log/operator-error.ts";
+import { reasonOf, syncPath } from "../platform/store/folder.ts";
+import { type MigrationPlan, mainPlan, schemaState } from "../platform/store/migrate.ts";
+import { lockPath } from "../platform/store/sqlite/claim.ts";
+import { openSqliteConnection } from "../platform/store/sqlite/connection.ts";
+import { copySqliteDatabase } from "../platform/store/sqlite/snapshot.ts";
+import { summarizeDatabase } from "../platform/store/sqlite/summary.ts";
+import { KeyRing } from "../platform/vault/key-ring.ts";
 import { fileDigest, Throttle } from "./files.ts";
 import {
   ANALYTICS,

@@ -1,6 +1,6 @@
 import { createReadStream } from "node:fs";
-import type { Clock } from "../../../../engine/src/clock/clock.ts";
-import { digestOf } from "../../../../engine/src/crypto/digest.ts";
+import type { Clock } from "../../../engine/src/clock/clock.ts";
+import { digestOf } from "../../../engine/src/crypto/digest.ts";
 
 /** Bounds the bytes per second of work that may block its thread. */
 export class Throttle {

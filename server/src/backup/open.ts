@@ -1,11 +1,11 @@
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { extract } from "tar";
-import { analyticsPlan } from "../../analytics/sql/procedures.ts";
-import { OperatorError } from "../../log/operator-error.ts";
-import { version } from "../../platform/config/version.ts";
-import { reasonOf } from "../../platform/store/folder.ts";
-import { mainPlan, programVersion } from "../../platform/store/migrate.ts";
+import { analyticsPlan } from "../analytics/sql/procedures.ts";
+import { OperatorError } from "../log/operator-error.ts";
+import { version } from "../platform/config/version.ts";
+import { reasonOf } from "../platform/store/folder.ts";
+import { mainPlan, programVersion } from "../platform/store/migrate.ts";
 import { fileDigest } from "./files.ts";
 import { BACKUP_FORMAT, DATABASE, MANIFEST, MANIFEST_DIGEST, type Manifest } from "./manifest.ts";
 

@@ -1,10 +1,10 @@
 import { existsSync, mkdirSync, readdirSync, renameSync, rmdirSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
-import type { Clock } from "../../../../engine/src/clock/clock.ts";
-import { OperatorError } from "../../log/operator-error.ts";
-import { makeFolder, syncPath, unusable } from "../../platform/store/folder.ts";
-import { lockPath, removeLock } from "../../platform/store/sqlite/claim.ts";
-import { findFault } from "../../platform/store/sqlite/integrity.ts";
+import type { Clock } from "../../../engine/src/clock/clock.ts";
+import { OperatorError } from "../log/operator-error.ts";
+import { makeFolder, syncPath, unusable } from "../platform/store/folder.ts";
+import { lockPath, removeLock } from "../platform/store/sqlite/claim.ts";
+import { findFault } from "../platform/store/sqlite/integrity.ts";
 import { DATABASE, type Manifest, SPOOL } from "./manifest.ts";
 import { DamagedBackup, requireBackup, unpackBackup } from "./open.ts";
 import { RESTORING, writeRestoredCopy } from "./restored-copy.ts";

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { OperatorError } from "../../log/operator-error.ts";
+import { OperatorError } from "../log/operator-error.ts";
 
 /** A folder in the data folder during a restore. The service does not start while it exists. */
 export const RESTORING = "restoring";

@@ -3,12 +3,12 @@ import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { instantAt } from "../../../../engine/src/clock/clock.ts";
-import { SimulatedClock } from "../../../../engine/src/clock/simulated.ts";
-import type { Events } from "../../log/events.ts";
-import { readConfig } from "../../platform/config/config.ts";
-import { readSecrets } from "../../platform/config/secrets.ts";
-import { openStore } from "../app-store.ts";
+import { instantAt } from "../../../engine/src/clock/clock.ts";
+import { SimulatedClock } from "../../../engine/src/clock/simulated.ts";
+import type { Events } from "../log/events.ts";
+import { readConfig } from "../platform/config/config.ts";
+import { readSecrets } from "../platform/config/secrets.ts";
+import { openStore } from "../service/app-store.ts";
 import { BackupSchedule } from "./schedule.ts";
 
 const HOUR = 3_600_000;

@@ -1,10 +1,10 @@
 import { readdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { Worker } from "node:worker_threads";
-import type { Clock, Instant, Milliseconds } from "../../../../engine/src/clock/clock.ts";
-import { every } from "../../../../engine/src/clock/every.ts";
-import type { Events } from "../../log/events.ts";
-import { makeFolder } from "../../platform/store/folder.ts";
+import type { Clock, Instant, Milliseconds } from "../../../engine/src/clock/clock.ts";
+import { every } from "../../../engine/src/clock/every.ts";
+import type { Events } from "../log/events.ts";
+import { makeFolder } from "../platform/store/folder.ts";
 import type { BackupPlan } from "./create.ts";
 
 /** The default rate of a copy, of reading and writing together. A service with a disk of 200 MB a second keeps its latency. */

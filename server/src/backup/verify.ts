@@ -1,13 +1,13 @@
 import { existsSync, mkdtempSync, readdirSync, rmSync, statfsSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
-import { OperatorError } from "../../log/operator-error.ts";
-import { lockPath } from "../../platform/store/sqlite/claim.ts";
-import { openSqliteConnection } from "../../platform/store/sqlite/connection.ts";
-import { findFault } from "../../platform/store/sqlite/integrity.ts";
-import { summarizeDatabase } from "../../platform/store/sqlite/summary.ts";
-import { KeyRing, type KeyRingSource } from "../../platform/vault/key-ring.ts";
-import { Vault } from "../../platform/vault/vault.ts";
+import { OperatorError } from "../log/operator-error.ts";
+import { lockPath } from "../platform/store/sqlite/claim.ts";
+import { openSqliteConnection } from "../platform/store/sqlite/connection.ts";
+import { findFault } from "../platform/store/sqlite/integrity.ts";
+import { summarizeDatabase } from "../platform/store/sqlite/summary.ts";
+import { KeyRing, type KeyRingSource } from "../platform/vault/key-ring.ts";
+import { Vault } from "../platform/vault/vault.ts";
 import { ANALYTICS, DATABASE, type Manifest } from "./manifest.ts";
 import { DamagedBackup, requireBackup, unpackBackup } from "./open.ts";
 

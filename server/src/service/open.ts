@@ -5,6 +5,7 @@ import { Directories, type DirectoriesOptions } from "../../../engine/src/direct
 import type { Limiter } from "../../../engine/src/limits/limiter.ts";
 import type { Random } from "../../../engine/src/random/random.ts";
 import type { Analytics } from "../analytics/analytics.ts";
+import { BackupSchedule } from "../backup/schedule.ts";
 import { openWebhookDelivery, type WebhookDelivery } from "../features/webhooks/delivery.ts";
 import type { Events } from "../log/events.ts";
 import type { Log } from "../log/log.ts";
@@ -18,7 +19,6 @@ import type { Claim, StoreObserver } from "../platform/store/store.ts";
 import type { IssuedRootKey } from "../store/administration/procedures.ts";
 import { openAnalytics, type openAnalyticsStore } from "./analytics.ts";
 import type { AppStore, openStore } from "./app-store.ts";
-import { BackupSchedule } from "./backup/schedule.ts";
 import { type ClaimedFolder, claimDatabase, type claimFolder } from "./claim.ts";
 import { directorySource } from "./directory-source.ts";
 import { EventSweep } from "./event-sweep.ts";

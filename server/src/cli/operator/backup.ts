@@ -1,14 +1,14 @@
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { systemClock } from "../../../../engine/src/clock/system.ts";
+import { type BackupProgress, createBackup } from "../../backup/create.ts";
+import type { Manifest } from "../../backup/manifest.ts";
+import { restoreBackup } from "../../backup/restore.ts";
+import { BACKUP_BYTES_PER_SECOND } from "../../backup/schedule.ts";
+import { placesToVerify, verifyBackup } from "../../backup/verify.ts";
 import { version } from "../../platform/config/version.ts";
 import { KeyRing } from "../../platform/vault/key-ring.ts";
 import { keyRingSource } from "../../service/app-store.ts";
-import { type BackupProgress, createBackup } from "../../service/backup/create.ts";
-import type { Manifest } from "../../service/backup/manifest.ts";
-import { restoreBackup } from "../../service/backup/restore.ts";
-import { BACKUP_BYTES_PER_SECOND } from "../../service/backup/schedule.ts";
-import { placesToVerify, verifyBackup } from "../../service/backup/verify.ts";
 import { CommandError, type CommandHandler, type Invocation, print } from "../output.ts";
 
 /** Time between two lines of progress: on a terminal they replace each other. */

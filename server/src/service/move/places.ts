@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import type { Clock } from "../../../../engine/src/clock/clock.ts";
 import { StoreUnavailable } from "../../../../engine/src/errors/store-unavailable.ts";
+import { DATABASE } from "../../backup/manifest.ts";
 import { isOperatorError, OperatorError } from "../../log/operator-error.ts";
 import type { Config } from "../../platform/config/config.ts";
 import type { Secrets } from "../../platform/config/secrets.ts";
@@ -12,7 +13,6 @@ import { openSqliteCopy } from "../../platform/store/move/sqlite.ts";
 import { lockPath } from "../../platform/store/sqlite/claim.ts";
 import { openAnalyticsStore } from "../analytics.ts";
 import { embeddedUnusable, openStore } from "../app-store.ts";
-import { DATABASE } from "../backup/manifest.ts";
 
 /** A store that is moved from or to: one PostgreSQL, or two files of SQLite. */
 export interface Place {
