@@ -1,18 +1,18 @@
 import { existsSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import type { Clock } from "../../../../engine/src/clock/clock.ts";
-import { StoreUnavailable } from "../../../../engine/src/errors/store-unavailable.ts";
-import { DATABASE } from "../../backup/manifest.ts";
-import { isOperatorError, OperatorError } from "../../log/operator-error.ts";
-import type { Config } from "../../platform/config/config.ts";
-import type { Secrets } from "../../platform/config/secrets.ts";
-import { pendingSteps, requireSupported } from "../../platform/store/migrate.ts";
-import type { CopyDatabase } from "../../platform/store/move/database.ts";
-import { markMoving, unmarkMoving } from "../../platform/store/move/moving.ts";
-import { openSqliteCopy } from "../../platform/store/move/sqlite.ts";
-import { lockPath } from "../../platform/store/sqlite/claim.ts";
-import { openAnalyticsStore } from "../analytics.ts";
-import { embeddedUnusable, openStore } from "../app-store.ts";
+import type { Clock } from "../../../engine/src/clock/clock.ts";
+import { StoreUnavailable } from "../../../engine/src/errors/store-unavailable.ts";
+import { DATABASE } from "../backup/manifest.ts";
+import { isOperatorError, OperatorError } from "../log/operator-error.ts";
+import type { Config } from "../platform/config/config.ts";
+import type { Secrets } from "../platform/config/secrets.ts";
+import { pendingSteps, requireSupported } from "../platform/store/migrate.ts";
+import type { CopyDatabase } from "../platform/store/move/database.ts";
+import { markMoving, unmarkMoving } from "../platform/store/move/moving.ts";
+import { openSqliteCopy } from "../platform/store/move/sqlite.ts";
+import { lockPath } from "../platform/store/sqlite/claim.ts";
+import { openAnalyticsStore } from "../service/analytics.ts";
+import { embeddedUnusable, openStore } from "../service/app-store.ts";
 
 /** A store that is moved from or to: one PostgreSQL, or two files of SQLite. */
 export interface Place {
@@ -95,7 +95,7 @@ async function openPlace(config: Config, secrets: Secrets, analyticsFiles: reado
   try {
     const databases: CopyDatabase[] = [];
     if (config.database.kind === "postgres") {
-      const { openPostgresCopy } = await import("../../platform/store/move/postgres.ts");
+      const { openPostgresCopy } = await import("../platform/store/move/postgres.ts");
       databases.push(await openPostgresCopy(secrets.databaseUrl!));
     } else {
       const { file } = config.database;

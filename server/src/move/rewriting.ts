@@ -1,8 +1,8 @@
-import { sha256 } from "../../../../engine/src/crypto/digest.ts";
-import type { Rewriting } from "../../platform/store/move/copy.ts";
-import type { CopiedTable, Row } from "../../platform/store/move/database.ts";
-import type { KeyRing } from "../../platform/vault/key-ring.ts";
-import { openDataKey, resealDataKey, type SealedDataKey } from "../../platform/vault/reseal.ts";
+import { sha256 } from "../../../engine/src/crypto/digest.ts";
+import type { Rewriting } from "../platform/store/move/copy.ts";
+import type { CopiedTable, Row } from "../platform/store/move/database.ts";
+import type { KeyRing } from "../platform/vault/key-ring.ts";
+import { openDataKey, resealDataKey, type SealedDataKey } from "../platform/vault/reseal.ts";
 
 /** Rows are copied as they are. */
 export const unchanged: Rewriting = { copy: (_, row) => row, comparable: (_, row) => row };

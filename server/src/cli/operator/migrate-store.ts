@@ -2,10 +2,10 @@ import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { keepProcessAlive } from "../../../../engine/src/clock/keep-alive.ts";
 import { systemClock } from "../../../../engine/src/clock/system.ts";
+import { type MoveReport, type MoveStep, moveStore, undoMove } from "../../move/move.ts";
 import type { Config } from "../../platform/config/config.ts";
 import type { Secrets } from "../../platform/config/secrets.ts";
 import { parseMasterKey } from "../../platform/vault/key-ring.ts";
-import { type MoveReport, type MoveStep, moveStore, undoMove } from "../../service/move/move.ts";
 import { CommandError, type CommandHandler, type Invocation, print } from "../output.ts";
 
 /** Time between two lines of progress: on a terminal they replace each other. */
