@@ -6,7 +6,7 @@ import { after, before, describe } from "node:test";
 import inject from "light-my-request";
 import { SimulatedClock } from "../../engine/src/clock/simulated.ts";
 import { seededRandom } from "../../engine/src/random/seeded.ts";
-import type { AnalyticsProcedures } from "../src/analytics/sql/procedures.ts";
+import type { AnalyticsProcedures } from "../src/features/analytics/sql/procedures.ts";
 import { operations } from "../src/operations/index.ts";
 import { type Config, readConfig } from "../src/platform/config/config.ts";
 import { readSecrets } from "../src/platform/config/secrets.ts";

@@ -6,7 +6,7 @@ import { Client } from "pg";
 import { instantAt } from "../../engine/src/clock/clock.ts";
 import { systemClock } from "../../engine/src/clock/system.ts";
 import { digest } from "../../engine/src/crypto/digest.ts";
-import { analyticsPlan } from "../src/analytics/sql/procedures.ts";
+import { analyticsPlan } from "../src/features/analytics/sql/procedures.ts";
 import { digestRows, findStoredTables } from "../src/platform/store/inspection.ts";
 import { takeLease } from "../src/platform/store/lease.ts";
 import { mainPlan, migrate, pendingSteps, schemaState } from "../src/platform/store/migrate.ts";

@@ -14,7 +14,7 @@ import { Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { create as createTar } from "tar";
 import type { Clock } from "../../../engine/src/clock/clock.ts";
-import { analyticsPlan } from "../analytics/sql/procedures.ts";
+import { analyticsPlan } from "../features/analytics/sql/procedures.ts";
 import { OperatorError } from "../log/operator-error.ts";
 import { reasonOf, syncPath } from "../platform/store/folder.ts";
 import { type MigrationPlan, mainPlan, schemaState } from "../platform/store/migrate.ts";

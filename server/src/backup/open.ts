@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { extract } from "tar";
-import { analyticsPlan } from "../analytics/sql/procedures.ts";
+import { analyticsPlan } from "../features/analytics/sql/procedures.ts";
 import { OperatorError } from "../log/operator-error.ts";
 import { version } from "../platform/config/version.ts";
 import { reasonOf } from "../platform/store/folder.ts";

@@ -2,11 +2,11 @@ import { join } from "node:path";
 import type { Clock } from "../../../engine/src/clock/clock.ts";
 import { StoreUnavailable } from "../../../engine/src/errors/store-unavailable.ts";
 import { newId, type Random } from "../../../engine/src/random/random.ts";
-import { Analytics } from "../analytics/analytics.ts";
-import type { KeyUse } from "../analytics/recorder.ts";
-import type { Rollups } from "../analytics/rollups.ts";
-import type { AnalyticsProcedures } from "../analytics/sql/procedures.ts";
-import { analyticsModule, openSqlRollups } from "../analytics/sql/store.ts";
+import { Analytics } from "../features/analytics/analytics.ts";
+import type { KeyUse } from "../features/analytics/recorder.ts";
+import type { Rollups } from "../features/analytics/rollups.ts";
+import type { AnalyticsProcedures } from "../features/analytics/sql/procedures.ts";
+import { analyticsModule, openSqlRollups } from "../features/analytics/sql/store.ts";
 import type { Events } from "../log/events.ts";
 import { OperatorError } from "../log/operator-error.ts";
 import type { Config } from "../platform/config/config.ts";
@@ -31,7 +31,7 @@ export async function openAnalyticsStore(
 ): Promise<AnalyticsStore> {
   if (config.database.kind === "postgres") {
     const { openPostgresStore } = await import("../platform/store/postgres/store.ts");
-    const { openRollupProcedures } = await import("../analytics/sql/procedures.ts");
+    const { openRollupProcedures } = await import("../features/analytics/sql/procedures.ts");
     // The main store has already checked that PostgreSQL is durable.
     const options = { url: secrets.databaseUrl!, clock, observe, connectionsMax: CONNECTIONS_MAX, allowUnsafe: true };
     return openPostgresStore(options, openRollupProcedures());
@@ -66,7 +66,7 @@ export class ClickHouseUnreachable extends OperatorError {
 async function openRollups(config: Config, secrets: Secrets, dependencies: AnalyticsDependencies): Promise<Rollups> {
   const { retention } = config.analytics;
   if (secrets.clickhouseUrl === undefined) return openSqlRollups(await dependencies.openStore(), retention);
-  const { openClickHouse } = await import("../analytics/clickhouse/rollups.ts");
+  const { openClickHouse } = await import("../features/analytics/clickhouse/rollups.ts");
   return openClickHouse(secrets.clickhouseUrl, retention).catch((error: Error) => {
     throw error instanceof StoreUnavailable ? new ClickHouseUnreachable(error) : error;
   });

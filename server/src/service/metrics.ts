@@ -1,8 +1,8 @@
 import type { Ledger } from "../../../engine/src/credits/ledger.ts";
 import type { Directories } from "../../../engine/src/directory/directories.ts";
 import type { RecordCacheCounts } from "../../../engine/src/directory/record-cache.ts";
-import type { Analytics } from "../analytics/analytics.ts";
 import type { BackupSchedule } from "../backup/schedule.ts";
+import type { Analytics } from "../features/analytics/analytics.ts";
 import type { WebhookDelivery } from "../features/webhooks/delivery.ts";
 import type { StoreMetrics } from "../metrics/calls.ts";
 import { Metrics, type Sample } from "../metrics/metrics.ts";

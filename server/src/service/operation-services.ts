@@ -1,8 +1,8 @@
 import { Explainer } from "../../../engine/src/verification/explainer.ts";
 import { Namespaces } from "../../../engine/src/verification/namespaces.ts";
 import { OwnKeys } from "../../../engine/src/verification/own-keys.ts";
-import { oldestKept } from "../analytics/levels.ts";
-import { AnalyticsQueries } from "../operations/analytics/queries.ts";
+import { oldestKept } from "../features/analytics/levels.ts";
+import { AnalyticsQueries } from "../features/analytics/queries.ts";
 import { namespaceCreation } from "../operations/ratelimits/namespace-creation.ts";
 import type { Services } from "../operations/services.ts";
 import type { CallQueues } from "../platform/rpc/call-queues.ts";

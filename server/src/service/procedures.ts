@@ -3,9 +3,9 @@ import { BloomFilter, type BloomFilterState } from "../../../engine/src/crypto/b
 import { systemSecrets } from "../../../engine/src/crypto/secret.ts";
 import { seededRandom } from "../../../engine/src/random/seeded.ts";
 import { systemRandom } from "../../../engine/src/random/system.ts";
+import { nameProcedures } from "../features/analytics/subjects.ts";
 import { webhookProcedures } from "../features/webhooks/procedures.ts";
 import { leakProcedures } from "../leaks/procedures.ts";
-import { nameProcedures } from "../operations/analytics/subjects.ts";
 import type { DatabaseServices } from "../operations/database-services.ts";
 import { operations, portalOperations } from "../operations/index.ts";
 import { upstreamProcedures } from "../operations/keys/upstream-procedures.ts";

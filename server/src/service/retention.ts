@@ -1,5 +1,5 @@
 import type { Milliseconds } from "../../../engine/src/clock/clock.ts";
-import type { Analytics } from "../analytics/analytics.ts";
+import type { Analytics } from "../features/analytics/analytics.ts";
 import type { Events } from "../log/events.ts";
 import type { HeldLeaseOptions } from "../platform/store/held-lease.ts";
 import type { Lease } from "../platform/store/lease.ts";

@@ -4,8 +4,8 @@ import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type ClickHouseClient, createClient } from "@clickhouse/client";
-import { openClickHouseRollups } from "../../src/analytics/clickhouse/rollups.ts";
-import { describeRollups, RETENTION } from "../../src/analytics/rollups-contract.ts";
+import { openClickHouseRollups } from "../../src/features/analytics/clickhouse/rollups.ts";
+import { describeRollups, RETENTION } from "../../src/features/analytics/rollups-contract.ts";
 
 // It is not in the node_modules of this repository.
 const { createChdbConnection } = createRequire(join(process.env.LATCHKEY_TEST_CHDB!, "package.json"))(

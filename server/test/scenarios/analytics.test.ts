@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import type { KeyUse } from "../../src/analytics/recorder.ts";
+import type { KeyUse } from "../../src/features/analytics/recorder.ts";
 import { describeOnStores, openTestServer, type TestServer } from "../harness.ts";
 import { eventually } from "../process.ts";
 

@@ -1,6 +1,6 @@
 import { digest } from "../../../../engine/src/crypto/digest.ts";
-import { inKeyOrder, type Rollup, type Usage, type UsageLevel, usageLevels } from "../../analytics/batch.ts";
-import type { Level } from "../../analytics/levels.ts";
+import { inKeyOrder, type Rollup, type Usage, type UsageLevel, usageLevels } from "../../features/analytics/batch.ts";
+import type { Level } from "../../features/analytics/levels.ts";
 import { DAY, type DemoContent, type DemoKey, type DemoWorkspace, HOUR, MINUTE } from "./demo-content.ts";
 
 const DAYS = 30;

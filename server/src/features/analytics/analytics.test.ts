@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
-import { SimulatedClock } from "../../../engine/src/clock/simulated.ts";
+import { SimulatedClock } from "../../../../engine/src/clock/simulated.ts";
 import { Analytics, CELLS_PER_TURN } from "./analytics.ts";
 import type { Batch } from "./batch.ts";
 import type { KeyUse } from "./recorder.ts";

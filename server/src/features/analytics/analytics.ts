@@ -1,7 +1,7 @@
-import type { Clock, Milliseconds, Timer } from "../../../engine/src/clock/clock.ts";
-import { every } from "../../../engine/src/clock/every.ts";
-import { pause } from "../../../engine/src/clock/pause.ts";
-import type { Lease } from "../platform/store/lease.ts";
+import type { Clock, Milliseconds, Timer } from "../../../../engine/src/clock/clock.ts";
+import { every } from "../../../../engine/src/clock/every.ts";
+import { pause } from "../../../../engine/src/clock/pause.ts";
+import type { Lease } from "../../platform/store/lease.ts";
 import { batchText } from "./batch.ts";
 import { KeyUses } from "./key-uses.ts";
 import { Outbox } from "./outbox.ts";

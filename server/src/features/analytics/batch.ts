@@ -1,4 +1,4 @@
-import { digest } from "../../../engine/src/crypto/digest.ts";
+import { digest } from "../../../../engine/src/crypto/digest.ts";
 import { type Level, levelNames, levels } from "./levels.ts";
 
 /** The count of one combination of values in one minute. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { instantAt } from "../../../engine/src/clock/clock.ts";
+import { instantAt } from "../../../../engine/src/clock/clock.ts";
 import { DECISION_LIFE, DECISIONS_MAX, DecisionSample } from "./decisions.ts";
 
 const event = (at: number, workspaceId: string, identifier: string) => ({

@@ -1,5 +1,5 @@
-import type { Instant, Milliseconds } from "../../../engine/src/clock/clock.ts";
-import type { RatelimitEvent, VerificationEvent } from "../../../engine/src/verification/event.ts";
+import type { Instant, Milliseconds } from "../../../../engine/src/clock/clock.ts";
+import type { RatelimitEvent, VerificationEvent } from "../../../../engine/src/verification/event.ts";
 
 /** A sampled decision. */
 export type Decision = {

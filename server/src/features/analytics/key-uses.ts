@@ -1,4 +1,4 @@
-import type { Milliseconds } from "../../../engine/src/clock/clock.ts";
+import type { Milliseconds } from "../../../../engine/src/clock/clock.ts";
 import type { KeyUse } from "./recorder.ts";
 
 /** Minimum interval between two writes of the last use of one key. */

@@ -1,4 +1,4 @@
-import type { Milliseconds } from "../../../engine/src/clock/clock.ts";
+import type { Milliseconds } from "../../../../engine/src/clock/clock.ts";
 
 /** The levels of rollups and their bucket lengths. Each bucket consists of whole buckets of the previous level. */
 export const levels = { minute: 60_000, hour: 3_600_000, day: 86_400_000 } as const;

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { analysis } from "../../operations/services.ts";
 import {
   exampleApi,
   exampleCounts,
@@ -7,7 +8,6 @@ import {
   exampleVerification,
 } from "../../platform/vocabulary/examples.ts";
 import { ApiReader } from "../../store/keys/apis.ts";
-import { analysis } from "../services.ts";
 import { topInput, topOutput, usageBucketsOf, verificationCounts } from "./range.ts";
 
 export const listTopIdentities = analysis("analytics.listTopIdentities", {

@@ -1,8 +1,8 @@
 import type { Instant } from "../../../../engine/src/clock/clock.ts";
-import type { Level } from "../../analytics/levels.ts";
-import type { StatsQuery, Top, TopQuery } from "../../analytics/rollups.ts";
 import { FairQueue } from "../../platform/rpc/fair-queue.ts";
 import { Problem } from "../../platform/rpc/problems.ts";
+import type { Level } from "./levels.ts";
+import type { StatsQuery, Top, TopQuery } from "./rollups.ts";
 import type { Subjects } from "./subjects.ts";
 
 const RANKING = { runningMax: 1, runningPerWorkspaceMax: 1, waitingPerWorkspaceMax: 20 };

@@ -1,9 +1,9 @@
 import { z } from "zod";
 import type { Milliseconds } from "../../../../engine/src/clock/clock.ts";
 import { verificationCodes } from "../../../../engine/src/verification/request.ts";
-import type { UsageLevel } from "../../analytics/batch.ts";
-import { type Level, levels } from "../../analytics/levels.ts";
 import { ApiId, EXPIRES_MAX, integer, text } from "../../platform/vocabulary/schema.ts";
+import type { UsageLevel } from "./batch.ts";
+import { type Level, levels } from "./levels.ts";
 
 /** Maximum number of buckets in one response. */
 const BUCKETS_MAX = 10_000;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { SimulatedClock } from "../../../engine/src/clock/simulated.ts";
+import { SimulatedClock } from "../../../../engine/src/clock/simulated.ts";
 import { CELLS_PER_BATCH, Recorder } from "./recorder.ts";
 
 const NOON = 1_768_478_400_000;

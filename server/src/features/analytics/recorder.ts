@@ -1,5 +1,5 @@
-import type { Clock } from "../../../engine/src/clock/clock.ts";
-import type { DecisionRecorder, RatelimitEvent, VerificationEvent } from "../../../engine/src/verification/event.ts";
+import type { Clock } from "../../../../engine/src/clock/clock.ts";
+import type { DecisionRecorder, RatelimitEvent, VerificationEvent } from "../../../../engine/src/verification/event.ts";
 import type { RatelimitCell, VerificationCell } from "./batch.ts";
 import { DecisionSample } from "./decisions.ts";
 import { levels } from "./levels.ts";

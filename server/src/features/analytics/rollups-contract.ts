@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import fc from "fast-check";
-import { instantAt } from "../../../engine/src/clock/clock.ts";
-import { SimulatedClock } from "../../../engine/src/clock/simulated.ts";
+import { instantAt } from "../../../../engine/src/clock/clock.ts";
+import { SimulatedClock } from "../../../../engine/src/clock/simulated.ts";
 import { type Batch, IDENTIFIERS_MAX, TAG_SETS_MAX, type UsageLevel } from "./batch.ts";
 import { type Level, levelNames, levels, type Retention } from "./levels.ts";
 import { Recorder } from "./recorder.ts";

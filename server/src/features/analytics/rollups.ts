@@ -1,5 +1,5 @@
-import type { Instant } from "../../../engine/src/clock/clock.ts";
-import type { Lease } from "../platform/store/lease.ts";
+import type { Instant } from "../../../../engine/src/clock/clock.ts";
+import type { Lease } from "../../platform/store/lease.ts";
 import type { UsageLevel } from "./batch.ts";
 import { type Level, levels } from "./levels.ts";
 

@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { Clock, Instant } from "../../../../engine/src/clock/clock.ts";
 import type { KeyRecord } from "../../../../engine/src/directory/records.ts";
 import { balanceAt, creditsOf } from "../../../../engine/src/verification/explanation.ts";
-import { levels } from "../../analytics/levels.ts";
+import { levels } from "../../features/analytics/levels.ts";
 import { admitCall } from "../../platform/rpc/workspace-limit.ts";
 import {
   exampleKeyInput,

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { verificationCodes } from "../../../../engine/src/verification/request.ts";
-import { DECISION_LIFE, type Decision } from "../../analytics/decisions.ts";
+import { DECISION_LIFE, type Decision } from "../../features/analytics/decisions.ts";
 import type { Principal } from "../../platform/rpc/principal.ts";
 import { ApiId, EXPIRES_MAX, integer, KeyId } from "../../platform/vocabulary/schema.ts";
 import { analysis } from "../services.ts";

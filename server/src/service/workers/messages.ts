@@ -3,8 +3,8 @@ import type { BloomFilterState } from "../../../../engine/src/crypto/bloom-filte
 import type { Charge } from "../../../../engine/src/limits/counters.ts";
 import type { ExceededLimit } from "../../../../engine/src/limits/exceeded-limits.ts";
 import type { ImportedKeyUse } from "../../../../engine/src/verification/stored.ts";
-import type { Decision } from "../../analytics/decisions.ts";
-import type { DrainedCounts } from "../../analytics/recorder.ts";
+import type { Decision } from "../../features/analytics/decisions.ts";
+import type { DrainedCounts } from "../../features/analytics/recorder.ts";
 import type { Config } from "../../platform/config/config.ts";
 import type { TunnelMessage, TunnelOpening } from "../../platform/http/threads/tunnel.ts";
 import type { FailedAuthenticationsFrom } from "../../platform/rpc/failed-authentications.ts";

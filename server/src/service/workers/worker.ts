@@ -21,7 +21,7 @@ import { systemRandom } from "../../../../engine/src/random/system.ts";
 import { addressList } from "../../../../engine/src/rules/address.ts";
 import { Namespaces } from "../../../../engine/src/verification/namespaces.ts";
 import { Verification } from "../../../../engine/src/verification/verification.ts";
-import { Recorder } from "../../analytics/recorder.ts";
+import { Recorder } from "../../features/analytics/recorder.ts";
 import { CallMetrics } from "../../metrics/calls.ts";
 import { verifyKey } from "../../operations/keys/verifyKey.ts";
 import { limit } from "../../operations/ratelimits/limit.ts";

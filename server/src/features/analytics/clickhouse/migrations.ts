@@ -1,5 +1,5 @@
 import type { ClickHouseClient } from "@clickhouse/client";
-import { NewerSchema, versionOf } from "../../platform/store/migrate.ts";
+import { NewerSchema, versionOf } from "../../../platform/store/migrate.ts";
 
 /**
  * All steps, in order. Each step can be repeated, because ClickHouse has no transactions. A step is not edited after its

@@ -1,6 +1,6 @@
 import { type ClickHouseClient, ClickHouseLogLevel, createClient } from "@clickhouse/client";
-import { digest } from "../../../../engine/src/crypto/digest.ts";
-import { StoreUnavailable } from "../../../../engine/src/errors/store-unavailable.ts";
+import { digest } from "../../../../../engine/src/crypto/digest.ts";
+import { StoreUnavailable } from "../../../../../engine/src/errors/store-unavailable.ts";
 import {
   type Batch,
   bounded,

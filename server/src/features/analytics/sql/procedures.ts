@@ -1,9 +1,9 @@
 import { type CompiledQuery, type Kysely, sql as raw } from "kysely";
-import type { Instant } from "../../../../engine/src/clock/clock.ts";
-import { digest } from "../../../../engine/src/crypto/digest.ts";
-import { holdLease, type Lease } from "../../platform/store/lease.ts";
-import { type MigrationPlan, migrate, schemaState } from "../../platform/store/migrate.ts";
-import type { Sql } from "../../platform/store/store.ts";
+import type { Instant } from "../../../../../engine/src/clock/clock.ts";
+import { digest } from "../../../../../engine/src/crypto/digest.ts";
+import { holdLease, type Lease } from "../../../platform/store/lease.ts";
+import { type MigrationPlan, migrate, schemaState } from "../../../platform/store/migrate.ts";
+import type { Sql } from "../../../platform/store/store.ts";
 import {
   type Batch,
   bounded,

@@ -1,4 +1,4 @@
-import type { Store } from "../../platform/store/store.ts";
+import type { Store } from "../../../platform/store/store.ts";
 import type { Retention } from "../levels.ts";
 import type { Rollups } from "../rollups.ts";
 import type { AnalyticsProcedures } from "./procedures.ts";

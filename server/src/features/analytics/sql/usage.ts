@@ -1,5 +1,5 @@
 import { sql as raw } from "kysely";
-import type { Sql } from "../../platform/store/store.ts";
+import type { Sql } from "../../../platform/store/store.ts";
 import type { Usage, UsageLevel } from "../batch.ts";
 import { levels } from "../levels.ts";
 import { type Top, type TopQuery, topFrom } from "../rollups.ts";

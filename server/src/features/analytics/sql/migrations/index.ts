@@ -1,4 +1,4 @@
-import { expand, type MigrationStep, type SchemaStep } from "../../../platform/store/migrations/index.ts";
+import { expand, type MigrationStep, type SchemaStep } from "../../../../platform/store/migrations/index.ts";
 import { up as rollups } from "./001-rollups.ts";
 import { up as usage } from "./002-usage.ts";
 import { up as partitions } from "./003-partitions.ts";
