@@ -7,7 +7,7 @@ import {
   exampleRange,
   exampleVerification,
 } from "../../platform/vocabulary/examples.ts";
-import { ApiReader } from "../../store/keys/apis.ts";
+import { ApiReader } from "../apis/statements.ts";
 import { topInput, topOutput, usageBucketsOf, verificationCounts } from "./range.ts";
 
 export const listTopIdentities = analysis("analytics.listTopIdentities", {

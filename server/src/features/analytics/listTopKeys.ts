@@ -7,7 +7,7 @@ import {
   exampleKeyInput,
   exampleRange,
 } from "../../platform/vocabulary/examples.ts";
-import { ApiReader } from "../../store/keys/apis.ts";
+import { ApiReader } from "../apis/statements.ts";
 import { topInput, topOutput, usageBucketsOf, verificationCounts } from "./range.ts";
 
 const named = (schema: z.ZodType, what: string) =>

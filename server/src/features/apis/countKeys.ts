@@ -2,9 +2,9 @@ import { z } from "zod";
 import { query } from "../../platform/rpc/operation.ts";
 import { exampleApi } from "../../platform/vocabulary/examples.ts";
 import { text } from "../../platform/vocabulary/schema.ts";
-import { ApiReader } from "../../store/keys/apis.ts";
 import { KeyReader } from "../../store/keys/keys.ts";
 import { keyFilter, keyFilterInput } from "./key-filter.ts";
+import { ApiReader } from "./statements.ts";
 
 export const countKeys = query("apis.countKeys", {
   summary: "Count the keys of an API",

@@ -3,7 +3,7 @@ import { newId } from "../../../../engine/src/random/random.ts";
 import { mutation } from "../../platform/rpc/operation.ts";
 import { exampleApi } from "../../platform/vocabulary/examples.ts";
 import { Name, OwnKeyAccess } from "../../platform/vocabulary/schema.ts";
-import { ApiWriter } from "../../store/keys/apis.ts";
+import { ApiWriter } from "./statements.ts";
 
 export const createApi = mutation("apis.createApi", {
   summary: "Create an API",

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { mutation } from "../../platform/rpc/operation.ts";
 import { exampleApi } from "../../platform/vocabulary/examples.ts";
 import { ApiId, Empty } from "../../platform/vocabulary/schema.ts";
-import { ApiWriter } from "../../store/keys/apis.ts";
+import { ApiWriter } from "./statements.ts";
 
 export const deleteApi = mutation("apis.deleteApi", {
   summary: "Delete an API and its keys",

@@ -2,8 +2,8 @@ import { z } from "zod";
 import { query } from "../../platform/rpc/operation.ts";
 import { exampleApi } from "../../platform/vocabulary/examples.ts";
 import { ApiId } from "../../platform/vocabulary/schema.ts";
-import { ApiReader } from "../../store/keys/apis.ts";
 import { ApiOutput, toApiOutput } from "./record.ts";
+import { ApiReader } from "./statements.ts";
 
 export const getApi = query("apis.getApi", {
   summary: "Get an API",

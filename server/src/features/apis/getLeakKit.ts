@@ -3,7 +3,7 @@ import { query } from "../../platform/rpc/operation.ts";
 import { exampleApi } from "../../platform/vocabulary/examples.ts";
 import { ApiId, Prefix } from "../../platform/vocabulary/schema.ts";
 import { EXAMPLE_PUBLIC_URL, leakKit } from "../../rules/leak-kit.ts";
-import { ApiReader } from "../../store/keys/apis.ts";
+import { ApiReader } from "./statements.ts";
 
 const PREFIXES_MAX = 20;
 

@@ -3,8 +3,8 @@ import { pagedQuery } from "../../platform/rpc/operation.ts";
 import { exampleApi } from "../../platform/vocabulary/examples.ts";
 import { pageInput, pageOf, placeOf } from "../../platform/vocabulary/paging.ts";
 import { search } from "../../platform/vocabulary/schema.ts";
-import { ApiReader } from "../../store/keys/apis.ts";
 import { ApiOutput, toApiOutput } from "./record.ts";
+import { ApiReader } from "./statements.ts";
 
 const LIST = "apis.listApis";
 

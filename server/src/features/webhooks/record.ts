@@ -5,7 +5,7 @@ import { type EventType, eventTypeNames } from "../../platform/store/events/type
 import type { WebhookRow } from "../../platform/store/schema.ts";
 import { jsonColumn } from "../../platform/vocabulary/columns.ts";
 import { ApiId, asSecret, Name, text } from "../../platform/vocabulary/schema.ts";
-import { ApiWriter } from "../../store/keys/apis.ts";
+import { ApiWriter } from "../apis/statements.ts";
 import { DEAD_COUNTED_MAX, type DeliverySummary } from "./statements/deliveries.ts";
 
 const URL_LENGTH_MAX = 2_000;

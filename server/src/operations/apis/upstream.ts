@@ -1,8 +1,8 @@
 import { z } from "zod";
+import { ApiReader } from "../../features/apis/statements.ts";
 import type { Sql } from "../../platform/store/store.ts";
 import type { Vault } from "../../platform/vault/vault.ts";
 import { integer, text } from "../../platform/vocabulary/schema.ts";
-import { ApiReader } from "../../store/keys/apis.ts";
 import type { UpstreamVerifier } from "../../upstreams/upstreams.ts";
 
 const HEADERS_MAX = 10;

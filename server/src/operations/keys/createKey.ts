@@ -2,6 +2,7 @@ import { z } from "zod";
 import { HASH_VERSION, hashSecret } from "../../../../engine/src/crypto/hash.ts";
 import { newId } from "../../../../engine/src/random/random.ts";
 import { formatKey } from "../../../../engine/src/rules/key-string.ts";
+import { ApiWriter } from "../../features/apis/statements.ts";
 import { mutation } from "../../platform/rpc/operation.ts";
 import { jsonColumn } from "../../platform/vocabulary/columns.ts";
 import { exampleKey, exampleKeyInput, exampleSecret } from "../../platform/vocabulary/examples.ts";
@@ -24,7 +25,6 @@ import {
 } from "../../platform/vocabulary/schema.ts";
 import { BalanceWriter } from "../../store/credits/balances.ts";
 import { IdentityWriter } from "../../store/identities/identities.ts";
-import { ApiWriter } from "../../store/keys/apis.ts";
 import { KeyGrantWriter } from "../../store/keys/key-grants.ts";
 import { KeyWriter } from "../../store/keys/keys.ts";
 import { PermissionWriter } from "../../store/permissions/permissions.ts";

@@ -2,6 +2,7 @@ import { z } from "zod";
 import type { Instant } from "../../../../engine/src/clock/clock.ts";
 import { HASH_VERSION } from "../../../../engine/src/crypto/hash.ts";
 import type { Random } from "../../../../engine/src/random/random.ts";
+import { ApiWriter } from "../../features/apis/statements.ts";
 import { readBody } from "../../platform/rpc/body.ts";
 import { Problem } from "../../platform/rpc/problems.ts";
 import { type AuditEntry, recordChange } from "../../platform/store/audit/audit.ts";
@@ -10,7 +11,6 @@ import { type QuotaLimits, type Taken, takeQuotas } from "../../platform/store/q
 import { Rollback, type Sql } from "../../platform/store/store.ts";
 import { StoreWriter } from "../../platform/store/workspace-store.ts";
 import { watchWrites } from "../../platform/store/written-tables.ts";
-import { ApiWriter } from "../../store/keys/apis.ts";
 import { KeyWriter } from "../../store/keys/keys.ts";
 import type { UpstreamAnswer } from "../../upstreams/upstreams.ts";
 import { refillError } from "./credits.ts";

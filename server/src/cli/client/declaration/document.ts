@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { updateApi } from "../../../operations/apis/updateApi.ts";
+import { updateApi } from "../../../features/apis/updateApi.ts";
 import { createPermission } from "../../../operations/permissions/createPermission.ts";
 import { createRole } from "../../../operations/permissions/createRole.ts";
 import { setOverride } from "../../../operations/ratelimits/setOverride.ts";
