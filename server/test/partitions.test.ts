@@ -7,6 +7,8 @@ import { instantAt } from "../../engine/src/clock/clock.ts";
 import { systemClock } from "../../engine/src/clock/system.ts";
 import { digest } from "../../engine/src/crypto/digest.ts";
 import { analyticsPlan } from "../src/features/analytics/sql/procedures.ts";
+import { AuditReader } from "../src/features/audit/statements/reader.ts";
+import { auditRetention } from "../src/features/audit/statements/retention.ts";
 import { digestRows, findStoredTables } from "../src/platform/store/inspection.ts";
 import { takeLease } from "../src/platform/store/lease.ts";
 import { mainPlan, migrate, pendingSteps, schemaState } from "../src/platform/store/migrate.ts";
@@ -21,8 +23,6 @@ import {
 import { openPostgresStore } from "../src/platform/store/postgres/store.ts";
 import { changeLayout, retain } from "../src/platform/store/retention.ts";
 import type { Sql } from "../src/platform/store/store.ts";
-import { AuditReader } from "../src/store/administration/audit-reader.ts";
-import { auditRetention } from "../src/store/administration/audit-retention.ts";
 import { busyness } from "./busyness.ts";
 import { openTestServer } from "./harness.ts";
 import { freshDatabase } from "./services/postgres.ts";

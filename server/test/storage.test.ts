@@ -11,6 +11,7 @@ import { SimulatedClock } from "../../engine/src/clock/simulated.ts";
 import { systemClock } from "../../engine/src/clock/system.ts";
 import { CHANGES_PER_READ, CHANGES_RETENTION, type Changes } from "../../engine/src/directory/changes.ts";
 import { seededRandom } from "../../engine/src/random/seeded.ts";
+import { AuditReader } from "../src/features/audit/statements/reader.ts";
 import { operations } from "../src/operations/index.ts";
 import { readConfig } from "../src/platform/config/config.ts";
 import { readSecrets } from "../src/platform/config/secrets.ts";
@@ -33,7 +34,6 @@ import { openSqliteStoreHere } from "../src/platform/store/sqlite/store-here.ts"
 import { Rollback, type Sql } from "../src/platform/store/store.ts";
 import { openStore } from "../src/service/app-store.ts";
 import { retentionTables, retentionTasks } from "../src/service/retention-tasks.ts";
-import { AuditReader } from "../src/store/administration/audit-reader.ts";
 import { AdministrationReader } from "../src/store/administration/workspaces.ts";
 import { PermissionWriter } from "../src/store/permissions/permissions.ts";
 import { RoleWriter } from "../src/store/permissions/roles.ts";

@@ -1,9 +1,9 @@
+import { auditRetention } from "../features/audit/statements/retention.ts";
 import { deliveryRetention, webhookRetention } from "../features/webhooks/statements/retention.ts";
 import { changesRetention, markersRetention } from "../platform/store/changes.ts";
 import { idempotencyRetention } from "../platform/store/idempotency.ts";
 import { bytesRetention } from "../platform/store/quotas/workspace-bytes.ts";
 import type { RetentionIndex, RetentionTask } from "../platform/store/retention.ts";
-import { auditRetention } from "../store/administration/audit-retention.ts";
 import { rootKeyRetention } from "../store/administration/root-keys.ts";
 import { sessionRetention, signInLinkRetention } from "../store/administration/sessions.ts";
 import { eventRetention } from "../store/events/retention.ts";

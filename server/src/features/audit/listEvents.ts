@@ -3,7 +3,7 @@ import { pagedQuery } from "../../platform/rpc/operation.ts";
 import { exampleAdministratorId, exampleApi, exampleTime } from "../../platform/vocabulary/examples.ts";
 import { pageInput, pageOf, placeOf } from "../../platform/vocabulary/paging.ts";
 import { EXPIRES_MAX, integer, text } from "../../platform/vocabulary/schema.ts";
-import { AuditReader } from "../../store/administration/audit-reader.ts";
+import { AuditReader } from "./statements/reader.ts";
 
 const word = text(1, 255);
 

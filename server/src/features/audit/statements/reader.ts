@@ -1,7 +1,7 @@
 import { sql as raw } from "kysely";
-import type { Place } from "../../platform/store/cursor.ts";
-import type { AuditEventRow } from "../../platform/store/schema.ts";
-import { WorkspaceRows } from "../../platform/store/workspace-rows.ts";
+import type { Place } from "../../../platform/store/cursor.ts";
+import type { AuditEventRow } from "../../../platform/store/schema.ts";
+import { WorkspaceRows } from "../../../platform/store/workspace-rows.ts";
 
 /** Which events of the log to read. */
 export interface AuditPageOptions {
