@@ -10,12 +10,12 @@ import { newId } from "../../engine/src/random/random.ts";
 import { systemRandom } from "../../engine/src/random/system.ts";
 import { formatKey } from "../../engine/src/rules/key-string.ts";
 import { ApiWriter } from "../../server/src/features/apis/statements.ts";
+import { BalanceWriter } from "../../server/src/features/credits/statements.ts";
 import { openPostgresStore } from "../../server/src/platform/store/postgres/store.ts";
 import { openSqliteStore } from "../../server/src/platform/store/sqlite/store.ts";
 import type { Sql, Store } from "../../server/src/platform/store/store.ts";
 import { StoreWriter } from "../../server/src/platform/store/workspace-store.ts";
 import { type AppProcedures, openProcedures, type ProcedureOptions } from "../../server/src/service/procedures.ts";
-import { BalanceWriter } from "../../server/src/store/credits/balances.ts";
 import { KeyWriter } from "../../server/src/store/keys/keys.ts";
 
 /** Keys of a new API. */

@@ -14,7 +14,7 @@ import {
   insertIdempotencyRecords,
 } from "../../platform/store/idempotency.ts";
 import type { Ask, PoolsOf, Sql } from "../../platform/store/store.ts";
-import { lockBalances, readBalances, refillDueBalances, subtractCredits } from "./balances.ts";
+import { lockBalances, readBalances, refillDueBalances, subtractCredits } from "./statements.ts";
 
 /** The procedures of credits. */
 export function creditProcedures(random: Random) {

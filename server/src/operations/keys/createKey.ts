@@ -3,6 +3,8 @@ import { HASH_VERSION, hashSecret } from "../../../../engine/src/crypto/hash.ts"
 import { newId } from "../../../../engine/src/random/random.ts";
 import { formatKey } from "../../../../engine/src/rules/key-string.ts";
 import { ApiWriter } from "../../features/apis/statements.ts";
+import { CreditsCreate, refillColumns, refillError } from "../../features/credits/record.ts";
+import { BalanceWriter } from "../../features/credits/statements.ts";
 import { mutation } from "../../platform/rpc/operation.ts";
 import { jsonColumn } from "../../platform/vocabulary/columns.ts";
 import { exampleKey, exampleKeyInput, exampleSecret } from "../../platform/vocabulary/examples.ts";
@@ -23,14 +25,12 @@ import {
   slug,
   text,
 } from "../../platform/vocabulary/schema.ts";
-import { BalanceWriter } from "../../store/credits/balances.ts";
 import { IdentityWriter } from "../../store/identities/identities.ts";
 import { KeyGrantWriter } from "../../store/keys/key-grants.ts";
 import { KeyWriter } from "../../store/keys/keys.ts";
 import { PermissionWriter } from "../../store/permissions/permissions.ts";
 import { RatelimitWriter } from "../../store/ratelimits/ratelimits.ts";
 import { idsOf } from "../permissions/ensure.ts";
-import { CreditsCreate, refillColumns, refillError } from "./credits.ts";
 import { setRolesByNames } from "./permissions-and-roles.ts";
 import { VAULT_MISSING } from "./record.ts";
 

@@ -1,5 +1,7 @@
 import { z } from "zod";
 import { newIds } from "../../../../engine/src/random/random.ts";
+import { CreditsCreate, refillColumns } from "../../features/credits/record.ts";
+import { BalanceWriter } from "../../features/credits/statements.ts";
 import type { MutationContext } from "../../platform/rpc/operation.ts";
 import { fold } from "../../platform/store/search.ts";
 import { jsonColumn } from "../../platform/vocabulary/columns.ts";
@@ -14,14 +16,12 @@ import {
   slug,
   text,
 } from "../../platform/vocabulary/schema.ts";
-import { BalanceWriter } from "../../store/credits/balances.ts";
 import { IdentityWriter } from "../../store/identities/identities.ts";
 import { KeyGrantWriter } from "../../store/keys/key-grants.ts";
 import { KeyWriter } from "../../store/keys/keys.ts";
 import { PermissionWriter } from "../../store/permissions/permissions.ts";
 import { RoleWriter } from "../../store/permissions/roles.ts";
 import { RatelimitWriter } from "../../store/ratelimits/ratelimits.ts";
-import { CreditsCreate, refillColumns } from "./credits.ts";
 
 /** The members of a key of another system that it keeps. */
 export const importedMembers = {

@@ -1,5 +1,13 @@
 import { z } from "zod";
 import type { StoredBalance } from "../../../../engine/src/rules/refill.ts";
+import {
+  type CreditsOutput,
+  CreditsUpdate,
+  refillColumns,
+  refillError,
+  toCreditsOutput,
+} from "../../features/credits/record.ts";
+import { BalanceWriter } from "../../features/credits/statements.ts";
 import { mutation } from "../../platform/rpc/operation.ts";
 import { changedValues, limitValues, sortedSet, updateEvents } from "../../platform/vocabulary/changed-values.ts";
 import { type ColumnsFor, columnsOf, flag, jsonColumn, WRITTEN_APART } from "../../platform/vocabulary/columns.ts";
@@ -18,7 +26,6 @@ import {
   slug,
   text,
 } from "../../platform/vocabulary/schema.ts";
-import { BalanceWriter } from "../../store/credits/balances.ts";
 import { IdentityWriter } from "../../store/identities/identities.ts";
 import { KeyGrantWriter } from "../../store/keys/key-grants.ts";
 import { KeyWriter } from "../../store/keys/keys.ts";
@@ -26,7 +33,6 @@ import type { StoredKey } from "../../store/keys/stored-key.ts";
 import { PermissionWriter } from "../../store/permissions/permissions.ts";
 import { RatelimitWriter } from "../../store/ratelimits/ratelimits.ts";
 import { idsOf } from "../permissions/ensure.ts";
-import { type CreditsOutput, CreditsUpdate, refillColumns, refillError, toCreditsOutput } from "./credits.ts";
 import { lockKey } from "./lock-key.ts";
 import { setRolesByNames } from "./permissions-and-roles.ts";
 

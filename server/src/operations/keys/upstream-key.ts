@@ -3,6 +3,7 @@ import type { Instant } from "../../../../engine/src/clock/clock.ts";
 import { HASH_VERSION } from "../../../../engine/src/crypto/hash.ts";
 import type { Random } from "../../../../engine/src/random/random.ts";
 import { ApiWriter } from "../../features/apis/statements.ts";
+import { refillError } from "../../features/credits/record.ts";
 import { readBody } from "../../platform/rpc/body.ts";
 import { Problem } from "../../platform/rpc/problems.ts";
 import { type AuditEntry, recordChange } from "../../platform/store/audit/audit.ts";
@@ -13,7 +14,6 @@ import { StoreWriter } from "../../platform/store/workspace-store.ts";
 import { watchWrites } from "../../platform/store/written-tables.ts";
 import { KeyWriter } from "../../store/keys/keys.ts";
 import type { UpstreamAnswer } from "../../upstreams/upstreams.ts";
-import { refillError } from "./credits.ts";
 import { type ImportedAttributes, importedMembers, insertImported } from "./insert-imported.ts";
 
 /** What an upstream verifier answers. Members that are not documented are ignored. */
