@@ -6,6 +6,7 @@ import { systemRandom } from "../../../engine/src/random/system.ts";
 import { nameProcedures } from "../features/analytics/subjects.ts";
 import { creditProcedures } from "../features/credits/procedures.ts";
 import { balanceRules } from "../features/credits/statements.ts";
+import { DASHBOARD, dashboardCallerInTransaction, sessionProcedures } from "../features/dashboard/procedures.ts";
 import { webhookProcedures } from "../features/webhooks/procedures.ts";
 import { leakProcedures } from "../leaks/procedures.ts";
 import type { DatabaseServices } from "../operations/database-services.ts";
@@ -15,11 +16,6 @@ import { PORTAL } from "../operations/portal/portal-caller.ts";
 import { portalProcedures } from "../operations/portal/procedures.ts";
 import { portalCallerInTransaction } from "../operations/portal/session-principal.ts";
 import { ratelimitProcedures } from "../operations/ratelimits/procedures.ts";
-import {
-  DASHBOARD,
-  dashboardCallerInTransaction,
-  sessionProcedures,
-} from "../operations/rootKeys/session-procedures.ts";
 import { findUrlFault } from "../platform/outbound/url.ts";
 import { operationProcedures, type SessionCallers } from "../platform/rpc/execute.ts";
 import { ensureTokenKey } from "../platform/store/access/token-key.ts";

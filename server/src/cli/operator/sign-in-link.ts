@@ -1,6 +1,6 @@
 import { systemClock } from "../../../../engine/src/clock/system.ts";
+import { LINK_LIFE } from "../../features/dashboard/statements.ts";
 import { isAdministrator } from "../../platform/store/access/root-key-lookup.ts";
-import { LINK_LIFE } from "../../store/administration/sessions.ts";
 import { CommandError, type CommandHandler, print } from "../output.ts";
 import { withPreparedStore } from "./store.ts";
 

@@ -17,7 +17,7 @@ import {
   type SignIn,
   type StoredSession,
   touchSession,
-} from "../../store/administration/sessions.ts";
+} from "./statements.ts";
 
 /** A new session with its token, or why there is none. `change`: it ended others. */
 export type SignedIn =

@@ -2,7 +2,6 @@ import type { IncomingMessage } from "node:http";
 import type { FastifyInstance, FastifyReply } from "fastify";
 import { z } from "zod";
 import { isListed, isLoopback } from "../../../../engine/src/rules/address.ts";
-import type { DashboardSessions } from "../../operations/rootKeys/dashboard-sessions.ts";
 import { addressOf } from "../../platform/http/caller-address.ts";
 import { REJECTED_CALLER } from "../../platform/http/long-body.ts";
 import { decodeText } from "../../platform/http/metered.ts";
@@ -13,6 +12,7 @@ import { pathOf } from "../../platform/rpc/operation.ts";
 import { Problem } from "../../platform/rpc/problems.ts";
 import type { Rpc, RpcResponse } from "../../platform/rpc/server.ts";
 import { compress } from "./compress.ts";
+import type { DashboardSessions } from "./sessions.ts";
 
 const SESSION = "/dashboard/session";
 const API = "/dashboard/api";

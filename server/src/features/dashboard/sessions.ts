@@ -16,8 +16,8 @@ import type { Caller, CallerAuthentication } from "../../platform/rpc/server.ts"
 import { admit } from "../../platform/rpc/workspace-limit.ts";
 import { grantsOf } from "../../platform/store/access/root-key-lookup.ts";
 import type { Store } from "../../platform/store/store.ts";
-import { sessionEnd } from "../../store/administration/sessions.ts";
-import { DASHBOARD, type SignedIn, type sessionProcedures } from "./session-procedures.ts";
+import { DASHBOARD, type SignedIn, type sessionProcedures } from "./procedures.ts";
+import { sessionEnd } from "./statements.ts";
 
 /** The precision of the time of the last use. */
 const TOUCH_INTERVAL: Milliseconds = 60_000;
