@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { isCidr } from "../../../../engine/src/rules/address.ts";
 import { type StoredUpstream, shownUpstream, toUpstreamOutput, UpstreamInput } from "../../operations/apis/upstream.ts";
-import type { DatabaseServices } from "../../operations/database-services.ts";
 import { VAULT_MISSING } from "../../operations/keys/record.ts";
 import { type MutationContext, mutation } from "../../platform/rpc/operation.ts";
 import { changedValues, updateEvents } from "../../platform/vocabulary/changed-values.ts";
@@ -10,6 +9,7 @@ import { exampleApi } from "../../platform/vocabulary/examples.ts";
 import { ApiId, ByteLength, Empty, Name, OwnKeyAccess, Prefix, text } from "../../platform/vocabulary/schema.ts";
 import { NOTICE_DAYS } from "../../store/events/expiry-sweep.ts";
 import { KeyMigrationWriter } from "../../store/keys/key-migrations.ts";
+import type { DatabaseServices } from "../database-services.ts";
 import { ApiWriter } from "./statements.ts";
 
 /** Every verification compares its address with each entry. */

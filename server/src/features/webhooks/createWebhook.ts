@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { newId } from "../../../../engine/src/random/random.ts";
-import type { DatabaseServices } from "../../operations/database-services.ts";
 import { mutation } from "../../platform/rpc/operation.ts";
 import { exampleWebhook, exampleWebhookInput, exampleWebhookSecret } from "../../platform/vocabulary/examples.ts";
+import type { DatabaseServices } from "../database-services.ts";
 import { checkSettings, listColumn, WEBHOOK_VAULT_MISSING, WebhookSecret, webhookInput } from "./record.ts";
 import { newWebhookSecret } from "./signature.ts";
 import { WebhookWriter } from "./statements/webhooks.ts";

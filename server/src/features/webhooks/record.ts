@@ -1,11 +1,11 @@
 import { z } from "zod";
-import type { DatabaseServices } from "../../operations/database-services.ts";
 import type { MutationContext } from "../../platform/rpc/operation.ts";
 import { type EventType, eventTypeNames } from "../../platform/store/events/types.ts";
 import type { WebhookRow } from "../../platform/store/schema.ts";
 import { jsonColumn } from "../../platform/vocabulary/columns.ts";
 import { ApiId, asSecret, Name, text } from "../../platform/vocabulary/schema.ts";
 import { ApiWriter } from "../apis/statements.ts";
+import type { DatabaseServices } from "../database-services.ts";
 import { DEAD_COUNTED_MAX, type DeliverySummary } from "./statements/deliveries.ts";
 
 const URL_LENGTH_MAX = 2_000;

@@ -1,11 +1,11 @@
 import { z } from "zod";
 import type { Instant } from "../../../../engine/src/clock/clock.ts";
-import type { DatabaseServices } from "../../operations/database-services.ts";
 import { mutation } from "../../platform/rpc/operation.ts";
 import { changedValues, updateEvents } from "../../platform/vocabulary/changed-values.ts";
 import { type ColumnsFor, columnsOf, flag } from "../../platform/vocabulary/columns.ts";
 import { exampleWebhook } from "../../platform/vocabulary/examples.ts";
 import { Empty } from "../../platform/vocabulary/schema.ts";
+import type { DatabaseServices } from "../database-services.ts";
 import { checkSettings, filtersOf, listColumn, WebhookId, webhookInput } from "./record.ts";
 import { DeliveryWriter } from "./statements/deliveries.ts";
 import { WebhookWriter } from "./statements/webhooks.ts";

@@ -1,4 +1,5 @@
 import type { Instant } from "../../../../engine/src/clock/clock.ts";
+import type { DatabaseServices } from "../../features/database-services.ts";
 import type { MutationContext } from "../../platform/rpc/operation.ts";
 import type { Principal } from "../../platform/rpc/principal.ts";
 import { Problem } from "../../platform/rpc/problems.ts";
@@ -7,7 +8,6 @@ import type { StoreReader, StoreWriter } from "../../platform/store/workspace-st
 import { type PortalAction, portalRequirement } from "../../rules/portal-terms.ts";
 import { KeyReader, KeyWriter } from "../../store/keys/keys.ts";
 import type { StoredKey } from "../../store/keys/stored-key.ts";
-import type { DatabaseServices } from "../database-services.ts";
 import type { Services } from "../services.ts";
 import { type PortalCaller, portalCallerOf } from "./portal-caller.ts";
 
