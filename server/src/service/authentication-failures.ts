@@ -1,5 +1,6 @@
 import type { Clock, Instant, Milliseconds } from "../../../engine/src/clock/clock.ts";
 import { every } from "../../../engine/src/clock/every.ts";
+import { AUTH_FAILURES_INTERVAL, type AuthFailures } from "../features/events/statements/auth-failures.ts";
 import type { Events } from "../log/events.ts";
 import {
   type FailedAuthentications,
@@ -7,7 +8,6 @@ import {
   OTHERS,
 } from "../platform/rpc/failed-authentications.ts";
 import type { ProblemCode } from "../platform/rpc/problems.ts";
-import { AUTH_FAILURES_INTERVAL, type AuthFailures } from "../store/events/auth-failures.ts";
 
 /** How soon a failure is reported. */
 const REPORT_INTERVAL: Milliseconds = 2_000;

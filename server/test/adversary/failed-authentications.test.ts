@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import inject from "light-my-request";
-import { AUTH_FAILURES_INTERVAL } from "../../src/store/events/auth-failures.ts";
+import { AUTH_FAILURES_INTERVAL } from "../../src/features/events/statements/auth-failures.ts";
 import { openTestServer, TestServer } from "../harness.ts";
 import { parseExposition } from "../prometheus.ts";
 

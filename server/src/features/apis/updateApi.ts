@@ -7,9 +7,9 @@ import { changedValues, updateEvents } from "../../platform/vocabulary/changed-v
 import { type ColumnsFor, columnsOf, flag, jsonColumn } from "../../platform/vocabulary/columns.ts";
 import { exampleApi } from "../../platform/vocabulary/examples.ts";
 import { ApiId, ByteLength, Empty, Name, OwnKeyAccess, Prefix, text } from "../../platform/vocabulary/schema.ts";
-import { NOTICE_DAYS } from "../../store/events/expiry-sweep.ts";
 import { KeyMigrationWriter } from "../../store/keys/key-migrations.ts";
 import type { DatabaseServices } from "../database-services.ts";
+import { NOTICE_DAYS } from "../events/statements/expiry-sweep.ts";
 import { ApiWriter } from "./statements.ts";
 
 /** Every verification compares its address with each entry. */

@@ -4,7 +4,7 @@ import { type EventType, eventTypeNames } from "../../platform/store/events/type
 import { exampleAdministratorId, exampleApi, exampleTime } from "../../platform/vocabulary/examples.ts";
 import { pageInput, pageOf, placeOf } from "../../platform/vocabulary/paging.ts";
 import { EXPIRES_MAX, integer, text } from "../../platform/vocabulary/schema.ts";
-import { EventReader } from "../../store/events/reader.ts";
+import { EventReader } from "./statements/reader.ts";
 
 const LIST = "events.listEvents";
 

@@ -2,10 +2,10 @@ import type { Instant } from "../../../../engine/src/clock/clock.ts";
 import type { Random } from "../../../../engine/src/random/random.ts";
 import type { Lease } from "../../platform/store/lease.ts";
 import type { PoolsOf, Sql } from "../../platform/store/store.ts";
-import { type AuthFailures, recordAuthFailures } from "./auth-failures.ts";
-import { type RecordedLimit, recordExceeded } from "./exceeded.ts";
-import { type ExpiryStep, findExpiryStep, recordExpiries } from "./expiry-sweep.ts";
-import { findUnusedStep, recordUnused, type UnusedStep } from "./unused-sweep.ts";
+import { type AuthFailures, recordAuthFailures } from "./statements/auth-failures.ts";
+import { type RecordedLimit, recordExceeded } from "./statements/exceeded.ts";
+import { type ExpiryStep, findExpiryStep, recordExpiries } from "./statements/expiry-sweep.ts";
+import { findUnusedStep, recordUnused, type UnusedStep } from "./statements/unused-sweep.ts";
 
 /** The procedures of events that no operation causes. */
 export function eventProcedures({ random }: { random: Random }) {

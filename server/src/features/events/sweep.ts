@@ -1,10 +1,10 @@
-import type { Milliseconds } from "../../../engine/src/clock/clock.ts";
-import type { Events } from "../log/events.ts";
-import type { HeldLeaseOptions } from "../platform/store/held-lease.ts";
-import { LeasedWork } from "../platform/store/leased-work.ts";
-import type { Store } from "../platform/store/store.ts";
-import type { eventProcedures } from "../store/events/procedures.ts";
-import type { UnusedStep } from "../store/events/unused-sweep.ts";
+import type { Milliseconds } from "../../../../engine/src/clock/clock.ts";
+import type { Events } from "../../log/events.ts";
+import type { HeldLeaseOptions } from "../../platform/store/held-lease.ts";
+import { LeasedWork } from "../../platform/store/leased-work.ts";
+import type { Store } from "../../platform/store/store.ts";
+import type { eventProcedures } from "./procedures.ts";
+import type { UnusedStep } from "./statements/unused-sweep.ts";
 
 /** Interval between two passes, and between two attempts to take the lease. */
 const INTERVAL: Milliseconds = 30_000;

@@ -1,8 +1,8 @@
-import type { Instant, Milliseconds } from "../../../../engine/src/clock/clock.ts";
-import { digest } from "../../../../engine/src/crypto/digest.ts";
-import { insertEvents } from "../../platform/store/events/events.ts";
-import type { EventData } from "../../platform/store/events/types.ts";
-import type { Sql } from "../../platform/store/store.ts";
+import type { Instant, Milliseconds } from "../../../../../engine/src/clock/clock.ts";
+import { digest } from "../../../../../engine/src/crypto/digest.ts";
+import { insertEvents } from "../../../platform/store/events/events.ts";
+import type { EventData } from "../../../platform/store/events/types.ts";
+import type { Sql } from "../../../platform/store/store.ts";
 
 /** A workspace has at most one event of failed authentications in this time, from all nodes. */
 export const AUTH_FAILURES_INTERVAL: Milliseconds = 600_000;

@@ -1,8 +1,8 @@
-import type { Instant } from "../../../../engine/src/clock/clock.ts";
-import { digest } from "../../../../engine/src/crypto/digest.ts";
-import { insertEvents } from "../../platform/store/events/events.ts";
-import type { EventData } from "../../platform/store/events/types.ts";
-import type { Sql } from "../../platform/store/store.ts";
+import type { Instant } from "../../../../../engine/src/clock/clock.ts";
+import { digest } from "../../../../../engine/src/crypto/digest.ts";
+import { insertEvents } from "../../../platform/store/events/events.ts";
+import type { EventData } from "../../../platform/store/events/types.ts";
+import type { Sql } from "../../../platform/store/store.ts";
 
 /** A limit that was exceeded, as it is recorded. */
 export type RecordedLimit = EventData<"limit.exceeded"> & {

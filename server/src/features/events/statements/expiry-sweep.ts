@@ -1,10 +1,10 @@
 import { sql as raw } from "kysely";
-import type { Instant, Milliseconds } from "../../../../engine/src/clock/clock.ts";
-import { newId, type Random } from "../../../../engine/src/random/random.ts";
-import { insertEvents, type NewEvent } from "../../platform/store/events/events.ts";
-import { keysInEvents } from "../../platform/store/events/keys.ts";
-import { holdLease, type Lease } from "../../platform/store/lease.ts";
-import type { Sql } from "../../platform/store/store.ts";
+import type { Instant, Milliseconds } from "../../../../../engine/src/clock/clock.ts";
+import { newId, type Random } from "../../../../../engine/src/random/random.ts";
+import { insertEvents, type NewEvent } from "../../../platform/store/events/events.ts";
+import { keysInEvents } from "../../../platform/store/events/keys.ts";
+import { holdLease, type Lease } from "../../../platform/store/lease.ts";
+import type { Sql } from "../../../platform/store/store.ts";
 import { readSweep, writeSweep } from "./sweep-state.ts";
 
 const DAY: Milliseconds = 24 * 3_600_000;

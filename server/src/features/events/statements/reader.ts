@@ -1,7 +1,7 @@
 import type { Selectable } from "kysely";
-import type { EventType } from "../../platform/store/events/types.ts";
-import type { EventRow } from "../../platform/store/schema.ts";
-import { WorkspaceRows } from "../../platform/store/workspace-rows.ts";
+import type { EventType } from "../../../platform/store/events/types.ts";
+import type { EventRow } from "../../../platform/store/schema.ts";
+import { WorkspaceRows } from "../../../platform/store/workspace-rows.ts";
 
 /** Which events to read. */
 export interface EventPageOptions {

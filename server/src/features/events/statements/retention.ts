@@ -1,7 +1,7 @@
 import { sql as raw } from "kysely";
-import type { Instant } from "../../../../engine/src/clock/clock.ts";
-import type { RetentionTask } from "../../platform/store/retention.ts";
-import type { Sql } from "../../platform/store/store.ts";
+import type { Instant } from "../../../../../engine/src/clock/clock.ts";
+import type { RetentionTask } from "../../../platform/store/retention.ts";
+import type { Sql } from "../../../platform/store/store.ts";
 
 /** The time of the oldest event before this time; null if there is none. */
 async function oldestEvent({ db }: Sql, before: Instant): Promise<number | null> {

@@ -1,4 +1,4 @@
-import type { Sql } from "../../platform/store/store.ts";
+import type { Sql } from "../../../platform/store/store.ts";
 
 /** The state of a sweep, and its text, by which a change of it is noticed. Undefined before the first pass. */
 export async function readSweep<State>({ db }: Sql, name: string): Promise<{ text: string; sweep: State | undefined }> {

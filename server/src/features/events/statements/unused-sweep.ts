@@ -1,11 +1,11 @@
 import { sql as raw } from "kysely";
-import type { Instant, Milliseconds } from "../../../../engine/src/clock/clock.ts";
-import { newId, type Random } from "../../../../engine/src/random/random.ts";
-import { insertEvents } from "../../platform/store/events/events.ts";
-import { keysInEvents } from "../../platform/store/events/keys.ts";
-import { UNUSED_DAYS } from "../../platform/store/events/types.ts";
-import { holdLease, type Lease } from "../../platform/store/lease.ts";
-import type { Sql } from "../../platform/store/store.ts";
+import type { Instant, Milliseconds } from "../../../../../engine/src/clock/clock.ts";
+import { newId, type Random } from "../../../../../engine/src/random/random.ts";
+import { insertEvents } from "../../../platform/store/events/events.ts";
+import { keysInEvents } from "../../../platform/store/events/keys.ts";
+import { UNUSED_DAYS } from "../../../platform/store/events/types.ts";
+import { holdLease, type Lease } from "../../../platform/store/lease.ts";
+import type { Sql } from "../../../platform/store/store.ts";
 import { readSweep, writeSweep } from "./sweep-state.ts";
 
 const UNUSED: Milliseconds = UNUSED_DAYS * 24 * 3_600_000;
