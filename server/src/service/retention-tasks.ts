@@ -1,13 +1,13 @@
 import { auditRetention } from "../features/audit/statements/retention.ts";
 import { sessionRetention, signInLinkRetention } from "../features/dashboard/statements.ts";
 import { eventRetention } from "../features/events/statements/retention.ts";
+import { identityRetention } from "../features/identities/statements.ts";
 import { deliveryRetention, webhookRetention } from "../features/webhooks/statements/retention.ts";
 import { changesRetention, markersRetention } from "../platform/store/changes.ts";
 import { idempotencyRetention } from "../platform/store/idempotency.ts";
 import { bytesRetention } from "../platform/store/quotas/workspace-bytes.ts";
 import type { RetentionIndex, RetentionTask } from "../platform/store/retention.ts";
 import { rootKeyRetention } from "../store/administration/root-keys.ts";
-import { identityRetention } from "../store/identities/identities.ts";
 import {
   endedKeysRetention,
   keyRetention,

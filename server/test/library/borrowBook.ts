@@ -1,6 +1,6 @@
 import { z } from "zod";
+import { IdentityWriter } from "../../src/features/identities/statements.ts";
 import { admitCall } from "../../src/platform/rpc/workspace-limit.ts";
-import { IdentityWriter } from "../../src/store/identities/identities.ts";
 import { LIBRARY, limitedMutation } from "./services.ts";
 
 /** An operation with a quota. */

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { IdentityReader } from "../../src/store/identities/identities.ts";
+import { IdentityReader } from "../../src/features/identities/statements.ts";
 import { analysis, LIBRARY } from "./services.ts";
 
 /** An operation with a second step. */

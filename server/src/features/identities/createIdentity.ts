@@ -2,9 +2,9 @@ import { z } from "zod";
 import { mutation } from "../../platform/rpc/operation.ts";
 import { exampleIdentity, exampleIdentityInput } from "../../platform/vocabulary/examples.ts";
 import { ExternalId, IDENTITY_META_BYTES_MAX, meta, ratelimits } from "../../platform/vocabulary/schema.ts";
-import { IdentityWriter } from "../../store/identities/identities.ts";
 import { RatelimitWriter } from "../../store/ratelimits/ratelimits.ts";
 import { metaColumn } from "./record.ts";
+import { IdentityWriter } from "./statements.ts";
 
 export const createIdentity = mutation("identities.createIdentity", {
   summary: "Create an identity",

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { mutation } from "../../platform/rpc/operation.ts";
 import { exampleIdentityInput } from "../../platform/vocabulary/examples.ts";
 import { Empty, Identity } from "../../platform/vocabulary/schema.ts";
-import { IdentityWriter } from "../../store/identities/identities.ts";
+import { IdentityWriter } from "./statements.ts";
 
 export const deleteIdentity = mutation("identities.deleteIdentity", {
   summary: "Delete an identity",

@@ -5,6 +5,7 @@ import { formatKey } from "../../../../engine/src/rules/key-string.ts";
 import { ApiWriter } from "../../features/apis/statements.ts";
 import { CreditsCreate, refillColumns, refillError } from "../../features/credits/record.ts";
 import { BalanceWriter } from "../../features/credits/statements.ts";
+import { IdentityWriter } from "../../features/identities/statements.ts";
 import { mutation } from "../../platform/rpc/operation.ts";
 import { jsonColumn } from "../../platform/vocabulary/columns.ts";
 import { exampleKey, exampleKeyInput, exampleSecret } from "../../platform/vocabulary/examples.ts";
@@ -25,7 +26,6 @@ import {
   slug,
   text,
 } from "../../platform/vocabulary/schema.ts";
-import { IdentityWriter } from "../../store/identities/identities.ts";
 import { KeyGrantWriter } from "../../store/keys/key-grants.ts";
 import { KeyWriter } from "../../store/keys/keys.ts";
 import { PermissionWriter } from "../../store/permissions/permissions.ts";

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { newIds } from "../../../../engine/src/random/random.ts";
 import { CreditsCreate, refillColumns } from "../../features/credits/record.ts";
 import { BalanceWriter } from "../../features/credits/statements.ts";
+import { IdentityWriter } from "../../features/identities/statements.ts";
 import type { MutationContext } from "../../platform/rpc/operation.ts";
 import { fold } from "../../platform/store/search.ts";
 import { jsonColumn } from "../../platform/vocabulary/columns.ts";
@@ -16,7 +17,6 @@ import {
   slug,
   text,
 } from "../../platform/vocabulary/schema.ts";
-import { IdentityWriter } from "../../store/identities/identities.ts";
 import { KeyGrantWriter } from "../../store/keys/key-grants.ts";
 import { KeyWriter } from "../../store/keys/keys.ts";
 import { PermissionWriter } from "../../store/permissions/permissions.ts";

@@ -8,6 +8,7 @@ import {
   toCreditsOutput,
 } from "../../features/credits/record.ts";
 import { BalanceWriter } from "../../features/credits/statements.ts";
+import { IdentityWriter } from "../../features/identities/statements.ts";
 import { mutation } from "../../platform/rpc/operation.ts";
 import { changedValues, limitValues, sortedSet, updateEvents } from "../../platform/vocabulary/changed-values.ts";
 import { type ColumnsFor, columnsOf, flag, jsonColumn, WRITTEN_APART } from "../../platform/vocabulary/columns.ts";
@@ -26,7 +27,6 @@ import {
   slug,
   text,
 } from "../../platform/vocabulary/schema.ts";
-import { IdentityWriter } from "../../store/identities/identities.ts";
 import { KeyGrantWriter } from "../../store/keys/key-grants.ts";
 import { KeyWriter } from "../../store/keys/keys.ts";
 import type { StoredKey } from "../../store/keys/stored-key.ts";

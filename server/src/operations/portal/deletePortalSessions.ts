@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { ApiWriter } from "../../features/apis/statements.ts";
+import { IdentityWriter } from "../../features/identities/statements.ts";
 import { mutation } from "../../platform/rpc/operation.ts";
 import { exampleApi, exampleIdentity } from "../../platform/vocabulary/examples.ts";
 import { ApiId, Identity, text } from "../../platform/vocabulary/schema.ts";
-import { IdentityWriter } from "../../store/identities/identities.ts";
 import { PortalSessionWriter } from "../../store/portal/portal-sessions.ts";
 
 export const deletePortalSessions = mutation("portal.deletePortalSessions", {

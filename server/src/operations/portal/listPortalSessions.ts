@@ -1,11 +1,11 @@
 import { z } from "zod";
 import { ApiReader } from "../../features/apis/statements.ts";
+import { IdentityReader } from "../../features/identities/statements.ts";
 import { pagedQuery } from "../../platform/rpc/operation.ts";
 import { exampleApi } from "../../platform/vocabulary/examples.ts";
 import { pageInput, pageOf, placeOf } from "../../platform/vocabulary/paging.ts";
 import { ApiId, Identity } from "../../platform/vocabulary/schema.ts";
 import type { PortalTerms } from "../../rules/portal-terms.ts";
-import { IdentityReader } from "../../store/identities/identities.ts";
 import { PortalSessionReader } from "../../store/portal/portal-sessions.ts";
 import { PortalSessionOutput } from "./fields.ts";
 

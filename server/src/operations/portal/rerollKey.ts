@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { DatabaseServices } from "../../features/database-services.ts";
+import { IdentityWriter } from "../../features/identities/statements.ts";
 import { asSecret, integer, KeyId } from "../../platform/vocabulary/schema.ts";
-import { IdentityWriter } from "../../store/identities/identities.ts";
 import { rerollKey as reroll } from "../keys/rerollKey.ts";
 import { limitedMutation } from "../services.ts";
 import { admitOwnersKey, callerWith, countForOwner, countOwnKeys, lockOwnKey } from "./caller.ts";

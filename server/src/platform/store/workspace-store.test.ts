@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { IdentityReader, IdentityWriter } from "../../features/identities/statements.ts";
 import { WorkspaceReader } from "../../store/administration/workspaces.ts";
-import { IdentityReader, IdentityWriter } from "../../store/identities/identities.ts";
 import { KeyReader, KeyWriter } from "../../store/keys/keys.ts";
 import type { Sql } from "./store.ts";
 import { StoreReader, StoreWriter } from "./workspace-store.ts";
