@@ -11,12 +11,12 @@ import { systemRandom } from "../../engine/src/random/system.ts";
 import { formatKey } from "../../engine/src/rules/key-string.ts";
 import { ApiWriter } from "../../server/src/features/apis/statements.ts";
 import { BalanceWriter } from "../../server/src/features/credits/statements.ts";
+import { KeyWriter } from "../../server/src/features/keys/statements/keys.ts";
 import { openPostgresStore } from "../../server/src/platform/store/postgres/store.ts";
 import { openSqliteStore } from "../../server/src/platform/store/sqlite/store.ts";
 import type { Sql, Store } from "../../server/src/platform/store/store.ts";
 import { StoreWriter } from "../../server/src/platform/store/workspace-store.ts";
 import { type AppProcedures, openProcedures, type ProcedureOptions } from "../../server/src/service/procedures.ts";
-import { KeyWriter } from "../../server/src/store/keys/keys.ts";
 
 /** Keys of a new API. */
 export interface NewKeys {

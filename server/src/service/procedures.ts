@@ -9,6 +9,9 @@ import { balanceRules } from "../features/credits/statements.ts";
 import { DASHBOARD, dashboardCallerInTransaction, sessionProcedures } from "../features/dashboard/procedures.ts";
 import type { DatabaseServices } from "../features/database-services.ts";
 import { eventProcedures } from "../features/events/procedures.ts";
+import { keyProcedures } from "../features/keys/procedures.ts";
+import { watchKeyLocations } from "../features/keys/statements/key-locations.ts";
+import { keyRules } from "../features/keys/statements/keys.ts";
 import { webhookProcedures } from "../features/webhooks/procedures.ts";
 import { leakProcedures } from "../leaks/procedures.ts";
 import { operations, portalOperations } from "../operations/index.ts";
@@ -34,9 +37,6 @@ import { KeyRing, type KeyRingSource } from "../platform/vault/key-ring.ts";
 import { vaultProcedures } from "../platform/vault/procedures.ts";
 import { Vault } from "../platform/vault/vault.ts";
 import { administrationProcedures } from "../store/administration/procedures.ts";
-import { watchKeyLocations } from "../store/keys/key-locations.ts";
-import { keyRules } from "../store/keys/keys.ts";
-import { keyProcedures } from "../store/keys/procedures.ts";
 import { retentionIndexes, retentionTasks } from "./retention-tasks.ts";
 
 /** Options of the procedures. They are copied to each database thread at its start. */

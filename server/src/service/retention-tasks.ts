@@ -2,18 +2,18 @@ import { auditRetention } from "../features/audit/statements/retention.ts";
 import { sessionRetention, signInLinkRetention } from "../features/dashboard/statements.ts";
 import { eventRetention } from "../features/events/statements/retention.ts";
 import { identityRetention } from "../features/identities/statements.ts";
+import {
+  endedKeysRetention,
+  keyRetention,
+  keysOfApisRetention,
+  purgedKeysRetention,
+} from "../features/keys/statements/key-retention.ts";
 import { deliveryRetention, webhookRetention } from "../features/webhooks/statements/retention.ts";
 import { changesRetention, markersRetention } from "../platform/store/changes.ts";
 import { idempotencyRetention } from "../platform/store/idempotency.ts";
 import { bytesRetention } from "../platform/store/quotas/workspace-bytes.ts";
 import type { RetentionIndex, RetentionTask } from "../platform/store/retention.ts";
 import { rootKeyRetention } from "../store/administration/root-keys.ts";
-import {
-  endedKeysRetention,
-  keyRetention,
-  keysOfApisRetention,
-  purgedKeysRetention,
-} from "../store/keys/key-retention.ts";
 import { portalSessionRetention } from "../store/portal/portal-sessions.ts";
 import { namespaceRetention } from "../store/ratelimits/namespaces.ts";
 

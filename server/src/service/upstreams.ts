@@ -1,6 +1,6 @@
 import { hashSecret } from "../../../engine/src/crypto/hash.ts";
 import { startOf } from "../../../engine/src/rules/imported-keys.ts";
-import type { ImportedAttributes } from "../operations/keys/insert-imported.ts";
+import type { ImportedAttributes } from "../features/keys/insert-imported.ts";
 import { readUpstreamAnswer } from "../operations/keys/upstream-key.ts";
 import { OutboundClient } from "../platform/outbound/client.ts";
 import type { QuotaCounts } from "../platform/rpc/quota-counts.ts";

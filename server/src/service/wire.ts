@@ -9,7 +9,7 @@ import { Verification } from "../../../engine/src/verification/verification.ts";
 import { DashboardFiles } from "../features/dashboard/files.ts";
 import { dashboardSessionRoutes } from "../features/dashboard/routes.ts";
 import { DashboardSessions } from "../features/dashboard/sessions.ts";
-import { forwardAuthRoutes } from "../http/forward-auth.ts";
+import { forwardAuthRoutes } from "../features/keys/forward-auth.ts";
 import { leakRoutes } from "../http/leaks.ts";
 import { portalCallRoutes } from "../http/portal/calls.ts";
 import { addPortalPages } from "../http/portal/pages.ts";

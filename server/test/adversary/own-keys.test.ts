@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { it } from "node:test";
 import { seededRandom } from "../../../engine/src/random/seeded.ts";
 import { formatKey } from "../../../engine/src/rules/key-string.ts";
-import { HOLDER_REQUESTS_PER_MINUTE } from "../../src/operations/keys/getOwnKey.ts";
+import { HOLDER_REQUESTS_PER_MINUTE } from "../../src/features/keys/getOwnKey.ts";
 import { describeOnStores, openTestServer } from "../harness.ts";
 
 const MINUTE = 60_000;

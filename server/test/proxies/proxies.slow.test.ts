@@ -388,7 +388,7 @@ for (const { name, start, away, hung } of [
 }
 
 it("the tests forge each header that the service sets or reads", () => {
-  const code = readFileSync(new URL("../../src/http/forward-auth.ts", import.meta.url), "utf8");
+  const code = readFileSync(new URL("../../src/features/keys/forward-auth.ts", import.meta.url), "utf8");
   const names = code.match(/(?<=["`]X-Latchkey-)[A-Z-]+/gi)!.map((name) => name.toLowerCase());
   assert.deepEqual(
     [...new Set(names)].sort(),

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { sql as kysely } from "kysely";
+import { KEYS_EXAMINED_MAX } from "../../src/features/keys/statements/key-search.ts";
 import type { DialectName } from "../../src/platform/store/dialect.ts";
-import { KEYS_EXAMINED_MAX } from "../../src/store/keys/key-search.ts";
 import { describeOnStores, type TestServer } from "../harness.ts";
 
 const DAY = 86_400_000;

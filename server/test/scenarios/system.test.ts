@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { CompiledQuery, createQueryId, type RootOperationNode } from "kysely";
-import { KeyFindingReader } from "../../src/store/keys/key-findings.ts";
+import { KeyFindingReader } from "../../src/features/keys/statements/key-findings.ts";
 import { describeOnStores, openTestServer } from "../harness.ts";
 
 const MINUTE = 60_000;

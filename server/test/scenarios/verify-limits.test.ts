@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import type { VerifyKeyAnswer } from "../../src/operations/keys/verifyKey.ts";
+import type { VerifyKeyAnswer } from "../../src/features/keys/verifyKey.ts";
 import { describeOnStores } from "../harness.ts";
 
 const MINUTE = 60_000;

@@ -1,5 +1,5 @@
 import type { Instant } from "../../../../engine/src/clock/clock.ts";
-import type { VerifyKeyAnswer } from "../../operations/keys/verifyKey.ts";
+import type { VerifyKeyAnswer } from "../../features/keys/verifyKey.ts";
 import { printable } from "./printable.ts";
 import { iso, length } from "./times.ts";
 

@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import type { explainVerification } from "../../operations/keys/explainVerification.ts";
+import type { explainVerification } from "../../features/keys/explainVerification.ts";
 import type { explainLimit } from "../../operations/ratelimits/explainLimit.ts";
 import { printable } from "./printable.ts";
 import { iso, length } from "./times.ts";

@@ -1,6 +1,6 @@
 import type { Sql } from "../../platform/store/store.ts";
-import { KeyReader } from "../../store/keys/keys.ts";
 import { IdentityReader } from "../identities/statements.ts";
+import { KeyReader } from "../keys/statements/keys.ts";
 
 /** Keys or identities of a workspace. */
 export interface Subjects {

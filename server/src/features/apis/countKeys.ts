@@ -2,7 +2,7 @@ import { z } from "zod";
 import { query } from "../../platform/rpc/operation.ts";
 import { exampleApi } from "../../platform/vocabulary/examples.ts";
 import { text } from "../../platform/vocabulary/schema.ts";
-import { KeyReader } from "../../store/keys/keys.ts";
+import { KeyReader } from "../keys/statements/keys.ts";
 import { keyFilter, keyFilterInput } from "./key-filter.ts";
 import { ApiReader } from "./statements.ts";
 

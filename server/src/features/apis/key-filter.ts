@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { EXPIRES_MAX, integer, Prefix, search, text } from "../../platform/vocabulary/schema.ts";
-import { type KeyFilter, keyStates } from "../../store/keys/key-search.ts";
+import { type KeyFilter, keyStates } from "../keys/statements/key-search.ts";
 
 /** The input fields that select keys of an API. A key must meet all of them. */
 export const keyFilterInput = {

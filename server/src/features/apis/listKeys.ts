@@ -1,10 +1,10 @@
 import { z } from "zod";
-import { KeyOutput, toKeyOutput, VAULT_MISSING } from "../../operations/keys/record.ts";
 import { pagedQuery } from "../../platform/rpc/operation.ts";
 import { exampleApi, exampleKey, exampleKeyInput } from "../../platform/vocabulary/examples.ts";
 import { pageInput, pageUntil, placeOf } from "../../platform/vocabulary/paging.ts";
 import { text } from "../../platform/vocabulary/schema.ts";
-import { KeyReader } from "../../store/keys/keys.ts";
+import { KeyOutput, toKeyOutput, VAULT_MISSING } from "../keys/record.ts";
+import { KeyReader } from "../keys/statements/keys.ts";
 import { keyFilter, keyFilterInput } from "./key-filter.ts";
 import { ApiReader } from "./statements.ts";
 

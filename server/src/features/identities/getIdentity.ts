@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { identityRecord } from "../../../../engine/src/directory/records.ts";
-import { IdentityOutput } from "../../operations/keys/record.ts";
 import { query } from "../../platform/rpc/operation.ts";
 import { exampleIdentity, exampleIdentityInput } from "../../platform/vocabulary/examples.ts";
 import { Identity } from "../../platform/vocabulary/schema.ts";
+import { IdentityOutput } from "../keys/record.ts";
 import { IdentityReader } from "./statements.ts";
 
 export const getIdentity = query("identities.getIdentity", {

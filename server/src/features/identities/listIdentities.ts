@@ -1,10 +1,10 @@
 import { z } from "zod";
 import { identityRecord } from "../../../../engine/src/directory/records.ts";
-import { IdentityOutput } from "../../operations/keys/record.ts";
 import { pagedQuery } from "../../platform/rpc/operation.ts";
 import { exampleIdentity, exampleVerification } from "../../platform/vocabulary/examples.ts";
 import { pageInput, pageOf, placeOf } from "../../platform/vocabulary/paging.ts";
 import { search } from "../../platform/vocabulary/schema.ts";
+import { IdentityOutput } from "../keys/record.ts";
 import { IdentityReader } from "./statements.ts";
 
 const LIST = "identities.listIdentities";

@@ -9,7 +9,7 @@ import type { RetentionTask } from "../../platform/store/retention.ts";
 import type { IdentityRow } from "../../platform/store/schema.ts";
 import { folded } from "../../platform/store/search.ts";
 import { WorkspaceRows } from "../../platform/store/workspace-rows.ts";
-import type { StoredRatelimit } from "../../store/keys/stored-key.ts";
+import type { StoredRatelimit } from "../keys/statements/stored-key.ts";
 
 /** An identity with the limits that its keys share. */
 export interface StoredIdentityRow extends IdentityRow {

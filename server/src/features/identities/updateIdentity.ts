@@ -1,12 +1,12 @@
 import { z } from "zod";
 import { identityRecord } from "../../../../engine/src/directory/records.ts";
-import { IdentityOutput } from "../../operations/keys/record.ts";
 import { mutation } from "../../platform/rpc/operation.ts";
 import { changedValues, limitValues, updateEvents } from "../../platform/vocabulary/changed-values.ts";
 import { type ColumnsFor, columnsOf, WRITTEN_APART } from "../../platform/vocabulary/columns.ts";
 import { exampleIdentity, exampleIdentityInput } from "../../platform/vocabulary/examples.ts";
 import { IDENTITY_META_BYTES_MAX, Identity, meta, ratelimits } from "../../platform/vocabulary/schema.ts";
 import { RatelimitWriter } from "../../store/ratelimits/ratelimits.ts";
+import { IdentityOutput } from "../keys/record.ts";
 import { metaColumn } from "./record.ts";
 import { IdentityWriter } from "./statements.ts";
 

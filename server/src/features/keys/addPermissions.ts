@@ -1,12 +1,12 @@
+import { ensurePermissions, idsOf, slugsOf, without } from "../../operations/permissions/ensure.ts";
+import { PermissionsOutput, toPermissionOutput } from "../../operations/permissions/record.ts";
 import { mutation } from "../../platform/rpc/operation.ts";
 import { exampleKey, exampleKeyPermissions, examplePermission } from "../../platform/vocabulary/examples.ts";
 import { PERMISSIONS_PER_KEY_MAX } from "../../platform/vocabulary/schema.ts";
-import { KeyGrantWriter } from "../../store/keys/key-grants.ts";
 import { PermissionWriter } from "../../store/permissions/permissions.ts";
-import { ensurePermissions, idsOf, slugsOf, without } from "../permissions/ensure.ts";
-import { PermissionsOutput, toPermissionOutput } from "../permissions/record.ts";
 import { lockKey } from "./lock-key.ts";
 import { KeyPermissions, missingKey, permissionsInput, recordKeyChange } from "./permissions-and-roles.ts";
+import { KeyGrantWriter } from "./statements/key-grants.ts";
 
 export const addPermissions = mutation("keys.addPermissions", {
   summary: "Add permissions to a key",

@@ -1,10 +1,9 @@
+import { idsOf, without } from "../../operations/permissions/ensure.ts";
+import { RolesOutput, toRoleOutput } from "../../operations/permissions/record.ts";
 import { mutation } from "../../platform/rpc/operation.ts";
 import { exampleKey, exampleRole } from "../../platform/vocabulary/examples.ts";
 import { ROLES_PER_KEY_MAX } from "../../platform/vocabulary/schema.ts";
-import { KeyGrantWriter } from "../../store/keys/key-grants.ts";
 import { RoleWriter } from "../../store/permissions/roles.ts";
-import { idsOf, without } from "../permissions/ensure.ts";
-import { RolesOutput, toRoleOutput } from "../permissions/record.ts";
 import { lockKey } from "./lock-key.ts";
 import {
   KeyRoles,
@@ -14,6 +13,7 @@ import {
   recordKeyChange,
   rolesInput,
 } from "./permissions-and-roles.ts";
+import { KeyGrantWriter } from "./statements/key-grants.ts";
 
 export const addRoles = mutation("keys.addRoles", {
   summary: "Add roles to a key",

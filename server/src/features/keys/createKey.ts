@@ -2,10 +2,7 @@ import { z } from "zod";
 import { HASH_VERSION, hashSecret } from "../../../../engine/src/crypto/hash.ts";
 import { newId } from "../../../../engine/src/random/random.ts";
 import { formatKey } from "../../../../engine/src/rules/key-string.ts";
-import { ApiWriter } from "../../features/apis/statements.ts";
-import { CreditsCreate, refillColumns, refillError } from "../../features/credits/record.ts";
-import { BalanceWriter } from "../../features/credits/statements.ts";
-import { IdentityWriter } from "../../features/identities/statements.ts";
+import { idsOf } from "../../operations/permissions/ensure.ts";
 import { mutation } from "../../platform/rpc/operation.ts";
 import { jsonColumn } from "../../platform/vocabulary/columns.ts";
 import { exampleKey, exampleKeyInput, exampleSecret } from "../../platform/vocabulary/examples.ts";
@@ -26,13 +23,16 @@ import {
   slug,
   text,
 } from "../../platform/vocabulary/schema.ts";
-import { KeyGrantWriter } from "../../store/keys/key-grants.ts";
-import { KeyWriter } from "../../store/keys/keys.ts";
 import { PermissionWriter } from "../../store/permissions/permissions.ts";
 import { RatelimitWriter } from "../../store/ratelimits/ratelimits.ts";
-import { idsOf } from "../permissions/ensure.ts";
+import { ApiWriter } from "../apis/statements.ts";
+import { CreditsCreate, refillColumns, refillError } from "../credits/record.ts";
+import { BalanceWriter } from "../credits/statements.ts";
+import { IdentityWriter } from "../identities/statements.ts";
 import { setRolesByNames } from "./permissions-and-roles.ts";
 import { VAULT_MISSING } from "./record.ts";
+import { KeyGrantWriter } from "./statements/key-grants.ts";
+import { KeyWriter } from "./statements/keys.ts";
 
 export const createKey = mutation("keys.createKey", {
   summary: "Create a key",

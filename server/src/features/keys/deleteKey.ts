@@ -2,8 +2,8 @@ import { z } from "zod";
 import { mutation } from "../../platform/rpc/operation.ts";
 import { exampleKey } from "../../platform/vocabulary/examples.ts";
 import { Empty, KeyId } from "../../platform/vocabulary/schema.ts";
-import { KeyWriter } from "../../store/keys/keys.ts";
 import { keyInEvents, lockKey } from "./lock-key.ts";
+import { KeyWriter } from "./statements/keys.ts";
 
 export const deleteKey = mutation("keys.deleteKey", {
   summary: "Delete a key",

@@ -3,13 +3,13 @@ import { stepNames } from "../../../../engine/src/verification/checks.ts";
 import { PERMISSIONS_LISTED_MAX } from "../../../../engine/src/verification/explanation.ts";
 import { verificationCodes } from "../../../../engine/src/verification/request.ts";
 import type { KeyOriginsQuestion } from "../../../../engine/src/verification/stored.ts";
-import { CreditsState } from "../../features/credits/record.ts";
+import { analysis } from "../../operations/services.ts";
 import { Problem } from "../../platform/rpc/problems.ts";
 import { exampleSecret, exampleTime, exampleVerification } from "../../platform/vocabulary/examples.ts";
 import { KeyId, ModeOutput, WindowOutput } from "../../platform/vocabulary/schema.ts";
-import { KeyReader } from "../../store/keys/keys.ts";
-import { analysis } from "../services.ts";
+import { CreditsState } from "../credits/record.ts";
 import { mistakeProblems } from "./mistakes.ts";
+import { KeyReader } from "./statements/keys.ts";
 import { KeyString, verificationFields } from "./verification-fields.ts";
 
 const Step = z.strictObject({

@@ -1,14 +1,14 @@
 import type { IncomingMessage } from "node:http";
 import type { FastifyInstance } from "fastify";
-import type { Instant } from "../../../engine/src/clock/clock.ts";
-import type { VerificationCode } from "../../../engine/src/verification/request.ts";
-import type { VerifyKeyAnswer } from "../operations/keys/verifyKey.ts";
-import { addressOf } from "../platform/http/caller-address.ts";
-import type { AddRoutes, RouteParts } from "../platform/http/routes.ts";
-import { policyItem, stateItem } from "../platform/rpc/limit-fields.ts";
-import type { Operation } from "../platform/rpc/operation.ts";
-import { Problem, problems } from "../platform/rpc/problems.ts";
-import type { Rpc, RpcResponse } from "../platform/rpc/server.ts";
+import type { Instant } from "../../../../engine/src/clock/clock.ts";
+import type { VerificationCode } from "../../../../engine/src/verification/request.ts";
+import { addressOf } from "../../platform/http/caller-address.ts";
+import type { AddRoutes, RouteParts } from "../../platform/http/routes.ts";
+import { policyItem, stateItem } from "../../platform/rpc/limit-fields.ts";
+import type { Operation } from "../../platform/rpc/operation.ts";
+import { Problem, problems } from "../../platform/rpc/problems.ts";
+import type { Rpc, RpcResponse } from "../../platform/rpc/server.ts";
+import type { VerifyKeyAnswer } from "./verifyKey.ts";
 
 const PATH = "/auth/verify";
 

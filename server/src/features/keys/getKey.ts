@@ -2,8 +2,8 @@ import { z } from "zod";
 import { query } from "../../platform/rpc/operation.ts";
 import { exampleKey } from "../../platform/vocabulary/examples.ts";
 import { KeyId } from "../../platform/vocabulary/schema.ts";
-import { KeyReader } from "../../store/keys/keys.ts";
 import { KeyOutput, toKeyOutput, VAULT_MISSING } from "./record.ts";
+import { KeyReader } from "./statements/keys.ts";
 
 export const getKey = query("keys.getKey", {
   summary: "Get a key",

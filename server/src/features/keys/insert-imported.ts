@@ -1,8 +1,5 @@
 import { z } from "zod";
 import { newIds } from "../../../../engine/src/random/random.ts";
-import { CreditsCreate, refillColumns } from "../../features/credits/record.ts";
-import { BalanceWriter } from "../../features/credits/statements.ts";
-import { IdentityWriter } from "../../features/identities/statements.ts";
 import type { MutationContext } from "../../platform/rpc/operation.ts";
 import { fold } from "../../platform/store/search.ts";
 import { jsonColumn } from "../../platform/vocabulary/columns.ts";
@@ -17,11 +14,14 @@ import {
   slug,
   text,
 } from "../../platform/vocabulary/schema.ts";
-import { KeyGrantWriter } from "../../store/keys/key-grants.ts";
-import { KeyWriter } from "../../store/keys/keys.ts";
 import { PermissionWriter } from "../../store/permissions/permissions.ts";
 import { RoleWriter } from "../../store/permissions/roles.ts";
 import { RatelimitWriter } from "../../store/ratelimits/ratelimits.ts";
+import { CreditsCreate, refillColumns } from "../credits/record.ts";
+import { BalanceWriter } from "../credits/statements.ts";
+import { IdentityWriter } from "../identities/statements.ts";
+import { KeyGrantWriter } from "./statements/key-grants.ts";
+import { KeyWriter } from "./statements/keys.ts";
 
 /** The members of a key of another system that it keeps. */
 export const importedMembers = {

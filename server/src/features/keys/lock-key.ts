@@ -1,6 +1,6 @@
 import type { MutationContext } from "../../platform/rpc/operation.ts";
-import { KeyWriter } from "../../store/keys/keys.ts";
-import type { StoredKey } from "../../store/keys/stored-key.ts";
+import { KeyWriter } from "./statements/keys.ts";
+import type { StoredKey } from "./statements/stored-key.ts";
 
 /** What the events of a key say of it. */
 export function keyInEvents(key: Pick<StoredKey, "id" | "api_id" | "identity">) {

@@ -2,15 +2,15 @@ import { z } from "zod";
 import { constantTimeEqual } from "../../../../engine/src/crypto/hash.ts";
 import { newId } from "../../../../engine/src/random/random.ts";
 import { hashAlgorithms, hashVersions, isFoundByItself, readHash } from "../../../../engine/src/rules/imported-keys.ts";
-import { ApiWriter } from "../../features/apis/statements.ts";
-import { refillError } from "../../features/credits/record.ts";
 import { type BulkContext, bulk } from "../../platform/rpc/operation.ts";
 import { exampleKey } from "../../platform/vocabulary/examples.ts";
 import { asSecret, text } from "../../platform/vocabulary/schema.ts";
-import { KeyMigrationWriter } from "../../store/keys/key-migrations.ts";
-import { KeyWriter } from "../../store/keys/keys.ts";
+import { ApiWriter } from "../apis/statements.ts";
+import { refillError } from "../credits/record.ts";
 import { importedMembers, insertImported } from "./insert-imported.ts";
 import { VAULT_MISSING } from "./record.ts";
+import { KeyMigrationWriter } from "./statements/key-migrations.ts";
+import { KeyWriter } from "./statements/keys.ts";
 
 /** Maximum number of keys that one transaction imports. */
 const KEYS_PER_CHUNK_MAX = 20;

@@ -11,11 +11,11 @@ import type { Random } from "../../../../engine/src/random/random.ts";
 import type { ImportedKeyUse, KeyOriginsQuestion } from "../../../../engine/src/verification/stored.ts";
 import { insertChange } from "../../platform/store/changes.ts";
 import type { PoolsOf, Sql } from "../../platform/store/store.ts";
-import { keyLocationsAfter, RECORD_KEY_LOCATION } from "./key-locations.ts";
-import { findKeyMigrations, recordFirstUses } from "./key-migrations.ts";
-import { findKeyOrigins } from "./key-origins.ts";
-import { type KeyUse, recordKeyUses } from "./key-usage.ts";
-import { findKeysAt } from "./lookup.ts";
+import { keyLocationsAfter, RECORD_KEY_LOCATION } from "./statements/key-locations.ts";
+import { findKeyMigrations, recordFirstUses } from "./statements/key-migrations.ts";
+import { findKeyOrigins } from "./statements/key-origins.ts";
+import { type KeyUse, recordKeyUses } from "./statements/key-usage.ts";
+import { findKeysAt } from "./statements/lookup.ts";
 
 /** Locations that one call adds to the filter: it occupies the reading thread for about two milliseconds. */
 const KEY_LOCATIONS_PER_CHUNK = 500;

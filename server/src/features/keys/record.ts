@@ -2,9 +2,9 @@ import { z } from "zod";
 import type { Instant } from "../../../../engine/src/clock/clock.ts";
 import { identityRecord, ratelimitRecord } from "../../../../engine/src/directory/records.ts";
 import { withDueRefill } from "../../../../engine/src/rules/refill.ts";
-import { CreditsOutput, toCreditsOutput } from "../../features/credits/record.ts";
 import { asSecret, RatelimitOutput } from "../../platform/vocabulary/schema.ts";
-import type { StoredKey } from "../../store/keys/stored-key.ts";
+import { CreditsOutput, toCreditsOutput } from "../credits/record.ts";
+import type { StoredKey } from "./statements/stored-key.ts";
 
 export const IdentityOutput = z
   .strictObject({

@@ -1,12 +1,12 @@
+import { idsOf, slugsOf, without } from "../../operations/permissions/ensure.ts";
+import { PermissionsOutput, toPermissionOutput } from "../../operations/permissions/record.ts";
 import { mutation } from "../../platform/rpc/operation.ts";
 import { fold } from "../../platform/store/search.ts";
 import { exampleKey, exampleKeyPermissions } from "../../platform/vocabulary/examples.ts";
-import { KeyGrantWriter } from "../../store/keys/key-grants.ts";
 import { PermissionWriter } from "../../store/permissions/permissions.ts";
-import { idsOf, slugsOf, without } from "../permissions/ensure.ts";
-import { PermissionsOutput, toPermissionOutput } from "../permissions/record.ts";
 import { lockKey } from "./lock-key.ts";
 import { KeyPermissions, missingKey, permissionsInput, recordKeyChange } from "./permissions-and-roles.ts";
+import { KeyGrantWriter } from "./statements/key-grants.ts";
 
 export const removePermissions = mutation("keys.removePermissions", {
   summary: "Remove permissions from a key",

@@ -1,9 +1,8 @@
+import { idsOf, without } from "../../operations/permissions/ensure.ts";
+import { RolesOutput, toRoleOutput } from "../../operations/permissions/record.ts";
 import { mutation } from "../../platform/rpc/operation.ts";
 import { exampleKey, exampleRole } from "../../platform/vocabulary/examples.ts";
-import { KeyGrantWriter } from "../../store/keys/key-grants.ts";
 import { RoleWriter } from "../../store/permissions/roles.ts";
-import { idsOf, without } from "../permissions/ensure.ts";
-import { RolesOutput, toRoleOutput } from "../permissions/record.ts";
 import { lockKey } from "./lock-key.ts";
 import {
   KeyRoles,
@@ -13,6 +12,7 @@ import {
   recordKeyChange,
   rolesInput,
 } from "./permissions-and-roles.ts";
+import { KeyGrantWriter } from "./statements/key-grants.ts";
 
 export const removeRoles = mutation("keys.removeRoles", {
   summary: "Remove roles from a key",

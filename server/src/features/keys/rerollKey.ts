@@ -6,11 +6,11 @@ import { formatKey, prefixOf } from "../../../../engine/src/rules/key-string.ts"
 import { mutation } from "../../platform/rpc/operation.ts";
 import { exampleKey } from "../../platform/vocabulary/examples.ts";
 import { asSecret, BYTE_LENGTH_DEFAULT, EXPIRES_MAX, integer, KeyId } from "../../platform/vocabulary/schema.ts";
-import { KeyGrantWriter } from "../../store/keys/key-grants.ts";
-import { KeyWriter } from "../../store/keys/keys.ts";
 import { RatelimitWriter } from "../../store/ratelimits/ratelimits.ts";
 import { keyInEvents, lockKey } from "./lock-key.ts";
 import { VAULT_MISSING } from "./record.ts";
+import { KeyGrantWriter } from "./statements/key-grants.ts";
+import { KeyWriter } from "./statements/keys.ts";
 
 export const rerollKey = mutation("keys.rerollKey", {
   summary: "Reroll a key",

@@ -1,10 +1,10 @@
 import { z } from "zod";
-import { CreditsOutput, refillColumns, toCreditsOutput } from "../../features/credits/record.ts";
-import { BalanceWriter, lowThreshold } from "../../features/credits/statements.ts";
 import { mutation } from "../../platform/rpc/operation.ts";
 import type { EventContent } from "../../platform/store/events/events.ts";
 import { exampleKey } from "../../platform/vocabulary/examples.ts";
 import { CREDITS_MAX, integer, KeyId } from "../../platform/vocabulary/schema.ts";
+import { CreditsOutput, refillColumns, toCreditsOutput } from "../credits/record.ts";
+import { BalanceWriter, lowThreshold } from "../credits/statements.ts";
 import { keyInEvents, lockKey } from "./lock-key.ts";
 
 export const updateCredits = mutation("keys.updateCredits", {

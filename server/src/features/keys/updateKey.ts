@@ -1,14 +1,6 @@
 import { z } from "zod";
 import type { StoredBalance } from "../../../../engine/src/rules/refill.ts";
-import {
-  type CreditsOutput,
-  CreditsUpdate,
-  refillColumns,
-  refillError,
-  toCreditsOutput,
-} from "../../features/credits/record.ts";
-import { BalanceWriter } from "../../features/credits/statements.ts";
-import { IdentityWriter } from "../../features/identities/statements.ts";
+import { idsOf } from "../../operations/permissions/ensure.ts";
 import { mutation } from "../../platform/rpc/operation.ts";
 import { changedValues, limitValues, sortedSet, updateEvents } from "../../platform/vocabulary/changed-values.ts";
 import { type ColumnsFor, columnsOf, flag, jsonColumn, WRITTEN_APART } from "../../platform/vocabulary/columns.ts";
@@ -27,14 +19,16 @@ import {
   slug,
   text,
 } from "../../platform/vocabulary/schema.ts";
-import { KeyGrantWriter } from "../../store/keys/key-grants.ts";
-import { KeyWriter } from "../../store/keys/keys.ts";
-import type { StoredKey } from "../../store/keys/stored-key.ts";
 import { PermissionWriter } from "../../store/permissions/permissions.ts";
 import { RatelimitWriter } from "../../store/ratelimits/ratelimits.ts";
-import { idsOf } from "../permissions/ensure.ts";
+import { type CreditsOutput, CreditsUpdate, refillColumns, refillError, toCreditsOutput } from "../credits/record.ts";
+import { BalanceWriter } from "../credits/statements.ts";
+import { IdentityWriter } from "../identities/statements.ts";
 import { lockKey } from "./lock-key.ts";
 import { setRolesByNames } from "./permissions-and-roles.ts";
+import { KeyGrantWriter } from "./statements/key-grants.ts";
+import { KeyWriter } from "./statements/keys.ts";
+import type { StoredKey } from "./statements/stored-key.ts";
 
 export const updateKey = mutation("keys.updateKey", {
   summary: "Update a key",

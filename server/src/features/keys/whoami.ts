@@ -3,8 +3,8 @@ import { hashSecret, hashSecret512 } from "../../../../engine/src/crypto/hash.ts
 import { query } from "../../platform/rpc/operation.ts";
 import { exampleKey, exampleSecret } from "../../platform/vocabulary/examples.ts";
 import { asSecret, text } from "../../platform/vocabulary/schema.ts";
-import { KeyReader } from "../../store/keys/keys.ts";
 import { KeyOutput, toKeyOutput } from "./record.ts";
+import { KeyReader } from "./statements/keys.ts";
 
 export const whoami = query("keys.whoami", {
   summary: "Get a key by its key string",

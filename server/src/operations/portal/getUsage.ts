@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { levels } from "../../features/analytics/levels.ts";
 import { bucketsOf, rangeOutput, verificationCounts } from "../../features/analytics/range.ts";
+import { KeyReader } from "../../features/keys/statements/keys.ts";
 import { integer, KeyId } from "../../platform/vocabulary/schema.ts";
-import { KeyReader } from "../../store/keys/keys.ts";
 import { analysis } from "../services.ts";
 import { callerWith, isOwn } from "./caller.ts";
 import { PORTAL } from "./portal-caller.ts";

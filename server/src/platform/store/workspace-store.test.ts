@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { IdentityReader, IdentityWriter } from "../../features/identities/statements.ts";
+import { KeyReader, KeyWriter } from "../../features/keys/statements/keys.ts";
 import { WorkspaceReader } from "../../store/administration/workspaces.ts";
-import { KeyReader, KeyWriter } from "../../store/keys/keys.ts";
 import type { Sql } from "./store.ts";
 import { StoreReader, StoreWriter } from "./workspace-store.ts";
 

@@ -3,7 +3,7 @@ import { basename } from "node:path";
 import { systemClock } from "../../../../../engine/src/clock/system.ts";
 import { digest, digestOf } from "../../../../../engine/src/crypto/digest.ts";
 import type { HashAlgorithm } from "../../../../../engine/src/rules/imported-keys.ts";
-import { migrateKeys } from "../../../operations/keys/migrateKeys.ts";
+import { migrateKeys } from "../../../features/keys/migrateKeys.ts";
 import { inputErrorsOf, PARSE_OPTIONS } from "../../../platform/rpc/validate.ts";
 import { CommandError, UsageError } from "../../output.ts";
 import { type Attempts, call, type Endpoint, ServiceError } from "../http.ts";

@@ -1,7 +1,7 @@
 import { sql as raw } from "kysely";
-import type { Instant, Milliseconds } from "../../../../engine/src/clock/clock.ts";
-import type { KeyRow } from "../../platform/store/schema.ts";
-import { WorkspaceRows } from "../../platform/store/workspace-rows.ts";
+import type { Instant, Milliseconds } from "../../../../../engine/src/clock/clock.ts";
+import type { KeyRow } from "../../../platform/store/schema.ts";
+import { WorkspaceRows } from "../../../platform/store/workspace-rows.ts";
 
 /** The most keys that one finding returns, and the most that it counts. */
 export const FOUND_MAX = 20;

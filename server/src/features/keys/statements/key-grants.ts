@@ -1,6 +1,6 @@
 import type { Kysely } from "kysely";
-import type { Sql } from "../../platform/store/store.ts";
-import { WorkspaceRows } from "../../platform/store/workspace-rows.ts";
+import type { Sql } from "../../../platform/store/store.ts";
+import { WorkspaceRows } from "../../../platform/store/workspace-rows.ts";
 
 /** The direct permissions and the roles of one workspace's keys. */
 export class KeyGrantWriter extends WorkspaceRows {

@@ -1,6 +1,6 @@
 import { CompiledQuery } from "kysely";
-import type { KeyPlace } from "../../../../engine/src/directory/stored.ts";
-import type { Sql } from "../../platform/store/store.ts";
+import type { KeyPlace } from "../../../../../engine/src/directory/stored.ts";
+import type { Sql } from "../../../platform/store/store.ts";
 
 /** The SQL function that triggers call with the hash and the workspace of each new key, and of each key with a new hash. */
 export const RECORD_KEY_LOCATION = "record_key_location";

@@ -1,10 +1,10 @@
 import { sql as raw } from "kysely";
-import type { Instant } from "../../../../engine/src/clock/clock.ts";
-import type { KeyMigrationReference } from "../../../../engine/src/directory/stored.ts";
-import type { ImportedKeyUse } from "../../../../engine/src/verification/stored.ts";
-import type { KeyMigrationRow } from "../../platform/store/schema.ts";
-import type { Sql } from "../../platform/store/store.ts";
-import { WorkspaceRows } from "../../platform/store/workspace-rows.ts";
+import type { Instant } from "../../../../../engine/src/clock/clock.ts";
+import type { KeyMigrationReference } from "../../../../../engine/src/directory/stored.ts";
+import type { ImportedKeyUse } from "../../../../../engine/src/verification/stored.ts";
+import type { KeyMigrationRow } from "../../../platform/store/schema.ts";
+import type { Sql } from "../../../platform/store/store.ts";
+import { WorkspaceRows } from "../../../platform/store/workspace-rows.ts";
 
 /** Finds migrations by name; the directory loads its records with this. */
 export async function findKeyMigrations(

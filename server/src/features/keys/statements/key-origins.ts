@@ -1,5 +1,5 @@
-import type { KeyOrigins, KeyOriginsQuestion } from "../../../../engine/src/verification/stored.ts";
-import type { Sql } from "../../platform/store/store.ts";
+import type { KeyOrigins, KeyOriginsQuestion } from "../../../../../engine/src/verification/stored.ts";
+import type { Sql } from "../../../platform/store/store.ts";
 
 /** Where the permissions of a key come from, and its balance as stored. */
 export async function findKeyOrigins(

@@ -1,8 +1,8 @@
 import { sql as raw } from "kysely";
-import type { Instant, Milliseconds } from "../../../../engine/src/clock/clock.ts";
-import { deletedRowsIndex } from "../../platform/store/deleted-rows.ts";
-import type { RetentionTask } from "../../platform/store/retention.ts";
-import type { Sql } from "../../platform/store/store.ts";
+import type { Instant, Milliseconds } from "../../../../../engine/src/clock/clock.ts";
+import { deletedRowsIndex } from "../../../platform/store/deleted-rows.ts";
+import type { RetentionTask } from "../../../platform/store/retention.ts";
+import type { Sql } from "../../../platform/store/store.ts";
 
 /**
  * On PostgreSQL, the time between the mark that keeps a hash dead and the deletion of its key. An import that was running

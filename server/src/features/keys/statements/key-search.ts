@@ -1,8 +1,8 @@
 import { sql as raw } from "kysely";
-import type { Instant } from "../../../../engine/src/clock/clock.ts";
-import type { Place } from "../../platform/store/cursor.ts";
-import { fold, folded } from "../../platform/store/search.ts";
-import type { Sql } from "../../platform/store/store.ts";
+import type { Instant } from "../../../../../engine/src/clock/clock.ts";
+import type { Place } from "../../../platform/store/cursor.ts";
+import { fold, folded } from "../../../platform/store/search.ts";
+import type { Sql } from "../../../platform/store/store.ts";
 
 /** The state of a key for its owner: what a verification would answer first. */
 export const keyStates = ["active", "disabled", "expired"] as const;

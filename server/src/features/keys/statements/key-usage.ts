@@ -1,10 +1,10 @@
 import type { RawBuilder } from "kysely";
-import type { Instant } from "../../../../engine/src/clock/clock.ts";
-import { newId, type Random } from "../../../../engine/src/random/random.ts";
-import { insertEvents } from "../../platform/store/events/events.ts";
-import { keysInEvents } from "../../platform/store/events/keys.ts";
-import { always } from "../../platform/store/json.ts";
-import type { Sql } from "../../platform/store/store.ts";
+import type { Instant } from "../../../../../engine/src/clock/clock.ts";
+import { newId, type Random } from "../../../../../engine/src/random/random.ts";
+import { insertEvents } from "../../../platform/store/events/events.ts";
+import { keysInEvents } from "../../../platform/store/events/keys.ts";
+import { always } from "../../../platform/store/json.ts";
+import type { Sql } from "../../../platform/store/store.ts";
 
 /** A key, and when it was last used. */
 export interface KeyUse {

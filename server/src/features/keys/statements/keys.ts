@@ -1,12 +1,12 @@
 import { sql as raw, type Updateable } from "kysely";
-import type { Instant } from "../../../../engine/src/clock/clock.ts";
-import type { Place } from "../../platform/store/cursor.ts";
-import { eraseOutcomesOfKey } from "../../platform/store/idempotency.ts";
-import { insertRows } from "../../platform/store/insert-rows.ts";
-import type { StoreRules } from "../../platform/store/inspection.ts";
-import type { KeyRow } from "../../platform/store/schema.ts";
-import { fold } from "../../platform/store/search.ts";
-import { WorkspaceRows } from "../../platform/store/workspace-rows.ts";
+import type { Instant } from "../../../../../engine/src/clock/clock.ts";
+import type { Place } from "../../../platform/store/cursor.ts";
+import { eraseOutcomesOfKey } from "../../../platform/store/idempotency.ts";
+import { insertRows } from "../../../platform/store/insert-rows.ts";
+import type { StoreRules } from "../../../platform/store/inspection.ts";
+import type { KeyRow } from "../../../platform/store/schema.ts";
+import { fold } from "../../../platform/store/search.ts";
+import { WorkspaceRows } from "../../../platform/store/workspace-rows.ts";
 import { countKeys, findKeyIds, type KeyPlace, type KeySelection } from "./key-search.ts";
 import { asStoredKey, type StoredKey, selectKeys } from "./stored-key.ts";
 

@@ -1,5 +1,5 @@
-import type { DeletedKey, KeyPlace } from "../../../../engine/src/directory/stored.ts";
-import type { Sql } from "../../platform/store/store.ts";
+import type { DeletedKey, KeyPlace } from "../../../../../engine/src/directory/stored.ts";
+import type { Sql } from "../../../platform/store/store.ts";
 import { asStoredKey, type StoredKey, selectKeys } from "./stored-key.ts";
 
 /**

@@ -1,7 +1,7 @@
-import type { StoredBalance } from "../../../../engine/src/rules/refill.ts";
-import { parsed } from "../../platform/store/json.ts";
-import type { IdentityRow, KeyRow, RatelimitRow, SqlBoolean } from "../../platform/store/schema.ts";
-import type { Sql } from "../../platform/store/store.ts";
+import type { StoredBalance } from "../../../../../engine/src/rules/refill.ts";
+import { parsed } from "../../../platform/store/json.ts";
+import type { IdentityRow, KeyRow, RatelimitRow, SqlBoolean } from "../../../platform/store/schema.ts";
+import type { Sql } from "../../../platform/store/store.ts";
 
 export type StoredRatelimit = Pick<RatelimitRow, "id" | "name" | "limit" | "duration" | "mode" | "auto_apply">;
 export type StoredIdentity = Pick<IdentityRow, "id" | "external_id" | "meta">;
