@@ -9,7 +9,7 @@ import type { Verification } from "../../../engine/src/verification/verification
 import type { Decision } from "../features/analytics/decisions.ts";
 import type { AnalyticsQueries } from "../features/analytics/queries.ts";
 import type { Recorder } from "../features/analytics/recorder.ts";
-import type { LeakReports } from "../leaks/reports.ts";
+import type { LeakReports } from "../features/leaks/reports.ts";
 import type { FairQueue } from "../platform/rpc/fair-queue.ts";
 import { usingServices } from "../platform/rpc/operation.ts";
 import type { Principal } from "../platform/rpc/principal.ts";

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { GithubKeys, githubKeysFile, parseGithubKeys } from "../leaks/github-keys.ts";
+import { GithubKeys, githubKeysFile, parseGithubKeys } from "../features/leaks/github-keys.ts";
 import { OperatorError } from "../log/operator-error.ts";
 import { OutboundClient } from "../platform/outbound/client.ts";
 import type { Parts, Start } from "./open.ts";

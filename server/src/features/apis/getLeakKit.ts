@@ -2,7 +2,7 @@ import { z } from "zod";
 import { query } from "../../platform/rpc/operation.ts";
 import { exampleApi } from "../../platform/vocabulary/examples.ts";
 import { ApiId, Prefix } from "../../platform/vocabulary/schema.ts";
-import { EXAMPLE_PUBLIC_URL, leakKit } from "../../rules/leak-kit.ts";
+import { EXAMPLE_PUBLIC_URL, leakKit } from "../leaks/kit.ts";
 import { ApiReader } from "./statements.ts";
 
 const PREFIXES_MAX = 20;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { generateKeyPairSync } from "node:crypto";
 import { describe, it } from "node:test";
-import { SimulatedClock } from "../../../engine/src/clock/simulated.ts";
+import { SimulatedClock } from "../../../../engine/src/clock/simulated.ts";
 import { GithubKeys, GithubKeysUnavailable, parseGithubKeys } from "./github-keys.ts";
 
 const MINUTE = 60_000;

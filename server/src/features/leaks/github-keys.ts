@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { z } from "zod";
-import type { Clock, Milliseconds } from "../../../engine/src/clock/clock.ts";
-import { type EcdsaKey, readEcdsaKey } from "../../../engine/src/crypto/signature.ts";
+import type { Clock, Milliseconds } from "../../../../engine/src/clock/clock.ts";
+import { type EcdsaKey, readEcdsaKey } from "../../../../engine/src/crypto/signature.ts";
 
 /** Keys are read again when they are this old, so that a key that GitHub withdrew ends. */
 const AGE_MAX: Milliseconds = 24 * 3_600_000;

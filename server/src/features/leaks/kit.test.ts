@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { formatKey, RANDOM_BYTES_MAX, RANDOM_BYTES_MIN } from "../../../engine/src/rules/key-string.ts";
-import { cpuTimeOf } from "../../test/cpu-time.ts";
-import { leakKit } from "./leak-kit.ts";
+import { formatKey, RANDOM_BYTES_MAX, RANDOM_BYTES_MIN } from "../../../../engine/src/rules/key-string.ts";
+import { cpuTimeOf } from "../../../test/cpu-time.ts";
+import { leakKit } from "./kit.ts";
 
 const PUBLIC_URL = "https://keys.example.com";
 

@@ -1,4 +1,4 @@
-import { formatKey, KEY_TEXT_LENGTH_MAX, KEY_TEXT_LENGTH_MIN } from "../../../engine/src/rules/key-string.ts";
+import { formatKey, KEY_TEXT_LENGTH_MAX, KEY_TEXT_LENGTH_MIN } from "../../../../engine/src/rules/key-string.ts";
 
 /** What finds the keys of one prefix in texts, in the formats of the tools that scan for secrets. */
 export interface LeakKit {

@@ -1,7 +1,7 @@
-import type { Instant } from "../../../engine/src/clock/clock.ts";
-import type { Random } from "../../../engine/src/random/random.ts";
-import type { Sql } from "../platform/store/store.ts";
-import { findLeakedHashes, type LeakReport, recordLeaks } from "../store/keys/leaks.ts";
+import type { Instant } from "../../../../engine/src/clock/clock.ts";
+import type { Random } from "../../../../engine/src/random/random.ts";
+import type { Sql } from "../../platform/store/store.ts";
+import { findLeakedHashes, type LeakReport, recordLeaks } from "./statements.ts";
 
 /** The procedures of reports of leaked keys. */
 export function leakProcedures({ random }: { random: Random }) {

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { setImmediate } from "node:timers/promises";
-import { SimulatedClock } from "../../../engine/src/clock/simulated.ts";
-import { Overloaded } from "../../../engine/src/errors/overloaded.ts";
-import { StoreUnavailable } from "../../../engine/src/errors/store-unavailable.ts";
+import { SimulatedClock } from "../../../../engine/src/clock/simulated.ts";
+import { Overloaded } from "../../../../engine/src/errors/overloaded.ts";
+import { StoreUnavailable } from "../../../../engine/src/errors/store-unavailable.ts";
 import { LeakReports, type LeakReportsOptions, leakReport } from "./reports.ts";
 
 function open(options: Partial<LeakReportsOptions> = {}) {

@@ -1,10 +1,10 @@
-import type { Clock, Instant, Milliseconds } from "../../../engine/src/clock/clock.ts";
-import { pause } from "../../../engine/src/clock/pause.ts";
-import { hashSecret, hashSecret512 } from "../../../engine/src/crypto/hash.ts";
-import { Overloaded } from "../../../engine/src/errors/overloaded.ts";
-import { StoreUnavailable } from "../../../engine/src/errors/store-unavailable.ts";
-import { isWebAddress } from "../platform/outbound/web-address.ts";
-import type { LeakReport, LeakSource } from "../store/keys/leaks.ts";
+import type { Clock, Instant, Milliseconds } from "../../../../engine/src/clock/clock.ts";
+import { pause } from "../../../../engine/src/clock/pause.ts";
+import { hashSecret, hashSecret512 } from "../../../../engine/src/crypto/hash.ts";
+import { Overloaded } from "../../../../engine/src/errors/overloaded.ts";
+import { StoreUnavailable } from "../../../../engine/src/errors/store-unavailable.ts";
+import { isWebAddress } from "../../platform/outbound/web-address.ts";
+import type { LeakReport, LeakSource } from "./statements.ts";
 
 /** Reports that wait. Beyond it, further ones are rejected. */
 const WAITING_MAX = 10_000;
