@@ -1,9 +1,9 @@
-import { ensurePermissions, idsOf, slugsOf, without } from "../../operations/permissions/ensure.ts";
-import { PermissionsOutput, toPermissionOutput } from "../../operations/permissions/record.ts";
 import { mutation } from "../../platform/rpc/operation.ts";
 import { exampleKey, exampleKeyPermissions, examplePermission } from "../../platform/vocabulary/examples.ts";
 import { PERMISSIONS_PER_KEY_MAX } from "../../platform/vocabulary/schema.ts";
-import { PermissionWriter } from "../../store/permissions/permissions.ts";
+import { ensurePermissions, idsOf, slugsOf, without } from "../permissions/ensure.ts";
+import { PermissionsOutput, toPermissionOutput } from "../permissions/record.ts";
+import { PermissionWriter } from "../permissions/statements/permissions.ts";
 import { lockKey } from "./lock-key.ts";
 import { KeyPermissions, missingKey, permissionsInput, recordKeyChange } from "./permissions-and-roles.ts";
 import { KeyGrantWriter } from "./statements/key-grants.ts";

@@ -1,9 +1,9 @@
-import { idsOf, without } from "../../operations/permissions/ensure.ts";
-import { RolesOutput, toRoleOutput } from "../../operations/permissions/record.ts";
 import { mutation } from "../../platform/rpc/operation.ts";
 import { exampleKey, exampleRole } from "../../platform/vocabulary/examples.ts";
 import { ROLES_PER_KEY_MAX } from "../../platform/vocabulary/schema.ts";
-import { RoleWriter } from "../../store/permissions/roles.ts";
+import { idsOf, without } from "../permissions/ensure.ts";
+import { RolesOutput, toRoleOutput } from "../permissions/record.ts";
+import { RoleWriter } from "../permissions/statements/roles.ts";
 import { lockKey } from "./lock-key.ts";
 import {
   KeyRoles,

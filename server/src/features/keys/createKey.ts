@@ -2,7 +2,6 @@ import { z } from "zod";
 import { HASH_VERSION, hashSecret } from "../../../../engine/src/crypto/hash.ts";
 import { newId } from "../../../../engine/src/random/random.ts";
 import { formatKey } from "../../../../engine/src/rules/key-string.ts";
-import { idsOf } from "../../operations/permissions/ensure.ts";
 import { mutation } from "../../platform/rpc/operation.ts";
 import { jsonColumn } from "../../platform/vocabulary/columns.ts";
 import { exampleKey, exampleKeyInput, exampleSecret } from "../../platform/vocabulary/examples.ts";
@@ -23,12 +22,13 @@ import {
   slug,
   text,
 } from "../../platform/vocabulary/schema.ts";
-import { PermissionWriter } from "../../store/permissions/permissions.ts";
 import { RatelimitWriter } from "../../store/ratelimits/ratelimits.ts";
 import { ApiWriter } from "../apis/statements.ts";
 import { CreditsCreate, refillColumns, refillError } from "../credits/record.ts";
 import { BalanceWriter } from "../credits/statements.ts";
 import { IdentityWriter } from "../identities/statements.ts";
+import { idsOf } from "../permissions/ensure.ts";
+import { PermissionWriter } from "../permissions/statements/permissions.ts";
 import { setRolesByNames } from "./permissions-and-roles.ts";
 import { VAULT_MISSING } from "./record.ts";
 import { KeyGrantWriter } from "./statements/key-grants.ts";

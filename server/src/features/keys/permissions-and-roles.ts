@@ -1,14 +1,14 @@
 /** What the operations that change the permissions and the roles of a key share. */
 import { z } from "zod";
-import { idsOf } from "../../operations/permissions/ensure.ts";
-import { RoleName, Slug } from "../../operations/permissions/fields.ts";
 import type { MutationContext } from "../../platform/rpc/operation.ts";
 import type { RoleRow } from "../../platform/store/schema.ts";
 import { fold } from "../../platform/store/search.ts";
 import type { StoreWriter } from "../../platform/store/workspace-store.ts";
 import { exampleKey } from "../../platform/vocabulary/examples.ts";
 import { KeyId, PERMISSIONS_PER_KEY_MAX, ROLES_PER_KEY_MAX } from "../../platform/vocabulary/schema.ts";
-import { RoleWriter } from "../../store/permissions/roles.ts";
+import { idsOf } from "../permissions/ensure.ts";
+import { RoleName, Slug } from "../permissions/fields.ts";
+import { RoleWriter } from "../permissions/statements/roles.ts";
 import { keyInEvents } from "./lock-key.ts";
 import { KeyGrantWriter } from "./statements/key-grants.ts";
 import { KeyWriter } from "./statements/keys.ts";

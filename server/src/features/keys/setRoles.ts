@@ -1,8 +1,8 @@
-import { without } from "../../operations/permissions/ensure.ts";
-import { RolesOutput, toRoleOutput } from "../../operations/permissions/record.ts";
 import { mutation } from "../../platform/rpc/operation.ts";
 import { exampleKey, exampleRole } from "../../platform/vocabulary/examples.ts";
-import { RoleWriter } from "../../store/permissions/roles.ts";
+import { without } from "../permissions/ensure.ts";
+import { RolesOutput, toRoleOutput } from "../permissions/record.ts";
+import { RoleWriter } from "../permissions/statements/roles.ts";
 import { lockKey } from "./lock-key.ts";
 import { missingKey, missingRole, recordKeyChange, rolesInput, setRolesByNames } from "./permissions-and-roles.ts";
 

@@ -1,6 +1,5 @@
 import { z } from "zod";
 import type { StoredBalance } from "../../../../engine/src/rules/refill.ts";
-import { idsOf } from "../../operations/permissions/ensure.ts";
 import { mutation } from "../../platform/rpc/operation.ts";
 import { changedValues, limitValues, sortedSet, updateEvents } from "../../platform/vocabulary/changed-values.ts";
 import { type ColumnsFor, columnsOf, flag, jsonColumn, WRITTEN_APART } from "../../platform/vocabulary/columns.ts";
@@ -19,11 +18,12 @@ import {
   slug,
   text,
 } from "../../platform/vocabulary/schema.ts";
-import { PermissionWriter } from "../../store/permissions/permissions.ts";
 import { RatelimitWriter } from "../../store/ratelimits/ratelimits.ts";
 import { type CreditsOutput, CreditsUpdate, refillColumns, refillError, toCreditsOutput } from "../credits/record.ts";
 import { BalanceWriter } from "../credits/statements.ts";
 import { IdentityWriter } from "../identities/statements.ts";
+import { idsOf } from "../permissions/ensure.ts";
+import { PermissionWriter } from "../permissions/statements/permissions.ts";
 import { lockKey } from "./lock-key.ts";
 import { setRolesByNames } from "./permissions-and-roles.ts";
 import { KeyGrantWriter } from "./statements/key-grants.ts";

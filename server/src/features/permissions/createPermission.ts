@@ -2,8 +2,8 @@ import { z } from "zod";
 import { mutation } from "../../platform/rpc/operation.ts";
 import { examplePermission } from "../../platform/vocabulary/examples.ts";
 import { text } from "../../platform/vocabulary/schema.ts";
-import { PermissionWriter } from "../../store/permissions/permissions.ts";
 import { Description, Slug } from "./fields.ts";
+import { PermissionWriter } from "./statements/permissions.ts";
 
 export const createPermission = mutation("permissions.createPermission", {
   summary: "Create a permission",

@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { mutation } from "../../platform/rpc/operation.ts";
 import { exampleRole, exampleRoleInput } from "../../platform/vocabulary/examples.ts";
-import { RoleWriter } from "../../store/permissions/roles.ts";
 import { ensurePermissions, idsOf, slugsOf } from "./ensure.ts";
 import { Description, RoleName, RolePermissions } from "./fields.ts";
+import { RoleWriter } from "./statements/roles.ts";
 
 export const createRole = mutation("permissions.createRole", {
   summary: "Create a role",

@@ -2,8 +2,8 @@ import { z } from "zod";
 import { mutation } from "../../platform/rpc/operation.ts";
 import { examplePermission } from "../../platform/vocabulary/examples.ts";
 import { Empty } from "../../platform/vocabulary/schema.ts";
-import { PermissionWriter } from "../../store/permissions/permissions.ts";
 import { PermissionReference } from "./fields.ts";
+import { PermissionWriter } from "./statements/permissions.ts";
 
 export const deletePermission = mutation("permissions.deletePermission", {
   summary: "Delete a permission",

@@ -2,8 +2,8 @@ import { z } from "zod";
 import { mutation } from "../../platform/rpc/operation.ts";
 import { exampleRole } from "../../platform/vocabulary/examples.ts";
 import { Empty } from "../../platform/vocabulary/schema.ts";
-import { RoleWriter } from "../../store/permissions/roles.ts";
 import { RoleReference } from "./fields.ts";
+import { RoleWriter } from "./statements/roles.ts";
 
 export const deleteRole = mutation("permissions.deleteRole", {
   summary: "Delete a role",

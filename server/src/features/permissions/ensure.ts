@@ -1,5 +1,5 @@
 import type { MutationContext } from "../../platform/rpc/operation.ts";
-import { PermissionWriter, type StoredPermission } from "../../store/permissions/permissions.ts";
+import { PermissionWriter, type StoredPermission } from "./statements/permissions.ts";
 
 /**
  * The permissions with these slugs. Missing ones are created. If a permission is missing and the root key may not create

@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { query } from "../../platform/rpc/operation.ts";
 import { examplePermission } from "../../platform/vocabulary/examples.ts";
-import { PermissionReader } from "../../store/permissions/permissions.ts";
 import { PermissionReference } from "./fields.ts";
 import { PermissionOutput, toPermissionOutput } from "./record.ts";
+import { PermissionReader } from "./statements/permissions.ts";
 
 export const getPermission = query("permissions.getPermission", {
   summary: "Get a permission",

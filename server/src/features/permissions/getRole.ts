@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { query } from "../../platform/rpc/operation.ts";
 import { exampleRole } from "../../platform/vocabulary/examples.ts";
-import { RoleReader } from "../../store/permissions/roles.ts";
 import { RoleReference } from "./fields.ts";
 import { RoleOutput, toRoleOutput } from "./record.ts";
+import { RoleReader } from "./statements/roles.ts";
 
 export const getRole = query("permissions.getRole", {
   summary: "Get a role",

@@ -3,8 +3,8 @@ import { pagedQuery } from "../../platform/rpc/operation.ts";
 import { examplePermission } from "../../platform/vocabulary/examples.ts";
 import { pageInput, pageOf, placeOf } from "../../platform/vocabulary/paging.ts";
 import { search } from "../../platform/vocabulary/schema.ts";
-import { PermissionReader } from "../../store/permissions/permissions.ts";
 import { PermissionOutput, toPermissionOutput } from "./record.ts";
+import { PermissionReader } from "./statements/permissions.ts";
 
 const LIST = "permissions.listPermissions";
 

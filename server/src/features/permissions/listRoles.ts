@@ -3,8 +3,8 @@ import { pagedQuery } from "../../platform/rpc/operation.ts";
 import { exampleRole } from "../../platform/vocabulary/examples.ts";
 import { pageInput, pageOf, placeOf } from "../../platform/vocabulary/paging.ts";
 import { search } from "../../platform/vocabulary/schema.ts";
-import { RoleReader } from "../../store/permissions/roles.ts";
 import { RoleOutput, toRoleOutput } from "./record.ts";
+import { RoleReader } from "./statements/roles.ts";
 
 const LIST = "permissions.listRoles";
 

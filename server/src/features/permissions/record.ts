@@ -1,6 +1,6 @@
 import { z } from "zod";
-import type { StoredPermission } from "../../store/permissions/permissions.ts";
-import type { StoredRole } from "../../store/permissions/roles.ts";
+import type { StoredPermission } from "./statements/permissions.ts";
+import type { StoredRole } from "./statements/roles.ts";
 
 export const PermissionOutput = z
   .strictObject({

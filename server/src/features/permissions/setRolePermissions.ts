@@ -1,10 +1,10 @@
 import { z } from "zod";
 import { mutation } from "../../platform/rpc/operation.ts";
 import { exampleRole } from "../../platform/vocabulary/examples.ts";
-import { RoleWriter } from "../../store/permissions/roles.ts";
 import { ensurePermissions, idsOf, slugsOf, without } from "./ensure.ts";
 import { RolePermissions, RoleReference } from "./fields.ts";
 import { PermissionOutput, toPermissionOutput } from "./record.ts";
+import { RoleWriter } from "./statements/roles.ts";
 
 export const setRolePermissions = mutation("permissions.setRolePermissions", {
   summary: "Set the permissions of a role",

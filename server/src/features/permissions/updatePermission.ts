@@ -4,9 +4,9 @@ import { changedValues, updateEvents } from "../../platform/vocabulary/changed-v
 import { type ColumnsFor, columnsOf } from "../../platform/vocabulary/columns.ts";
 import { examplePermission } from "../../platform/vocabulary/examples.ts";
 import { text } from "../../platform/vocabulary/schema.ts";
-import { PermissionWriter } from "../../store/permissions/permissions.ts";
 import { Description, PermissionReference, Slug } from "./fields.ts";
 import { PermissionOutput, toPermissionOutput } from "./record.ts";
+import { PermissionWriter } from "./statements/permissions.ts";
 
 export const updatePermission = mutation("permissions.updatePermission", {
   summary: "Update a permission",

@@ -3,8 +3,8 @@ import { mutation } from "../../platform/rpc/operation.ts";
 import { changedValues, updateEvents } from "../../platform/vocabulary/changed-values.ts";
 import { type ColumnsFor, columnsOf } from "../../platform/vocabulary/columns.ts";
 import { exampleRole } from "../../platform/vocabulary/examples.ts";
-import { RoleWriter, type StoredRole } from "../../store/permissions/roles.ts";
 import { Description, RoleName, RoleReference } from "./fields.ts";
+import { RoleWriter, type StoredRole } from "./statements/roles.ts";
 
 const updated = { id: exampleRole.id, name: "author", description: exampleRole.description };
 

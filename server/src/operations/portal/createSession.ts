@@ -2,6 +2,7 @@ import { z } from "zod";
 import { hashSecret } from "../../../../engine/src/crypto/hash.ts";
 import { ApiWriter } from "../../features/apis/statements.ts";
 import { IdentityWriter } from "../../features/identities/statements.ts";
+import { RoleWriter } from "../../features/permissions/statements/roles.ts";
 import { mutation } from "../../platform/rpc/operation.ts";
 import {
   exampleApi,
@@ -11,7 +12,6 @@ import {
 } from "../../platform/vocabulary/examples.ts";
 import { ApiId, asSecret, ExternalId, Identity } from "../../platform/vocabulary/schema.ts";
 import { type PortalPage, type PortalTerms, portalRequirement } from "../../rules/portal-terms.ts";
-import { RoleWriter } from "../../store/permissions/roles.ts";
 import { PortalSessionWriter } from "../../store/portal/portal-sessions.ts";
 import { KEYS_DEFAULT, PortalActions, PortalKeys, PortalPageInput, SessionLife } from "./fields.ts";
 

@@ -1,11 +1,11 @@
 import { sql } from "kysely";
-import type { Instant } from "../../../../engine/src/clock/clock.ts";
-import { newId, type Random } from "../../../../engine/src/random/random.ts";
-import { insertRows } from "../../platform/store/insert-rows.ts";
-import { type PageOptions, searchPage } from "../../platform/store/page.ts";
-import type { PermissionRow } from "../../platform/store/schema.ts";
-import { fold } from "../../platform/store/search.ts";
-import { WorkspaceRows } from "../../platform/store/workspace-rows.ts";
+import type { Instant } from "../../../../../engine/src/clock/clock.ts";
+import { newId, type Random } from "../../../../../engine/src/random/random.ts";
+import { insertRows } from "../../../platform/store/insert-rows.ts";
+import { type PageOptions, searchPage } from "../../../platform/store/page.ts";
+import type { PermissionRow } from "../../../platform/store/schema.ts";
+import { fold } from "../../../platform/store/search.ts";
+import { WorkspaceRows } from "../../../platform/store/workspace-rows.ts";
 
 /** A permission as operations return it. */
 export type StoredPermission = Pick<PermissionRow, "id" | "slug" | "name" | "description">;

@@ -1,12 +1,12 @@
 import { sql } from "kysely";
-import type { Instant } from "../../../../engine/src/clock/clock.ts";
-import { newId, type Random } from "../../../../engine/src/random/random.ts";
-import { insertRows } from "../../platform/store/insert-rows.ts";
-import { parsed } from "../../platform/store/json.ts";
-import { type PageOptions, searchPage } from "../../platform/store/page.ts";
-import type { RoleRow } from "../../platform/store/schema.ts";
-import { fold } from "../../platform/store/search.ts";
-import { WorkspaceRows } from "../../platform/store/workspace-rows.ts";
+import type { Instant } from "../../../../../engine/src/clock/clock.ts";
+import { newId, type Random } from "../../../../../engine/src/random/random.ts";
+import { insertRows } from "../../../platform/store/insert-rows.ts";
+import { parsed } from "../../../platform/store/json.ts";
+import { type PageOptions, searchPage } from "../../../platform/store/page.ts";
+import type { RoleRow } from "../../../platform/store/schema.ts";
+import { fold } from "../../../platform/store/search.ts";
+import { WorkspaceRows } from "../../../platform/store/workspace-rows.ts";
 import { permissionColumns, type StoredPermission } from "./permissions.ts";
 
 /** A role with its permissions, in the order of their slugs. */
