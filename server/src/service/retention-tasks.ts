@@ -8,13 +8,13 @@ import {
   keysOfApisRetention,
   purgedKeysRetention,
 } from "../features/keys/statements/key-retention.ts";
+import { portalSessionRetention } from "../features/portal/statements.ts";
 import { deliveryRetention, webhookRetention } from "../features/webhooks/statements/retention.ts";
 import { changesRetention, markersRetention } from "../platform/store/changes.ts";
 import { idempotencyRetention } from "../platform/store/idempotency.ts";
 import { bytesRetention } from "../platform/store/quotas/workspace-bytes.ts";
 import type { RetentionIndex, RetentionTask } from "../platform/store/retention.ts";
 import { rootKeyRetention } from "../store/administration/root-keys.ts";
-import { portalSessionRetention } from "../store/portal/portal-sessions.ts";
 import { namespaceRetention } from "../store/ratelimits/namespaces.ts";
 
 /**

@@ -1,15 +1,15 @@
 import type { Instant } from "../../../../engine/src/clock/clock.ts";
-import type { DatabaseServices } from "../../features/database-services.ts";
-import { KeyReader, KeyWriter } from "../../features/keys/statements/keys.ts";
-import type { StoredKey } from "../../features/keys/statements/stored-key.ts";
+import type { Services } from "../../operations/services.ts";
 import type { MutationContext } from "../../platform/rpc/operation.ts";
 import type { Principal } from "../../platform/rpc/principal.ts";
 import { Problem } from "../../platform/rpc/problems.ts";
 import { admitCall } from "../../platform/rpc/workspace-limit.ts";
 import type { StoreReader, StoreWriter } from "../../platform/store/workspace-store.ts";
-import { type PortalAction, portalRequirement } from "../../rules/portal-terms.ts";
-import type { Services } from "../services.ts";
+import type { DatabaseServices } from "../database-services.ts";
+import { KeyReader, KeyWriter } from "../keys/statements/keys.ts";
+import type { StoredKey } from "../keys/statements/stored-key.ts";
 import { type PortalCaller, portalCallerOf } from "./portal-caller.ts";
+import { type PortalAction, portalRequirement } from "./terms.ts";
 
 /**
  * The session that makes the call.

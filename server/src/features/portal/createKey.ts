@@ -1,9 +1,9 @@
 import { z } from "zod";
-import type { DatabaseServices } from "../../features/database-services.ts";
-import { IdentityWriter } from "../../features/identities/statements.ts";
-import { createKey as create } from "../../features/keys/createKey.ts";
+import { limitedMutation } from "../../operations/services.ts";
 import { asSecret, EXPIRES_MAX, integer, KeyName, Prefix, text } from "../../platform/vocabulary/schema.ts";
-import { limitedMutation } from "../services.ts";
+import type { DatabaseServices } from "../database-services.ts";
+import { IdentityWriter } from "../identities/statements.ts";
+import { createKey as create } from "../keys/createKey.ts";
 import { admitOwnersKey, callerWith, countForOwner, countOwnKeys } from "./caller.ts";
 import { PORTAL } from "./portal-caller.ts";
 

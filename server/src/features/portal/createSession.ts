@@ -1,8 +1,5 @@
 import { z } from "zod";
 import { hashSecret } from "../../../../engine/src/crypto/hash.ts";
-import { ApiWriter } from "../../features/apis/statements.ts";
-import { IdentityWriter } from "../../features/identities/statements.ts";
-import { RoleWriter } from "../../features/permissions/statements/roles.ts";
 import { mutation } from "../../platform/rpc/operation.ts";
 import {
   exampleApi,
@@ -11,9 +8,12 @@ import {
   examplePortalSession,
 } from "../../platform/vocabulary/examples.ts";
 import { ApiId, asSecret, ExternalId, Identity } from "../../platform/vocabulary/schema.ts";
-import { type PortalPage, type PortalTerms, portalRequirement } from "../../rules/portal-terms.ts";
-import { PortalSessionWriter } from "../../store/portal/portal-sessions.ts";
+import { ApiWriter } from "../apis/statements.ts";
+import { IdentityWriter } from "../identities/statements.ts";
+import { RoleWriter } from "../permissions/statements/roles.ts";
 import { KEYS_DEFAULT, PortalActions, PortalKeys, PortalPageInput, SessionLife } from "./fields.ts";
+import { PortalSessionWriter } from "./statements.ts";
+import { type PortalPage, type PortalTerms, portalRequirement } from "./terms.ts";
 
 const ONE_OWNER = "Name one owner: `externalId` or `identity`.";
 

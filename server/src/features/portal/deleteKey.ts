@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { deleteKey as remove } from "../../features/keys/deleteKey.ts";
 import { mutation } from "../../platform/rpc/operation.ts";
 import { Empty, KeyId } from "../../platform/vocabulary/schema.ts";
+import { deleteKey as remove } from "../keys/deleteKey.ts";
 import { callerWith, lockOwnKey } from "./caller.ts";
 import { PORTAL } from "./portal-caller.ts";
 

@@ -1,10 +1,10 @@
 import { z } from "zod";
-import { ApiWriter } from "../../features/apis/statements.ts";
-import { IdentityWriter } from "../../features/identities/statements.ts";
 import { mutation } from "../../platform/rpc/operation.ts";
 import { exampleApi, exampleIdentity } from "../../platform/vocabulary/examples.ts";
 import { ApiId, Identity, text } from "../../platform/vocabulary/schema.ts";
-import { PortalSessionWriter } from "../../store/portal/portal-sessions.ts";
+import { ApiWriter } from "../apis/statements.ts";
+import { IdentityWriter } from "../identities/statements.ts";
+import { PortalSessionWriter } from "./statements.ts";
 
 export const deletePortalSessions = mutation("portal.deletePortalSessions", {
   summary: "End sessions of the portal",

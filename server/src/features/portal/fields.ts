@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { EXPIRES_MAX, integer, Prefix, text } from "../../platform/vocabulary/schema.ts";
-import { portalActions, portalLanguages } from "../../rules/portal-terms.ts";
+import { portalActions, portalLanguages } from "./terms.ts";
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;

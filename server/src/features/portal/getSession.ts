@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { query } from "../../platform/rpc/operation.ts";
-import { portalActions, portalLanguages, portalRequirement } from "../../rules/portal-terms.ts";
 import { PORTAL, portalCallerOf } from "./portal-caller.ts";
+import { portalActions, portalLanguages, portalRequirement } from "./terms.ts";
 
 export const getSession = query("portal.getSession", {
   audience: PORTAL,

@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { KeyReader } from "../../features/keys/statements/keys.ts";
 import { pagedQuery } from "../../platform/rpc/operation.ts";
 import { pageInput, pageUntil, placeOf } from "../../platform/vocabulary/paging.ts";
+import { KeyReader } from "../keys/statements/keys.ts";
 import { callerWith, isOwn } from "./caller.ts";
 import { PORTAL } from "./portal-caller.ts";
 import { OwnKeyOutput, toOwnKey } from "./record.ts";

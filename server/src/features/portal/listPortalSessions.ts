@@ -1,13 +1,13 @@
 import { z } from "zod";
-import { ApiReader } from "../../features/apis/statements.ts";
-import { IdentityReader } from "../../features/identities/statements.ts";
 import { pagedQuery } from "../../platform/rpc/operation.ts";
 import { exampleApi } from "../../platform/vocabulary/examples.ts";
 import { pageInput, pageOf, placeOf } from "../../platform/vocabulary/paging.ts";
 import { ApiId, Identity } from "../../platform/vocabulary/schema.ts";
-import type { PortalTerms } from "../../rules/portal-terms.ts";
-import { PortalSessionReader } from "../../store/portal/portal-sessions.ts";
+import { ApiReader } from "../apis/statements.ts";
+import { IdentityReader } from "../identities/statements.ts";
 import { PortalSessionOutput } from "./fields.ts";
+import { PortalSessionReader } from "./statements.ts";
+import type { PortalTerms } from "./terms.ts";
 
 const LIST = "portal.listPortalSessions";
 

@@ -1,5 +1,5 @@
 import type { CallerSession, Principal } from "../../platform/rpc/principal.ts";
-import type { PortalPage, PortalTerms } from "../../rules/portal-terms.ts";
+import type { PortalPage, PortalTerms } from "./terms.ts";
 
 /** The kind and the audience of sessions of the portal. */
 export const PORTAL = "portal";

@@ -1,6 +1,6 @@
 import type { Instant } from "../../../../engine/src/clock/clock.ts";
 import type { PoolsOf, Sql } from "../../platform/store/store.ts";
-import { findPortalSessions } from "../../store/portal/portal-sessions.ts";
+import { findPortalSessions } from "./statements.ts";
 
 const procedures = {
   reading: {

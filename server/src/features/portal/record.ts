@@ -1,8 +1,8 @@
 import { z } from "zod";
 import type { Instant } from "../../../../engine/src/clock/clock.ts";
 import { withDueRefill } from "../../../../engine/src/rules/refill.ts";
-import { CreditsOutput, toCreditsOutput } from "../../features/credits/record.ts";
-import type { StoredKey } from "../../features/keys/statements/stored-key.ts";
+import { CreditsOutput, toCreditsOutput } from "../credits/record.ts";
+import type { StoredKey } from "../keys/statements/stored-key.ts";
 
 const LimitOutput = z.strictObject({ name: z.string(), limit: z.int(), duration: z.int() });
 

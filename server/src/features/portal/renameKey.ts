@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { updateKey } from "../../features/keys/updateKey.ts";
 import { mutation } from "../../platform/rpc/operation.ts";
 import { Empty, KeyId, KeyName } from "../../platform/vocabulary/schema.ts";
+import { updateKey } from "../keys/updateKey.ts";
 import { callerWith, lockOwnKey } from "./caller.ts";
 import { PORTAL } from "./portal-caller.ts";
 

@@ -5,9 +5,9 @@ import { compileGrants, meets } from "../../../../engine/src/rules/grants.ts";
 import { type PlainPrincipal, requireUsable } from "../../platform/rpc/principal.ts";
 import { Problem } from "../../platform/rpc/problems.ts";
 import type { Sql } from "../../platform/store/store.ts";
-import { type PortalTerms, portalGrants } from "../../rules/portal-terms.ts";
-import { findPortalSession } from "../../store/portal/portal-sessions.ts";
 import { PORTAL, type PortalCaller } from "./portal-caller.ts";
+import { findPortalSession } from "./statements.ts";
+import { type PortalTerms, portalGrants } from "./terms.ts";
 
 /** The principal of a session as this transaction sees it. @throws {Problem} if the session has ended. */
 export async function portalCallerInTransaction(
