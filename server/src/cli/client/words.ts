@@ -1,6 +1,6 @@
 import type { z } from "zod";
 import type { explainVerification } from "../../features/keys/explainVerification.ts";
-import type { explainLimit } from "../../operations/ratelimits/explainLimit.ts";
+import type { explainLimit } from "../../features/ratelimits/explainLimit.ts";
 import { printable } from "./printable.ts";
 import { iso, length } from "./times.ts";
 

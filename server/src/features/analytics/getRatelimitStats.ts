@@ -1,9 +1,9 @@
 import { z } from "zod";
-import { Namespace } from "../../operations/ratelimits/fields.ts";
 import { analysis } from "../../operations/services.ts";
 import { exampleNamespace, exampleRange } from "../../platform/vocabulary/examples.ts";
 import { text } from "../../platform/vocabulary/schema.ts";
-import { NamespaceReader } from "../../store/ratelimits/namespaces.ts";
+import { Namespace } from "../ratelimits/fields.ts";
+import { NamespaceReader } from "../ratelimits/statements/namespaces.ts";
 import { answerCounts, type Counted } from "./counts.ts";
 import { bucketsOf, rangeInput, rangeOutput, ratelimitStats } from "./range.ts";
 

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { mutation } from "../../platform/rpc/operation.ts";
 import { exampleIdentity, exampleIdentityInput } from "../../platform/vocabulary/examples.ts";
 import { ExternalId, IDENTITY_META_BYTES_MAX, meta, ratelimits } from "../../platform/vocabulary/schema.ts";
-import { RatelimitWriter } from "../../store/ratelimits/ratelimits.ts";
+import { RatelimitWriter } from "../ratelimits/statements/ratelimits.ts";
 import { metaColumn } from "./record.ts";
 import { IdentityWriter } from "./statements.ts";
 

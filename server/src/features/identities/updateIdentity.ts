@@ -5,8 +5,8 @@ import { changedValues, limitValues, updateEvents } from "../../platform/vocabul
 import { type ColumnsFor, columnsOf, WRITTEN_APART } from "../../platform/vocabulary/columns.ts";
 import { exampleIdentity, exampleIdentityInput } from "../../platform/vocabulary/examples.ts";
 import { IDENTITY_META_BYTES_MAX, Identity, meta, ratelimits } from "../../platform/vocabulary/schema.ts";
-import { RatelimitWriter } from "../../store/ratelimits/ratelimits.ts";
 import { IdentityOutput } from "../keys/record.ts";
+import { RatelimitWriter } from "../ratelimits/statements/ratelimits.ts";
 import { metaColumn } from "./record.ts";
 import { IdentityWriter } from "./statements.ts";
 

@@ -22,13 +22,13 @@ import {
   slug,
   text,
 } from "../../platform/vocabulary/schema.ts";
-import { RatelimitWriter } from "../../store/ratelimits/ratelimits.ts";
 import { ApiWriter } from "../apis/statements.ts";
 import { CreditsCreate, refillColumns, refillError } from "../credits/record.ts";
 import { BalanceWriter } from "../credits/statements.ts";
 import { IdentityWriter } from "../identities/statements.ts";
 import { idsOf } from "../permissions/ensure.ts";
 import { PermissionWriter } from "../permissions/statements/permissions.ts";
+import { RatelimitWriter } from "../ratelimits/statements/ratelimits.ts";
 import { setRolesByNames } from "./permissions-and-roles.ts";
 import { VAULT_MISSING } from "./record.ts";
 import { KeyGrantWriter } from "./statements/key-grants.ts";

@@ -14,12 +14,12 @@ import {
   slug,
   text,
 } from "../../platform/vocabulary/schema.ts";
-import { RatelimitWriter } from "../../store/ratelimits/ratelimits.ts";
 import { CreditsCreate, refillColumns } from "../credits/record.ts";
 import { BalanceWriter } from "../credits/statements.ts";
 import { IdentityWriter } from "../identities/statements.ts";
 import { PermissionWriter } from "../permissions/statements/permissions.ts";
 import { RoleWriter } from "../permissions/statements/roles.ts";
+import { RatelimitWriter } from "../ratelimits/statements/ratelimits.ts";
 import { KeyGrantWriter } from "./statements/key-grants.ts";
 import { KeyWriter } from "./statements/keys.ts";
 

@@ -6,7 +6,7 @@ import { formatKey, prefixOf } from "../../../../engine/src/rules/key-string.ts"
 import { mutation } from "../../platform/rpc/operation.ts";
 import { exampleKey } from "../../platform/vocabulary/examples.ts";
 import { asSecret, BYTE_LENGTH_DEFAULT, EXPIRES_MAX, integer, KeyId } from "../../platform/vocabulary/schema.ts";
-import { RatelimitWriter } from "../../store/ratelimits/ratelimits.ts";
+import { RatelimitWriter } from "../ratelimits/statements/ratelimits.ts";
 import { keyInEvents, lockKey } from "./lock-key.ts";
 import { VAULT_MISSING } from "./record.ts";
 import { KeyGrantWriter } from "./statements/key-grants.ts";

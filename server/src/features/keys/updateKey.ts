@@ -18,12 +18,12 @@ import {
   slug,
   text,
 } from "../../platform/vocabulary/schema.ts";
-import { RatelimitWriter } from "../../store/ratelimits/ratelimits.ts";
 import { type CreditsOutput, CreditsUpdate, refillColumns, refillError, toCreditsOutput } from "../credits/record.ts";
 import { BalanceWriter } from "../credits/statements.ts";
 import { IdentityWriter } from "../identities/statements.ts";
 import { idsOf } from "../permissions/ensure.ts";
 import { PermissionWriter } from "../permissions/statements/permissions.ts";
+import { RatelimitWriter } from "../ratelimits/statements/ratelimits.ts";
 import { lockKey } from "./lock-key.ts";
 import { setRolesByNames } from "./permissions-and-roles.ts";
 import { KeyGrantWriter } from "./statements/key-grants.ts";

@@ -2,8 +2,8 @@ import { z } from "zod";
 import { mutation } from "../../platform/rpc/operation.ts";
 import { exampleNamespace } from "../../platform/vocabulary/examples.ts";
 import { Empty } from "../../platform/vocabulary/schema.ts";
-import { NamespaceWriter } from "../../store/ratelimits/namespaces.ts";
 import { Namespace } from "./fields.ts";
+import { NamespaceWriter } from "./statements/namespaces.ts";
 
 export const deleteNamespace = mutation("ratelimits.deleteNamespace", {
   aliases: ["ratelimit.deleteNamespace"],

@@ -2,9 +2,9 @@ import { z } from "zod";
 import { mutation } from "../../platform/rpc/operation.ts";
 import { exampleNamespace, exampleOverride } from "../../platform/vocabulary/examples.ts";
 import { Empty } from "../../platform/vocabulary/schema.ts";
-import { NamespaceWriter } from "../../store/ratelimits/namespaces.ts";
-import { OverrideWriter } from "../../store/ratelimits/overrides.ts";
 import { Namespace, OverrideIdentifier } from "./fields.ts";
+import { NamespaceWriter } from "./statements/namespaces.ts";
+import { OverrideWriter } from "./statements/overrides.ts";
 
 export const deleteOverride = mutation("ratelimits.deleteOverride", {
   aliases: ["ratelimit.deleteOverride"],

@@ -2,10 +2,10 @@ import { z } from "zod";
 import { compileOverrides, Overrides } from "../../../../engine/src/rules/override-patterns.ts";
 import { query } from "../../platform/rpc/operation.ts";
 import { exampleNamespace, exampleOverride } from "../../platform/vocabulary/examples.ts";
-import { NamespaceReader } from "../../store/ratelimits/namespaces.ts";
-import { OverrideReader } from "../../store/ratelimits/overrides.ts";
 import { Namespace, OverrideIdentifier } from "./fields.ts";
 import { OverrideOutput, toOverrideOutput } from "./record.ts";
+import { NamespaceReader } from "./statements/namespaces.ts";
+import { OverrideReader } from "./statements/overrides.ts";
 
 export const getOverride = query("ratelimits.getOverride", {
   aliases: ["ratelimit.getOverride"],

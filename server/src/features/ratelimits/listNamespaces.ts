@@ -3,7 +3,7 @@ import { pagedQuery } from "../../platform/rpc/operation.ts";
 import { exampleNamespace } from "../../platform/vocabulary/examples.ts";
 import { pageInput, pageOf, placeOf } from "../../platform/vocabulary/paging.ts";
 import { search } from "../../platform/vocabulary/schema.ts";
-import { NamespaceReader } from "../../store/ratelimits/namespaces.ts";
+import { NamespaceReader } from "./statements/namespaces.ts";
 
 const LIST = "ratelimits.listNamespaces";
 

@@ -2,10 +2,10 @@ import { z } from "zod";
 import { pagedQuery } from "../../platform/rpc/operation.ts";
 import { exampleNamespace, exampleOverride } from "../../platform/vocabulary/examples.ts";
 import { pageInput, pageOf, placeOf } from "../../platform/vocabulary/paging.ts";
-import { NamespaceReader } from "../../store/ratelimits/namespaces.ts";
-import { OverrideReader } from "../../store/ratelimits/overrides.ts";
 import { Namespace } from "./fields.ts";
 import { OverrideOutput, toOverrideOutput } from "./record.ts";
+import { NamespaceReader } from "./statements/namespaces.ts";
+import { OverrideReader } from "./statements/overrides.ts";
 
 const LIST = "ratelimits.listOverrides";
 

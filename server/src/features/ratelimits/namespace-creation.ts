@@ -17,7 +17,7 @@ import { recordChange } from "../../platform/store/audit/audit.ts";
 import { insertChange } from "../../platform/store/changes.ts";
 import { type QuotaLimits, takeQuotas } from "../../platform/store/quotas/workspace-usage.ts";
 import { Rollback, type Sql } from "../../platform/store/store.ts";
-import { NamespaceWriter } from "../../store/ratelimits/namespaces.ts";
+import { NamespaceWriter } from "./statements/namespaces.ts";
 
 /** Namespaces that a call uses for the first time. */
 export interface FirstUse {

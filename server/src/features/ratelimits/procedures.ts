@@ -1,7 +1,7 @@
 import type { NamespaceReference } from "../../../../engine/src/directory/stored.ts";
 import type { PoolsOf, Sql } from "../../platform/store/store.ts";
-import { findNamespaces } from "../../store/ratelimits/namespaces.ts";
 import { createNamespaces, type Dependencies, type FirstUse } from "./namespace-creation.ts";
+import { findNamespaces } from "./statements/namespaces.ts";
 
 /** The procedures of rate limits. */
 export function ratelimitProcedures(dependencies: Dependencies) {

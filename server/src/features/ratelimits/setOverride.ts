@@ -3,9 +3,9 @@ import { asterisks, MULTIPLE_MAX, OVERRIDES_MAX } from "../../../../engine/src/r
 import { mutation } from "../../platform/rpc/operation.ts";
 import { changedValues } from "../../platform/vocabulary/changed-values.ts";
 import { exampleOverride, exampleOverrideInput } from "../../platform/vocabulary/examples.ts";
-import { NamespaceWriter } from "../../store/ratelimits/namespaces.ts";
-import { OverrideWriter } from "../../store/ratelimits/overrides.ts";
 import { Namespace, NewOverrideIdentifier, OverrideDuration, OverrideLimit, OverrideMode } from "./fields.ts";
+import { NamespaceWriter } from "./statements/namespaces.ts";
+import { OverrideWriter } from "./statements/overrides.ts";
 
 export const setOverride = mutation("ratelimits.setOverride", {
   aliases: ["ratelimit.setOverride"],

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { updateApi } from "../../../features/apis/updateApi.ts";
 import { createPermission } from "../../../features/permissions/createPermission.ts";
 import { createRole } from "../../../features/permissions/createRole.ts";
-import { setOverride } from "../../../operations/ratelimits/setOverride.ts";
+import { setOverride } from "../../../features/ratelimits/setOverride.ts";
 import { updateRootKey } from "../../../operations/rootKeys/updateRootKey.ts";
 import { inputErrorsOf, PARSE_OPTIONS } from "../../../platform/rpc/validate.ts";
 import { Expires } from "../../../platform/vocabulary/schema.ts";

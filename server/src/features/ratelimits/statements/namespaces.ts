@@ -1,15 +1,15 @@
-import type { Instant } from "../../../../engine/src/clock/clock.ts";
-import type { NamespaceReference } from "../../../../engine/src/directory/stored.ts";
-import { newId, type Random } from "../../../../engine/src/random/random.ts";
-import { type CompiledOverrides, compileOverrides } from "../../../../engine/src/rules/override-patterns.ts";
-import { deletedRows } from "../../platform/store/deleted-rows.ts";
-import { insertRows } from "../../platform/store/insert-rows.ts";
-import { parsed } from "../../platform/store/json.ts";
-import { type PageOptions, searchPage } from "../../platform/store/page.ts";
-import type { RatelimitNamespaceRow } from "../../platform/store/schema.ts";
-import { fold } from "../../platform/store/search.ts";
-import type { Sql } from "../../platform/store/store.ts";
-import { WorkspaceRows } from "../../platform/store/workspace-rows.ts";
+import type { Instant } from "../../../../../engine/src/clock/clock.ts";
+import type { NamespaceReference } from "../../../../../engine/src/directory/stored.ts";
+import { newId, type Random } from "../../../../../engine/src/random/random.ts";
+import { type CompiledOverrides, compileOverrides } from "../../../../../engine/src/rules/override-patterns.ts";
+import { deletedRows } from "../../../platform/store/deleted-rows.ts";
+import { insertRows } from "../../../platform/store/insert-rows.ts";
+import { parsed } from "../../../platform/store/json.ts";
+import { type PageOptions, searchPage } from "../../../platform/store/page.ts";
+import type { RatelimitNamespaceRow } from "../../../platform/store/schema.ts";
+import { fold } from "../../../platform/store/search.ts";
+import type { Sql } from "../../../platform/store/store.ts";
+import { WorkspaceRows } from "../../../platform/store/workspace-rows.ts";
 
 /** A namespace with its overrides, and the reference by which it was looked up. */
 export interface StoredNamespace extends NamespaceReference {

@@ -1,8 +1,8 @@
-import type { Instant } from "../../../../engine/src/clock/clock.ts";
-import { newId, type Random } from "../../../../engine/src/random/random.ts";
-import { onePage, type PageOptions } from "../../platform/store/page.ts";
-import type { RatelimitOverrideRow } from "../../platform/store/schema.ts";
-import { WorkspaceRows } from "../../platform/store/workspace-rows.ts";
+import type { Instant } from "../../../../../engine/src/clock/clock.ts";
+import { newId, type Random } from "../../../../../engine/src/random/random.ts";
+import { onePage, type PageOptions } from "../../../platform/store/page.ts";
+import type { RatelimitOverrideRow } from "../../../platform/store/schema.ts";
+import { WorkspaceRows } from "../../../platform/store/workspace-rows.ts";
 
 /** The overrides of one workspace's namespaces. */
 export class OverrideReader extends WorkspaceRows {

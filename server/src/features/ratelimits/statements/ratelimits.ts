@@ -1,9 +1,9 @@
-import type { Instant } from "../../../../engine/src/clock/clock.ts";
-import { newId, type Random } from "../../../../engine/src/random/random.ts";
-import type { LimitMode } from "../../../../engine/src/rules/strict-window.ts";
-import { insertRows } from "../../platform/store/insert-rows.ts";
-import type { SqlBoolean } from "../../platform/store/schema.ts";
-import { WorkspaceRows } from "../../platform/store/workspace-rows.ts";
+import type { Instant } from "../../../../../engine/src/clock/clock.ts";
+import { newId, type Random } from "../../../../../engine/src/random/random.ts";
+import type { LimitMode } from "../../../../../engine/src/rules/strict-window.ts";
+import { insertRows } from "../../../platform/store/insert-rows.ts";
+import type { SqlBoolean } from "../../../platform/store/schema.ts";
+import { WorkspaceRows } from "../../../platform/store/workspace-rows.ts";
 
 /** The key or the identity that limits belong to. */
 export type RatelimitOwner = { key_id: string } | { identity_id: string };
