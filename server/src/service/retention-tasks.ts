@@ -10,12 +10,12 @@ import {
 } from "../features/keys/statements/key-retention.ts";
 import { portalSessionRetention } from "../features/portal/statements.ts";
 import { namespaceRetention } from "../features/ratelimits/statements/namespaces.ts";
+import { rootKeyRetention } from "../features/rootKeys/statements.ts";
 import { deliveryRetention, webhookRetention } from "../features/webhooks/statements/retention.ts";
 import { changesRetention, markersRetention } from "../platform/store/changes.ts";
 import { idempotencyRetention } from "../platform/store/idempotency.ts";
 import { bytesRetention } from "../platform/store/quotas/workspace-bytes.ts";
 import type { RetentionIndex, RetentionTask } from "../platform/store/retention.ts";
-import { rootKeyRetention } from "../store/administration/root-keys.ts";
 
 /**
  * Everything that loses old rows, by the name under which logs and metrics report it. A pass runs the tasks in this order:

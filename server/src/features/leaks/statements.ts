@@ -5,7 +5,7 @@ import { findRootKeysByHashes } from "../../platform/store/access/root-key-looku
 import { type AuditEntry, recordChanges } from "../../platform/store/audit/audit.ts";
 import { insertChange } from "../../platform/store/changes.ts";
 import type { Sql } from "../../platform/store/store.ts";
-import { RootKeyWriter } from "../../store/administration/root-keys.ts";
+import { RootKeyWriter } from "../rootKeys/statements.ts";
 
 /** `github`: GitHub's secret scanning. `report`: a call of `keys.reportLeak`. */
 export type LeakSource = "github" | "report";

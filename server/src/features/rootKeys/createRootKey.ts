@@ -2,8 +2,8 @@ import { z } from "zod";
 import { mutation } from "../../platform/rpc/operation.ts";
 import { exampleRootKey, exampleRootKeyInput, exampleRootKeySecret } from "../../platform/vocabulary/examples.ts";
 import { Expires, Name } from "../../platform/vocabulary/schema.ts";
-import { RootKeyWriter } from "../../store/administration/root-keys.ts";
 import { canonicalGrants, IssuedOutput, LeakActionInput, RootKeyPermissions } from "./record.ts";
+import { RootKeyWriter } from "./statements.ts";
 
 export const createRootKey = mutation("rootKeys.createRootKey", {
   summary: "Create a root key",

@@ -3,9 +3,9 @@ import { mutation } from "../../platform/rpc/operation.ts";
 import { grantsOf } from "../../platform/store/access/root-key-lookup.ts";
 import { exampleRootKey } from "../../platform/vocabulary/examples.ts";
 import { RootKeyId } from "../../platform/vocabulary/schema.ts";
-import { MADE_DELETED_MAX, RootKeyWriter } from "../../store/administration/root-keys.ts";
 import { lockRootKey } from "./lock-root-key.ts";
 import { LAST_ADMINISTRATOR } from "./record.ts";
+import { MADE_DELETED_MAX, RootKeyWriter } from "./statements.ts";
 
 export const deleteRootKey = mutation("rootKeys.deleteRootKey", {
   summary: "Delete a root key",

@@ -1,9 +1,9 @@
 import { z } from "zod";
-import { SessionWriter } from "../../features/dashboard/statements.ts";
 import { mutation } from "../../platform/rpc/operation.ts";
 import { exampleRootKey } from "../../platform/vocabulary/examples.ts";
 import { RootKeyId, text } from "../../platform/vocabulary/schema.ts";
-import { RootKeyWriter } from "../../store/administration/root-keys.ts";
+import { SessionWriter } from "../dashboard/statements.ts";
+import { RootKeyWriter } from "./statements.ts";
 
 export const deleteSessions = mutation("rootKeys.deleteSessions", {
   summary: "End sessions of the dashboard",

@@ -3,8 +3,8 @@ import { pagedQuery } from "../../platform/rpc/operation.ts";
 import { exampleRootKey } from "../../platform/vocabulary/examples.ts";
 import { pageInput, pageOf, placeOf } from "../../platform/vocabulary/paging.ts";
 import { search } from "../../platform/vocabulary/schema.ts";
-import { RootKeyReader } from "../../store/administration/root-keys.ts";
 import { RootKeyOutput, toRootKeyOutput } from "./record.ts";
+import { RootKeyReader } from "./statements.ts";
 
 const LIST = "rootKeys.listRootKeys";
 

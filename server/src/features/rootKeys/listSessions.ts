@@ -1,9 +1,9 @@
 import { z } from "zod";
-import { SessionReader, sessionEnd } from "../../features/dashboard/statements.ts";
 import { pagedQuery } from "../../platform/rpc/operation.ts";
 import { exampleRootKey } from "../../platform/vocabulary/examples.ts";
 import { pageInput, pageOf, placeOf } from "../../platform/vocabulary/paging.ts";
 import { RootKeyId } from "../../platform/vocabulary/schema.ts";
+import { SessionReader, sessionEnd } from "../dashboard/statements.ts";
 
 const LIST = "rootKeys.listSessions";
 

@@ -1,7 +1,7 @@
 import type { MutationContext } from "../../platform/rpc/operation.ts";
 import { grantsOf } from "../../platform/store/access/root-key-lookup.ts";
 import type { RootKeyRow } from "../../platform/store/schema.ts";
-import { RootKeyWriter } from "../../store/administration/root-keys.ts";
+import { RootKeyWriter } from "./statements.ts";
 
 const FROM_ENVIRONMENT =
   "This root key comes from the service's configuration, which would revert the change at the next start. " +

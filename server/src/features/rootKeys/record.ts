@@ -2,7 +2,7 @@ import { z } from "zod";
 import { grantPattern, parseGrant } from "../../../../engine/src/rules/grants.ts";
 import { grantsOf } from "../../platform/store/access/root-key-lookup.ts";
 import { asSecret, text } from "../../platform/vocabulary/schema.ts";
-import type { ListedRootKey } from "../../store/administration/root-keys.ts";
+import type { ListedRootKey } from "./statements.ts";
 
 /** A grant is an id of up to 255 characters between two short words. */
 const GRANT_LENGTH_MAX = 300;

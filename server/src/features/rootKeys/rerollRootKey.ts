@@ -4,9 +4,9 @@ import { mutation } from "../../platform/rpc/operation.ts";
 import { grantsOf } from "../../platform/store/access/root-key-lookup.ts";
 import { exampleRootKey } from "../../platform/vocabulary/examples.ts";
 import { EXPIRES_MAX, integer, RootKeyId } from "../../platform/vocabulary/schema.ts";
-import { RootKeyWriter } from "../../store/administration/root-keys.ts";
 import { lockRootKey } from "./lock-root-key.ts";
 import { IssuedOutput } from "./record.ts";
+import { RootKeyWriter } from "./statements.ts";
 
 export const rerollRootKey = mutation("rootKeys.rerollRootKey", {
   summary: "Reroll a root key",

@@ -5,9 +5,9 @@ import { changedValues, updateEvents } from "../../platform/vocabulary/changed-v
 import { type ColumnsFor, columnsOf, flag } from "../../platform/vocabulary/columns.ts";
 import { exampleRootKey } from "../../platform/vocabulary/examples.ts";
 import { Empty, Expires, Name, RootKeyId } from "../../platform/vocabulary/schema.ts";
-import { RootKeyWriter } from "../../store/administration/root-keys.ts";
 import { lockRootKey } from "./lock-root-key.ts";
 import { canonicalGrants, LAST_ADMINISTRATOR, LeakActionInput, RootKeyPermissions } from "./record.ts";
+import { RootKeyWriter } from "./statements.ts";
 
 export const updateRootKey = mutation("rootKeys.updateRootKey", {
   summary: "Update a root key",

@@ -4,6 +4,7 @@ import type { SecretSource } from "../../../../engine/src/crypto/secret.ts";
 import { newId, type Random } from "../../../../engine/src/random/random.ts";
 import { ADMINISTRATOR } from "../../../../engine/src/rules/grants.ts";
 import { createLink } from "../../features/dashboard/statements.ts";
+import { RootKeyReader, RootKeyWriter } from "../../features/rootKeys/statements.ts";
 import { findRootKeysByHashes, grantsOf, isAdministrator } from "../../platform/store/access/root-key-lookup.ts";
 import { type RootKeyUse, recordRootKeyUses } from "../../platform/store/access/root-key-usage.ts";
 import { recordChange } from "../../platform/store/audit/audit.ts";
@@ -11,7 +12,6 @@ import { insertChange } from "../../platform/store/changes.ts";
 import type { EventContent } from "../../platform/store/events/events.ts";
 import type { RootKeyRow, WorkspaceRow } from "../../platform/store/schema.ts";
 import { type PoolsOf, Rollback, type Sql } from "../../platform/store/store.ts";
-import { RootKeyReader, RootKeyWriter } from "./root-keys.ts";
 import { WorkspaceReader, WorkspaceWriter } from "./workspaces.ts";
 
 /** A new root key, with the only copy of its string. */

@@ -3,7 +3,7 @@ import { updateApi } from "../../../features/apis/updateApi.ts";
 import { createPermission } from "../../../features/permissions/createPermission.ts";
 import { createRole } from "../../../features/permissions/createRole.ts";
 import { setOverride } from "../../../features/ratelimits/setOverride.ts";
-import { updateRootKey } from "../../../operations/rootKeys/updateRootKey.ts";
+import { updateRootKey } from "../../../features/rootKeys/updateRootKey.ts";
 import { inputErrorsOf, PARSE_OPTIONS } from "../../../platform/rpc/validate.ts";
 import { Expires } from "../../../platform/vocabulary/schema.ts";
 import { CommandError } from "../../output.ts";
