@@ -4,7 +4,7 @@ import { OwnKeys } from "../../../engine/src/verification/own-keys.ts";
 import { oldestKept } from "../features/analytics/levels.ts";
 import { AnalyticsQueries } from "../features/analytics/queries.ts";
 import { namespaceCreation } from "../features/ratelimits/namespace-creation.ts";
-import type { Services } from "../operations/services.ts";
+import type { Services } from "../features/services.ts";
 import type { CallQueues } from "../platform/rpc/call-queues.ts";
 import { FairQueue } from "../platform/rpc/fair-queue.ts";
 import type { QuotaCounts } from "../platform/rpc/quota-counts.ts";

@@ -1,5 +1,5 @@
-import type { Services } from "../../operations/services.ts";
 import type { AnswerContext } from "../../platform/rpc/operation.ts";
+import type { Services } from "../services.ts";
 import type { StatsQuery } from "./rollups.ts";
 
 /** The statistics to answer with, and the members of the answer besides the counts. */

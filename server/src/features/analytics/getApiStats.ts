@@ -1,8 +1,8 @@
 import { z } from "zod";
-import { analysis } from "../../operations/services.ts";
 import { exampleApi, exampleRange, exampleStats } from "../../platform/vocabulary/examples.ts";
 import { ApiId } from "../../platform/vocabulary/schema.ts";
 import { ApiReader } from "../apis/statements.ts";
+import { analysis } from "../services.ts";
 import { answerCounts, type Counted } from "./counts.ts";
 import { bucketsOf, rangeInput, rangeOutput, tagSetOf, tagsInput, verificationStats } from "./range.ts";
 

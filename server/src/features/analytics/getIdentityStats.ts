@@ -1,8 +1,8 @@
 import { z } from "zod";
-import { analysis } from "../../operations/services.ts";
 import { exampleKeyInput, exampleRange, exampleStats } from "../../platform/vocabulary/examples.ts";
 import { Identity } from "../../platform/vocabulary/schema.ts";
 import { IdentityReader } from "../identities/statements.ts";
+import { analysis } from "../services.ts";
 import { answerCounts, type Counted } from "./counts.ts";
 import { bucketsOf, rangeInput, rangeOutput, tagSetOf, tagsInput, verificationStats } from "./range.ts";
 

@@ -1,9 +1,9 @@
 import { z } from "zod";
-import { analysis } from "../../operations/services.ts";
 import { exampleNamespace, exampleRange } from "../../platform/vocabulary/examples.ts";
 import { text } from "../../platform/vocabulary/schema.ts";
 import { Namespace } from "../ratelimits/fields.ts";
 import { NamespaceReader } from "../ratelimits/statements/namespaces.ts";
+import { analysis } from "../services.ts";
 import { answerCounts, type Counted } from "./counts.ts";
 import { bucketsOf, rangeInput, rangeOutput, ratelimitStats } from "./range.ts";
 

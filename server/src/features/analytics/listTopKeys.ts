@@ -1,5 +1,4 @@
 import { z } from "zod";
-import { analysis } from "../../operations/services.ts";
 import {
   exampleApi,
   exampleCounts,
@@ -8,6 +7,7 @@ import {
   exampleRange,
 } from "../../platform/vocabulary/examples.ts";
 import { ApiReader } from "../apis/statements.ts";
+import { analysis } from "../services.ts";
 import { topInput, topOutput, usageBucketsOf, verificationCounts } from "./range.ts";
 
 const named = (schema: z.ZodType, what: string) =>

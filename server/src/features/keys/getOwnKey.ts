@@ -2,7 +2,6 @@ import { z } from "zod";
 import type { Clock, Instant } from "../../../../engine/src/clock/clock.ts";
 import type { KeyRecord } from "../../../../engine/src/directory/records.ts";
 import { balanceAt, creditsOf } from "../../../../engine/src/verification/explanation.ts";
-import { metered, type Services } from "../../operations/services.ts";
 import { admitCall } from "../../platform/rpc/workspace-limit.ts";
 import {
   exampleKeyInput,
@@ -14,6 +13,7 @@ import {
 import { asSecret, ModeOutput, Reset, text } from "../../platform/vocabulary/schema.ts";
 import { levels } from "../analytics/levels.ts";
 import { CreditsState } from "../credits/record.ts";
+import { metered, type Services } from "../services.ts";
 
 /** Reads of one key by its holder per minute. Each reads the database. */
 export const HOLDER_REQUESTS_PER_MINUTE = 30;

@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { addressNetwork } from "../../../../engine/src/rules/address.ts";
-import { metered } from "../../operations/services.ts";
 import { isWebAddress } from "../../platform/outbound/web-address.ts";
 import { asSecret, Empty, text } from "../../platform/vocabulary/schema.ts";
 import { leakReport } from "../leaks/reports.ts";
+import { metered } from "../services.ts";
 
 const URL_LENGTH_MAX = 2_000;
 

@@ -2,7 +2,6 @@ import { z } from "zod";
 import { then } from "../../../../engine/src/clock/then.ts";
 import { hashSecret } from "../../../../engine/src/crypto/hash.ts";
 import { verificationCodes } from "../../../../engine/src/verification/request.ts";
-import { metered } from "../../operations/services.ts";
 import {
   exampleRatelimit,
   exampleReset,
@@ -10,6 +9,7 @@ import {
   exampleVerification,
 } from "../../platform/vocabulary/examples.ts";
 import { RatelimitOutput, Reset } from "../../platform/vocabulary/schema.ts";
+import { metered } from "../services.ts";
 import { mistakeProblems } from "./mistakes.ts";
 import { IdentityOutput } from "./record.ts";
 import { KeyString, type namedLimits, verificationFields } from "./verification-fields.ts";

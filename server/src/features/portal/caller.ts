@@ -1,5 +1,4 @@
 import type { Instant } from "../../../../engine/src/clock/clock.ts";
-import type { Services } from "../../operations/services.ts";
 import type { MutationContext } from "../../platform/rpc/operation.ts";
 import type { Principal } from "../../platform/rpc/principal.ts";
 import { Problem } from "../../platform/rpc/problems.ts";
@@ -8,6 +7,7 @@ import type { StoreReader, StoreWriter } from "../../platform/store/workspace-st
 import type { DatabaseServices } from "../database-services.ts";
 import { KeyReader, KeyWriter } from "../keys/statements/keys.ts";
 import type { StoredKey } from "../keys/statements/stored-key.ts";
+import type { Services } from "../services.ts";
 import { type PortalCaller, portalCallerOf } from "./portal-caller.ts";
 import { type PortalAction, portalRequirement } from "./terms.ts";
 

@@ -1,9 +1,9 @@
 import { z } from "zod";
-import { limitedMutation } from "../../operations/services.ts";
 import { asSecret, EXPIRES_MAX, integer, KeyName, Prefix, text } from "../../platform/vocabulary/schema.ts";
 import type { DatabaseServices } from "../database-services.ts";
 import { IdentityWriter } from "../identities/statements.ts";
 import { createKey as create } from "../keys/createKey.ts";
+import { limitedMutation } from "../services.ts";
 import { admitOwnersKey, callerWith, countForOwner, countOwnKeys } from "./caller.ts";
 import { PORTAL } from "./portal-caller.ts";
 

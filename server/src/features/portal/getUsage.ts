@@ -1,9 +1,9 @@
 import { z } from "zod";
-import { analysis } from "../../operations/services.ts";
 import { integer, KeyId } from "../../platform/vocabulary/schema.ts";
 import { levels } from "../analytics/levels.ts";
 import { bucketsOf, rangeOutput, verificationCounts } from "../analytics/range.ts";
 import { KeyReader } from "../keys/statements/keys.ts";
+import { analysis } from "../services.ts";
 import { callerWith, isOwn } from "./caller.ts";
 import { PORTAL } from "./portal-caller.ts";
 

@@ -1,9 +1,9 @@
 import { z } from "zod";
-import { limitedMutation } from "../../operations/services.ts";
 import { asSecret, integer, KeyId } from "../../platform/vocabulary/schema.ts";
 import type { DatabaseServices } from "../database-services.ts";
 import { IdentityWriter } from "../identities/statements.ts";
 import { rerollKey as reroll } from "../keys/rerollKey.ts";
+import { limitedMutation } from "../services.ts";
 import { admitOwnersKey, callerWith, countForOwner, countOwnKeys, lockOwnKey } from "./caller.ts";
 import { PORTAL } from "./portal-caller.ts";
 

@@ -5,8 +5,8 @@ import { StoreUnavailable } from "../../../../engine/src/errors/store-unavailabl
 import type { Charge, LimitDecision, LimitState } from "../../../../engine/src/limits/counters.ts";
 import type { Override } from "../../../../engine/src/rules/override-patterns.ts";
 import type { DecisionRecorder } from "../../../../engine/src/verification/event.ts";
-import type { Services } from "../../operations/services.ts";
 import type { MeteredAnswer, MeteredContext } from "../../platform/rpc/operation.ts";
+import type { Services } from "../services.ts";
 import type { LimitInput } from "./fields.ts";
 
 type Context = MeteredContext<never>;

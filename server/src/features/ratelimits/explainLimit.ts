@@ -3,10 +3,10 @@ import { then } from "../../../../engine/src/clock/then.ts";
 import type { NamespaceRecord } from "../../../../engine/src/directory/records.ts";
 import type { Override } from "../../../../engine/src/rules/override-patterns.ts";
 import { readingOf, usedIn } from "../../../../engine/src/verification/limits.ts";
-import { metered, type Services } from "../../operations/services.ts";
 import type { MeteredContext } from "../../platform/rpc/operation.ts";
 import { exampleCount, exampleNamespace, exampleReset } from "../../platform/vocabulary/examples.ts";
 import { ModeOutput, WindowOutput } from "../../platform/vocabulary/schema.ts";
+import { metered, type Services } from "../services.ts";
 import { countEntry } from "./count.ts";
 import { LimitInput, OverrideMode } from "./fields.ts";
 

@@ -1,10 +1,10 @@
 import { z } from "zod";
 import type { NamespaceRecord } from "../../../../engine/src/directory/records.ts";
 import type { LimitState } from "../../../../engine/src/limits/counters.ts";
-import { metered, type Services } from "../../operations/services.ts";
 import { policyItem, stateItem } from "../../platform/rpc/limit-fields.ts";
 import type { MeteredAnswer, MeteredContext } from "../../platform/rpc/operation.ts";
 import { exampleCount, exampleNamespace, exampleReset } from "../../platform/vocabulary/examples.ts";
+import { metered, type Services } from "../services.ts";
 import { type CountedEntry, charge, countEntry, ensureNamespaces, resultMembers } from "./count.ts";
 import { LimitInput, limitResult } from "./fields.ts";
 

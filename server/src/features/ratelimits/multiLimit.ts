@@ -1,9 +1,9 @@
 import { z } from "zod";
 import type { NamespaceRecord } from "../../../../engine/src/directory/records.ts";
 import type { LimitDecision } from "../../../../engine/src/limits/counters.ts";
-import { metered, type Services } from "../../operations/services.ts";
 import type { MeteredAnswer, MeteredContext } from "../../platform/rpc/operation.ts";
 import { exampleCount, exampleReset } from "../../platform/vocabulary/examples.ts";
+import { metered, type Services } from "../services.ts";
 import { type CountedEntry, charge, countEntry, ensureNamespaces, resultMembers } from "./count.ts";
 import { LimitInput, limitResult } from "./fields.ts";
 
