@@ -6,7 +6,6 @@ import type { Namespaces } from "../../../engine/src/verification/namespaces.ts"
 import type { OwnKeys } from "../../../engine/src/verification/own-keys.ts";
 import type { KeyOrigins, KeyOriginsQuestion } from "../../../engine/src/verification/stored.ts";
 import type { Verification } from "../../../engine/src/verification/verification.ts";
-import type { NodeStatus, ServiceStatus } from "../operations/system/fields.ts";
 import type { FairQueue } from "../platform/rpc/fair-queue.ts";
 import { usingServices } from "../platform/rpc/operation.ts";
 import type { Principal } from "../platform/rpc/principal.ts";
@@ -14,6 +13,7 @@ import type { Decision } from "./analytics/decisions.ts";
 import type { AnalyticsQueries } from "./analytics/queries.ts";
 import type { Recorder } from "./analytics/recorder.ts";
 import type { LeakReports } from "./leaks/reports.ts";
+import type { NodeStatus, ServiceStatus } from "./system/fields.ts";
 
 /** What operations use on the main thread. Only types come from there: handlers run in the thread of the database too. */
 export interface Services {

@@ -1,9 +1,9 @@
 import type { Instant } from "../../../engine/src/clock/clock.ts";
 import type { Directories } from "../../../engine/src/directory/directories.ts";
+import type { NodeStatus, ServiceStatus } from "../features/system/fields.ts";
 import type { CallMetrics } from "../metrics/calls.ts";
 import { quantile } from "../metrics/histogram.ts";
 import type { RecentRise } from "../metrics/recent.ts";
-import type { NodeStatus, ServiceStatus } from "../operations/system/fields.ts";
 import { configSettings } from "../platform/config/config.ts";
 import { PREFIX } from "../platform/config/env.ts";
 import { secretSettings } from "../platform/config/secrets.ts";

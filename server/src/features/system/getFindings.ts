@@ -1,19 +1,19 @@
 import { z } from "zod";
 import type { Instant } from "../../../../engine/src/clock/clock.ts";
 import { ADMINISTRATOR } from "../../../../engine/src/rules/grants.ts";
+import { query } from "../../platform/rpc/operation.ts";
+import { grantsOf } from "../../platform/store/access/root-key-lookup.ts";
+import type { WebhookRow } from "../../platform/store/schema.ts";
+import { exampleAdministratorId, exampleTime } from "../../platform/vocabulary/examples.ts";
 import {
   COUNTED_MAX,
   FOUND_MAX,
   type FoundKey as FoundKeyRow,
   KeyFindingReader,
-} from "../../features/keys/statements/key-findings.ts";
-import { type ListedRootKey, RootKeyReader } from "../../features/rootKeys/statements.ts";
-import { DeliveryReader } from "../../features/webhooks/statements/deliveries.ts";
-import { WEBHOOKS_PER_WORKSPACE_MAX, WebhookReader } from "../../features/webhooks/statements/webhooks.ts";
-import { query } from "../../platform/rpc/operation.ts";
-import { grantsOf } from "../../platform/store/access/root-key-lookup.ts";
-import type { WebhookRow } from "../../platform/store/schema.ts";
-import { exampleAdministratorId, exampleTime } from "../../platform/vocabulary/examples.ts";
+} from "../keys/statements/key-findings.ts";
+import { type ListedRootKey, RootKeyReader } from "../rootKeys/statements.ts";
+import { DeliveryReader } from "../webhooks/statements/deliveries.ts";
+import { WEBHOOKS_PER_WORKSPACE_MAX, WebhookReader } from "../webhooks/statements/webhooks.ts";
 
 const DAY = 86_400_000;
 const EXPIRING_WITHIN = 14 * DAY;

@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { analysis } from "../../features/services.ts";
 import { exampleTime } from "../../platform/vocabulary/examples.ts";
 import { AdministrationReader } from "../../store/administration/workspaces.ts";
+import { analysis } from "../services.ts";
 import { nodeStatus, ServiceOutput } from "./fields.ts";
 
 export const getStatus = analysis("system.getStatus", {

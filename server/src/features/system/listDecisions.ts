@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { verificationCodes } from "../../../../engine/src/verification/request.ts";
-import { DECISION_LIFE, type Decision } from "../../features/analytics/decisions.ts";
-import { analysis } from "../../features/services.ts";
 import type { Principal } from "../../platform/rpc/principal.ts";
 import { ApiId, EXPIRES_MAX, integer, KeyId } from "../../platform/vocabulary/schema.ts";
+import { DECISION_LIFE, type Decision } from "../analytics/decisions.ts";
+import { analysis } from "../services.ts";
 
 const verification = (schema: z.ZodType, what: string) => schema.optional().describe(`Of a verification: ${what}`);
 const ratelimit = (schema: z.ZodType, what: string) => schema.optional().describe(`Of a rate limit: ${what}`);
