@@ -1,10 +1,10 @@
 import { hashSecret } from "../../../engine/src/crypto/hash.ts";
 import { startOf } from "../../../engine/src/rules/imported-keys.ts";
 import type { ImportedAttributes } from "../features/keys/insert-imported.ts";
-import { readUpstreamAnswer } from "../operations/keys/upstream-key.ts";
+import { readUpstreamAnswer } from "../features/upstreams/key.ts";
+import { Upstreams } from "../features/upstreams/upstreams.ts";
 import { OutboundClient } from "../platform/outbound/client.ts";
 import type { QuotaCounts } from "../platform/rpc/quota-counts.ts";
-import { Upstreams } from "../upstreams/upstreams.ts";
 import type { Parts, Start } from "./open.ts";
 
 /** An answer has at most this many bytes: its `meta` may have 64 KiB. */

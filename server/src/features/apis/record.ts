@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { toUpstreamOutput, UpstreamOutput } from "../../operations/apis/upstream.ts";
 import type { ApiRow } from "../../platform/store/schema.ts";
+import { toUpstreamOutput, UpstreamOutput } from "../upstreams/record.ts";
 
 /** An API as the API operations return it. */
 export const ApiOutput = z

@@ -1,6 +1,5 @@
 import { z } from "zod";
 import { isCidr } from "../../../../engine/src/rules/address.ts";
-import { type StoredUpstream, shownUpstream, toUpstreamOutput, UpstreamInput } from "../../operations/apis/upstream.ts";
 import { type MutationContext, mutation } from "../../platform/rpc/operation.ts";
 import { changedValues, updateEvents } from "../../platform/vocabulary/changed-values.ts";
 import { type ColumnsFor, columnsOf, flag, jsonColumn } from "../../platform/vocabulary/columns.ts";
@@ -10,6 +9,7 @@ import type { DatabaseServices } from "../database-services.ts";
 import { NOTICE_DAYS } from "../events/statements/expiry-sweep.ts";
 import { VAULT_MISSING } from "../keys/record.ts";
 import { KeyMigrationWriter } from "../keys/statements/key-migrations.ts";
+import { type StoredUpstream, shownUpstream, toUpstreamOutput, UpstreamInput } from "../upstreams/record.ts";
 import { ApiWriter } from "./statements.ts";
 
 /** Every verification compares its address with each entry. */

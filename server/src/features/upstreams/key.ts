@@ -2,10 +2,6 @@ import { z } from "zod";
 import type { Instant } from "../../../../engine/src/clock/clock.ts";
 import { HASH_VERSION } from "../../../../engine/src/crypto/hash.ts";
 import type { Random } from "../../../../engine/src/random/random.ts";
-import { ApiWriter } from "../../features/apis/statements.ts";
-import { refillError } from "../../features/credits/record.ts";
-import { type ImportedAttributes, importedMembers, insertImported } from "../../features/keys/insert-imported.ts";
-import { KeyWriter } from "../../features/keys/statements/keys.ts";
 import { readBody } from "../../platform/rpc/body.ts";
 import { Problem } from "../../platform/rpc/problems.ts";
 import { type AuditEntry, recordChange } from "../../platform/store/audit/audit.ts";
@@ -14,7 +10,11 @@ import { type QuotaLimits, type Taken, takeQuotas } from "../../platform/store/q
 import { Rollback, type Sql } from "../../platform/store/store.ts";
 import { StoreWriter } from "../../platform/store/workspace-store.ts";
 import { watchWrites } from "../../platform/store/written-tables.ts";
-import type { UpstreamAnswer } from "../../upstreams/upstreams.ts";
+import { ApiWriter } from "../apis/statements.ts";
+import { refillError } from "../credits/record.ts";
+import { type ImportedAttributes, importedMembers, insertImported } from "../keys/insert-imported.ts";
+import { KeyWriter } from "../keys/statements/keys.ts";
+import type { UpstreamAnswer } from "./upstreams.ts";
 
 /** What an upstream verifier answers. Members that are not documented are ignored. */
 const AnswerBody = z.discriminatedUnion("valid", [

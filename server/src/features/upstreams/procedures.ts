@@ -2,8 +2,8 @@ import type { Random } from "../../../../engine/src/random/random.ts";
 import type { QuotaLimits } from "../../platform/store/quotas/workspace-usage.ts";
 import type { PoolsOf, Sql } from "../../platform/store/store.ts";
 import type { Vault } from "../../platform/vault/vault.ts";
-import { findUpstream } from "../apis/upstream.ts";
-import { createUpstreamKey, type UpstreamKey } from "./upstream-key.ts";
+import { createUpstreamKey, type UpstreamKey } from "./key.ts";
+import { findUpstream } from "./record.ts";
 
 /** The procedures of upstream verifiers. */
 export function upstreamProcedures({ random, vault, limits }: { random: Random; vault: Vault; limits: QuotaLimits }) {

@@ -1,9 +1,9 @@
 import { z } from "zod";
-import { ApiReader } from "../../features/apis/statements.ts";
 import type { Sql } from "../../platform/store/store.ts";
 import type { Vault } from "../../platform/vault/vault.ts";
 import { integer, text } from "../../platform/vocabulary/schema.ts";
-import type { UpstreamVerifier } from "../../upstreams/upstreams.ts";
+import { ApiReader } from "../apis/statements.ts";
+import type { UpstreamVerifier } from "./upstreams.ts";
 
 const HEADERS_MAX = 10;
 const URL_LENGTH_MAX = 2_000;

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { SimulatedClock } from "../../../engine/src/clock/simulated.ts";
-import { Generations } from "../../../engine/src/directory/generations.ts";
-import { LookupRateLimiter } from "../../../engine/src/directory/lookup-rate-limiter.ts";
-import { OutboundFailure } from "../platform/outbound/exchange.ts";
+import { SimulatedClock } from "../../../../engine/src/clock/simulated.ts";
+import { Generations } from "../../../../engine/src/directory/generations.ts";
+import { LookupRateLimiter } from "../../../../engine/src/directory/lookup-rate-limiter.ts";
+import { OutboundFailure } from "../../platform/outbound/exchange.ts";
 import { Upstreams, UpstreamUnavailable } from "./upstreams.ts";
 
 /** What a verifier does with a question. */

@@ -1,10 +1,10 @@
-import type { Clock, Milliseconds } from "../../../engine/src/clock/clock.ts";
-import type { CallDirectories } from "../../../engine/src/directory/directories.ts";
-import { NegativeCache } from "../../../engine/src/directory/negative-cache.ts";
-import { Overloaded } from "../../../engine/src/errors/overloaded.ts";
-import type { UpstreamQuestion } from "../../../engine/src/verification/unknown-keys.ts";
-import { Histograms } from "../metrics/histogram.ts";
-import { OutboundFailure } from "../platform/outbound/exchange.ts";
+import type { Clock, Milliseconds } from "../../../../engine/src/clock/clock.ts";
+import type { CallDirectories } from "../../../../engine/src/directory/directories.ts";
+import { NegativeCache } from "../../../../engine/src/directory/negative-cache.ts";
+import { Overloaded } from "../../../../engine/src/errors/overloaded.ts";
+import type { UpstreamQuestion } from "../../../../engine/src/verification/unknown-keys.ts";
+import { Histograms } from "../../metrics/histogram.ts";
+import { OutboundFailure } from "../../platform/outbound/exchange.ts";
 
 /** An HTTP endpoint that knows the keys of an API which are not here yet. */
 export interface UpstreamVerifier {
