@@ -14,6 +14,7 @@ import { seededRandom } from "../../engine/src/random/seeded.ts";
 import { AuditReader } from "../src/features/audit/statements/reader.ts";
 import { PermissionWriter } from "../src/features/permissions/statements/permissions.ts";
 import { RoleWriter } from "../src/features/permissions/statements/roles.ts";
+import { AdministrationReader } from "../src/features/workspaces/statements.ts";
 import { operations } from "../src/operations/index.ts";
 import { readConfig } from "../src/platform/config/config.ts";
 import { readSecrets } from "../src/platform/config/secrets.ts";
@@ -36,7 +37,6 @@ import { openSqliteStoreHere } from "../src/platform/store/sqlite/store-here.ts"
 import { Rollback, type Sql } from "../src/platform/store/store.ts";
 import { openStore } from "../src/service/app-store.ts";
 import { retentionTables, retentionTasks } from "../src/service/retention-tasks.ts";
-import { AdministrationReader } from "../src/store/administration/workspaces.ts";
 import { openTestServer, type StoreKind, stores } from "./harness.ts";
 import { makeFolder } from "./process.ts";
 import { freshDatabase } from "./services/postgres.ts";

@@ -86,10 +86,10 @@ import { redeliver } from "../features/webhooks/redeliver.ts";
 import { rotateSecret } from "../features/webhooks/rotateSecret.ts";
 import { sendTest } from "../features/webhooks/sendTest.ts";
 import { updateWebhook } from "../features/webhooks/updateWebhook.ts";
+import { createWorkspace } from "../features/workspaces/createWorkspace.ts";
+import { listWorkspaces } from "../features/workspaces/listWorkspaces.ts";
+import { updateWorkspace } from "../features/workspaces/updateWorkspace.ts";
 import type { Operation } from "../platform/rpc/operation.ts";
-import { createWorkspace } from "./workspaces/createWorkspace.ts";
-import { listWorkspaces } from "./workspaces/listWorkspaces.ts";
-import { updateWorkspace } from "./workspaces/updateWorkspace.ts";
 
 /** The description of each namespace of operations. */
 export const namespaces: Readonly<Record<string, string>> = {

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { systemClock } from "../../../../engine/src/clock/system.ts";
 import { parseGrant } from "../../../../engine/src/rules/grants.ts";
-import type { IssuedRootKey, Rejection } from "../../store/administration/procedures.ts";
+import type { IssuedRootKey, Rejection } from "../../features/workspaces/procedures.ts";
 import { CommandError, type CommandHandler, print, table } from "../output.ts";
 import { withPreparedStore } from "./store.ts";
 

@@ -1,4 +1,4 @@
-import type { IssuedRootKey } from "../../store/administration/procedures.ts";
+import type { IssuedRootKey } from "../../features/workspaces/procedures.ts";
 
 export interface BannerOptions {
   url: string;

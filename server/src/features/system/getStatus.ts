@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { exampleTime } from "../../platform/vocabulary/examples.ts";
-import { AdministrationReader } from "../../store/administration/workspaces.ts";
 import { analysis } from "../services.ts";
+import { AdministrationReader } from "../workspaces/statements.ts";
 import { nodeStatus, ServiceOutput } from "./fields.ts";
 
 export const getStatus = analysis("system.getStatus", {

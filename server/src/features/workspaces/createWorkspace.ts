@@ -1,11 +1,11 @@
 import { z } from "zod";
 import { ADMINISTRATOR } from "../../../../engine/src/rules/grants.ts";
-import { IssuedOutput } from "../../features/rootKeys/record.ts";
 import { mutation } from "../../platform/rpc/operation.ts";
 import { exampleAdministratorId, exampleWorkspace, exampleWorkspaceInput } from "../../platform/vocabulary/examples.ts";
 import { Name } from "../../platform/vocabulary/schema.ts";
-import { AdministrationWriter } from "../../store/administration/workspaces.ts";
+import { IssuedOutput } from "../rootKeys/record.ts";
 import { NOT_DEFAULT, RequestsPerMinute } from "./record.ts";
+import { AdministrationWriter } from "./statements.ts";
 
 export const createWorkspace = mutation("workspaces.createWorkspace", {
   summary: "Create a workspace and its administrator root key",

@@ -3,8 +3,8 @@ import { pagedQuery } from "../../platform/rpc/operation.ts";
 import { exampleWorkspace } from "../../platform/vocabulary/examples.ts";
 import { pageInput, pageOf, placeOf } from "../../platform/vocabulary/paging.ts";
 import { search } from "../../platform/vocabulary/schema.ts";
-import { AdministrationReader } from "../../store/administration/workspaces.ts";
 import { NOT_DEFAULT, toWorkspaceOutput, WorkspaceOutput } from "./record.ts";
+import { AdministrationReader } from "./statements.ts";
 
 const LIST = "workspaces.listWorkspaces";
 

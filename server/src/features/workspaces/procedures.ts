@@ -3,8 +3,6 @@ import { HASH_VERSION, hashSecret } from "../../../../engine/src/crypto/hash.ts"
 import type { SecretSource } from "../../../../engine/src/crypto/secret.ts";
 import { newId, type Random } from "../../../../engine/src/random/random.ts";
 import { ADMINISTRATOR } from "../../../../engine/src/rules/grants.ts";
-import { createLink } from "../../features/dashboard/statements.ts";
-import { RootKeyReader, RootKeyWriter } from "../../features/rootKeys/statements.ts";
 import { findRootKeysByHashes, grantsOf, isAdministrator } from "../../platform/store/access/root-key-lookup.ts";
 import { type RootKeyUse, recordRootKeyUses } from "../../platform/store/access/root-key-usage.ts";
 import { recordChange } from "../../platform/store/audit/audit.ts";
@@ -12,7 +10,9 @@ import { insertChange } from "../../platform/store/changes.ts";
 import type { EventContent } from "../../platform/store/events/events.ts";
 import type { RootKeyRow, WorkspaceRow } from "../../platform/store/schema.ts";
 import { type PoolsOf, Rollback, type Sql } from "../../platform/store/store.ts";
-import { WorkspaceReader, WorkspaceWriter } from "./workspaces.ts";
+import { createLink } from "../dashboard/statements.ts";
+import { RootKeyReader, RootKeyWriter } from "../rootKeys/statements.ts";
+import { WorkspaceReader, WorkspaceWriter } from "./statements.ts";
 
 /** A new root key, with the only copy of its string. */
 export interface IssuedRootKey {

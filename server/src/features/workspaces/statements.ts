@@ -1,7 +1,6 @@
 import type { Updateable } from "kysely";
 import type { Instant } from "../../../../engine/src/clock/clock.ts";
 import { newId, type Random } from "../../../../engine/src/random/random.ts";
-import { RootKeyWriter } from "../../features/rootKeys/statements.ts";
 import { lockAccess } from "../../platform/store/access/access-lock.ts";
 import { parsed } from "../../platform/store/json.ts";
 import { type PageOptions, searchPage } from "../../platform/store/page.ts";
@@ -9,6 +8,7 @@ import type { WorkspaceRow } from "../../platform/store/schema.ts";
 import { fold } from "../../platform/store/search.ts";
 import type { Sql } from "../../platform/store/store.ts";
 import { WorkspaceRows } from "../../platform/store/workspace-rows.ts";
+import { RootKeyWriter } from "../rootKeys/statements.ts";
 
 /** A workspace as the directory caches it. */
 export interface StoredWorkspace extends WorkspaceRow {

@@ -4,8 +4,8 @@ import { changedValues, updateEvents } from "../../platform/vocabulary/changed-v
 import { type ColumnsFor, columnsOf, flag } from "../../platform/vocabulary/columns.ts";
 import { exampleWorkspace } from "../../platform/vocabulary/examples.ts";
 import { Empty, Name, WorkspaceId } from "../../platform/vocabulary/schema.ts";
-import { AdministrationWriter } from "../../store/administration/workspaces.ts";
 import { NOT_DEFAULT, RequestsPerMinute } from "./record.ts";
+import { AdministrationWriter } from "./statements.ts";
 
 const LOCKS_OUT =
   "The default workspace manages all workspaces. This change would lock out every root key that could revert it. " +

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { IdentityReader, IdentityWriter } from "../../features/identities/statements.ts";
 import { KeyReader, KeyWriter } from "../../features/keys/statements/keys.ts";
-import { WorkspaceReader } from "../../store/administration/workspaces.ts";
+import { WorkspaceReader } from "../../features/workspaces/statements.ts";
 import type { Sql } from "./store.ts";
 import { StoreReader, StoreWriter } from "./workspace-store.ts";
 
