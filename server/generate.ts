@@ -10,11 +10,11 @@ import { printCommands } from "./generate/commands.ts";
 import { printGo } from "./generate/go.ts";
 import { printPython } from "./generate/python.ts";
 import { printSdk } from "./generate/typescript.ts";
-import { namespaces, operations } from "./src/operations/index.ts";
 import { version } from "./src/platform/config/version.ts";
 import { openApiDocument } from "./src/platform/rpc/document.ts";
 import type { Operation } from "./src/platform/rpc/operation.ts";
 import { problems } from "./src/platform/rpc/problems.ts";
+import { namespaces, operations } from "./src/service/operations.ts";
 
 /** The folder of the printed files. */
 export const folder = fileURLToPath(new URL("../api", import.meta.url));

@@ -1,9 +1,10 @@
 /** What the clients in all languages are printed from: the operations with their schemas, in terms of a client. */
-import { namespaces, operations } from "../src/operations/index.ts";
+
 import { openApiDocument } from "../src/platform/rpc/document.ts";
 import type { Operation } from "../src/platform/rpc/operation.ts";
 import { problemsOf } from "../src/platform/rpc/operation.ts";
 import { problems } from "../src/platform/rpc/problems.ts";
+import { namespaces, operations } from "../src/service/operations.ts";
 
 /** JSON Schema, as far as the declarations use it. */
 export interface Schema {

@@ -1,8 +1,8 @@
 /** Writes the operations as commands of the command line, from their declarations. */
 import { z } from "zod";
 import type { DeclaredCommand, DeclaredGroup, Flag, FlagKind } from "../src/cli/client/declared.ts";
-import { namespaces, operations } from "../src/operations/index.ts";
 import type { Operation } from "../src/platform/rpc/operation.ts";
+import { namespaces, operations } from "../src/service/operations.ts";
 
 type Schema = z.core.JSONSchema.BaseSchema;
 

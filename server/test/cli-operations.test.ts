@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, it, type TestContext } from "node:test";
 import { declaredGroups } from "../src/cli/client/declared.ts";
 import { exampleArguments } from "../src/cli/client/operation-commands.ts";
-import { operations } from "../src/operations/index.ts";
+import { operations } from "../src/service/operations.ts";
 import { CommandLine } from "./command-line.ts";
 import { ExampleWorkspace, examplesOf } from "./example-workspace.ts";
 import { TestServer } from "./harness.ts";

@@ -10,8 +10,8 @@ import { join } from "node:path";
 import { before, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { operations } from "../src/operations/index.ts";
 import { namesOf } from "../src/platform/rpc/operation.ts";
+import { operations } from "../src/service/operations.ts";
 import { makeFolder, ROOT_KEY, start } from "./process.ts";
 import { findFolder } from "./services/service.ts";
 

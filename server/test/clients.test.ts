@@ -11,8 +11,8 @@ import { fileURLToPath } from "node:url";
 import { Unkey } from "@unkey/api";
 import * as errors from "@unkey/api/models/errors";
 import { StoreUnavailable } from "../../engine/src/errors/store-unavailable.ts";
-import { operations } from "../src/operations/index.ts";
 import { namesOf } from "../src/platform/rpc/operation.ts";
+import { operations } from "../src/service/operations.ts";
 import { TestServer } from "./harness.ts";
 
 /** A prepared call by either client. Everything that it needs exists. */

@@ -4,10 +4,10 @@ import { before, describe, it } from "node:test";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import fc from "fast-check";
-import { namespaces, operations } from "../src/operations/index.ts";
 import { openApiDocument } from "../src/platform/rpc/document.ts";
 import { type Example, type Operation, problemsOf } from "../src/platform/rpc/operation.ts";
 import { problems } from "../src/platform/rpc/problems.ts";
+import { namespaces, operations } from "../src/service/operations.ts";
 
 const printed = openApiDocument({ operations, namespaces, version: "1", publicUrl: "" });
 // biome-ignore lint/suspicious/noExplicitAny: the validator checks the shape better than a type would.

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { hasValidChecksum } from "../../engine/src/rules/key-string.ts";
 import { isPortalToken } from "../../engine/src/rules/session-token.ts";
-import { operations } from "../src/operations/index.ts";
 import type { Example } from "../src/platform/rpc/operation.ts";
 import { problems } from "../src/platform/rpc/problems.ts";
+import { operations } from "../src/service/operations.ts";
 import { TestServer } from "./harness.ts";
 
 /** The operations that create the resources of the examples, in this order. */

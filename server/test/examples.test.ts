@@ -5,7 +5,7 @@
  */
 import assert from "node:assert/strict";
 import { after, before, describe, it, type TestContext } from "node:test";
-import { operations } from "../src/operations/index.ts";
+import { operations } from "../src/service/operations.ts";
 import { ExampleWorkspace, examplesOf } from "./example-workspace.ts";
 import { TestServer } from "./harness.ts";
 

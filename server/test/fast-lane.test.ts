@@ -13,7 +13,6 @@ import { setImmediate } from "node:timers/promises";
 import { SimulatedClock } from "../../engine/src/clock/simulated.ts";
 import { seededRandom } from "../../engine/src/random/seeded.ts";
 import { addressList } from "../../engine/src/rules/address.ts";
-import { operations } from "../src/operations/index.ts";
 import { ConnectionCounts } from "../src/platform/http/connection-counts.ts";
 import { type HttpServer, openHttp } from "../src/platform/http/server.ts";
 import { LaneServer } from "../src/platform/http/threads/lane-server.ts";
@@ -22,6 +21,7 @@ import { TunnelledConnection } from "../src/platform/http/threads/tunnelled-conn
 import type { Operation } from "../src/platform/rpc/operation.ts";
 import { type Problem, problems } from "../src/platform/rpc/problems.ts";
 import type { Rpc, RpcRequest, RpcResponse } from "../src/platform/rpc/server.ts";
+import { operations } from "../src/service/operations.ts";
 import { MemorySocket } from "./fast-lane/memory-socket.ts";
 import { drawStream, type PeerStream } from "./fast-lane/streams.ts";
 

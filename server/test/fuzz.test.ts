@@ -10,9 +10,9 @@ import { after, before, describe, it } from "node:test";
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import fc from "fast-check";
 import { seededRandom } from "../../engine/src/random/seeded.ts";
-import { namespaces, operations } from "../src/operations/index.ts";
 import { openApiDocument } from "../src/platform/rpc/document.ts";
 import { namesOf } from "../src/platform/rpc/operation.ts";
+import { namespaces, operations } from "../src/service/operations.ts";
 import { TestServer } from "./harness.ts";
 
 const SEED = Number(process.env.FUZZ_SEED ?? 1);

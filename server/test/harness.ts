@@ -8,7 +8,6 @@ import { SimulatedClock } from "../../engine/src/clock/simulated.ts";
 import { seededRandom } from "../../engine/src/random/seeded.ts";
 import type { AnalyticsProcedures } from "../src/features/analytics/sql/procedures.ts";
 import type { IssuedRootKey } from "../src/features/workspaces/procedures.ts";
-import { operations } from "../src/operations/index.ts";
 import { type Config, readConfig } from "../src/platform/config/config.ts";
 import { readSecrets } from "../src/platform/config/secrets.ts";
 import { namesOf, type Operation, pathOf, problemsOf, type Query } from "../src/platform/rpc/operation.ts";
@@ -21,6 +20,7 @@ import { openSqliteStoreHere } from "../src/platform/store/sqlite/store-here.ts"
 import type { Procedure, Sql, Store } from "../src/platform/store/store.ts";
 import { openAnalyticsStore } from "../src/service/analytics.ts";
 import { type AppStore, limitsOf, openStore } from "../src/service/app-store.ts";
+import { operations } from "../src/service/operations.ts";
 import { type AppProcedures, openProcedures } from "../src/service/procedures.ts";
 import { openService, type Service } from "../src/service/service.ts";
 import { sendAlone } from "./fast-lane/memory-socket.ts";

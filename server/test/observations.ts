@@ -1,7 +1,7 @@
 import { appendFileSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { operations } from "../src/operations/index.ts";
 import { commonProblems, type ProblemCode } from "../src/platform/rpc/problems.ts";
+import { operations } from "../src/service/operations.ts";
 
 /** The outcome of a reply: `200` or the code of a problem. */
 export type Outcome = "200" | ProblemCode;

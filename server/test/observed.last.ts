@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { describe, it } from "node:test";
-import { operations } from "../src/operations/index.ts";
+import { operations } from "../src/service/operations.ts";
 import { readObservations, unobserved } from "./observations.ts";
 
 describe("declared outcomes", () => {

@@ -1,5 +1,5 @@
 import inject from "light-my-request";
-import { portalOperations } from "../src/operations/index.ts";
+import { portalOperations } from "../src/service/operations.ts";
 import { examine, type Reply, type TestServer } from "./harness.ts";
 
 /** What a call of the portal is sent with. */

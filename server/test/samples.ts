@@ -4,9 +4,9 @@
  */
 import { createHash } from "node:crypto";
 import { formatKey, RANDOM_BYTES_MIN } from "../../engine/src/rules/key-string.ts";
-import type { OperationName } from "../src/operations/index.ts";
 import type { ProblemCode } from "../src/platform/rpc/problems.ts";
 import { writeCursor } from "../src/platform/store/cursor.ts";
+import type { OperationName } from "../src/service/operations.ts";
 import type { TestServer } from "./harness.ts";
 
 type Body = Record<string, unknown>;

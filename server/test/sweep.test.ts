@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, describe, it } from "node:test";
 import { gzipSync } from "node:zlib";
-import { operations } from "../src/operations/index.ts";
+import { operations } from "../src/service/operations.ts";
 import { describeOnStores, type Reply, type TestServer, VAULT_KEY } from "./harness.ts";
 import { invalidBodies, type ViolationKind } from "./invalid-input.ts";
 import { samples } from "./samples.ts";

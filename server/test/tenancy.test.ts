@@ -10,9 +10,9 @@ import type { KyselyPlugin, PluginTransformQueryArgs } from "kysely";
 import { alphanumeric } from "../../engine/src/random/random.ts";
 import { seededRandom } from "../../engine/src/random/seeded.ts";
 import { formatKey } from "../../engine/src/rules/key-string.ts";
-import { operations } from "../src/operations/index.ts";
 import { namesOf } from "../src/platform/rpc/operation.ts";
 import type { Procedure } from "../src/platform/store/store.ts";
+import { operations } from "../src/service/operations.ts";
 import { type StoreKind, stores, TestServer } from "./harness.ts";
 import { createResources, type Resources, samples } from "./samples.ts";
 

@@ -5,7 +5,7 @@ import type { Server } from "node:http";
 import { connect } from "node:net";
 import { after, before, describe, it } from "node:test";
 import { StoreUnavailable } from "../../engine/src/errors/store-unavailable.ts";
-import { operations } from "../src/operations/index.ts";
+import { operations } from "../src/service/operations.ts";
 import { examine, type Reply, TestServer } from "./harness.ts";
 
 describe("transport", () => {

@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { before, it } from "node:test";
 import { z } from "zod";
-import { operations } from "../src/operations/index.ts";
+import { operations } from "../src/service/operations.ts";
 import { describeOnStores, type TestServer, VAULT_KEY } from "./harness.ts";
 
 type Values = Record<string, unknown>;

@@ -2,7 +2,7 @@ import { setImmediate } from "node:timers/promises";
 import type { Clock } from "../../../engine/src/clock/clock.ts";
 import { type DocumentOptions, documentSteps } from "../platform/rpc/document.ts";
 import { exampleShift, shiftExample } from "../platform/vocabulary/examples.ts";
-import { namespaces, operations } from "./index.ts";
+import { namespaces, operations } from "./operations.ts";
 
 /**
  * The OpenAPI document that the service publishes, as JSON text. Its examples happen in the last two hours, so that a

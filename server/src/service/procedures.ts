@@ -20,7 +20,6 @@ import { ratelimitProcedures } from "../features/ratelimits/procedures.ts";
 import { upstreamProcedures } from "../features/upstreams/procedures.ts";
 import { webhookProcedures } from "../features/webhooks/procedures.ts";
 import { administrationProcedures } from "../features/workspaces/procedures.ts";
-import { operations, portalOperations } from "../operations/index.ts";
 import { findUrlFault } from "../platform/outbound/url.ts";
 import { operationProcedures, type SessionCallers } from "../platform/rpc/execute.ts";
 import { ensureTokenKey } from "../platform/store/access/token-key.ts";
@@ -37,6 +36,7 @@ import { vaultRules } from "../platform/store/vault.ts";
 import { KeyRing, type KeyRingSource } from "../platform/vault/key-ring.ts";
 import { vaultProcedures } from "../platform/vault/procedures.ts";
 import { Vault } from "../platform/vault/vault.ts";
+import { operations, portalOperations } from "./operations.ts";
 import { retentionIndexes, retentionTasks } from "./retention-tasks.ts";
 
 /** Options of the procedures. They are copied to each database thread at its start. */

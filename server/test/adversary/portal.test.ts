@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import inject from "light-my-request";
-import { portalOperations } from "../../src/operations/index.ts";
 import type { KeyRow } from "../../src/platform/store/schema.ts";
+import { portalOperations } from "../../src/service/operations.ts";
 import { describeOnStores, TestServer } from "../harness.ts";
 import { callPortal } from "../portal-caller.ts";
 

@@ -25,13 +25,13 @@ import { seededRandom } from "../../../engine/src/random/seeded.ts";
 import { lastDue, nextDue, refillOf } from "../../../engine/src/rules/refill.ts";
 import { SingleCalls } from "../../../engine/src/verification/single-calls.ts";
 import { Verification } from "../../../engine/src/verification/verification.ts";
-import { operations } from "../../src/operations/index.ts";
 import type { OperationOutcome } from "../../src/platform/rpc/execute.ts";
 import type { PlainPrincipal } from "../../src/platform/rpc/principal.ts";
 import type { AuditEventRow, BalanceRow, KeyRow } from "../../src/platform/store/schema.ts";
 import { openSqliteStoreHere } from "../../src/platform/store/sqlite/store-here.ts";
 import type { Claim, Procedure, Sql, Store } from "../../src/platform/store/store.ts";
 import { directorySource } from "../../src/service/directory-source.ts";
+import { operations } from "../../src/service/operations.ts";
 import { type AppProcedures, openProcedures } from "../../src/service/procedures.ts";
 import { grantedClaim } from "../intercepted-store.ts";
 

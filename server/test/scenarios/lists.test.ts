@@ -2,10 +2,10 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { sql as kysely } from "kysely";
-import { operations } from "../../src/operations/index.ts";
 import { namesOf } from "../../src/platform/rpc/operation.ts";
 import { writeCursor } from "../../src/platform/store/cursor.ts";
 import type { Sql } from "../../src/platform/store/store.ts";
+import { operations } from "../../src/service/operations.ts";
 import { describeOnStores, type TestServer, VAULT_KEY } from "../harness.ts";
 
 interface List {
