@@ -41,9 +41,11 @@ export function cachedBundle(folder) {
 /** A hash of everything that the bundle is made from. The lock file stands for the packages. */
 function fingerprint() {
   const hash = createHash("sha256");
-  const sources = readdirSync(join(server, "src"), { recursive: true })
-    .filter((path) => /\.(ts|json)$/.test(path) && !path.endsWith(".test.ts"))
-    .map((path) => join("src", path));
+  const sources = ["src", "../engine/src"].flatMap((folder) =>
+    readdirSync(join(server, folder), { recursive: true })
+      .filter((path) => /\.(ts|json)$/.test(path) && !path.endsWith(".test.ts"))
+      .map((path) => join(folder, path)),
+  );
   const builders = readdirSync(join(server, "build")).map((path) => join("build", path));
   // The element of the portal.
   const element = ["element.ts", ...readdirSync(join(server, "../sdk/src/portal")).map((name) => `portal/${name}`)];

@@ -6,8 +6,8 @@ import { fileURLToPath } from "node:url";
 const repository = fileURLToPath(new URL("../../", import.meta.url));
 const copied = ["package.json", "package-lock.json", "LICENSE", "server/package.json", "server/README.md"];
 copied.push("api/openapi.json", "dashboard/index.html", "dashboard/package.json", "dashboard/vite.config.ts");
-copied.push("dashboard/tsconfig.json", "tsconfig.json", "sdk/package.json");
-const copiedFolders = ["server/src", "server/build", "server/bin", "sdk/src"];
+copied.push("dashboard/tsconfig.json", "tsconfig.json", "sdk/package.json", "engine/package.json");
+const copiedFolders = ["engine/src", "server/src", "server/build", "server/bin", "sdk/src"];
 copiedFolders.push("dashboard/src", "dashboard/build", "dashboard/public");
 
 /** Copies what the command and its package are made from into an empty folder. Returns the path of `server/` there. */

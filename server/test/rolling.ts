@@ -136,7 +136,9 @@ function findRevision(): string {
 
 /** @throws if nodes of the revision stop when a newer release has migrated the database. */
 function requireRolling(revision: string): void {
-  const files = git("ls-tree", "--name-only", revision, "server/src/store/migrations/");
+  // Releases before 0.2 have them outside of the platform.
+  const places = ["server/src/platform/store/migrations/", "server/src/store/migrations/"];
+  const files = git("ls-tree", "--name-only", revision, ...places);
   const schema = Math.max(0, ...[...files.matchAll(/\/(\d{3})-/g)].map(([, number]) => Number(number)));
   if (schema >= FIRST_ROLLING_SCHEMA) return;
   throw new Error(

@@ -7,7 +7,12 @@ import { spec } from "node:test/reporters";
 import { fileURLToPath } from "node:url";
 import { SharedServices } from "./services/shared.ts";
 
-const patterns = ["server/src/**/*.test.ts", "server/test/**/*.test.ts", "sdk/test/**/*.test.ts"];
+const patterns = [
+  "engine/src/**/*.test.ts",
+  "server/src/**/*.test.ts",
+  "server/test/**/*.test.ts",
+  "sdk/test/**/*.test.ts",
+];
 const comparison = "server/test/observed.last.ts";
 const fileTimeoutMs = 15 * 60_000;
 /** Many files wait for processes and servers part of their time, so one more than the cores of a small machine. */

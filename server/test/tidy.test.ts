@@ -9,23 +9,40 @@ import { join, posix } from "node:path";
 import { describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 
-/** The folders from the top floor to the ground. A folder imports from the floors below its own, and from itself. */
+/** The rooms from the top floor to the ground. A room imports from the floors below its own, and from itself. */
 const floors = [
   ["main"],
   ["cli"],
+  ["move"],
   ["service"],
-  ["config"],
-  ["http"],
-  ["operations"],
-  ["rpc"],
-  ["analytics", "leaks", "upstreams", "webhooks"],
-  ["vault"],
-  ["redis"],
-  ["store", "outbound"],
-  ["verification"],
-  ["directory", "limits", "credits"],
-  ["rules"],
-  ["clock", "random", "crypto", "errors", "log", "metrics"],
+  ["backup"],
+  ["features"],
+  ["platform/http", "platform/vocabulary"],
+  ["platform/rpc"],
+  ["platform/config"],
+  ["platform/vault", "platform/redis"],
+  ["platform/store", "platform/outbound"],
+  ["log", "metrics"],
+  ["engine/verification"],
+  ["engine/directory", "engine/limits", "engine/credits"],
+  ["engine/rules"],
+  ["engine/clock", "engine/random", "engine/crypto", "engine/errors"],
+];
+
+/**
+ * Features that use more of others than their statements and records, from the top down: each may use those below it.
+ */
+const featureOrder = [
+  "system",
+  "portal",
+  "apis",
+  "upstreams",
+  "keys",
+  "permissions",
+  "leaks",
+  "analytics",
+  "ratelimits",
+  "events",
 ];
 
 /**
@@ -37,7 +54,7 @@ const nameOfFile: Record<string, string> = {
 };
 
 /** Folders that only some others may import. */
-const visitors: Record<string, string[]> = { config: ["main", "cli", "service"] };
+const visitors: Record<string, string[]> = { "platform/config": ["main", "cli", "move", "service", "backup"] };
 
 /** Things with one home: the files that may use them, and what all others do instead. */
 const homes: { name: string; what: RegExp; places: string[]; instead: string; violation: string }[] = [
@@ -46,36 +63,41 @@ const homes: { name: string; what: RegExp; places: string[]; instead: string; vi
     // Connections have timers of their own, as in `node:http`.
     what: /\b(Date\.now|performance\.now|process\.hrtime|(?<!socket\.)setTimeout|setInterval)\b|\bnew Date\(\)/,
     // The second one has a timer of its own too.
-    places: ["clock/", "http/threads/tunnelled-connection.ts"],
+    places: ["engine/src/clock/", "platform/http/threads/tunnelled-connection.ts"],
     instead: "take a Clock as an argument",
     violation: "const timer = setTimeout(close, 10);",
   },
   {
     name: "chance",
     what: /\bMath\.random\b/,
-    places: ["random/"],
+    places: ["engine/src/random/"],
     instead: "take a Random as an argument",
     violation: "const jitter = Math.random();",
   },
   {
     name: "the environment",
     what: /\bprocess\.env\b|"node:process"/,
-    places: ["config/"],
-    instead: "read the variable in config/ and take its value as an argument",
+    places: ["platform/config/"],
+    instead: "read the variable in platform/config/ and take its value as an argument",
     violation: "const host = process.env.LATCHKEY_HOST;",
   },
   {
     name: "cryptography",
     what: /"node:crypto"|\bcrypto\.(subtle|randomUUID|getRandomValues)\b/,
-    places: ["crypto/", "random/system.ts", "rules/key-string.ts"],
-    instead: "use or add a verb in crypto/",
+    places: [
+      "engine/src/crypto/",
+      "engine/src/random/system.ts",
+      "engine/src/rules/key-string.ts",
+      "features/webhooks/signature.ts",
+    ],
+    instead: "use or add a verb in engine/src/crypto/",
     violation: 'import { createHash } from "node:crypto";',
   },
   {
     name: "validation",
     what: /\.(safeParse|parseAsync|safeParseAsync)\(/,
-    places: ["rpc/validate.ts", "rpc/long-body.ts", "cli/"],
-    instead: "validate in rpc/, because the bundle of database threads has no schemas",
+    places: ["platform/rpc/validate.ts", "platform/rpc/long-body.ts", "cli/"],
+    instead: "validate in platform/rpc/, because the bundle of database threads has no schemas",
     violation: "const { success } = input.safeParse(body);",
   },
   {
@@ -83,27 +105,33 @@ const homes: { name: string; what: RegExp; places: string[]; instead: string; vi
     what: /\bdialect(\.name)?\s*[!=]==|\bdialect\.name\b|\bDialectName\b/,
     // Migrations are never edited. The dialect of a dump is that of the file.
     places: [
-      "store/dialect.ts",
-      "store/migrate.ts",
-      "store/migrations/",
-      "analytics/sql/migrations/",
+      "platform/store/dialect.ts",
+      "platform/store/migrate.ts",
+      "platform/store/migrations/",
+      "features/analytics/sql/migrations/",
       "cli/client/import/dump/",
     ],
-    instead: "add an operation to Dialect in store/dialect.ts, which each database implements",
+    instead: "add an operation to Dialect in platform/store/dialect.ts, which each database implements",
     violation: 'const lock = sql.dialect.name === "postgres" ? "for update" : "";',
   },
   {
     name: "HTTP",
     what: /"(fastify|@fastify\/[^"]*)"/,
-    places: ["http/"],
-    instead: "leave HTTP to http/",
+    places: [
+      "platform/http/",
+      "features/dashboard/",
+      "features/portal/",
+      "features/leaks/",
+      "features/keys/forward-auth.ts",
+    ],
+    instead: "leave HTTP to platform/http/, and to the routes of a feature",
     violation: 'import type { FastifyRequest } from "fastify";',
   },
   {
     name: "SQL",
     what: /"(kysely|pg|node:sqlite)(\/[^"]*)?"/,
-    places: ["store/", "analytics/sql/"],
-    instead: "use or add a verb of the store",
+    places: ["platform/store/", "features/*/statements", "features/analytics/sql/"],
+    instead: "use or add a verb of the store, or a statement of a feature",
     violation: 'import { sql } from "kysely";',
   },
   {
@@ -115,34 +143,22 @@ const homes: { name: string; what: RegExp; places: string[]; instead: string; vi
   },
 ];
 
-/** The folders of what operations are about, which `rpc/` takes as arguments. */
-const nouns = [
-  "operations",
-  "verification",
-  "analytics",
-  "credits",
-  "leaks",
-  "webhooks",
-  ...["credits", "identities", "keys", "permissions", "portal", "ratelimits", "webhooks"].map(
-    (noun) => `store/${noun}`,
-  ),
-];
-
 /** Only tests reach these: substitutes for the outside, and the suites that every implementation runs. */
 const forTests = [
-  "clock/simulated.ts",
-  "random/seeded.ts",
-  "store/sqlite/store-here.ts",
-  "analytics/rollups-contract.ts",
-  "limits/counters-contract.ts",
-  "limits/counters-model.ts",
-  "limits/memory-threads-worker.ts",
+  "engine/src/clock/simulated.ts",
+  "engine/src/random/seeded.ts",
+  "engine/src/limits/counters-contract.ts",
+  "engine/src/limits/counters-model.ts",
+  "engine/src/limits/memory-threads-worker.ts",
+  "server/src/features/analytics/rollups-contract.ts",
+  "server/src/platform/store/sqlite/store-here.ts",
 ];
 
 /** Writers that the store does not make for handlers. */
 const notOfWorkspace = ["StoreWriter", "WorkspaceWriter"];
 
 const source = "server/src/";
+const engine = "engine/src/";
 
 /** How many assertions each file has that the compiler does not check. The list only becomes shorter. */
 const assertionsFile = "server/test/assertions.json";
@@ -162,7 +178,7 @@ const rules: Rule[] = [
     name: "imports lead to a floor below",
     violations: (files) =>
       everyImport(files).flatMap(([from, to]) => {
-        if (!to.startsWith(source)) return [`${from} imports ${to}: keep what the program needs in ${source}.`];
+        if (!isProgram(to)) return [`${from} imports ${to}: keep what the program needs in ${source} or ${engine}.`];
         const [importer, imported] = [folderOf(from), folderOf(to)];
         if (importer === imported || floorOf(importer) === -1 || floorOf(importer) < floorOf(imported)) return [];
         const relation = floorOf(importer) === floorOf(imported) ? "its neighbour on the floor" : "which is above it";
@@ -170,18 +186,7 @@ const rules: Rule[] = [
           `${from} imports ${to}, ${relation}: take what you need as an argument, or move it to a floor below both.`,
         ];
       }),
-    example: { "server/src/limits/a.ts": 'import { spend } from "../credits/ledger.ts";' },
-  },
-  {
-    name: "rpc knows no noun",
-    violations: (files) =>
-      everyImport(files)
-        .filter(([from, to]) => folderOf(from) === "rpc" && nouns.some((noun) => to.startsWith(`${source}${noun}/`)))
-        .map(
-          ([from, to]) =>
-            `${from} imports ${to}: let the operation take it as a service, or register what needs it in service/.`,
-        ),
-    example: { "server/src/rpc/a.ts": 'import type { KeyReader } from "../store/keys/keys.ts";' },
+    example: { "engine/src/limits/a.ts": 'import { spend } from "../credits/ledger.ts";' },
   },
   {
     name: "every folder has a floor",
@@ -207,7 +212,10 @@ const rules: Rule[] = [
       floors
         .flat()
         .slice(1)
-        .map((name) => [`${source}${name}/a.ts`, ""]),
+        .map((name) => [
+          name.startsWith("engine/") ? `${engine}${name.slice("engine/".length)}/a.ts` : `${source}${name}/a.ts`,
+          "",
+        ]),
     ),
   },
   {
@@ -260,13 +268,24 @@ const rules: Rule[] = [
           ([from, to]) => folderOf(from) !== folderOf(to) && visitors[folderOf(to)]?.includes(folderOf(from)) === false,
         )
         .map(([from, to]) => `${from} imports ${to}: take the value as an argument; service.ts hands it over.`),
-    example: { "server/src/http/a.ts": 'import type { Config } from "../config/config.ts";' },
+    example: { "server/src/platform/http/a.ts": 'import type { Config } from "../config/config.ts";' },
+  },
+  {
+    name: "features use the statements and records of others, and what is below them",
+    violations: (files) =>
+      everyImport(files)
+        .filter(([from, to]) => !mayUse(from, to))
+        .map(
+          ([from, to]) =>
+            `${from} imports ${to} of another feature: use its statements or its record, or name both features in featureOrder.`,
+        ),
+    example: { "server/src/features/webhooks/a.ts": 'import { createKey } from "../keys/createKey.ts";' },
   },
   ...homes.map(({ name, what, places, instead, violation }) => ({
     name: `${name} lives in ${places.join(", ")}`,
     violations: (files: Files) =>
       programFiles(files)
-        .filter(([path, text]) => !places.some((place) => path.startsWith(source + place)) && what.test(code(text)))
+        .filter(([path, text]) => !places.some((place) => isIn(path, place)) && what.test(code(text)))
         .map(([path, text]) => `${path} says ${code(text).match(what)![0]}: ${instead}.`),
     example: { "server/src/verification/a.ts": violation },
   })),
@@ -284,11 +303,11 @@ const rules: Rule[] = [
     name: "an operation's path is its name",
     violations: (files) =>
       programFiles(files)
-        .filter(([path]) => path.startsWith(`${source}operations/`))
+        .filter(([path]) => path.startsWith(`${source}features/`))
         .flatMap(([path, text]) => {
           // A list uses its name before its declaration: its cursors contain the name.
           const list = /\bconst LIST = "([^"]*)"/.exec(code(text))?.[1];
-          const declarations = code(text).matchAll(/\bexport const \w+ = \w+\(\s*(?:"([^"]*)"|LIST\b)/g);
+          const declarations = code(text).matchAll(/\bexport const \w+ = \w+\(\s*(?:"([^".]*\.[^"]*)"|LIST\b)/g);
           const declared = [...declarations].flatMap(([, name = list]) => name ?? []);
           const misplaced = declared.filter((name) => path !== operationPath(name));
           // Files that operations share have lower-case names (record.ts); capitals are for the names of operations.
@@ -297,7 +316,7 @@ const rules: Rule[] = [
           }
           return misplaced.map((name) => `${path} declares "${name}": its place is ${operationPath(name)}.`);
         }),
-    example: { "server/src/operations/keys/verifyKey.ts": 'export const verifyKey = metered("keys.verify", {' },
+    example: { "server/src/features/keys/verifyKey.ts": 'export const verifyKey = metered("keys.verify", {' },
   },
   {
     name: "no file is unused",
@@ -306,7 +325,7 @@ const rules: Rule[] = [
       // Iterating a set includes members that are added meanwhile.
       for (const path of reached) for (const target of importsOf(path, files.get(path) ?? "")) reached.add(target);
       return programFiles(files)
-        .filter(([path]) => !reached.has(path) && !forTests.includes(path.slice(source.length)))
+        .filter(([path]) => !reached.has(path) && !forTests.includes(path))
         .map(([path]) => `${path} is not reached from main.ts: import it where it is needed, or delete it.`);
     },
     example: { "server/src/main.ts": 'import "./cli/serve.ts";', "server/src/cli/other.ts": "" },
@@ -339,7 +358,7 @@ const rules: Rule[] = [
       const listed: Record<string, number> = JSON.parse(files.get(assertionsFile) ?? "{}");
       const counted = new Map(
         [...files]
-          .filter(([path]) => /^(server|sdk|dashboard)\/src\/.*(?<!\.test)\.tsx?$/.test(path))
+          .filter(([path]) => /^(engine|server|sdk|dashboard)\/src\/.*(?<!\.test)\.tsx?$/.test(path))
           .map(([path, text]) => [path, code(text).match(assertion)?.length ?? 0]),
       );
       return [...new Set([...counted.keys(), ...Object.keys(listed)])].flatMap((path) => {
@@ -425,20 +444,47 @@ function repository(): Files {
   return new Map(texts.filter(([, text]) => !text.includes("\0")));
 }
 
-/** The folders of a file that ARCHITECTURE.md describes: those of server/src and server/test in full. */
+/** The folders of a file that ARCHITECTURE.md describes: those of server/src, server/test and engine/src with their folders. */
 function foldersOf(path: string): string[] {
   const parts = path.split("/").slice(0, -1);
-  const depth = path.startsWith(source) || path.startsWith("server/test/") ? 3 : 2;
+  const depth = path.startsWith(source) ? 4 : path.startsWith("server/test/") || path.startsWith(engine) ? 3 : 2;
   return parts.slice(0, depth).map((_, i) => parts.slice(0, i + 1).join("/"));
 }
 
 /** The sources that run in production. */
 function programFiles(files: Files): [string, string][] {
-  return [...files].filter(([path]) => path.startsWith(source) && path.endsWith(".ts") && !path.endsWith(".test.ts"));
+  return [...files].filter(([path]) => isProgram(path) && path.endsWith(".ts") && !path.endsWith(".test.ts"));
 }
 
 function everyImport(files: Files): [from: string, to: string][] {
   return programFiles(files).flatMap(([path, text]) => importsOf(path, text).map((to): [string, string] => [path, to]));
+}
+
+/** Whether a file of a feature may import a file of another one. */
+function mayUse(from: string, to: string): boolean {
+  const [user, used] = [from, to].map((path) => /^server\/src\/features\/([^/]+)\//.exec(path)?.[1]);
+  if (user === undefined || used === undefined || user === used) return true;
+  const [using, part] = [rankOf(from), rankOf(to)];
+  if (part < 2) return part <= using;
+  return using === 2 && featureOrder.includes(user) && featureOrder.indexOf(user) < featureOrder.indexOf(used);
+}
+
+/** 0: statements, 1: the record of a feature, 2: everything above them. */
+function rankOf(path: string): number {
+  if (/^server\/src\/features\/[^/]+\/statements[./]/.test(path)) return 0;
+  return path.endsWith("/record.ts") ? 1 : 2;
+}
+
+/** Whether the file is one of the program, or a test of it. */
+function isProgram(path: string): boolean {
+  return path.startsWith(source) || path.startsWith(engine);
+}
+
+/** Whether a file is in a place: the beginning of a path below `server/src/` or of one of the engine; `*` is any folder. */
+function isIn(path: string, place: string): boolean {
+  const [start, rest] = (place.startsWith(engine) ? place : source + place).split("*") as [string, string?];
+  if (!path.startsWith(start)) return false;
+  return rest === undefined || path.slice(path.indexOf("/", start.length)).startsWith(rest);
 }
 
 /** Import circles, including those of types: at least one if there are any. */
@@ -470,9 +516,11 @@ function code(text: string): string {
   return text.replace(/\/\*.*?\*\/|(?<=^|\s)\/\/[^\n]*/gs, "");
 }
 
+/** The name of the room of a file, as in `floors`. */
 function folderOf(path: string): string {
-  const [first, ...rest] = path.slice(source.length).split("/") as [string, ...string[]];
-  return rest.length === 0 ? (nameOfFile[first] ?? first) : first;
+  if (path.startsWith(engine)) return `engine/${path.split("/")[2]}`;
+  const [first, second] = path.slice(source.length).split("/") as [string, string?];
+  return nameOfFile[first] ?? (first === "platform" ? `platform/${second}` : first);
 }
 
 function floorOf(name: string): number {
@@ -480,5 +528,5 @@ function floorOf(name: string): number {
 }
 
 function operationPath(name: string): string {
-  return `${source}operations/${name.replaceAll(".", "/")}.ts`;
+  return `${source}features/${name.replaceAll(".", "/")}.ts`;
 }

@@ -6,14 +6,7 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { placeValkey } from "./services/valkey.ts";
 
-const files = [
-  "server/src/redis/",
-  "limits/redis-counters",
-  "limits/cluster-counters",
-  "limits/sentinel-counters",
-  "test/limits-outages",
-  "adversary/redis-",
-];
+const files = ["platform/redis/", "test/limits-outages", "adversary/redis-"];
 
 const chosen = process.argv.slice(2);
 const { program, remove } = placeValkey();

@@ -1,5 +1,5 @@
 /**
- * Whether a root key may do something, by the rules of `server/src/rules/grants.ts`. The service decides each call; this
+ * Whether a root key may do something, by the rules of `engine/src/rules/grants.ts`. The service decides each call; this
  * decides what the dashboard shows as disabled.
  */
 

@@ -1,15 +1,17 @@
+import { existsSync } from "node:fs";
 import { registerHooks } from "node:module";
 
 /**
- * Replaces parts of a module of `server/src` when it is loaded. Throws then if the module does not have one of them: a plant
- * that no longer changes anything would prove nothing.
+ * Replaces parts of a module of this repository when it is loaded. Throws if there is no such module, or when it is loaded
+ * without one of the parts: a plant that no longer changes anything would prove nothing.
  */
 export function patchModule(path: string, replacements: Readonly<Record<string, string>>): void {
-  const target = new URL(`../../../src/${path}`, import.meta.url).href;
+  const target = new URL(`../../../../${path}`, import.meta.url);
+  if (!existsSync(target)) throw new Error(`There is no ${path} to be patched`);
   registerHooks({
     load(url, context, nextLoad) {
       const loaded = nextLoad(url, context);
-      if (url !== target) return loaded;
+      if (url !== target.href) return loaded;
       let source = String(
         loaded.source instanceof Uint8Array ? new TextDecoder().decode(loaded.source) : loaded.source,
       );
