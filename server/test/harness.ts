@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe } from "node:test";
+import { sql as raw } from "kysely";
 import inject from "light-my-request";
 import { SimulatedClock } from "../../engine/src/clock/simulated.ts";
 import { seededRandom } from "../../engine/src/random/seeded.ts";
@@ -96,6 +97,28 @@ interface TestDatabase {
   remove(): Promise<void>;
 }
 
+/** The tables that `rows` and `writes` compare: all but `changes`. */
+const comparedTables = [
+  "workspaces",
+  "root_keys",
+  "apis",
+  "identities",
+  "balances",
+  "keys",
+  "key_migrations",
+  "ratelimits",
+  "ratelimit_namespaces",
+  "ratelimit_overrides",
+  "permissions",
+  "roles",
+  "roles_permissions",
+  "keys_permissions",
+  "keys_roles",
+  "portal_sessions",
+  "audit_events",
+  "audit_targets",
+] as const satisfies readonly (keyof Schema)[];
+
 const directProcedures = {
   reading: { run: (sql: Sql, work: (sql: Sql) => Promise<unknown>) => work(sql) },
   writing: { run: (sql: Sql, work: (sql: Sql) => Promise<unknown>) => work(sql) },
@@ -123,6 +146,7 @@ export class TestServer {
   readonly logged: { level: string; fields: object; message: string }[] = [];
   readonly options: TestServerOptions;
   #database!: TestDatabase;
+  #countsWrites = false;
 
   constructor(options: TestServerOptions = {}) {
     this.options = options;
@@ -318,34 +342,53 @@ export class TestServer {
 
   /** All rows by table, except for the table `changes`: to assert that nothing changed. */
   async rows(): Promise<Record<string, unknown[]>> {
-    const tables: (keyof Schema)[] = [
-      "workspaces",
-      "root_keys",
-      "apis",
-      "identities",
-      "balances",
-      "keys",
-      "key_migrations",
-      "ratelimits",
-      "ratelimit_namespaces",
-      "ratelimit_overrides",
-      "permissions",
-      "roles",
-      "roles_permissions",
-      "keys_permissions",
-      "keys_roles",
-      "portal_sessions",
-      "audit_events",
-      "audit_targets",
-    ];
     return (await this.#database.direct.read("run", async ({ db }) => {
       const all: Record<string, unknown[]> = {};
-      for (const table of tables) {
+      for (const table of comparedTables) {
         const rows = await db.selectFrom(table).selectAll().execute();
         all[table] = rows.map((row) => JSON.stringify(row)).sort();
       }
       return all;
     })) as Record<string, unknown[]>;
+  }
+
+  /**
+   * How many rows of each table were inserted, updated or deleted since the first call: to assert that nothing changed where
+   * tables are long. Triggers count them.
+   */
+  async writes(): Promise<Record<string, number>> {
+    if (!this.#countsWrites) await this.#countWrites();
+    this.#countsWrites = true;
+    return (await this.#database.direct.read("run", async ({ db }) => {
+      const { rows } = await raw<{ name: string; written: number }>`select name, written from test_writes`.execute(db);
+      return Object.fromEntries(rows.map(({ name, written }) => [name, Number(written)]));
+    })) as Record<string, number>;
+  }
+
+  #countWrites(): Promise<void> {
+    return this.#database.direct.transact("run", async ({ db, dialect }) => {
+      await raw`create table test_writes (name text primary key, written bigint not null)`.execute(db);
+      const isEmbedded = dialect.isEmbedded;
+      if (!isEmbedded) {
+        await raw`create function count_test_write() returns trigger language plpgsql as $$
+          begin
+            update test_writes set written = written + 1 where name = tg_argv[0];
+            return null;
+          end $$`.execute(db);
+      }
+      for (const table of comparedTables) {
+        await raw`insert into test_writes values (${table}, 0)`.execute(db);
+        for (const verb of ["insert", "update", "delete"]) {
+          const trigger = raw`create trigger ${raw.ref(`test_${table}_${verb}`)} after ${raw.raw(verb)} on ${raw.ref(table)}`;
+          if (isEmbedded) {
+            const count = raw`update test_writes set written = written + 1 where name = ${raw.lit(table)}`;
+            await raw`${trigger} begin ${count}; end`.execute(db);
+          } else {
+            await raw`${trigger} for each row execute function count_test_write(${raw.lit(table)})`.execute(db);
+          }
+        }
+      }
+    }) as Promise<void>;
   }
 
   /** The rows of one table. */

@@ -1,6 +1,7 @@
 import { type ClientRequest, Agent as HttpAgent, type IncomingMessage, request as requestHttp } from "node:http";
-import type { Agent as HttpsAgent } from "node:https";
+import type { Agent as HttpsAgent, request as requestHttps } from "node:https";
 import type { LookupFunction } from "node:net";
+import type { SecureContext } from "node:tls";
 import type { Milliseconds } from "../../../../engine/src/clock/clock.ts";
 import { type Exchange, type ExchangePlan, type OutboundAnswer, OutboundFailure, type Transport } from "./exchange.ts";
 import { isPublicAddress } from "./public-address.ts";
@@ -66,8 +67,10 @@ async function exchange(
   mayReuse: boolean,
 ): Promise<OutboundAnswer> {
   const { promise, resolve, reject } = Promise.withResolvers<OutboundAnswer>();
-  const { request, agent } = new URL(url).protocol === "https:" ? await connections.encrypted() : connections.plain;
+  const isEncrypted = new URL(url).protocol === "https:";
+  const { request, agent, options } = isEncrypted ? await connections.encrypted() : connections.plain;
   const outgoing = request(url, {
+    ...options,
     method,
     headers: { ...headers, "accept-encoding": "identity", "content-length": Buffer.byteLength(body) },
     agent: mayReuse ? agent : false,
@@ -134,26 +137,35 @@ function read(incoming: IncomingMessage, bytesMax: number, resolve: (answer: Out
 
 /** Connections, which are used again, to allowed addresses. */
 class Connections {
-  readonly plain = { request: requestHttp, agent: new HttpAgent({ keepAlive: true, timeout: IDLE_MAX }) };
+  readonly plain = { request: requestHttp, agent: new HttpAgent({ keepAlive: true, timeout: IDLE_MAX }), options: {} };
   readonly #allowPrivate: boolean;
   readonly #resolve: Resolve;
-  #https: HttpsAgent | undefined;
+  #encrypted:
+    | { request: typeof requestHttps; agent: HttpsAgent; options: { secureContext: SecureContext } }
+    | undefined;
 
   constructor(allowPrivate: boolean, resolve: Resolve) {
     this.#allowPrivate = allowPrivate;
     this.#resolve = resolve;
   }
 
-  /** The module is loaded for the first request: TLS takes a megabyte. */
+  /** The modules are loaded for the first request: TLS takes a megabyte. */
   async encrypted() {
+    if (this.#encrypted) return this.#encrypted;
     const { Agent, request } = await import("node:https");
-    this.#https ??= new Agent({ keepAlive: true, timeout: IDLE_MAX });
-    return { request, agent: this.#https };
+    const { createSecureContext } = await import("node:tls");
+    this.#encrypted ??= {
+      request,
+      agent: new Agent({ keepAlive: true, timeout: IDLE_MAX }),
+      // Node would make one for each connection, which takes a millisecond and parses all root certificates.
+      options: { secureContext: createSecureContext() },
+    };
+    return this.#encrypted;
   }
 
   close(): void {
     this.plain.agent.destroy();
-    this.#https?.destroy();
+    this.#encrypted?.agent.destroy();
   }
 
   /** Resolves and checks a name for a connection that is being made. */
