@@ -186,7 +186,7 @@ class ChunkedBody<I extends z.ZodType> {
     if (first === undefined) {
       const body = parsePart(this.#text);
       const input = this.#validate(body, 0);
-      rejectLoss(this.#text, body, true);
+      rejectLossOf(this.#text, body);
       return input;
     }
     const list = this.#list!;
@@ -213,7 +213,7 @@ class ChunkedBody<I extends z.ZodType> {
       await yieldEventLoop();
     }
     if (errors.length > 0) throw invalidBody(errors.slice(0, ERRORS_MAX), this.#path);
-    rejectLoss(rest, outer, true);
+    rejectLossOf(rest, outer);
     return { ...input, [list]: all } as z.output<I>;
   }
 
@@ -246,10 +246,17 @@ class InvalidPart extends Error {
 
 /** @throws {Problem} `invalid_input`. */
 function parsePart(text: string): unknown {
-  if (text.length > LENGTH_MAX && lengthWithoutPadding(text) > LENGTH_MAX) {
-    throw tooMuch(`has more than ${LENGTH_MAX} characters in one piece`);
+  if (text.length > LENGTH_MAX) {
+    const { start, end } = withoutPadding(text);
+    if (end - start > LENGTH_MAX) throw tooMuch(`has more than ${LENGTH_MAX} characters in one piece`);
   }
   return parse(text);
+}
+
+/** Leaves the padding out: the search would take a twelfth of a second for 10 MiB of it. */
+function rejectLossOf(text: string, value: unknown): void {
+  const { start, end } = withoutPadding(text);
+  rejectLoss(text.slice(start, end), value, true, start);
 }
 
 function tooMuch(message: string): Problem {
@@ -263,12 +270,12 @@ function yieldEventLoop(): Promise<void> {
   return new Promise((resolve) => void setImmediate(resolve));
 }
 
-/** Characters between the white space at both ends, which costs a parser nothing worth a limit. */
-function lengthWithoutPadding(text: string): number {
+/** The part between the white space at both ends, which costs a parser nothing worth a limit. */
+function withoutPadding(text: string): { start: number; end: number } {
   let [start, end] = [0, text.length];
   while (start < end && isSpace(text.charCodeAt(start))) start++;
   while (end > start && isSpace(text.charCodeAt(end - 1))) end--;
-  return end - start;
+  return { start, end };
 }
 
 function isSpace(code: number): boolean {
