@@ -461,12 +461,16 @@ describe("the books", () => {
 describe("planted faults", () => {
   it("still fit the modules that they change", async (t) => {
     const files = Object.values(plants).flatMap(({ preload }) => preload ?? []);
-    const modules = ["credits/settlement.ts", "directory/generations.ts", "redis/charge-script.ts"];
+    const modules = [
+      "engine/src/credits/settlement.ts",
+      "engine/src/directory/generations.ts",
+      "server/src/platform/redis/charge-script.ts",
+    ];
     const directory = makeFolder(t);
     await Promise.all(
       files.map(async (file) => {
         const imports = modules.map(
-          (path) => `await import(${JSON.stringify(new URL(`../../src/${path}`, import.meta.url))});`,
+          (path) => `await import(${JSON.stringify(new URL(`../../../${path}`, import.meta.url))});`,
         );
         const args = ["--import", file, "--input-type=module", "--eval", `${imports.join("")}console.log("loaded")`];
         const program = new Program(args, { directory });

@@ -3,7 +3,7 @@ import type { Sql } from "../store.ts";
 
 const BYTES = 32;
 
-/** The key that signs tokens of sessions: see `rules/session-token.ts`. Creates it at the first start. */
+/** The key that signs tokens of sessions: see `engine/src/rules/session-token.ts`. Creates it at the first start. */
 export async function ensureTokenKey(sql: Sql, secrets: SecretSource): Promise<string> {
   const key = Buffer.from(secrets(BYTES)).toString("base64url");
   await sql.db
