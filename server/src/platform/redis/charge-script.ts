@@ -8,8 +8,9 @@ import { RING, SUBWINDOWS } from "../../../../engine/src/rules/strict-window.ts"
 export const RECEIPT_LIFE = 10_000;
 
 /**
- * The Lua script that decides a batch of calls at one instant of Redis' clock. It implements `engine/src/rules/window.ts` and
- * `engine/src/rules/strict-window.ts` in the same doubles and with the same chunks of 12 bits, so that both give the same results.
+ * The Lua script that decides a batch of calls at one instant of Redis' clock. It implements `engine/src/rules/window.ts`
+ * and `engine/src/rules/strict-window.ts` in the same doubles and with the same chunks of 12 bits, so that both give the
+ * same results.
  *
  * The value of a counter is a list of doubles: end, current and previous. Of a strict counter: the index of its newest
  * sub-window, and the counts of it and of the sub-windows before it, as long as they count.
