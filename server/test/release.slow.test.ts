@@ -107,7 +107,7 @@ describe("npm run release", () => {
     assert.equal(copy.release("patch").code, 0);
     const lines = copy.git("diff", "--unified=0", "HEAD~", "HEAD", "--", ".", ":!CHANGELOG.md").split("\n");
     const added = lines.filter((line) => /^\+[^+]/.test(line));
-    assert.equal(added.length, 13);
+    assert.equal(added.length, 15);
     for (const line of added) assert.match(line, /version"?(:| =) "?0\.3\.5"?,?$/i);
   });
 
