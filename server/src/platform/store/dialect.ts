@@ -85,6 +85,8 @@ export interface Locks {
   ): Promise<{ rows: O[]; isPartial: boolean }>;
   /** Bounds how long the statements of this transaction wait for a lock. */
   limitWait(connection: Connection, timeout: Milliseconds): Promise<void>;
+  /** Waits until no other transaction uses the table, and keeps them from it until this one ends. */
+  lockTable(connection: Connection, table: string): Promise<void>;
   /** Waits for the lock with a number that nothing else on the server uses as a lock. */
   lockNumber(connection: Connection, number: number): Promise<void>;
   /** Takes the lock with a number; false if another transaction has it. */

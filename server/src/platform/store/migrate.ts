@@ -12,6 +12,11 @@ export interface MigrationPlan {
   readonly table: string;
   /** An arbitrary number that nothing else on the server uses as a lock. */
   readonly lock: number;
+  /**
+   * The table that transactions of running nodes read before all others that steps change. Steps wait for these transactions
+   * there, before they have locked anything that one of them needs.
+   */
+  readonly readFirst?: string;
 }
 
 /** A step, and what the database knows of it. */
@@ -52,6 +57,7 @@ export const mainPlan: MigrationPlan = {
   steps: schemaSteps,
   table: "schema_steps",
   lock: 7_262_837_123_001,
+  readFirst: "root_keys",
 };
 
 /** Whether this program may run on the database. */
@@ -108,6 +114,10 @@ export async function migrate(sql: Sql, plan = mainPlan): Promise<string[]> {
   requireSupported(state);
   const pending = pendingSteps(state);
   if (pending.length === 0) return [];
+  const { readFirst } = plan;
+  if (readFirst !== undefined && (await sql.dialect.schema.hasTable(sql, readFirst))) {
+    await sql.dialect.locks.lockTable(sql, readFirst);
+  }
   await createTables(sql, plan);
   for (const name of pending) {
     const first = plan.first.steps[name];

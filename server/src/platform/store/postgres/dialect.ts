@@ -32,6 +32,9 @@ const locks: Locks = {
   async limitWait({ db }, timeout) {
     await raw`select set_config('lock_timeout', ${String(timeout)}, true)`.execute(db);
   },
+  async lockTable({ db }, table) {
+    await raw`lock table ${raw.table(table)} in access exclusive mode`.execute(db);
+  },
   async lockNumber({ db }, number) {
     await raw`select pg_advisory_xact_lock(${number})`.execute(db);
   },

@@ -11,6 +11,7 @@ const locks: Locks = {
   lockRows: async () => false,
   lockAvailable: async (query) => ({ rows: await query.execute(), isPartial: false }),
   async limitWait() {},
+  async lockTable() {},
   async lockNumber() {},
   tryLockNumber: async () => true,
   async lockText() {},
