@@ -1,8 +1,9 @@
 /**
- * Checks that limits hold on several nodes: `npm run accuracy`. It takes about three minutes and fails if a bound is
- * broken.
+ * Checks that limits hold on several nodes, and that budgets add up: `npm run accuracy -- [--only limits|budgets] [--steps
+ * 200000] [--seed <number>]`. It fails if a bound is broken. Limits take about three minutes, budgets at least ten for each
+ * database.
  *
- * Real services share one PostgreSQL and one Redis, both started for the run. For every case of a grid (number of
+ * Limits: real services share one PostgreSQL and one Redis, both started for the run. For every case of a grid (number of
  * nodes, limit, window, load) clients call `ratelimits.limit` over HTTP in bursts, each call at a random node, for
  * several windows. Two bounds hold for each case:
  *
@@ -16,18 +17,25 @@
  * Then bursts with default settings on a machine that is saturated by other work: three services that have just started
  * get 1,000 calls at once at a new limit of 100, several times. None may admit more than 100; calls that get 503 are
  * printed.
+ *
+ * Budgets: random calls on the embedded database and on PostgreSQL, as many steps on each, compared with a model after each
+ * step (`server/test/credits/budget-model.ts`).
  */
 import { Agent, request } from "node:http";
 import { setTimeout } from "node:timers/promises";
+import { parseArgs } from "node:util";
 import { systemClock } from "../engine/src/clock/system.ts";
 import { seededRandom } from "../engine/src/random/seeded.ts";
 import { decide, unused } from "../engine/src/rules/window.ts";
 import { burst, saturate } from "../server/test/burst.ts";
+import { compareBudgets } from "../server/test/credits/budget-model.ts";
+import { openTestServer, stores } from "../server/test/harness.ts";
 import { makeFolder, ROOT_KEY, type Server, start } from "../server/test/process.ts";
 import { parseExposition } from "../server/test/prometheus.ts";
 import { startPostgres } from "../server/test/services/postgres.ts";
 import { startRedis } from "../server/test/services/redis.ts";
 import { describeMachine } from "./lib/machine.ts";
+import { wholeNumber } from "./lib/options.ts";
 
 const NODES = [1, 3, 5, 9];
 const LOADS = [0.9, 1, 1.5, 3];
@@ -87,13 +95,27 @@ interface Outcome {
   isHeld: boolean;
 }
 
+const { values } = parseArgs({
+  options: {
+    only: { type: "string" },
+    steps: { type: "string", default: "200000" },
+    seed: { type: "string", default: String(Math.floor(Math.random() * 1_000_000)) },
+  },
+});
+if (values.only !== undefined && values.only !== "limits" && values.only !== "budgets") {
+  throw new Error("--only is limits or budgets");
+}
+const steps = wholeNumber(values, "steps", 1, 100_000_000);
+const seed = wholeNumber(values, "seed", 0, Number.MAX_SAFE_INTEGER / 2);
 const random = seededRandom(1);
 /** Open calls, and calls that were skipped because too many were open. */
 let unanswered = 0;
 let skipped = 0;
 const cleanups: (() => unknown)[] = [];
 try {
-  process.exitCode = (await run()) ? 0 : 1;
+  const areLimitsHeld = values.only === "budgets" || (await run());
+  if (values.only !== "limits") await runBudgets();
+  process.exitCode = areLimitsHeld ? 0 : 1;
 } finally {
   for (const step of cleanups.reverse()) await step();
 }
@@ -138,6 +160,35 @@ async function run(): Promise<boolean> {
   for (const node of nodes) await node.kill("SIGTERM");
   const areBurstsHeld = await runBursts(postgres.url, redis.url);
   return broken === 0 && areBurstsHeld;
+}
+
+/** Throws at the first step after which a budget differs from the model. */
+async function runBudgets(): Promise<void> {
+  console.log(`\n${describeMachine()}; ${steps.toLocaleString("en")} steps with budgets, seed ${seed}`);
+  const postgres = await startPostgres();
+  process.env.LATCHKEY_TEST_POSTGRES_URL = postgres.url;
+  // The threads of the embedded database keep no process alive, also while it is being closed.
+  const alive = setInterval(() => {}, 60_000);
+  try {
+    for (const store of stores) {
+      const begin = systemClock.monotonic();
+      const server = await openTestServer({ store });
+      try {
+        const onRound = (made: number) => {
+          if (process.stderr.isTTY) process.stderr.write(`\r${store}: ${made.toLocaleString("en")} steps`);
+        };
+        const { passed, refused } = await compareBudgets(server, { steps, seed, onRound });
+        const seconds = Math.round((systemClock.monotonic() - begin) / 1_000);
+        const counts = `${passed.toLocaleString("en")} verifications passed, ${refused.toLocaleString("en")} were refused`;
+        console.log(`${store}: every budget was as expected after each step in ${seconds} s; ${counts}`);
+      } finally {
+        await server.close();
+      }
+    }
+  } finally {
+    clearInterval(alive);
+    await postgres.stop();
+  }
 }
 
 async function runBursts(databaseUrl: string, redisUrl: string): Promise<boolean> {

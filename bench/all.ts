@@ -1,34 +1,40 @@
 /**
- * Every figure that the README claims, on this machine: `npm run bench -- [--only capacity,latency,start,million]`.
+ * Every figure that the README claims, on this machine: `npm run bench -- [--only capacity,latency,start,…] [--quick]`.
  *
- * Takes under 15 minutes, and writes `bench/RESULTS.md` and the charts in `bench/charts/`. Servers run on core 0 and the
+ * Takes about 20 minutes, and writes `bench/RESULTS.md` and the charts in `bench/charts/`. Servers run on core 0 and the
  * load on core 1, in turn, in windows of a few seconds; figures are medians with minimum and maximum. Needs Linux, two
- * cores and wrk; nothing else should run.
+ * cores and wrk; nothing else should run. With `--quick`, each part runs once with few keys, to see that it works; nothing is written.
  *
  * - capacity: verifications and limits as fast as wrk can send them, beside bare `node:http` that answers as many bytes.
  * - latency: calls that arrive at random (Poisson) at 50 % and at 90 % of each server's own capacity. The latency of a call
  *   counts from the moment at which it was due, so waiting counts.
  * - start: from the start of the process until the first verified key, and memory at rest.
- * - million: the same service with 1,000,000 keys, all of them cached.
+ * - million: the same service with 1,000,000 keys, all of them cached: latency beside a thousand keys, pauses for collections,
+ *   memory.
+ * - growth, counting, shared: the tables of `bench/growth.ts`, `bench/counting.ts` and `bench/shared.ts`.
  */
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { setTimeout } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { systemClock } from "../engine/src/clock/system.ts";
 import { seededRandom } from "../engine/src/random/seeded.ts";
 import { openBenchStore } from "./lib/bench-store.ts";
-import { type CallerLoad, Callers, type Calls, successful } from "./lib/callers.ts";
 import { type Bar, barChart } from "./lib/chart.ts";
+import { pausesByKind } from "./lib/collections.ts";
 import { type ComparedServer, compare } from "./lib/compare.ts";
-import { createKeys, JSON_TYPE, post, ROOT_KEY, VERIFY_PATH } from "./lib/keys.ts";
+import { createKeys, JSON_TYPE, LIMIT_PATH, limitBodies, post, ROOT_KEY, VERIFY_PATH } from "./lib/keys.ts";
+import { latencyCells, measureInTurn, p99Of, p99RatioCell } from "./lib/latency.ts";
 import { describeMachine, requirePinning } from "./lib/machine.ts";
 import { Pipeline } from "./lib/pipeline.ts";
 import {
   LATCHKEY,
+  type ProcessUnderTest,
   type ServerUnderTest,
   startLatchkey,
   startServerUnderTest,
@@ -36,36 +42,86 @@ import {
 } from "./lib/server-under-test.ts";
 import { type MeasuredStart, measureStart } from "./lib/start.ts";
 import { type Spread, spread, writeSpread } from "./lib/statistics.ts";
+import { markdownTable } from "./lib/tables.ts";
 import { Wrk } from "./lib/wrk.ts";
 
+const { values } = parseArgs({ options: { only: { type: "string" }, quick: { type: "boolean", default: false } } });
+
 const KEYS = 1_000;
-const MANY_KEYS = 1_000_000;
-const KEYS_PER_TRANSACTION = 50_000;
 /** Memory for a million cached keys. */
 const DIRECTORY_BYTES = "2g";
+const KEYS_PER_TRANSACTION = 50_000;
 const WARM_UP_CALLS_AT_ONCE = 64;
-/** Shares of the capacity at which a million keys are compared with a thousand. */
-const MILLION_SHARES = [0.1, 0.5];
-/** Verifications of each of the few keys before they are measured. */
-const WARM_UP_ROUNDS = 100;
-const CAPACITY_PAIRS = 7;
-const CAPACITY_SECONDS = 2;
-const LATENCY_WINDOWS = 5;
-const LATENCY_SECONDS = 4;
-const STARTS = 5;
-const REST_SECONDS = 5;
+/** Shares of the capacity at which many keys are compared with a thousand. */
+const SHARES_OF_MANY = [0.1, 0.5];
 /** A server is at rest when it takes less than this in a second. */
 const AT_REST_CPU_MS = 50;
 const AT_REST_SECONDS_MAX = 120;
+const REST_SECONDS = 5;
+const full = {
+  manyKeys: 1_000_000,
+  /** Verifications of each of the few keys before they are measured. */
+  warmUpRounds: 100,
+  capacity: { rounds: 7, seconds: 2 },
+  latency: { windows: 5, seconds: 4 },
+  /** Enough windows for the ratio of two p99. */
+  many: { windows: 10, seconds: 4 },
+  starts: 5,
+  programs: { growth: [] as string[], counting: ["--seconds", "60", "--rate", "10000"], shared: [] as string[] },
+};
+const quick: typeof full = {
+  manyKeys: 20_000,
+  warmUpRounds: 1,
+  capacity: { rounds: 1, seconds: 1 },
+  latency: { windows: 1, seconds: 1 },
+  many: { windows: 1, seconds: 1 },
+  starts: 1,
+  programs: {
+    growth: ["--keys", "20000", "--seconds", "2"],
+    counting: ["--keys", "20000", "--rate", "5000", "--seconds", "5"],
+    shared: ["--rounds", "1", "--seconds", "1", "--windows", "1"],
+  },
+};
+const bounds = values.quick ? quick : full;
 const MIB = 2 ** 20;
 
-const LIMIT_PATH = "/v2/ratelimits.limit";
 const HEADERS = { ...JSON_TYPE, Authorization: `Bearer ${ROOT_KEY}` };
 
-const parts = { capacity: measureCapacity, latency: measureLatency, start: measureStarts, million: measureMillion };
+const memoryNames = {
+  records: "records, as `latchkey_directory_bytes` estimates them",
+  inUse: "the event loop: its heap after a full collection, and what it has outside of it",
+  resident: "the process: with other threads, and memory that collectors keep for new objects",
+};
+
+const parts = {
+  capacity: measureCapacity,
+  latency: measureLatency,
+  start: measureStarts,
+  million: measureMillion,
+  growth: () =>
+    runProgram(
+      "growth",
+      "Import, first use and restart",
+      "100,000 keys that are imported and then used at random; µs of CPU per key or call. After a restart a tenth of the keys gets " +
+        "90 % of the calls.",
+    ),
+  counting: () =>
+    runProgram(
+      "counting",
+      "Distinct keys counted",
+      "Keys of which each is used once in some seconds, so that no count has two uses: recorder, spool, stores and last uses, as in " +
+        "the service, without HTTP.",
+    ),
+  shared: () =>
+    runProgram(
+      "shared",
+      "PostgreSQL and Redis",
+      "The service on one core, the load, PostgreSQL and Redis on the other, beside the same service embedded. 1,000 keys with one limit, " +
+        "or 1,000 identifiers, with a root key.",
+    ),
+};
 type Part = keyof typeof parts;
 
-const { values } = parseArgs({ options: { only: { type: "string" } } });
 const chosen = (values.only?.split(",") ?? Object.keys(parts)) as Part[];
 const unknown = chosen.find((part) => !(part in parts));
 if (unknown !== undefined) {
@@ -75,6 +131,8 @@ if (unknown !== undefined) {
 Wrk.require();
 requirePinning();
 
+/** A part alone is printed only. */
+const publishes = values.only === undefined && !values.quick;
 const report: string[] = [];
 const charts = fileURLToPath(new URL("charts/", import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), "latchkey-bench-"));
@@ -92,7 +150,7 @@ try {
   const needsCapacity = chosen.some((part) => part === "capacity" || part === "latency" || part === "million");
   const capacities = needsCapacity ? await parts.capacity() : { latchkey: 0, bare: 0 };
   for (const part of chosen) if (part !== "capacity") await parts[part](capacities);
-  if (values.only === undefined) writeFileSync(new URL("RESULTS.md", import.meta.url), `${report.join("\n")}\n`);
+  if (publishes) writeFileSync(new URL("RESULTS.md", import.meta.url), `${report.join("\n")}\n`);
   console.error(`\nDone in ${Math.round((performance.now() - startedAt) / 1_000)} s.`);
 } finally {
   await stopServers();
@@ -109,12 +167,9 @@ async function measureCapacity(): Promise<Capacities> {
   const latchkey = await startLatchkey({ folder: join(folder, "capacity") });
   const keys = await createKeys(latchkey.url, KEYS);
   const verified = await compareAtCapacity("Verifications", VERIFY_PATH, keys.map(bodyOf), { latchkey });
-  const identifiers = Array.from({ length: KEYS }, (_, i) =>
-    JSON.stringify({ namespace: "bench", identifier: `user ${i}`, limit: 1e9, duration: 3_600_000 }),
-  );
   const flexible = await startServerUnderTest("lib/flexible-server.ts");
   const others = { latchkey, "rate-limiter-flexible": flexible };
-  await compareAtCapacity("Rate limits", LIMIT_PATH, identifiers, others);
+  await compareAtCapacity("Rate limits", LIMIT_PATH, limitBodies(KEYS), others);
   await stopServers();
   const rateOf = (name: string) => verified.find((server) => server.name === name)!.rate.median;
   return { latchkey: rateOf("latchkey"), bare: rateOf("bare node:http") };
@@ -137,8 +192,7 @@ async function compareAtCapacity(
       title,
       servers: { "bare node:http": bare, ...servers },
       wrk,
-      rounds: CAPACITY_PAIRS,
-      seconds: CAPACITY_SECONDS,
+      ...bounds.capacity,
     });
     section(`${title} on one core`, `POST ${path} with a root key, ${KEYS.toLocaleString("en")} different bodies.`);
     table(
@@ -174,54 +228,21 @@ async function measureLatency({ latchkey, bare }: Capacities): Promise<void> {
   const rows: string[][] = [];
   const bars: Bar[] = [];
   for (const share of [0.5, 0.9]) {
+    const verify = { path: VERIFY_PATH, headers: HEADERS, bodies };
     const servers = [
-      { name: "bare node:http", url: other.url, bodies, perSecond: share * bare },
-      { name: "latchkey", url: service.url, bodies, perSecond: share * latchkey },
+      { name: "bare node:http", url: other.url, calls: { ...verify, perSecond: share * bare } },
+      { name: "latchkey", url: service.url, calls: { ...verify, perSecond: share * latchkey } },
     ];
-    for (const { name, perSecond, loads } of await measureInTurn(servers)) {
-      const label = `${name}, ${share * 100} %`;
-      rows.push([label, Math.round(perSecond).toLocaleString("en"), ...latencies(loads)]);
-      if (loads.length > 0) bars.push(bar(label, spread(loads.map(({ p99Ms }) => p99Ms))));
+    for (const load of await measureInTurn(servers, bounds.latency)) {
+      const label = `${load.name}, ${share * 100} %`;
+      rows.push([label, ...latencyCells(load)]);
+      const p99 = p99Of(load);
+      if (p99 !== undefined) bars.push(bar(label, p99));
     }
   }
   table(["", "calls per second", "p50", "p99", "p99.9"], rows);
   chart("latency", barChart("p99 of a verification at a share of the capacity", "ms", bars, 2));
   await stopServers();
-}
-
-interface Loaded {
-  name: string;
-  url: string;
-  bodies: readonly string[];
-  perSecond: number;
-}
-
-/** Loads the servers in turn with calls that arrive at random. A window in which a server cannot keep up has no figures. */
-async function measureInTurn(servers: readonly Loaded[]) {
-  const callers = servers.map(({ url }) => new Callers(url));
-  const measured = servers.map((server) => ({ ...server, loads: [] as CallerLoad[] }));
-  try {
-    for (let window = 0; window <= LATENCY_WINDOWS; window++) {
-      for (const [i, { name, bodies, perSecond, loads }] of measured.entries()) {
-        const calls: Calls = { path: VERIFY_PATH, headers: HEADERS, bodies, perSecond };
-        const load = await callers[i]!.run(LATENCY_SECONDS, calls).then(successful, (error: Error) => {
-          console.error(`  ${name} at ${Math.round(perSecond)} calls per second: ${error.message}`);
-        });
-        // The first window warms up.
-        if (window > 0 && load !== undefined) loads.push(load);
-      }
-    }
-  } finally {
-    await Promise.all(callers.map((caller) => caller.close()));
-  }
-  return measured;
-}
-
-/** The medians of the windows in which a server kept up, if these are more than half. */
-function latencies(loads: readonly CallerLoad[]): string[] {
-  return (["medianMs", "p99Ms", "p999Ms"] as const).map((figure) =>
-    loads.length <= LATENCY_WINDOWS / 2 ? "cannot keep up" : writeSpread(spread(loads.map((load) => load[figure])), 2),
-  );
 }
 
 async function measureStarts(): Promise<void> {
@@ -232,7 +253,7 @@ async function measureStarts(): Promise<void> {
   await first.stop();
   const settings = { LATCHKEY_DATA_DIR: data, LATCHKEY_PORT: "0", LATCHKEY_DRAIN: "0" };
   const starts: MeasuredStart[] = [];
-  for (let i = 0; i < STARTS; i++) starts.push(await measureStart(LATCHKEY, settings, key!, REST_SECONDS));
+  for (let i = 0; i < bounds.starts; i++) starts.push(await measureStart(LATCHKEY, settings, key!, REST_SECONDS));
   const of = (figure: keyof MeasuredStart) => spread(starts.map((one) => one[figure]));
   section("Start", "From the start of the process on existing data until the first verified key; then 5 s at rest.");
   table(
@@ -243,44 +264,87 @@ async function measureStarts(): Promise<void> {
 
 async function measureMillion({ latchkey }: Capacities): Promise<void> {
   const data = join(folder, "million");
-  const keys = await fillDatabase(data, MANY_KEYS);
+  const keys = await fillDatabase(data, bounds.manyKeys);
   const settings = { DIRECTORY_BYTES };
   const many = await startLatchkey({ folder: data, settings });
-  const atRest = (await many.residentBytes()) / MIB;
+  const atRest = await memoryOf(many);
   await verifyAll(many.url, keys);
-  const cached = (await many.residentBytes()) / MIB;
   const few = await startLatchkey({ folder: join(folder, "few"), settings });
   const fewKeys = await createKeys(few.url, KEYS);
   // As warm as the other one.
-  for (let round = 0; round < WARM_UP_ROUNDS; round++) await verifyAll(few.url, fewKeys);
+  for (let round = 0; round < bounds.warmUpRounds; round++) await verifyAll(few.url, fewKeys);
   // It writes uses and counts of a million keys in the background, on the core of both servers.
   await untilAtRest(many);
   const random = seededRandom(1);
   const sample = (of: readonly string[]) => Array.from({ length: 100_000 }, () => bodyOf(of[random.below(of.length)]!));
   const bodies = { few: sample(fewKeys), many: sample(keys) };
-  const measured = [];
-  for (const share of MILLION_SHARES) {
-    const [ofFew, ofMany] = await measureInTurn([
-      { name: `1,000 keys, ${share * 100} %`, url: few.url, bodies: bodies.few, perSecond: latchkey * share },
-      { name: `1,000,000 keys, ${share * 100} %`, url: many.url, bodies: bodies.many, perSecond: latchkey * share },
-    ]);
-    measured.push(ofFew!, ofMany!);
-  }
   section(
     "A million keys",
     `Keys at random, all cached (\`LATCHKEY_DIRECTORY_BYTES=${DIRECTORY_BYTES}\`), at a share of what the service answers at ` +
-      "most with a thousand keys; ms. Counts and last uses of each key are written on the same core. " +
-      `Memory: ${Math.round(atRest)} MiB after the start with a million keys, ${Math.round(cached)} MiB when all are cached.`,
+      "most with a thousand keys; ms. Counts and last uses of each key are written on the same core. Then the pauses of the event " +
+      "loop for collections of garbage in these windows, by the clock; and the memory.",
   );
-  table(
-    ["", "calls per second", "p50", "p99", "p99.9"],
-    measured.map(({ name, perSecond, loads }) => [
-      name,
-      Math.round(perSecond).toLocaleString("en"),
-      ...latencies(loads),
-    ]),
-  );
+  const latency: string[][] = [];
+  const pauses: string[][] = [];
+  for (const share of SHARES_OF_MANY) {
+    for (const server of [few, many]) await server.collections();
+    const load = (url: string, of: readonly string[]) => ({
+      url,
+      calls: { path: VERIFY_PATH, headers: HEADERS, bodies: of, perSecond: latchkey * share },
+    });
+    const servers = [
+      { name: `${written(KEYS)} keys, ${share * 100} %`, ...load(few.url, bodies.few) },
+      { name: `${written(bounds.manyKeys)} keys, ${share * 100} %`, ...load(many.url, bodies.many) },
+    ];
+    const measured = await measureInTurn(servers, bounds.many);
+    for (const of of measured) latency.push([of.name, ...latencyCells(of), p99RatioCell(of, measured[0]!)]);
+    for (const [i, server] of [few, many].entries()) {
+      for (const { name, count, ms, longest } of pausesByKind(await server.collections())) {
+        pauses.push([`${measured[i]!.name}: ${name}`, String(count), ms.toFixed(0), longest.toFixed(1)]);
+      }
+    }
+  }
+  table(["", "calls per second", "p50", "p99", "p99.9", "p99 ÷ 1,000 keys"], latency);
+  write("");
+  table(["pauses of the event loop", "number", "ms in all", "the longest"], pauses);
+  write("");
+  const cached = await memoryOf(many);
+  const memory = (["records", "inUse", "resident"] as const).map((figure) => [
+    memoryNames[figure],
+    ...[atRest[figure] / MIB, cached[figure] / MIB].map(written),
+    written((cached[figure] - atRest[figure]) / bounds.manyKeys),
+  ]);
+  table(["MiB with a million keys", "after the start", "all cached", "bytes per key"], memory);
   await stopServers();
+}
+
+/** Bytes of a service. */
+async function memoryOf(service: ProcessUnderTest): Promise<Record<keyof typeof memoryNames, number>> {
+  const metrics = await (await fetch(`${service.url}/metrics`)).text();
+  const estimates = metrics.matchAll(/^latchkey_directory_bytes\{.*\} (\S+)$/gm);
+  return {
+    records: [...estimates].reduce((sum, [, bytes]) => sum + Number(bytes), 0),
+    resident: await service.residentBytes(),
+    inUse: await service.inUseBytes(),
+  };
+}
+
+/** Runs another program of `bench/`; its tables become a section. */
+async function runProgram(name: keyof typeof bounds.programs, title: string, text: string): Promise<void> {
+  const child = spawn(process.execPath, [join(import.meta.dirname, `${name}.ts`), ...bounds.programs[name]], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const exited = once(child, "exit");
+  const lines: string[] = [];
+  for await (const line of createInterface({ input: child.stdout })) {
+    // An empty line separates two tables.
+    if (line.startsWith("|") || (line === "" && lines.at(-1)?.startsWith("|"))) lines.push(line);
+  }
+  const [code] = await exited;
+  if (code !== 0) throw new Error(`bench/${name}.ts ended with ${code}`);
+  if (lines.at(-1) === "") lines.pop();
+  section(title, `${text} \`npm run bench:${name}\`.`);
+  write(...lines);
 }
 
 /** Makes a data folder with this many keys, without the service. */
@@ -296,7 +360,7 @@ async function fillDatabase(data: string, count: number): Promise<string[]> {
         remaining: null,
         areUsed: true,
         now,
-        count: KEYS_PER_TRANSACTION,
+        count: Math.min(KEYS_PER_TRANSACTION, count - keys.length),
       });
       keys.push(...made.map(({ key }) => key));
     }
@@ -334,6 +398,10 @@ function bar(label: string, figure: Spread): Bar {
   return { label, figure, isOurs: label.startsWith("latchkey") };
 }
 
+function written(figure: number): string {
+  return Math.round(figure).toLocaleString("en");
+}
+
 function slug(title: string): string {
   return title.toLowerCase().replaceAll(" ", "-");
 }
@@ -343,13 +411,14 @@ function section(title: string, text: string): void {
 }
 
 function table(head: readonly string[], rows: readonly (readonly string[])[]): void {
-  const line = (cells: readonly string[]) => `| ${cells.join(" | ")} |`;
-  write(line(head), `|${"---|".repeat(head.length)}`, ...rows.map(line));
+  write(...markdownTable(head, rows));
 }
 
 function chart(name: string, svg: string): void {
-  mkdirSync(charts, { recursive: true });
-  writeFileSync(join(charts, `${name}.svg`), svg);
+  if (publishes) {
+    mkdirSync(charts, { recursive: true });
+    writeFileSync(join(charts, `${name}.svg`), svg);
+  }
   write("", `![${name.replaceAll("-", " ")}](charts/${name}.svg)`);
 }
 

@@ -18,6 +18,7 @@ import { runInNewContext } from "node:vm";
 import { SimulatedClock } from "../engine/src/clock/simulated.ts";
 import { systemClock } from "../engine/src/clock/system.ts";
 import { Analytics } from "../server/src/features/analytics/analytics.ts";
+import { rowsPerMinute } from "../server/src/features/analytics/decision-log.ts";
 import { type Level, levels } from "../server/src/features/analytics/levels.ts";
 import type { AnalyticsProcedures } from "../server/src/features/analytics/sql/procedures.ts";
 import { analyticsModule, openSqlRollups } from "../server/src/features/analytics/sql/store.ts";
@@ -30,6 +31,9 @@ import { spread, writeSpread } from "./lib/statistics.ts";
 import { Wrk } from "./lib/wrk.ts";
 
 const WARM_UP_SECONDS = 2;
+const LOG = { life: 30 * levels.day, rowsPerWorkspace: 200_000 };
+/** What the events have in common. */
+const call = { workspaceId: "ws_1", cost: undefined, limit: undefined, address: "203.0.113.7", requestId: "req_1" };
 const MILLION = 1_000_000;
 const NOON = 1_768_478_400_000;
 
@@ -113,11 +117,15 @@ async function recordMillionKeys(folder: string): Promise<void> {
     rollups: {
       write: away,
       stats: away,
+      counts: away,
       top: away,
+      decisions: away,
+      merge: async () => false,
       prune: async () => ({ rows: 0, more: false }),
       close: async () => {},
     },
     recorderId: "rec_bench",
+    loggedPerMinute: rowsPerMinute(LOG.rowsPerWorkspace),
     folder,
     bytesMax: { memory: 16 * 1024 ** 2, disk: 1024 ** 3 },
     recordKeyUses: async () => {},
@@ -126,6 +134,7 @@ async function recordMillionKeys(folder: string): Promise<void> {
       console.log(`  lost ${events}`);
     },
     onSpoolUnreadable() {},
+    onFailedMerge() {},
   });
   await analytics.start();
   const perSecond = Math.ceil(MILLION / 60);
@@ -147,7 +156,7 @@ async function recordMillionKeys(folder: string): Promise<void> {
   for (let second = 0; second < 60; second++) {
     const begun = cpuMs();
     for (const key of keys.slice(second * perSecond, (second + 1) * perSecond)) {
-      const event = { at: clock.now(), startedAt: clock.monotonic(), workspaceId: "ws_1", key };
+      const event = { ...call, at: clock.now(), startedAt: clock.monotonic(), key };
       analytics.recorder.verification({ ...event, code: "VALID", tags: ["region=eu"], creditsSpent: 0 });
       // The next turn of the event loop.
       if (analytics.recorder.recorded % 2_000 === 0) {
@@ -166,7 +175,7 @@ async function recordMillionKeys(folder: string): Promise<void> {
   const recorded = keys.slice(0, 1_000);
   const repeatedBegun = cpuMs();
   for (let i = 0; i < MILLION; i++) {
-    const event = { at: clock.now(), startedAt: clock.monotonic(), workspaceId: "ws_1", key: recorded[i % 1_000]! };
+    const event = { ...call, at: clock.now(), startedAt: clock.monotonic(), key: recorded[i % 1_000]! };
     analytics.recorder.verification({ ...event, code: "VALID", tags: ["path=/a", "region=eu"], creditsSpent: 0 });
   }
   const repeated = cpuMs() - repeatedBegun;
@@ -192,7 +201,7 @@ async function queryRollups(folder: string): Promise<void> {
       clock: systemClock,
       durability: "normal",
     });
-    return openSqlRollups(store, retention);
+    return openSqlRollups(store, retention, LOG);
   };
   await (await open()).close();
   fill(file);
@@ -201,7 +210,8 @@ async function queryRollups(folder: string): Promise<void> {
   console.log(`Queries, ${rowCount.toLocaleString("en")} rows: median (min–max) of 21, ms`);
   const query = async (title: string, subject: string, level: Level, count: number) => {
     const end = NOON - (NOON % levels[level]);
-    const question = { about: "verifications", subject, level, start: end - count * levels[level], end } as const;
+    const range = { level, start: end - count * levels[level], end };
+    const question = { about: "verifications", workspaceId: call.workspaceId, subject, ...range } as const;
     const times: number[] = [];
     let total = 0;
     for (let i = 0; i < 21; i++) {

@@ -1,7 +1,8 @@
 /**
  * Cost of credits: `npm run bench:credits -- [--seconds 4] [--postgres postgres://…]`; about a minute and a half.
  *
- * First the ledger alone, without HTTP, compared with one UPDATE per spend. Then verifications over HTTP with load from
+ * First the ledger alone, without HTTP, on one key, on many, and on many with one budget over all, compared with one UPDATE
+ * per spend. It fails if the ledger is below a floor. Then verifications over HTTP with load from
  * wrk. Last, how the ledger affects verifications that need no credits: their latency beside paying callers, and beside
  * as many callers that do not pay. On the embedded database and on PostgreSQL: the given one, or one started for the
  * run.
@@ -12,12 +13,14 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { systemClock } from "../engine/src/clock/system.ts";
 import { Ledger } from "../engine/src/credits/ledger.ts";
+import { systemRandom } from "../engine/src/random/system.ts";
 import type { Store } from "../server/src/platform/store/store.ts";
 import { freshDatabase, startPostgres } from "../server/test/services/postgres.ts";
 import { type BenchProcedures, type CreatedKey, openBenchStore } from "./lib/bench-store.ts";
-import { JSON_TYPE, ROOT_KEY, VERIFY_PATH } from "./lib/keys.ts";
+import { JSON_TYPE, ROOT_KEY, VERIFY_PATH, verifyEach } from "./lib/keys.ts";
 import { describeMachine } from "./lib/machine.ts";
 import { wholeNumber } from "./lib/options.ts";
+import { repeat } from "./lib/repeat.ts";
 import { startLatchkey } from "./lib/server-under-test.ts";
 import { Wrk } from "./lib/wrk.ts";
 
@@ -31,7 +34,6 @@ const OPEN_UPDATES = 64;
 const PAYING_CONNECTIONS = 256;
 const MEASURED_CONNECTIONS = 8;
 const WARM_UP_SECONDS = 2;
-const CALLS_AT_ONCE = 128;
 
 const { values } = parseArgs({
   options: { seconds: { type: "string", default: "4" }, postgres: { type: "string" } },
@@ -40,8 +42,8 @@ const seconds = wholeNumber({ seconds: values.seconds }, "seconds", 1, 60);
 
 interface Database {
   name: "SQLite" | "PostgreSQL";
-  /** Minimum of spends per second of the ledger alone on one key. */
-  floor: number;
+  /** Minima of spends per second of the ledger alone: on one key, and on many keys with one budget over all. */
+  floors: { oneKey: number; oneBudget: number };
   url: string | undefined;
   folder: string;
 }
@@ -53,8 +55,10 @@ process.env.LATCHKEY_TEST_POSTGRES_URL = values.postgres ?? ownPostgres!.url;
 const postgres = await freshDatabase();
 let isBelowFloor = false;
 try {
-  await measure({ name: "SQLite", floor: 50_000, url: undefined, folder: join(folder, "sqlite") });
-  await measure({ name: "PostgreSQL", floor: 20_000, url: postgres.url, folder: join(folder, "postgres") });
+  const embedded = { oneKey: 50_000, oneBudget: 15_000 };
+  await measure({ name: "SQLite", floors: embedded, url: undefined, folder: join(folder, "sqlite") });
+  const shared = { oneKey: 20_000, oneBudget: 7_000 };
+  await measure({ name: "PostgreSQL", floors: shared, url: postgres.url, folder: join(folder, "postgres") });
 } finally {
   await postgres.drop();
   await ownPostgres?.stop();
@@ -71,65 +75,54 @@ async function measure(database: Database): Promise<void> {
   const paying = await make(KEYS, CREDITS);
   const free = await make(KEYS, null);
 
-  const hot = await measureLedger(store, paying.slice(0, 1));
-  await measureLedger(store, paying);
+  const budgetId = await store.transact("createBudget", { workspaceId, remaining: CREDITS, now: systemClock.now() });
+
+  const { oneKey, oneBudget } = database.floors;
+  const pools = paying.map(({ poolId }) => [poolId]);
+  await measureLedger(store, "one key", pools.slice(0, 1), oneKey);
+  await measureLedger(store, `${write(KEYS)} keys`, pools);
+  const shared = pools.map((pool) => [...pool, budgetId]);
+  await measureLedger(store, `${write(KEYS)} keys, one budget`, shared, oneBudget);
   await measureUpdates(store, paying[0]!);
-  if (hot < database.floor) {
-    isBelowFloor = true;
-    console.log(`  The ledger alone is below ${write(database.floor)} spends per second.`);
-  }
   await store.close();
   if (Wrk.isInstalled) await measureVerifications(database, paying, free);
   else console.log("  Verifications over HTTP skipped: wrk is not installed.");
   console.log();
 }
 
-/** Spends as fast as they are answered. */
-async function measureLedger(store: Store<BenchProcedures>, keys: readonly CreatedKey[]): Promise<number> {
+/** Spends as fast as they are answered, from these balances in turn. */
+async function measureLedger(
+  store: Store<BenchProcedures>,
+  label: string,
+  payers: readonly (readonly string[])[],
+  floor = 0,
+): Promise<void> {
   const ledger = new Ledger<never, { allowed: boolean }>({
     clock: systemClock,
+    random: systemRandom,
     charge: () => ({ allowed: true }),
     transact: (batch, settle) => store.transact("spend", batch, settle),
   });
   let turn = 0;
   const spend = async () => {
-    const { poolId } = keys[turn++ % keys.length]!;
-    const { outcome } = await ledger.spend({ workspaceId: "bench", poolId, cost: 1, charges: undefined });
+    const balances = payers[turn++ % payers.length]!;
+    const { outcome } = await ledger.spend({ workspaceId: "bench", balances, cost: 1, charges: undefined });
     if (outcome !== "spent") throw new Error(`A spend was ${outcome}`);
   };
-  const rate = await repeat(OPEN_SPENDS, spend);
+  const rate = await repeat({ open: OPEN_SPENDS, seconds, warmUp: WARM_UP_SECONDS }, spend);
   const { batches, calls } = ledger.counts;
-  const label = `ledger alone, ${keys.length === 1 ? "one key" : `${write(keys.length)} keys`}`;
-  report(label, `${write(rate)} spends/s, ${write(calls / batches)} to a commit`);
-  return rate;
+  report(`ledger alone, ${label}`, `${write(rate)} spends/s, ${write(calls / batches)} to a commit`);
+  if (rate >= floor) return;
+  isBelowFloor = true;
+  console.log(`  That is below the floor of ${write(floor)} spends per second.`);
 }
 
 async function measureUpdates(store: Store<BenchProcedures>, { poolId }: CreatedKey): Promise<void> {
-  const rate = await repeat(OPEN_UPDATES, async () => {
+  const rate = await repeat({ open: OPEN_UPDATES, seconds, warmUp: WARM_UP_SECONDS }, async () => {
     if ((await store.transact("updateOne", { poolId, cost: 1 })) === undefined)
       throw new Error("The balance is too low");
   });
   report("one UPDATE each, one key", `${write(rate)} spends/s`);
-}
-
-/** How many times per second `work` completes with `open` runs at the same time. */
-async function repeat(open: number, work: () => Promise<void>): Promise<number> {
-  let done = 0;
-  const run = async (length: number) => {
-    const end = systemClock.monotonic() + length * 1_000;
-    const worker = async () => {
-      while (systemClock.monotonic() < end) {
-        await work();
-        done++;
-      }
-    };
-    await Promise.all(Array.from({ length: open }, worker));
-  };
-  await run(WARM_UP_SECONDS);
-  done = 0;
-  const begin = systemClock.monotonic();
-  await run(seconds);
-  return (done * 1_000) / (systemClock.monotonic() - begin);
 }
 
 async function measureVerifications(
@@ -147,7 +140,7 @@ async function measureVerifications(
   const freeLoad = loadOf(free, PAYING_CONNECTIONS);
   const measured = loadOf(free.slice(0, 1_000), MEASURED_CONNECTIONS);
   try {
-    for (const keys of [paying, free]) await warmUp(server.url, keys);
+    for (const keys of [paying, free]) await verifyEach(server.url, keys);
     for (const [label, wrk] of [
       ["verifications, one key", hot],
       [`verifications, ${write(KEYS)} keys`, all],
@@ -171,23 +164,6 @@ async function measureVerifications(
     for (const wrk of [hot, all, freeLoad, measured]) wrk.close();
     await server.stop();
   }
-}
-
-/** Fills the cache with every key and checks that the keys are valid. */
-async function warmUp(url: string, keys: readonly CreatedKey[]): Promise<void> {
-  const rest = keys.values();
-  const worker = async () => {
-    for (const { key } of rest) {
-      const response = await fetch(url + VERIFY_PATH, {
-        method: "POST",
-        headers: JSON_TYPE,
-        body: JSON.stringify({ key }),
-      });
-      const text = await response.text();
-      if (!text.includes('"code":"VALID"')) throw new Error(`A key is not valid: ${text}`);
-    }
-  };
-  await Promise.all(Array.from({ length: CALLS_AT_ONCE }, worker));
 }
 
 function report(label: string, text: string): void {

@@ -15,13 +15,12 @@ import { parseArgs } from "node:util";
 import { seededRandom } from "../engine/src/random/seeded.ts";
 import { measureCold } from "./lib/cold.ts";
 import { compare } from "./lib/compare.ts";
-import { JSON_TYPE, post, ROOT_KEY } from "./lib/keys.ts";
+import { JSON_TYPE, LIMIT_PATH, post, ROOT_KEY } from "./lib/keys.ts";
 import { canPin, describeMachine, pinned } from "./lib/machine.ts";
 import { wholeNumber } from "./lib/options.ts";
 import { type ServerUnderTest, startLatchkey, startServerUnderTest, stopServers } from "./lib/server-under-test.ts";
 import { Wrk } from "./lib/wrk.ts";
 
-const PATH = "/v2/ratelimits.limit";
 const HEADERS = { ...JSON_TYPE, Authorization: `Bearer ${ROOT_KEY}` };
 const IDENTIFIERS_OVER_HTTP = 1_000;
 const HOUR = 3_600_000;
@@ -66,7 +65,7 @@ async function measureHttp(): Promise<void> {
       );
       const length = await warmUp([latchkey, flexible], bodies, isAdmitted);
       const bare = await startServerUnderTest("lib/bare-server.ts", [String(length)]);
-      const wrk = new Wrk({ path: PATH, headers: HEADERS, bodies });
+      const wrk = new Wrk({ path: LIMIT_PATH, headers: HEADERS, bodies });
       const servers = { "bare node:http": bare, latchkey, "rate-limiter-flexible": flexible };
       try {
         await compare({ title: `${title}, answers of ${length} bytes`, servers, wrk, rounds, seconds });
@@ -93,9 +92,9 @@ async function measureFromStart(folder: string): Promise<void> {
     }),
   );
   const first = await startLatchkey({ folder });
-  const length = Buffer.byteLength(await post(first.url + PATH, HEADERS, bodies[0]!));
+  const length = Buffer.byteLength(await post(first.url + LIMIT_PATH, HEADERS, bodies[0]!));
   await first.stop();
-  const wrk = new Wrk({ path: PATH, headers: HEADERS, bodies });
+  const wrk = new Wrk({ path: LIMIT_PATH, headers: HEADERS, bodies });
   try {
     await measureCold({
       title: "cold, ratelimits.limit, identifiers at random, all admitted",
@@ -117,8 +116,8 @@ async function warmUp(
   let length = 0;
   for (const { url } of [flexible, latchkey]) {
     for (const body of bodies) {
-      await post(url + PATH, HEADERS, body);
-      const text = await post(url + PATH, HEADERS, body);
+      await post(url + LIMIT_PATH, HEADERS, body);
+      const text = await post(url + LIMIT_PATH, HEADERS, body);
       if (JSON.parse(text).data.success !== isAdmitted) throw new Error(`Unexpected answer: ${text}`);
       length = Buffer.byteLength(text);
     }

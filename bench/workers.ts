@@ -12,13 +12,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { compare } from "./lib/compare.ts";
-import { createKeys, JSON_TYPE, post, ROOT_KEY, VERIFY_PATH } from "./lib/keys.ts";
+import { createKeys, JSON_TYPE, LIMIT_PATH, post, ROOT_KEY, VERIFY_PATH } from "./lib/keys.ts";
 import { canPin, describeMachine } from "./lib/machine.ts";
 import { wholeNumber } from "./lib/options.ts";
 import { type ServerUnderTest, startLatchkey, stopServers } from "./lib/server-under-test.ts";
 import { type Load, Wrk } from "./lib/wrk.ts";
-
-const LIMIT_PATH = "/v2/ratelimits.limit";
 
 const CONNECTIONS_PER_THREAD = 32;
 

@@ -20,7 +20,7 @@ import { namespaces, operations } from "./src/service/operations.ts";
 export const folder = fileURLToPath(new URL("../api", import.meta.url));
 
 /** The file with the commands of the operations. */
-export const commandsFile = fileURLToPath(new URL("src/cli/client/commands.json", import.meta.url));
+export const commandsFile = fileURLToPath(new URL("../cli/src/commands.json", import.meta.url));
 
 /** The file with the types and methods of the TypeScript client. */
 export const sdkFile = fileURLToPath(new URL("../sdk/src/operations.ts", import.meta.url));

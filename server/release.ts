@@ -16,6 +16,7 @@ const root = fileURLToPath(new URL("../", import.meta.url));
 const manifest = "server/package.json";
 const changelog = "CHANGELOG.md";
 const pythonVersion = "clients/python/src/latchkey/_version.py";
+const ginModule = "clients/go/latchkeygin/go.mod";
 const chart = "deploy/helm/latchkey/Chart.yaml";
 
 /** What stops a release. The message says what to do. */
@@ -46,7 +47,7 @@ function release(step: string, isDryRun: boolean): void {
   const version = nextVersion(JSON.parse(read(manifest)).version, step);
   const tag = `v${version}`;
   // The version of a Go module in a folder is a tag with the folder.
-  const tags = [tag, `clients/go/${tag}`];
+  const tags = [tag, `clients/go/${tag}`, `clients/go/latchkeygin/${tag}`];
   const notes = sectionOf(read(changelog), "Unreleased");
   if (!/^- /m.test(notes)) {
     throw new ReleaseError(
@@ -121,6 +122,7 @@ function edits(version: string): Map<string, string> {
         .replace(/^version: .*$/m, `version: ${version}`)
         .replace(/^appVersion: .*$/m, `appVersion: "${version}"`),
     ],
+    [ginModule, replaceOnce(ginModule, /^(\tgithub.com\/latchkey\/latchkey\/clients\/go) v.*$/m, `$1 v${version}`)],
     [pythonVersion, replaceOnce(pythonVersion, /^VERSION = ".*"$/m, `VERSION = "${version}"`)],
     [changelog, replaceOnce(changelog, /^## Unreleased$/m, `## Unreleased\n\n## ${version} (${today})`)],
   ]);

@@ -1,4 +1,4 @@
-/** The store of the service with procedures that only benches need: many new keys at once, and a spend without a ledger. */
+/** The store of the service with procedures that only benches need: many new keys at once, a budget, and a spend without a ledger. */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { sql as raw } from "kysely";
@@ -8,14 +8,18 @@ import { HASH_VERSION, hashSecret } from "../../engine/src/crypto/hash.ts";
 import { systemSecrets } from "../../engine/src/crypto/secret.ts";
 import { newId } from "../../engine/src/random/random.ts";
 import { systemRandom } from "../../engine/src/random/system.ts";
+import { openBooks } from "../../engine/src/rules/books.ts";
 import { formatKey } from "../../engine/src/rules/key-string.ts";
 import { ApiWriter } from "../../server/src/features/apis/statements.ts";
-import { BalanceWriter } from "../../server/src/features/credits/statements.ts";
+import { BudgetWriter } from "../../server/src/features/budgets/statements.ts";
+import { refillColumns } from "../../server/src/features/credits/record.ts";
+import { BalanceWriter } from "../../server/src/features/credits/statements/balances.ts";
 import { KeyWriter } from "../../server/src/features/keys/statements/keys.ts";
 import { openPostgresStore } from "../../server/src/platform/store/postgres/store.ts";
 import { openSqliteStore } from "../../server/src/platform/store/sqlite/store.ts";
 import type { Sql, Store } from "../../server/src/platform/store/store.ts";
 import { StoreWriter } from "../../server/src/platform/store/workspace-store.ts";
+import { flag } from "../../server/src/platform/vocabulary/columns.ts";
 import { type AppProcedures, openProcedures, type ProcedureOptions } from "../../server/src/service/procedures.ts";
 
 /** Keys of a new API. */
@@ -24,6 +28,8 @@ export interface NewKeys {
   count: number;
   /** null: unlimited. */
   remaining: number | null;
+  /** Budgets that they share in turn. */
+  budgetIds?: readonly string[];
   /** Whether they count as used at `now`. The first use of a key is an event, which costs more than a later use. */
   areUsed?: boolean;
   /** Epoch milliseconds. */
@@ -32,6 +38,7 @@ export interface NewKeys {
 
 export interface CreatedKey {
   key: string;
+  keyId: string;
   poolId: string;
 }
 
@@ -39,6 +46,7 @@ export type BenchProcedures = {
   reading: AppProcedures["reading"];
   writing: AppProcedures["writing"] & {
     createKeys: typeof createKeys;
+    createBudget: typeof createBudget;
     updateOne: typeof updateOne;
   };
 };
@@ -46,7 +54,7 @@ export type BenchProcedures = {
 /** The thread of the embedded database opens the default export of its module. */
 export default function openBenchProcedures(options: ProcedureOptions): BenchProcedures {
   const service = openProcedures(options);
-  return { reading: service.reading, writing: { ...service.writing, createKeys, updateOne } };
+  return { reading: service.reading, writing: { ...service.writing, createKeys, createBudget, updateOne } };
 }
 
 /** Opens the store of the service with this data folder: on PostgreSQL, or the embedded database in the folder. */
@@ -58,6 +66,19 @@ export async function openBenchStore(folder: string, postgresUrl?: string): Prom
   }
   const module = { module: import.meta.url, options: { vault: { kind: "folder", folder } } };
   return openSqliteStore(join(folder, "latchkey.db"), module, { clock: systemClock });
+}
+
+/** Creates a budget without a parent; returns its id. */
+async function createBudget(
+  sql: Sql,
+  { workspaceId, remaining, now }: { workspaceId: string; remaining: number; now: number },
+): Promise<string> {
+  const [store, id, created_at] = [new StoreWriter(sql, workspaceId), newId(systemRandom, "bud"), instantAt(now)];
+  const none = { parent_id: null, unit: null, thresholds: null, meta: null };
+  await store.of(BudgetWriter).insert({ id, name: "bench", ...none, created_at });
+  const books = { ...openBooks(remaining), watched: flag(false) };
+  await store.of(BalanceWriter).put({ pool_id: id, ...books, ...refillColumns(null, created_at) }, null);
+  return id;
 }
 
 /** One spend as one statement in a transaction of its own. Returns the new balance; undefined: it was too low. */
@@ -74,7 +95,7 @@ async function updateOne(sql: Sql, { poolId, cost }: { poolId: string; cost: num
 
 async function createKeys(
   sql: Sql,
-  { workspaceId, count, remaining, areUsed = false, now }: NewKeys,
+  { workspaceId, count, remaining, budgetIds = [], areUsed = false, now }: NewKeys,
 ): Promise<CreatedKey[]> {
   const store = new StoreWriter(sql, workspaceId);
   const created_at = instantAt(now);
@@ -84,10 +105,12 @@ async function createKeys(
   for (let i = 0; i < count; i++) {
     const { key, start } = formatKey("bench", systemSecrets(16));
     const poolId = newId(systemRandom, "pool");
+    const keyId = newId(systemRandom, "key");
     await store.of(KeyWriter).insert({
-      id: newId(systemRandom, "key"),
+      id: keyId,
       api_id: apiId,
       identity_id: null,
+      budget_id: budgetIds[i % budgetIds.length] ?? null,
       pool_id: poolId,
       hash: hashSecret(key),
       hash_version: HASH_VERSION,
@@ -100,10 +123,9 @@ async function createKeys(
       created_at,
     });
     if (remaining !== null) {
-      const refill = { refill_interval: null, refill_amount: null, refill_day: null, refill_due_at: null };
-      await store.of(BalanceWriter).put({ pool_id: poolId, remaining, ...refill });
+      await store.of(BalanceWriter).put({ pool_id: poolId, remaining, ...refillColumns(null, created_at) });
     }
-    made.push({ key, poolId });
+    made.push({ key, keyId, poolId });
   }
   if (areUsed) {
     await raw`insert into key_usage (key_id, workspace_id, last_used_at)

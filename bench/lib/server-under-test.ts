@@ -6,6 +6,7 @@ import { once } from "node:events";
 import { readdirSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
+import type { Collection } from "./collections.ts";
 import { ROOT_KEY } from "./keys.ts";
 import { canPin, pinned } from "./machine.ts";
 
@@ -26,6 +27,16 @@ export interface ServerUnderTest {
   /** Resident memory of the process. */
   residentBytes(): Promise<number>;
   stop(): Promise<void>;
+}
+
+/** A server of one process. */
+export interface ProcessUnderTest extends ServerUnderTest {
+  /** `cpuMs` by the names of the threads. Linux only. */
+  cpuMsByThread(): Promise<Readonly<Record<string, number>>>;
+  /** The collections of garbage on the event loop since the last call, of which the first returns none. */
+  collections(): Promise<Collection[]>;
+  /** Bytes of the event loop that are in use after a full collection, on its heap and outside of it. */
+  inUseBytes(): Promise<number>;
 }
 
 /** Starts a program of `bench/`, which calls `connectToBench`. */
@@ -49,7 +60,7 @@ export function startLatchkey({
   settings = {},
   nodeFlags = [],
   threads = "together",
-}: LatchkeyOptions): Promise<ServerUnderTest> {
+}: LatchkeyOptions): Promise<ProcessUnderTest> {
   const given = { DATA_DIR: folder, ROOT_KEY, PORT: "0", DRAIN: "0", ...settings };
   const environment = Object.fromEntries(Object.entries(given).map(([name, value]) => [`LATCHKEY_${name}`, value]));
   const command = [...nodeFlags, "--import", REPORT_USAGE, LATCHKEY, "serve"];
@@ -73,7 +84,7 @@ async function start(
   environment: NodeJS.ProcessEnv,
   threads: "together" | "loop apart",
   readAddress: (child: ChildProcess) => Promise<string>,
-): Promise<ServerUnderTest> {
+): Promise<ProcessUnderTest> {
   const [program, ...args] = pinned(LOOP_CORE, [process.execPath, ...command]);
   const child = spawn(program!, args, {
     env: { ...process.env, ...environment },
@@ -86,18 +97,22 @@ async function start(
     if (child.connected) child.disconnect();
     await exited;
   };
-  const usage = async (): Promise<Usage> => {
+  const ask = async (question: string): Promise<unknown> => {
     const answer = Promise.race([message(child), ended]);
-    child.send("usage");
-    return (await answer) as Usage;
+    child.send(question);
+    return answer;
   };
+  const usage = () => ask("usage") as Promise<Usage>;
   try {
     const url = await Promise.race([readAddress(child), ended]);
     child.stdout!.resume();
     if (threads === "loop apart") moveThreads(child.pid!);
-    const server: ServerUnderTest = {
+    const server: ProcessUnderTest = {
       url,
       cpuMs: async () => (await usage()).cpuMs,
+      cpuMsByThread: () => ask("threads") as Promise<Record<string, number>>,
+      collections: () => ask("collections") as Promise<Collection[]>,
+      inUseBytes: () => ask("inUse") as Promise<number>,
       residentBytes: async () => (await usage()).residentBytes,
       stop() {
         running.delete(server);

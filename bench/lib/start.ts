@@ -18,7 +18,8 @@ export interface MeasuredStart {
   threads: number;
 }
 
-const ticksPerSecond = Number(execFileSync("getconf", ["CLK_TCK"], { encoding: "utf8" }));
+/** The unit of CPU time in `/proc`. */
+export const ticksPerSecond = Number(execFileSync("getconf", ["CLK_TCK"], { encoding: "utf8" }));
 
 /** Starts a program of the service, verifies the key as soon as it listens, and leaves it at rest for some seconds. */
 export function measureStart(

@@ -76,12 +76,17 @@ export class Wrk {
 
   /** @throws if a request failed or had no successful answer. */
   async run(url: string, seconds: number): Promise<Load> {
+    const load = await this.measure(url, seconds);
+    if (load.rejected > 0) throw new Error(`${load.rejected} of ${load.requests} requests failed`);
+    return load;
+  }
+
+  /** Counts requests that failed or had no successful answer too. */
+  async measure(url: string, seconds: number): Promise<Load> {
     const wrk = ["wrk", "--threads", "1", "--connections", String(this.#connections), "--duration", `${seconds}s`];
     const [program, ...args] = pinned(LOAD_CORE, [...wrk, "--script", this.#script, url]);
     const { stdout } = await promisify(execFile)(program!, args, { timeout: seconds * 1_000 + GRACE_MS });
-    const load = JSON.parse(stdout.trimEnd().split("\n").at(-1)!) as Load;
-    if (load.rejected > 0) throw new Error(`${load.rejected} of ${load.requests} requests failed:\n${stdout}`);
-    return load;
+    return JSON.parse(stdout.trimEnd().split("\n").at(-1)!);
   }
 
   close(): void {

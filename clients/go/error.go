@@ -2,6 +2,7 @@ package latchkey
 
 import (
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -63,9 +64,30 @@ type Error struct {
 	Err error
 }
 
-// Error returns the operation, the detail and the type.
+// Error returns the operation, the detail, the first errors in the input with what to do, and the type.
 func (e *Error) Error() string {
-	return fmt.Sprintf("latchkey: %s: %s (%s)", e.Operation, e.Detail, string(e.Type))
+	return fmt.Sprintf("latchkey: %s: %s (%s)", e.Operation, e.detailWithErrors(), string(e.Type))
+}
+
+// How many errors in an input a message names.
+const namedMax = 3
+
+func (e *Error) detailWithErrors() string {
+	if len(e.Errors) == 0 {
+		return e.Detail
+	}
+	var text strings.Builder
+	text.WriteString(strings.TrimSuffix(e.Detail, ".") + ":")
+	for _, each := range e.Errors[:min(len(e.Errors), namedMax)] {
+		text.WriteString(" " + each.Message + ".")
+		if each.Fix != "" {
+			text.WriteString(" " + each.Fix)
+		}
+	}
+	if more := len(e.Errors) - namedMax; more > 0 {
+		fmt.Fprintf(&text, " And %d more.", more)
+	}
+	return text.String()
 }
 
 // Is returns whether the target is the type of the error.

@@ -170,7 +170,7 @@ func TestReadmeHasTheCodeOfTheExamples(t *testing.T) {
 		t.Fatal(err)
 	}
 	var examples string
-	for _, path := range []string{"example_test.go", "latchkeyhttp/example_test.go"} {
+	for _, path := range []string{"example_test.go", "latchkeyhttp/example_test.go", "latchkeygin/gin_test.go"} {
 		text, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
@@ -178,7 +178,7 @@ func TestReadmeHasTheCodeOfTheExamples(t *testing.T) {
 		examples += string(text)
 	}
 	blocks := strings.Split(string(readme), "\n```go\n")[1:]
-	if len(blocks) != 8 {
+	if len(blocks) != 9 {
 		t.Fatalf("the README has %d blocks of Go", len(blocks))
 	}
 	for _, block := range blocks {

@@ -31,11 +31,16 @@ const (
 	ErrDataPermissionNotFound                    ErrorType = "data/permission_not_found"
 	ErrDataIdentityNotFound                      ErrorType = "data/identity_not_found"
 	ErrDataRatelimitNamespaceNotFound            ErrorType = "data/ratelimit_namespace_not_found"
+	ErrDataBudgetNotFound                        ErrorType = "data/budget_not_found"
+	ErrDataHoldNotFound                          ErrorType = "data/hold_not_found"
 	ErrDataRatelimitOverrideNotFound             ErrorType = "data/ratelimit_override_not_found"
 	ErrApplicationMethodNotAllowed               ErrorType = "application/method_not_allowed"
 	ErrUserBadRequestRequestTimeout              ErrorType = "user/bad_request/request_timeout"
+	ErrDataKeyNotDeleted                         ErrorType = "data/key_not_deleted"
 	ErrDataIdentityAlreadyExists                 ErrorType = "data/identity_already_exists"
 	ErrDataPermissionAlreadyExists               ErrorType = "data/permission_already_exists"
+	ErrDataHoldClosed                            ErrorType = "data/hold_closed"
+	ErrDataBudgetInUse                           ErrorType = "data/budget_in_use"
 	ErrDataRoleAlreadyExists                     ErrorType = "data/role_already_exists"
 	ErrDataRatelimitOverrideLimitReached         ErrorType = "data/ratelimit_override_limit_reached"
 	ErrDataWebhookLimitReached                   ErrorType = "data/webhook_limit_reached"
@@ -62,6 +67,8 @@ type Operations struct {
 	APIs        APIsOperations
 	Keys        KeysOperations
 	Identities  IdentitiesOperations
+	Budgets     BudgetsOperations
+	Holds       HoldsOperations
 	Analytics   AnalyticsOperations
 	Permissions PermissionsOperations
 	Ratelimits  RatelimitsOperations
@@ -79,6 +86,8 @@ func newOperations(connection *connection) Operations {
 		APIs:        APIsOperations{connection},
 		Keys:        KeysOperations{connection},
 		Identities:  IdentitiesOperations{connection},
+		Budgets:     BudgetsOperations{connection},
+		Holds:       HoldsOperations{connection},
 		Analytics:   AnalyticsOperations{connection},
 		Permissions: PermissionsOperations{connection},
 		Ratelimits:  RatelimitsOperations{connection},
@@ -105,6 +114,8 @@ func newEventData(eventType EventType) any {
 		return new(KeyEnabledEvent)
 	case "key.deleted":
 		return new(KeyDeletedEvent)
+	case "key.restored":
+		return new(KeyRestoredEvent)
 	case "key.rerolled":
 		return new(KeyRerolledEvent)
 	case "key.expiring":
@@ -121,6 +132,20 @@ func newEventData(eventType EventType) any {
 		return new(CreditsLowEvent)
 	case "credits.refilled":
 		return new(CreditsRefilledEvent)
+	case "budget.created":
+		return new(BudgetCreatedEvent)
+	case "budget.updated":
+		return new(BudgetUpdatedEvent)
+	case "budget.deleted":
+		return new(BudgetDeletedEvent)
+	case "budget.refilled":
+		return new(BudgetRefilledEvent)
+	case "budget.threshold_reached":
+		return new(BudgetThresholdReachedEvent)
+	case "hold.expired":
+		return new(HoldExpiredEvent)
+	case "hold.uncovered":
+		return new(HoldUncoveredEvent)
 	case "limit.exceeded":
 		return new(LimitExceededEvent)
 	case "root_key.created":
@@ -280,9 +305,10 @@ func (o APIsOperations) ListAPIsAll(ctx context.Context, input ListAPIsInput, op
 
 // ListKeys lists the keys of an API.
 //
-// Ordered by creation time. Includes disabled and expired keys, but not deleted ones. With a filter, one call
-// examines at most 100,000 keys: a page can have fewer entries than `limit`, or none, although `hasMore` is
-// true. An API that the root key may not read looks like one that does not exist.
+// Ordered by creation time, or by `orderBy`. Includes disabled and expired keys, but not deleted ones:
+// `deleted` lists those, with `deletedAt` and without `plaintext`. With a filter, one call examines at most
+// 100,000 keys: a page can have fewer entries than `limit`, or none, although `hasMore` is true. An API that
+// the root key may not read looks like one that does not exist.
 //
 // Permissions of the root key: `apis.{apiId}.read_key`, `apis.{apiId}.read_api`, `apis.{apiId}.decrypt_key`
 //
@@ -314,6 +340,36 @@ func (o APIsOperations) ListKeysAll(ctx context.Context, input ListKeysInput, op
 // Errors besides those of every operation: ErrDataAPINotFound, ErrApplicationPreconditionFailed.
 func (o APIsOperations) UpdateAPI(ctx context.Context, input UpdateAPIInput, options ...CallOption) (*Result[Empty], error) {
 	return call[Empty](ctx, o.connection, traits{"apis.updateApi", never}, input, options)
+}
+
+// UpdateKeys updates the keys of an API that match.
+//
+// Changes keys as `keys.updateKey`, `keys.addRoles`, `keys.addPermissions` and `keys.updateCredits` do. One
+// call processes up to `limit` of the keys that `apis.listKeys` lists with the same filters, the newest
+// first, in one transaction; fewer if they get more than 1,000 roles or permissions in all, or have more than
+// 10,000 permissions. Repeat it with `cursor` until the answer has none. Keys that are created meanwhile are
+// not processed.
+//
+// Permissions of the root key: `apis.{apiId}.update_key`, `apis.{apiId}.read_key`, `apis.{apiId}.read_api`,
+// `permissions.*.add_role_to_key`, `permissions.*.add_permission_to_key`, `permissions.*.create_permission`
+//
+// Errors besides those of every operation: ErrDataAPINotFound, ErrDataRoleNotFound.
+func (o APIsOperations) UpdateKeys(ctx context.Context, input UpdateKeysInput, options ...CallOption) (*Result[UpdateKeysOutput], error) {
+	return call[UpdateKeysOutput](ctx, o.connection, traits{"apis.updateKeys", withKey}, input, options)
+}
+
+// DeleteKeys deletes the keys of an API that match.
+//
+// Deletes keys as `keys.deleteKey` does. One call processes up to `limit` of the keys that `apis.listKeys`
+// lists with the same filters, the newest first, in one transaction; fewer if they get more than 1,000 roles
+// or permissions in all, or have more than 10,000 permissions. Repeat it with `cursor` until the answer has
+// none. Keys that are created meanwhile are not processed.
+//
+// Permissions of the root key: `apis.{apiId}.delete_key`, `apis.{apiId}.read_key`, `apis.{apiId}.read_api`
+//
+// Errors besides those of every operation: ErrDataAPINotFound.
+func (o APIsOperations) DeleteKeys(ctx context.Context, input DeleteKeysInput, options ...CallOption) (*Result[DeleteKeysOutput], error) {
+	return call[DeleteKeysOutput](ctx, o.connection, traits{"apis.deleteKeys", never}, input, options)
 }
 
 // KeysOperations has the operations of the namespace `keys`: keys that you issue to your users and verify on
@@ -349,9 +405,10 @@ func (o KeysOperations) AddRoles(ctx context.Context, input AddRolesInput, optio
 // Only this response contains the key string: the service stores a hash of it. Permissions and an identity
 // that do not exist yet are created. Roles must exist.
 //
-// Permissions of the root key: `apis.{apiId}.create_key`, `apis.{apiId}.encrypt_key`
+// Permissions of the root key: `apis.{apiId}.create_key`, `apis.{apiId}.encrypt_key`,
+// `budgets.{budgetId}.assign_budget`
 //
-// Errors besides those of every operation: ErrDataAPINotFound, ErrDataRoleNotFound,
+// Errors besides those of every operation: ErrDataAPINotFound, ErrDataBudgetNotFound, ErrDataRoleNotFound,
 // ErrApplicationPreconditionFailed.
 func (o KeysOperations) CreateKey(ctx context.Context, input CreateKeyInput, options ...CallOption) (*Result[CreateKeyOutput], error) {
 	return call[CreateKeyOutput](ctx, o.connection, traits{"keys.createKey", withKey}, input, options)
@@ -359,9 +416,9 @@ func (o KeysOperations) CreateKey(ctx context.Context, input CreateKeyInput, opt
 
 // DeleteKey deletes a key.
 //
-// The next verification on the same node answers NOT_FOUND. The key stays in the database for the audit log
-// and the analytics. With `permanent`, the key is erased together with its limits, roles, permissions and
-// encrypted key string.
+// The next verification on the same node answers NOT_FOUND. The key stays in the database for
+// `LATCHKEY_RETENTION_DELETED`, by default 90 days, in which `keys.restoreKey` restores it. With `permanent`,
+// the key is erased together with its limits, roles, permissions and encrypted key string.
 //
 // Permissions of the root key: `apis.{apiId}.delete_key`
 //
@@ -372,7 +429,9 @@ func (o KeysOperations) DeleteKey(ctx context.Context, input DeleteKeyInput, opt
 
 // GetKey gets a key.
 //
-// Returns the key without its key string. With `decrypt`, a recoverable key includes the key string.
+// Returns the key without its key string. With `decrypt`, a recoverable key includes the key string. A key
+// that was deleted without `permanent` is kept for a while (`LATCHKEY_RETENTION_DELETED`): `deleted` returns
+// it, and `keys.restoreKey` restores it.
 //
 // Permissions of the root key: `apis.{apiId}.read_key`, `apis.{apiId}.decrypt_key`
 //
@@ -404,12 +463,13 @@ func (o KeysOperations) GetOwnKey(ctx context.Context, input GetOwnKeyInput, opt
 // `prefix_short_long`; send the SHA-256 of the long part.
 //
 // The status is 200 even if some keys could not be imported. `failed` lists their hashes: a key with the hash
-// exists already, or the hash occurs earlier in the list. The list is imported in chunks of at most 20 keys.
-// Each chunk is imported completely or not at all.
+// exists already, or the hash occurs earlier in the list. The list is imported in chunks of up to 500 keys,
+// sized so that each takes some milliseconds. Each chunk is imported completely or not at all.
 //
-// Permissions of the root key: `apis.{apiId}.create_key`
+// Permissions of the root key: `apis.{apiId}.create_key`, `budgets.{budgetId}.assign_budget`
 //
-// Errors besides those of every operation: ErrDataAPINotFound, ErrApplicationPreconditionFailed.
+// Errors besides those of every operation: ErrDataAPINotFound, ErrDataBudgetNotFound,
+// ErrApplicationPreconditionFailed.
 func (o KeysOperations) MigrateKeys(ctx context.Context, input MigrateKeysInput, options ...CallOption) (*Result[MigrateKeysOutput], error) {
 	return call[MigrateKeysOutput](ctx, o.connection, traits{"keys.migrateKeys", never}, input.wire(), options)
 }
@@ -465,6 +525,24 @@ func (o KeysOperations) RerollKey(ctx context.Context, input RerollKeyInput, opt
 	return call[RerollKeyOutput](ctx, o.connection, traits{"keys.rerollKey", withKey}, input, options)
 }
 
+// RestoreKey restores a deleted key.
+//
+// Brings back a key that was deleted without `permanent`, until `LATCHKEY_RETENTION_DELETED` after its
+// deletion: with its key string, name, credits, limits, permissions, and the roles and the identity that
+// still exist. What was deleted meanwhile stays away from it: a role with its permissions, or the identity
+// with its limits. A key whose API or whose own budget was deleted cannot be restored. A key that was
+// reported as leaked, before its deletion or after it, is restored disabled. A key that has expired stays
+// expired. The key counts against the quota of the workspace again. The next verification on the same node
+// finds it, and on other nodes within a second.
+//
+// Permissions of the root key: `apis.{apiId}.restore_key`
+//
+// Errors besides those of every operation: ErrDataKeyNotFound, ErrDataAPINotFound, ErrDataBudgetNotFound,
+// ErrDataKeyNotDeleted.
+func (o KeysOperations) RestoreKey(ctx context.Context, input RestoreKeyInput, options ...CallOption) (*Result[RestoreKeyOutput], error) {
+	return call[RestoreKeyOutput](ctx, o.connection, traits{"keys.restoreKey", never}, input, options)
+}
+
 // SetPermissions sets the permissions of a key.
 //
 // Replaces all direct permissions of the key. The key keeps the permissions of its roles. Permissions that do
@@ -506,9 +584,10 @@ func (o KeysOperations) UpdateCredits(ctx context.Context, input UpdateCreditsIn
 // Omitted fields do not change. Null removes a value. Lists and `meta` are replaced as a whole. The next
 // verification on the same node uses the new values.
 //
-// Permissions of the root key: `apis.{apiId}.update_key`
+// Permissions of the root key: `apis.{apiId}.update_key`, `budgets.{budgetId}.assign_budget`
 //
-// Errors besides those of every operation: ErrDataKeyNotFound, ErrDataRoleNotFound.
+// Errors besides those of every operation: ErrDataKeyNotFound, ErrDataBudgetNotFound, ErrDataRoleNotFound,
+// ErrApplicationPreconditionFailed.
 func (o KeysOperations) UpdateKey(ctx context.Context, input UpdateKeyInput, options ...CallOption) (*Result[Empty], error) {
 	return call[Empty](ctx, o.connection, traits{"keys.updateKey", never}, input, options)
 }
@@ -530,10 +609,10 @@ func (o KeysOperations) VerifyKey(ctx context.Context, input VerifyKeyInput, opt
 // ExplainVerification explains a verification.
 //
 // Says how `keys.verifyKey` would answer this body now, and why: each step in its order with what it
-// compared, the permissions with where each comes from, the limits with their counters, and the credits. It
-// charges nothing and is not in the analytics. Give `key` or `keyId`. A key that the root key may not read
-// looks like one that does not exist. A root key without `verify_key` gets `NOT_FOUND` with that reason, as a
-// verification gets `NOT_FOUND`. With `NOT_FOUND`, the explanation ends with that step.
+// compared, the permissions with where each comes from, the limits with their counters, the credits and the
+// budgets. It charges nothing and is not in the analytics. Give `key` or `keyId`. A key that the root key may
+// not read looks like one that does not exist. A root key without `verify_key` gets `NOT_FOUND` with that
+// reason, as a verification gets `NOT_FOUND`. With `NOT_FOUND`, the explanation ends with that step.
 //
 // Permissions of the root key: `apis.{apiId}.read_key`, `apis.{apiId}.verify_key`
 //
@@ -563,9 +642,9 @@ type IdentitiesOperations struct{ connection *connection }
 // An identity is an owner of keys, such as a user or an organization. All its keys share its limits. Creating
 // or updating a key with a new external id creates an identity without limits.
 //
-// Permissions of the root key: `identities.*.create_identity`
+// Permissions of the root key: `identities.*.create_identity`, `budgets.{budgetId}.assign_budget`
 //
-// Errors besides those of every operation: ErrDataIdentityAlreadyExists.
+// Errors besides those of every operation: ErrDataIdentityAlreadyExists, ErrDataBudgetNotFound.
 func (o IdentitiesOperations) CreateIdentity(ctx context.Context, input CreateIdentityInput, options ...CallOption) (*Result[CreateIdentityOutput], error) {
 	return call[CreateIdentityOutput](ctx, o.connection, traits{"identities.createIdentity", withKey}, input, options)
 }
@@ -573,9 +652,9 @@ func (o IdentitiesOperations) CreateIdentity(ctx context.Context, input CreateId
 // DeleteIdentity deletes an identity.
 //
 // Its keys remain valid, without the identity and its limits. The external id can be used again at once, by
-// an identity with a new id.
+// an identity with a new id. If the identity has a budget, its keys leave that.
 //
-// Permissions of the root key: `identities.*.delete_identity`
+// Permissions of the root key: `identities.*.delete_identity`, `budgets.{budgetId}.assign_budget`
 //
 // Errors besides those of every operation: ErrDataIdentityNotFound.
 func (o IdentitiesOperations) DeleteIdentity(ctx context.Context, input DeleteIdentityInput, options ...CallOption) (*Result[Empty], error) {
@@ -595,7 +674,7 @@ func (o IdentitiesOperations) GetIdentity(ctx context.Context, input GetIdentity
 
 // ListIdentities lists identities.
 //
-// Ordered by creation time. The root key must be allowed to read every identity on the page.
+// Ordered by creation time, or by `orderBy`. The root key must be allowed to read every identity on the page.
 //
 // Permissions of the root key: `identities.{identityId}.read_identity`
 func (o IdentitiesOperations) ListIdentities(ctx context.Context, input ListIdentitiesInput, options ...CallOption) (*Page[[]Identity], error) {
@@ -619,11 +698,176 @@ func (o IdentitiesOperations) ListIdentitiesAll(ctx context.Context, input ListI
 // Omitted fields do not change. `meta` and `ratelimits` are replaced as a whole. The next verification of any
 // of its keys on the same node uses the new limits.
 //
-// Permissions of the root key: `identities.*.update_identity`
+// Permissions of the root key: `identities.*.update_identity`, `budgets.{budgetId}.assign_budget`
 //
-// Errors besides those of every operation: ErrDataIdentityNotFound.
+// Errors besides those of every operation: ErrDataIdentityNotFound, ErrDataBudgetNotFound.
 func (o IdentitiesOperations) UpdateIdentity(ctx context.Context, input UpdateIdentityInput, options ...CallOption) (*Result[Identity], error) {
 	return call[Identity](ctx, o.connection, traits{"identities.updateIdentity", never}, input, options)
+}
+
+// BudgetsOperations has the operations of the namespace `budgets`: credits that many keys share, in trees of
+// up to four levels.
+type BudgetsOperations struct{ connection *connection }
+
+// CreateBudget creates a budget.
+//
+// A budget is a balance that many keys spend from: those with its `budgetId`, and those of identities with
+// it. A call is charged to the budget and its ancestors together, or to none of them. A budget never gets
+// another parent.
+//
+// Permissions of the root key: `budgets.*.create_budget`, `budgets.{parentId}.assign_budget`
+//
+// Errors besides those of every operation: ErrDataBudgetNotFound, ErrApplicationPreconditionFailed.
+func (o BudgetsOperations) CreateBudget(ctx context.Context, input CreateBudgetInput, options ...CallOption) (*Result[CreateBudgetOutput], error) {
+	return call[CreateBudgetOutput](ctx, o.connection, traits{"budgets.createBudget", withKey}, input, options)
+}
+
+// DeleteBudget deletes a budget.
+//
+// Its credits are lost. Refused while keys, identities, other budgets or open holds use it: they would have
+// no cap. A deleted key that used it cannot be restored afterwards.
+//
+// Permissions of the root key: `budgets.{budgetId}.delete_budget`
+//
+// Errors besides those of every operation: ErrDataBudgetNotFound, ErrDataBudgetInUse.
+func (o BudgetsOperations) DeleteBudget(ctx context.Context, input DeleteBudgetInput, options ...CallOption) (*Result[Empty], error) {
+	return call[Empty](ctx, o.connection, traits{"budgets.deleteBudget", never}, input, options)
+}
+
+// GetBudget gets a budget.
+//
+// A budget with its balance and its books.
+//
+// Permissions of the root key: `budgets.{budgetId}.read_budget`
+//
+// Errors besides those of every operation: ErrDataBudgetNotFound.
+func (o BudgetsOperations) GetBudget(ctx context.Context, input GetBudgetInput, options ...CallOption) (*Result[Budget], error) {
+	return call[Budget](ctx, o.connection, traits{"budgets.getBudget", always}, input, options)
+}
+
+// ListBudgets lists budgets.
+//
+// Ordered by creation time. The root key must be allowed to read every budget on the page.
+//
+// Permissions of the root key: `budgets.{budgetId}.read_budget`
+func (o BudgetsOperations) ListBudgets(ctx context.Context, input ListBudgetsInput, options ...CallOption) (*Page[[]Budget], error) {
+	return callPage[[]Budget](ctx, o.connection, traits{"budgets.listBudgets", always}, input, options)
+}
+
+// ListBudgetsAll returns the entries of all pages of ListBudgets, from `Cursor` on. It gets the next page
+// when the entries of one are used up. An error is the last pair.
+func (o BudgetsOperations) ListBudgetsAll(ctx context.Context, input ListBudgetsInput, options ...CallOption) iter.Seq2[Budget, error] {
+	return entries("budgets.listBudgets", func(cursor *string) (*Page[[]Budget], error) {
+		page := input
+		if cursor != nil {
+			page.Cursor = cursor
+		}
+		return o.ListBudgets(ctx, page, options...)
+	}, func(data []Budget) []Budget { return data })
+}
+
+// UpdateBudget updates a budget.
+//
+// Omitted fields do not change. `thresholds` and `meta` are replaced as a whole. The parent and the unit
+// never change. With `onEmpty: "deny"`, a balance below 0 becomes 0. To change the balance, use
+// `budgets.updateCredits`.
+//
+// Permissions of the root key: `budgets.{budgetId}.update_budget`
+//
+// Errors besides those of every operation: ErrDataBudgetNotFound.
+func (o BudgetsOperations) UpdateBudget(ctx context.Context, input UpdateBudgetInput, options ...CallOption) (*Result[Budget], error) {
+	return call[Budget](ctx, o.connection, traits{"budgets.updateBudget", never}, input, options)
+}
+
+// UpdateCredits updates the credits of a budget.
+//
+// Sets, increments or decrements the balance. A decrement stops at 0. What the balance really changes by
+// counts as granted, also below 0.
+//
+// Permissions of the root key: `budgets.{budgetId}.update_budget`
+//
+// Errors besides those of every operation: ErrDataBudgetNotFound.
+func (o BudgetsOperations) UpdateCredits(ctx context.Context, input BudgetsUpdateCreditsInput, options ...CallOption) (*Result[Credits], error) {
+	return call[Credits](ctx, o.connection, traits{"budgets.updateCredits", withKey}, input, options)
+}
+
+// HoldsOperations has the operations of the namespace `holds`: credits that calls hold until their cost is
+// known.
+type HoldsOperations struct{ connection *connection }
+
+// ExtendHold extends a hold.
+//
+// Lets an open hold expire later, for work that lasts longer than expected. It never expires earlier by that,
+// and at the latest 24 hours after it was made.
+//
+// Permissions of the root key: `apis.{apiId}.verify_key`
+//
+// Errors besides those of every operation: ErrDataHoldNotFound, ErrDataHoldClosed.
+func (o HoldsOperations) ExtendHold(ctx context.Context, input ExtendHoldInput, options ...CallOption) (*Result[ExtendHoldOutput], error) {
+	return call[ExtendHoldOutput](ctx, o.connection, traits{"holds.extendHold", always}, input, options)
+}
+
+// GetHold gets a hold.
+//
+// A hold with its state. Settled and released holds stay for an hour after their expiry, expired ones for a
+// day.
+//
+// Permissions of the root key: `apis.{apiId}.read_key`
+//
+// Errors besides those of every operation: ErrDataHoldNotFound.
+func (o HoldsOperations) GetHold(ctx context.Context, input GetHoldInput, options ...CallOption) (*Result[Hold], error) {
+	return call[Hold](ctx, o.connection, traits{"holds.getHold", always}, input, options)
+}
+
+// ListHolds lists holds.
+//
+// Ordered by creation time. The root key must be allowed to read the keys of every hold on the page. With
+// `keyId` or `state`, a page is what matches among up to 2000 holds: it can have fewer entries than `limit`,
+// or none, and yet not be the last one.
+//
+// Permissions of the root key: `apis.{apiId}.read_key`
+func (o HoldsOperations) ListHolds(ctx context.Context, input ListHoldsInput, options ...CallOption) (*Page[[]Hold], error) {
+	return callPage[[]Hold](ctx, o.connection, traits{"holds.listHolds", always}, input, options)
+}
+
+// ListHoldsAll returns the entries of all pages of ListHolds, from `Cursor` on. It gets the next page when
+// the entries of one are used up. An error is the last pair.
+func (o HoldsOperations) ListHoldsAll(ctx context.Context, input ListHoldsInput, options ...CallOption) iter.Seq2[Hold, error] {
+	return entries("holds.listHolds", func(cursor *string) (*Page[[]Hold], error) {
+		page := input
+		if cursor != nil {
+			page.Cursor = cursor
+		}
+		return o.ListHolds(ctx, page, options...)
+	}, func(data []Hold) []Hold { return data })
+}
+
+// ReleaseHold releases a hold.
+//
+// Gives back what was held and charges nothing, for work that was not done. A repetition has the same answer.
+// A hold that expired cannot be released: settle it with 0 credits if its expiry charged it.
+//
+// Permissions of the root key: `apis.{apiId}.verify_key`
+//
+// Errors besides those of every operation: ErrDataHoldNotFound, ErrDataHoldClosed.
+func (o HoldsOperations) ReleaseHold(ctx context.Context, input ReleaseHoldInput, options ...CallOption) (*Result[ReleaseHoldOutput], error) {
+	return call[ReleaseHoldOutput](ctx, o.connection, traits{"holds.releaseHold", always}, input, options)
+}
+
+// SettleHold settles a hold.
+//
+// Charges what the work did cost, and gives back the rest of what was held. If it did cost more, every
+// balance is charged as far as it has credits; `uncovered` says what was lacking. A repetition with the same
+// amounts has the same answer and charges nothing. An expired hold can be settled for as long as it is
+// stored: what its expiry charged is given back first. `ratelimits` corrects limits that the verification
+// charged; the others stay charged.
+//
+// Permissions of the root key: `apis.{apiId}.verify_key`
+//
+// Errors besides those of every operation: ErrDataHoldNotFound, ErrDataHoldClosed,
+// ErrApplicationPreconditionFailed.
+func (o HoldsOperations) SettleHold(ctx context.Context, input SettleHoldInput, options ...CallOption) (*Result[SettleHoldOutput], error) {
+	return call[SettleHoldOutput](ctx, o.connection, traits{"holds.settleHold", always}, input, options)
 }
 
 // AnalyticsOperations has the operations of the namespace `analytics`: statistics of verifications and rate
@@ -639,6 +883,21 @@ type AnalyticsOperations struct{ connection *connection }
 // Errors besides those of every operation: ErrDataAPINotFound.
 func (o AnalyticsOperations) GetAPIStats(ctx context.Context, input GetAPIStatsInput, options ...CallOption) (*Result[GetAPIStatsOutput], error) {
 	return call[GetAPIStatsOutput](ctx, o.connection, traits{"analytics.getApiStats", always}, input, options)
+}
+
+// GetBudgetStats gets the verification statistics of a budget.
+//
+// The same as `analytics.getKeyStats`, for all keys that spent from the budget at the time of the
+// verification: those with it, those of identities with it, and those that spend from a budget below it.
+// `creditsSpent` is what they spent from it. Of a settlement with `uncovered` it has what every balance
+// covered, also where this budget was charged more. A verification counts for each budget that it spends
+// from. Requires the permission to read the budget.
+//
+// Permissions of the root key: `budgets.{budgetId}.read_budget`
+//
+// Errors besides those of every operation: ErrDataBudgetNotFound.
+func (o AnalyticsOperations) GetBudgetStats(ctx context.Context, input GetBudgetStatsInput, options ...CallOption) (*Result[GetBudgetStatsOutput], error) {
+	return call[GetBudgetStatsOutput](ctx, o.connection, traits{"analytics.getBudgetStats", always}, input, options)
 }
 
 // GetIdentityStats gets the verification statistics of an identity.
@@ -678,6 +937,32 @@ func (o AnalyticsOperations) GetRatelimitStats(ctx context.Context, input GetRat
 	return call[GetRatelimitStatsOutput](ctx, o.connection, traits{"analytics.getRatelimitStats", always}, input, options)
 }
 
+// ListDecisions lists logged decisions.
+//
+// The log of refused verifications and rate limit decisions, with a sample of those that passed, the newest
+// first. It contains decisions about APIs and namespaces whose analytics the root key may read. Of one key or
+// namespace and one code, the first refusals of a minute are in the log one by one; the others of the minute
+// are counted in `leftOut` of the last one. A decision is in the log a few seconds later, the last one of a
+// minute when it is over. `LATCHKEY_RETENTION_DECISIONS` and `LATCHKEY_DECISIONS_PER_WORKSPACE` bound the
+// log.
+//
+// Permissions of the root key: `apis.{apiId}.read_analytics`, `ratelimits.{namespaceId}.read_analytics`
+func (o AnalyticsOperations) ListDecisions(ctx context.Context, input ListDecisionsInput, options ...CallOption) (*Page[[]LoggedDecision], error) {
+	return callPage[[]LoggedDecision](ctx, o.connection, traits{"analytics.listDecisions", always}, input, options)
+}
+
+// ListDecisionsAll returns the entries of all pages of ListDecisions, from `Cursor` on. It gets the next page
+// when the entries of one are used up. An error is the last pair.
+func (o AnalyticsOperations) ListDecisionsAll(ctx context.Context, input ListDecisionsInput, options ...CallOption) iter.Seq2[LoggedDecision, error] {
+	return entries("analytics.listDecisions", func(cursor *string) (*Page[[]LoggedDecision], error) {
+		page := input
+		if cursor != nil {
+			page.Cursor = cursor
+		}
+		return o.ListDecisions(ctx, page, options...)
+	}, func(data []LoggedDecision) []LoggedDecision { return data })
+}
+
 // ListTopIdentities lists the identities with the most verifications.
 //
 // The same as `analytics.listTopKeys`, by the identity that each key had at the time of the verification.
@@ -702,6 +987,17 @@ func (o AnalyticsOperations) ListTopIdentities(ctx context.Context, input ListTo
 // Errors besides those of every operation: ErrDataAPINotFound.
 func (o AnalyticsOperations) ListTopKeys(ctx context.Context, input ListTopKeysInput, options ...CallOption) (*Result[ListTopKeysOutput], error) {
 	return call[ListTopKeysOutput](ctx, o.connection, traits{"analytics.listTopKeys", always}, input, options)
+}
+
+// ListUsage lists the verifications of several keys and APIs.
+//
+// Counts the verifications of each of up to 100 keys and APIs over time, as `analytics.getKeyStats` and
+// `analytics.getApiStats` do, without codes and tags. Ids that do not exist have no entry. Deleted keys and
+// APIs have one.
+//
+// Permissions of the root key: `apis.{apiId}.read_analytics`
+func (o AnalyticsOperations) ListUsage(ctx context.Context, input ListUsageInput, options ...CallOption) (*Result[ListUsageOutput], error) {
+	return call[ListUsageOutput](ctx, o.connection, traits{"analytics.listUsage", always}, input, options)
 }
 
 // PermissionsOperations has the operations of the namespace `permissions`: permissions of keys, and roles as
@@ -1434,8 +1730,33 @@ func (o SystemOperations) GetStatus(ctx context.Context, input GetStatusInput, o
 // empties it. Counts are in `analytics.*`.
 //
 // Permissions of the root key: `apis.{apiId}.read_analytics`, `ratelimits.{namespaceId}.read_analytics`
-func (o SystemOperations) ListDecisions(ctx context.Context, input ListDecisionsInput, options ...CallOption) (*Result[ListDecisionsOutput], error) {
-	return call[ListDecisionsOutput](ctx, o.connection, traits{"system.listDecisions", always}, input, options)
+func (o SystemOperations) ListDecisions(ctx context.Context, input SystemListDecisionsInput, options ...CallOption) (*Result[SystemListDecisionsOutput], error) {
+	return call[SystemListDecisionsOutput](ctx, o.connection, traits{"system.listDecisions", always}, input, options)
+}
+
+// Search searchs keys, identities, APIs and everything else.
+//
+// Finds keys, identities, APIs, budgets, namespaces of rate limits, webhooks, roles, permissions and root
+// keys of the workspace, as far as the root key may read them. Each word of the query must occur in what an
+// object is called: in its name, its id, or the description of a role or permission; of a key also in its
+// `start`, in the external id of its identity or, if another word occurs in the key, in the name of its API.
+// Words may be in any order; case does not matter, and no character is a wildcard. Exact matches come first,
+// then each kind with its newest objects first.
+//
+// A key string or root key is looked up by its hash. It is neither stored nor logged, and one with a valid
+// checksum is not compared with anything else.
+//
+// One call examines the newest 100,000 keys and identities, the keys divided among the APIs, and the newest
+// 10,000 objects of each other kind. Of more than 8 words it compares the longest. An id, an external id, a
+// whole name and a key string are found whatever their age. `apis.listKeys` searches all keys of an API, page
+// by page.
+//
+// Permissions of the root key: `apis.{apiId}.read_key`, `apis.{apiId}.read_api`,
+// `identities.{identityId}.read_identity`, `budgets.{budgetId}.read_budget`, `ratelimits.*.read_namespace`,
+// `webhooks.{webhookId}.read_webhook`, `permissions.*.read_role`, `permissions.*.read_permission`,
+// `rootKeys.{rootKeyId}.read_root_key`
+func (o SystemOperations) Search(ctx context.Context, input SearchInput, options ...CallOption) (*Result[SearchOutput], error) {
+	return call[SearchOutput](ctx, o.connection, traits{"system.search", always}, input.wire(), options)
 }
 
 // APILeakAction is one of the constants below. A newer service can send others.
@@ -1464,6 +1785,46 @@ type APIUpstream struct {
 	OnOutage APIUpstreamOnOutage `json:"onOutage"`
 }
 
+// APIPortalAction is one of the constants below. A newer service can send others.
+type APIPortalAction string
+
+const (
+	APIPortalActionList   APIPortalAction = "list"
+	APIPortalActionCreate APIPortalAction = "create"
+	APIPortalActionReroll APIPortalAction = "reroll"
+	APIPortalActionRename APIPortalAction = "rename"
+	APIPortalActionDelete APIPortalAction = "delete"
+	APIPortalActionUsage  APIPortalAction = "usage"
+)
+
+// APIPortalPageLanguage is one of the constants below. A newer service can send others.
+type APIPortalPageLanguage string
+
+const (
+	APIPortalPageLanguageEn APIPortalPageLanguage = "en"
+	APIPortalPageLanguageDe APIPortalPageLanguage = "de"
+	APIPortalPageLanguageFr APIPortalPageLanguage = "fr"
+	APIPortalPageLanguageEs APIPortalPageLanguage = "es"
+	APIPortalPageLanguagePt APIPortalPageLanguage = "pt"
+	APIPortalPageLanguageJa APIPortalPageLanguage = "ja"
+	APIPortalPageLanguageAr APIPortalPageLanguage = "ar"
+)
+
+// APIPortalPage is for the field Page of APIPortal.
+type APIPortalPage struct {
+	Name      string                `json:"name,omitzero"`
+	LogoURL   string                `json:"logoUrl,omitzero"`
+	Color     string                `json:"color,omitzero"`
+	Language  APIPortalPageLanguage `json:"language,omitzero"`
+	ReturnURL string                `json:"returnUrl,omitzero"`
+}
+
+// APIPortal is for the field Portal of API.
+type APIPortal struct {
+	Actions []APIPortalAction `json:"actions,omitzero"`
+	Page    *APIPortalPage    `json:"page,omitzero"`
+}
+
 // API is a namespace of keys. `id` and `apiId` are equal.
 type API struct {
 	ID    string `json:"id"`
@@ -1485,6 +1846,8 @@ type API struct {
 	Upstream *APIUpstream `json:"upstream,omitzero"`
 	// Present and true if holders of its keys may read them with `keys.getOwnKey`.
 	OwnKeyAccess bool `json:"ownKeyAccess,omitzero"`
+	// What sessions of the portal inherit unless they say otherwise. Absent: nothing.
+	Portal *APIPortal `json:"portal,omitzero"`
 }
 
 // Key is a key. Fields without a value are omitted.
@@ -1500,16 +1863,21 @@ type Key struct {
 	// Time of a recent verification, Unix time in milliseconds.
 	LastUsedAt *int64 `json:"lastUsedAt,omitzero"`
 	// When the key was first reported as leaked, Unix time in milliseconds. Absent: never.
-	LeakedAt *int64         `json:"leakedAt,omitzero"`
-	Name     string         `json:"name,omitzero"`
-	Meta     map[string]any `json:"meta,omitzero"`
+	LeakedAt *int64 `json:"leakedAt,omitzero"`
+	// When the key was deleted, Unix time in milliseconds. Only `keys.getKey` and `apis.listKeys` with
+	// `deleted` return such keys.
+	DeletedAt *int64         `json:"deletedAt,omitzero"`
+	Name      string         `json:"name,omitzero"`
+	Meta      map[string]any `json:"meta,omitzero"`
 	// Unix time in milliseconds. Absent: never.
 	Expires *int64 `json:"expires,omitzero"`
 	// Direct permissions and those of its roles, without duplicates.
 	Permissions []string `json:"permissions,omitzero"`
 	Roles       []string `json:"roles,omitzero"`
 	// Absent: unlimited.
-	Credits  *Credits  `json:"credits,omitzero"`
+	Credits *Credits `json:"credits,omitzero"`
+	// The budget that its verifications spend from too.
+	BudgetID string    `json:"budgetId,omitzero"`
 	Identity *Identity `json:"identity,omitzero"`
 	// The key's own limits.
 	Ratelimits []Ratelimit `json:"ratelimits,omitzero"`
@@ -1521,15 +1889,21 @@ type Key struct {
 type CreditsRefillInterval string
 
 const (
+	CreditsRefillIntervalHourly  CreditsRefillInterval = "hourly"
 	CreditsRefillIntervalDaily   CreditsRefillInterval = "daily"
+	CreditsRefillIntervalWeekly  CreditsRefillInterval = "weekly"
 	CreditsRefillIntervalMonthly CreditsRefillInterval = "monthly"
+	CreditsRefillIntervalYearly  CreditsRefillInterval = "yearly"
 )
 
 // CreditsRefill is for the field Refill of Credits.
 type CreditsRefill struct {
-	Interval  CreditsRefillInterval `json:"interval"`
-	Amount    int64                 `json:"amount"`
-	RefillDay *int64                `json:"refillDay,omitzero"`
+	Interval    CreditsRefillInterval `json:"interval"`
+	Amount      int64                 `json:"amount"`
+	RefillDay   *int64                `json:"refillDay,omitzero"`
+	RefillMonth *int64                `json:"refillMonth,omitzero"`
+	TimeZone    string                `json:"timeZone,omitzero"`
+	Rollover    *int64                `json:"rollover,omitzero"`
 }
 
 // Credits is a balance of credits.
@@ -1546,6 +1920,8 @@ type Identity struct {
 	Meta       map[string]any `json:"meta"`
 	// Limits that all keys of the identity share.
 	Ratelimits []Ratelimit `json:"ratelimits"`
+	// The budget that verifications of all its keys spend from too.
+	BudgetID string `json:"budgetId,omitzero"`
 }
 
 // Ratelimit is a limit of a key or of an identity.
@@ -1578,6 +1954,98 @@ type Role struct {
 	Permissions []Permission `json:"permissions,omitzero"`
 }
 
+// BudgetOnEmpty is one of the constants below. A newer service can send others.
+type BudgetOnEmpty string
+
+const (
+	BudgetOnEmptyDeny  BudgetOnEmpty = "deny"
+	BudgetOnEmptyAllow BudgetOnEmpty = "allow"
+)
+
+// BudgetRefillInterval is a CreditsRefillInterval.
+type BudgetRefillInterval = CreditsRefillInterval
+
+// BudgetRefill is for the field Refill of Budget.
+type BudgetRefill = CreditsRefill
+
+// BudgetTotals is for the field Totals of Budget.
+type BudgetTotals struct {
+	Granted int64 `json:"granted"`
+	Spent   int64 `json:"spent"`
+	// What refills have replaced, and what holds gave back after them.
+	Lapsed int64 `json:"lapsed"`
+}
+
+// Budget is credits that many keys share. Fields without a value are omitted.
+type Budget struct {
+	BudgetID string `json:"budgetId"`
+	Name     string `json:"name"`
+	// The budget that its spends are charged to as well.
+	ParentID string `json:"parentId,omitzero"`
+	Unit     string `json:"unit,omitzero"`
+	// What happens to calls that it does not cover. `deny`: `USAGE_EXCEEDED`. `allow`: it counts them, and
+	// may fall below 0.
+	OnEmpty BudgetOnEmpty `json:"onEmpty"`
+	// Its credits. Below 0 only with `onEmpty: "allow"`.
+	Remaining int64 `json:"remaining"`
+	// What open holds have taken from it.
+	Held   int64         `json:"held"`
+	Refill *BudgetRefill `json:"refill,omitzero"`
+	// What was spent since the last refill; without a refill, since credits were last added.
+	Spent int64 `json:"spent"`
+	// Since its creation: `granted` = `spent` + `held` + `remaining` + `lapsed`. They begin again with the
+	// present period when `granted` exceeds 4 × 10^15.
+	Totals BudgetTotals `json:"totals"`
+	// In ascending order.
+	Thresholds []int64        `json:"thresholds"`
+	Meta       map[string]any `json:"meta,omitzero"`
+	// Unix time in milliseconds.
+	CreatedAt int64  `json:"createdAt"`
+	UpdatedAt *int64 `json:"updatedAt,omitzero"`
+}
+
+// HoldState is one of the constants below. A newer service can send others.
+type HoldState string
+
+const (
+	HoldStateOpen     HoldState = "open"
+	HoldStateSettled  HoldState = "settled"
+	HoldStateReleased HoldState = "released"
+	HoldStateExpired  HoldState = "expired"
+)
+
+// HoldOnExpiry is one of the constants below. A newer service can send others.
+type HoldOnExpiry string
+
+const (
+	HoldOnExpiryRelease HoldOnExpiry = "release"
+	HoldOnExpiryCharge  HoldOnExpiry = "charge"
+)
+
+// Hold is credits that a call holds until its cost is known.
+type Hold struct {
+	HoldID string `json:"holdId"`
+	KeyID  string `json:"keyId"`
+	APIID  string `json:"apiId"`
+	// `open` becomes one of the others. Of these, only `expired` becomes `settled`: by a late settlement.
+	State HoldState `json:"state"`
+	// The credits that it takes from each balance until it ends.
+	Credits int64 `json:"credits"`
+	// What happens to the credits if nobody settles or releases the hold in time. `release`: they are given
+	// back. `charge`: they are spent.
+	OnExpiry HoldOnExpiry `json:"onExpiry"`
+	// Unix time in milliseconds.
+	CreatedAt int64 `json:"createdAt"`
+	// When it expires, or would have expired.
+	ExpiresAt int64 `json:"expiresAt"`
+	// When it was settled or released, or its expiry was noticed.
+	ClosedAt *int64 `json:"closedAt,omitzero"`
+	// The credits that its end charged. Absent while it is open.
+	Charged *int64 `json:"charged,omitzero"`
+	// What its settlement asked for besides. Absent while it is open.
+	Uncovered *int64 `json:"uncovered,omitzero"`
+}
+
 // OverrideMode is one of the constants below. A newer service can send others.
 type OverrideMode string
 
@@ -1600,27 +2068,18 @@ type Override struct {
 	Mode OverrideMode `json:"mode,omitzero"`
 }
 
-// PortalSessionAction is one of the constants below. A newer service can send others.
-type PortalSessionAction string
-
-const (
-	PortalSessionActionList   PortalSessionAction = "list"
-	PortalSessionActionCreate PortalSessionAction = "create"
-	PortalSessionActionReroll PortalSessionAction = "reroll"
-	PortalSessionActionRename PortalSessionAction = "rename"
-	PortalSessionActionDelete PortalSessionAction = "delete"
-	PortalSessionActionUsage  PortalSessionAction = "usage"
-)
+// PortalSessionAction is a APIPortalAction.
+type PortalSessionAction = APIPortalAction
 
 // PortalSession is a session in which an owner of keys manages them.
 type PortalSession struct {
 	SessionID string `json:"sessionId"`
 	// The root key that created it.
-	RootKeyID  string                `json:"rootKeyId"`
-	APIID      string                `json:"apiId"`
-	IdentityID string                `json:"identityId"`
-	ExternalID string                `json:"externalId"`
-	Actions    []PortalSessionAction `json:"actions"`
+	RootKeyID  string            `json:"rootKeyId"`
+	APIID      string            `json:"apiId"`
+	IdentityID string            `json:"identityId"`
+	ExternalID string            `json:"externalId"`
+	Actions    []APIPortalAction `json:"actions"`
 	// Unix time in milliseconds.
 	CreatedAt int64 `json:"createdAt"`
 	// When it ends.
@@ -1707,7 +2166,9 @@ type AuditEvent struct {
 	Targets []string `json:"targets"`
 	// What changed. Never contains a secret. Of an update, `before` and `after` have the former and the new
 	// values of the members that differ; a value of more than 1,000 characters of JSON is its `beginning`
-	// with its `length`. Of `keys.updateCredits`, they are balances.
+	// with its `length`. Of `keys.updateCredits`, they are balances. Of `apis.updateKeys` and
+	// `apis.deleteKeys`, `change` is what each key was to get, and `changes` what each of the `keys` that
+	// changed got, its beginning beyond 200 characters.
 	Meta map[string]any `json:"meta"`
 }
 
@@ -1715,54 +2176,62 @@ type AuditEvent struct {
 type EventType string
 
 const (
-	EventTypeKeyCreated        EventType = "key.created"
-	EventTypeKeyUpdated        EventType = "key.updated"
-	EventTypeKeyDisabled       EventType = "key.disabled"
-	EventTypeKeyEnabled        EventType = "key.enabled"
-	EventTypeKeyDeleted        EventType = "key.deleted"
-	EventTypeKeyRerolled       EventType = "key.rerolled"
-	EventTypeKeyExpiring       EventType = "key.expiring"
-	EventTypeKeyExpired        EventType = "key.expired"
-	EventTypeKeyFirstUsed      EventType = "key.first_used"
-	EventTypeKeyUnused         EventType = "key.unused"
-	EventTypeKeysImported      EventType = "keys.imported"
-	EventTypeCreditsLow        EventType = "credits.low"
-	EventTypeCreditsRefilled   EventType = "credits.refilled"
-	EventTypeLimitExceeded     EventType = "limit.exceeded"
-	EventTypeRootKeyCreated    EventType = "root_key.created"
-	EventTypeRootKeyUpdated    EventType = "root_key.updated"
-	EventTypeRootKeyDisabled   EventType = "root_key.disabled"
-	EventTypeRootKeyEnabled    EventType = "root_key.enabled"
-	EventTypeRootKeyDeleted    EventType = "root_key.deleted"
-	EventTypeRootKeyLeaked     EventType = "root_key.leaked"
-	EventTypeRootKeyRerolled   EventType = "root_key.rerolled"
-	EventTypeIdentityCreated   EventType = "identity.created"
-	EventTypeIdentityUpdated   EventType = "identity.updated"
-	EventTypeIdentityDeleted   EventType = "identity.deleted"
-	EventTypeRoleCreated       EventType = "role.created"
-	EventTypeRoleUpdated       EventType = "role.updated"
-	EventTypeRoleDeleted       EventType = "role.deleted"
-	EventTypePermissionCreated EventType = "permission.created"
-	EventTypePermissionUpdated EventType = "permission.updated"
-	EventTypePermissionDeleted EventType = "permission.deleted"
-	EventTypeAPICreated        EventType = "api.created"
-	EventTypeAPIUpdated        EventType = "api.updated"
-	EventTypeAPIDeleted        EventType = "api.deleted"
-	EventTypeNamespaceCreated  EventType = "namespace.created"
-	EventTypeNamespaceDeleted  EventType = "namespace.deleted"
-	EventTypeOverrideSet       EventType = "override.set"
-	EventTypeOverrideDeleted   EventType = "override.deleted"
-	EventTypeWorkspaceCreated  EventType = "workspace.created"
-	EventTypeWorkspaceUpdated  EventType = "workspace.updated"
-	EventTypeQuotaNear         EventType = "quota.near"
-	EventTypeWebhookCreated    EventType = "webhook.created"
-	EventTypeWebhookUpdated    EventType = "webhook.updated"
-	EventTypeWebhookDisabled   EventType = "webhook.disabled"
-	EventTypeWebhookEnabled    EventType = "webhook.enabled"
-	EventTypeWebhookDeleted    EventType = "webhook.deleted"
-	EventTypeWebhookTest       EventType = "webhook.test"
-	EventTypeLeakReported      EventType = "leak.reported"
-	EventTypeAuthFailures      EventType = "auth.failures"
+	EventTypeKeyCreated             EventType = "key.created"
+	EventTypeKeyUpdated             EventType = "key.updated"
+	EventTypeKeyDisabled            EventType = "key.disabled"
+	EventTypeKeyEnabled             EventType = "key.enabled"
+	EventTypeKeyDeleted             EventType = "key.deleted"
+	EventTypeKeyRestored            EventType = "key.restored"
+	EventTypeKeyRerolled            EventType = "key.rerolled"
+	EventTypeKeyExpiring            EventType = "key.expiring"
+	EventTypeKeyExpired             EventType = "key.expired"
+	EventTypeKeyFirstUsed           EventType = "key.first_used"
+	EventTypeKeyUnused              EventType = "key.unused"
+	EventTypeKeysImported           EventType = "keys.imported"
+	EventTypeCreditsLow             EventType = "credits.low"
+	EventTypeCreditsRefilled        EventType = "credits.refilled"
+	EventTypeBudgetCreated          EventType = "budget.created"
+	EventTypeBudgetUpdated          EventType = "budget.updated"
+	EventTypeBudgetDeleted          EventType = "budget.deleted"
+	EventTypeBudgetRefilled         EventType = "budget.refilled"
+	EventTypeBudgetThresholdReached EventType = "budget.threshold_reached"
+	EventTypeHoldExpired            EventType = "hold.expired"
+	EventTypeHoldUncovered          EventType = "hold.uncovered"
+	EventTypeLimitExceeded          EventType = "limit.exceeded"
+	EventTypeRootKeyCreated         EventType = "root_key.created"
+	EventTypeRootKeyUpdated         EventType = "root_key.updated"
+	EventTypeRootKeyDisabled        EventType = "root_key.disabled"
+	EventTypeRootKeyEnabled         EventType = "root_key.enabled"
+	EventTypeRootKeyDeleted         EventType = "root_key.deleted"
+	EventTypeRootKeyLeaked          EventType = "root_key.leaked"
+	EventTypeRootKeyRerolled        EventType = "root_key.rerolled"
+	EventTypeIdentityCreated        EventType = "identity.created"
+	EventTypeIdentityUpdated        EventType = "identity.updated"
+	EventTypeIdentityDeleted        EventType = "identity.deleted"
+	EventTypeRoleCreated            EventType = "role.created"
+	EventTypeRoleUpdated            EventType = "role.updated"
+	EventTypeRoleDeleted            EventType = "role.deleted"
+	EventTypePermissionCreated      EventType = "permission.created"
+	EventTypePermissionUpdated      EventType = "permission.updated"
+	EventTypePermissionDeleted      EventType = "permission.deleted"
+	EventTypeAPICreated             EventType = "api.created"
+	EventTypeAPIUpdated             EventType = "api.updated"
+	EventTypeAPIDeleted             EventType = "api.deleted"
+	EventTypeNamespaceCreated       EventType = "namespace.created"
+	EventTypeNamespaceDeleted       EventType = "namespace.deleted"
+	EventTypeOverrideSet            EventType = "override.set"
+	EventTypeOverrideDeleted        EventType = "override.deleted"
+	EventTypeWorkspaceCreated       EventType = "workspace.created"
+	EventTypeWorkspaceUpdated       EventType = "workspace.updated"
+	EventTypeQuotaNear              EventType = "quota.near"
+	EventTypeWebhookCreated         EventType = "webhook.created"
+	EventTypeWebhookUpdated         EventType = "webhook.updated"
+	EventTypeWebhookDisabled        EventType = "webhook.disabled"
+	EventTypeWebhookEnabled         EventType = "webhook.enabled"
+	EventTypeWebhookDeleted         EventType = "webhook.deleted"
+	EventTypeWebhookTest            EventType = "webhook.test"
+	EventTypeLeakReported           EventType = "leak.reported"
+	EventTypeAuthFailures           EventType = "auth.failures"
 )
 
 // Event is a change of state, or a moment that it led to.
@@ -1871,6 +2340,113 @@ type WebhookDelivery struct {
 	Error string `json:"error,omitzero"`
 }
 
+// LoggedDecisionKind is one of the constants below. A newer service can send others.
+type LoggedDecisionKind string
+
+const (
+	LoggedDecisionKindVerification LoggedDecisionKind = "verification"
+	LoggedDecisionKindRatelimit    LoggedDecisionKind = "ratelimit"
+)
+
+// LoggedDecisionCode is one of the constants below. A newer service can send others.
+type LoggedDecisionCode string
+
+const (
+	LoggedDecisionCodeValid                   LoggedDecisionCode = "VALID"
+	LoggedDecisionCodeNotFound                LoggedDecisionCode = "NOT_FOUND"
+	LoggedDecisionCodeForbidden               LoggedDecisionCode = "FORBIDDEN"
+	LoggedDecisionCodeInsufficientPermissions LoggedDecisionCode = "INSUFFICIENT_PERMISSIONS"
+	LoggedDecisionCodeUsageExceeded           LoggedDecisionCode = "USAGE_EXCEEDED"
+	LoggedDecisionCodeRateLimited             LoggedDecisionCode = "RATE_LIMITED"
+	LoggedDecisionCodeDisabled                LoggedDecisionCode = "DISABLED"
+	LoggedDecisionCodeExpired                 LoggedDecisionCode = "EXPIRED"
+	LoggedDecisionCodePassed                  LoggedDecisionCode = "PASSED"
+	LoggedDecisionCodeDenied                  LoggedDecisionCode = "DENIED"
+)
+
+// LoggedDecisionLimit is for the field Limit of LoggedDecision.
+type LoggedDecisionLimit struct {
+	// Of a verification: the name of the limit.
+	Name string `json:"name,omitzero"`
+	// Of a rate limit: its limit, after overrides.
+	Limit *int64 `json:"limit,omitzero"`
+	// Of a rate limit: its window in milliseconds, after overrides.
+	Duration *int64 `json:"duration,omitzero"`
+}
+
+// LoggedDecision is a verification or a rate limit decision in the log.
+type LoggedDecision struct {
+	ID string `json:"id"`
+	// Unix time in milliseconds.
+	At   int64              `json:"at"`
+	Kind LoggedDecisionKind `json:"kind"`
+	// The code of the verification; of a rate limit, `PASSED` or `DENIED`.
+	Code LoggedDecisionCode `json:"code"`
+	// `meta.requestId` of the answer.
+	RequestID string `json:"requestId"`
+	// Time that the decision took, in microseconds.
+	LatencyUs int64 `json:"latencyUs"`
+	// Of a verification: the key. Absent if it does not exist, as are its API and identity.
+	KeyID string `json:"keyId,omitzero"`
+	// Of a verification: the API of the key.
+	APIID string `json:"apiId,omitzero"`
+	// Of a verification: the identity of the key.
+	IdentityID string `json:"identityId,omitzero"`
+	// Of a rate limit: the namespace.
+	NamespaceID string `json:"namespaceId,omitzero"`
+	// Of a rate limit: the identifier. Of an address it is the block, as in `network`.
+	Identifier string `json:"identifier,omitzero"`
+	// The limit that decided. Absent for a verification that no limit rejected.
+	Limit *LoggedDecisionLimit `json:"limit,omitzero"`
+	// What the call asked for: credits of a verification, the cost of a rate limit.
+	Cost int64 `json:"cost"`
+	// Of a verification: the credits that it spent.
+	CreditsSpent *int64 `json:"creditsSpent,omitzero"`
+	// Of a verification: its tags.
+	Tags []string `json:"tags,omitzero"`
+	// The block of the address that the decision was about: 24 bits of an IPv4 address, 48 of an IPv6
+	// address. The log has no full address.
+	Network string `json:"network,omitzero"`
+	// Refusals before this one that are not in the log: of the same key or namespace, with the same code, in
+	// the same minute. Absent: none.
+	LeftOut *int64 `json:"leftOut,omitzero"`
+	// The same of other keys and namespaces of the workspace, when too many had refusals. Absent: none.
+	LeftOutOfOthers *int64 `json:"leftOutOfOthers,omitzero"`
+}
+
+// SearchResultKind is one of the constants below. A newer service can send others.
+type SearchResultKind string
+
+const (
+	SearchResultKindKey        SearchResultKind = "key"
+	SearchResultKindIdentity   SearchResultKind = "identity"
+	SearchResultKindAPI        SearchResultKind = "api"
+	SearchResultKindBudget     SearchResultKind = "budget"
+	SearchResultKindNamespace  SearchResultKind = "namespace"
+	SearchResultKindWebhook    SearchResultKind = "webhook"
+	SearchResultKindRole       SearchResultKind = "role"
+	SearchResultKindPermission SearchResultKind = "permission"
+	SearchResultKindRootkey    SearchResultKind = "rootKey"
+)
+
+// SearchResult is an object that a search found.
+type SearchResult struct {
+	Kind SearchResultKind `json:"kind"`
+	ID   string           `json:"id"`
+	// Its name; of an identity the external id, of a permission the slug, of a webhook its name or URL.
+	Name string `json:"name,omitzero"`
+	// Whether the query is its id, its whole name or its key string.
+	IsExact bool `json:"isExact"`
+	// Of a key: its API.
+	APIID string `json:"apiId,omitzero"`
+	// Of a key: the beginning of the key string.
+	Start string `json:"start,omitzero"`
+	// Of a key: the external id of its identity.
+	ExternalID string `json:"externalId,omitzero"`
+	// Unix time in milliseconds.
+	CreatedAt int64 `json:"createdAt"`
+}
+
 // CountKeysState is one of the constants below. A newer service can send others.
 type CountKeysState string
 
@@ -1889,6 +2465,8 @@ type CountKeysInput struct {
 	Search *string `json:"search,omitzero"`
 	// Only keys of the identity with this external id.
 	ExternalID *string `json:"externalId,omitzero"`
+	// Only keys with this budget; not those that have it by their identity.
+	BudgetID *string `json:"budgetId,omitzero"`
 	// Only keys in this state. A disabled key that has expired counts as disabled.
 	State CountKeysState `json:"state,omitzero"`
 	// Only keys that expire before this Unix time in milliseconds, including those that have expired.
@@ -1897,6 +2475,9 @@ type CountKeysInput struct {
 	Prefix *string `json:"prefix,omitzero"`
 	// Only keys with the role of this name, regardless of case.
 	Role *string `json:"role,omitzero"`
+	// Only keys that were deleted without `permanent` and that `keys.restoreKey` can restore, instead of
+	// those that are not deleted. Default: false.
+	Deleted *bool `json:"deleted,omitzero"`
 }
 
 // CountKeysOutput is the `data` of an answer of `apis.countKeys`.
@@ -1983,6 +2564,16 @@ type ListAPIsInput struct {
 // ListKeysState is a CountKeysState.
 type ListKeysState = CountKeysState
 
+// ListKeysOrderBy is one of the constants below. A newer service can send others.
+type ListKeysOrderBy string
+
+const (
+	ListKeysOrderByCreatedat  ListKeysOrderBy = "createdAt"
+	ListKeysOrderByName       ListKeysOrderBy = "name"
+	ListKeysOrderByExpires    ListKeysOrderBy = "expires"
+	ListKeysOrderByLastusedat ListKeysOrderBy = "lastUsedAt"
+)
+
 // ListKeysOrder is one of the constants below. A newer service can send others.
 type ListKeysOrder string
 
@@ -2004,6 +2595,8 @@ type ListKeysInput struct {
 	Search *string `json:"search,omitzero"`
 	// Only keys of the identity with this external id.
 	ExternalID *string `json:"externalId,omitzero"`
+	// Only keys with this budget; not those that have it by their identity.
+	BudgetID *string `json:"budgetId,omitzero"`
 	// Only keys in this state. A disabled key that has expired counts as disabled.
 	State CountKeysState `json:"state,omitzero"`
 	// Only keys that expire before this Unix time in milliseconds, including those that have expired.
@@ -2012,7 +2605,14 @@ type ListKeysInput struct {
 	Prefix *string `json:"prefix,omitzero"`
 	// Only keys with the role of this name, regardless of case.
 	Role *string `json:"role,omitzero"`
-	// Order by creation time; `desc`: the newest first. Default: "asc".
+	// Only keys that were deleted without `permanent` and that `keys.restoreKey` can restore, instead of
+	// those that are not deleted. Default: false.
+	Deleted *bool `json:"deleted,omitzero"`
+	// What the keys are in order by. Names are compared regardless of case. Any order but `createdAt` needs
+	// an API with at most 100,000 keys, or an `externalId` or `budgetId` with at most as many. Default:
+	// "createdAt".
+	OrderBy ListKeysOrderBy `json:"orderBy,omitzero"`
+	// `desc`: the newest, the last name or the latest time first. Default: "asc".
 	Order ListKeysOrder `json:"order,omitzero"`
 	// Whether to return the `plaintext` of recoverable keys. Default: false.
 	Decrypt *bool `json:"decrypt,omitzero"`
@@ -2046,6 +2646,36 @@ type UpdateAPIInputUpstream struct {
 	OnOutage APIUpstreamOnOutage `json:"onOutage,omitzero"`
 }
 
+// UpdateAPIPortalAction is a APIPortalAction.
+type UpdateAPIPortalAction = APIPortalAction
+
+// UpdateAPIPortalPageLanguage is a APIPortalPageLanguage.
+type UpdateAPIPortalPageLanguage = APIPortalPageLanguage
+
+// UpdateAPIInputPortalPage is for the field Page of UpdateAPIInputPortal.
+type UpdateAPIInputPortalPage struct {
+	// Your name, in the title.
+	Name *string `json:"name,omitzero"`
+	// Your logo: an https address that every browser can load. It is shown 32 pixels high.
+	LogoURL *string `json:"logoUrl,omitzero"`
+	// The color of buttons and links, such as `#246bce`. It is made lighter or darker where it could not be
+	// read.
+	Color *string `json:"color,omitzero"`
+	// The language of the page. Omitted: the first of the browser's languages that is available, or English.
+	Language APIPortalPageLanguage `json:"language,omitzero"`
+	// Where the link back leads. Omitted: there is none.
+	ReturnURL *string `json:"returnUrl,omitzero"`
+}
+
+// UpdateAPIInputPortal is for the field Portal of UpdateAPIInput.
+type UpdateAPIInputPortal struct {
+	// What the holder of the session may do with the keys: `list` them, `create` new ones, `reroll`, `rename`
+	// and `delete` them, and see their `usage`. The root key needs the permission for each action.
+	Actions []APIPortalAction `json:"actions,omitzero"`
+	// How the page looks.
+	Page *UpdateAPIInputPortalPage `json:"page,omitzero"`
+}
+
 // UpdateAPIInput is the input of `apis.updateApi`.
 type UpdateAPIInput struct {
 	// Identifier of an API, as createApi gave it.
@@ -2070,6 +2700,104 @@ type UpdateAPIInput struct {
 	Upstream Nullable[UpdateAPIInputUpstream] `json:"upstream,omitzero"`
 	// Whether holders of its keys may read what is left of them, without a root key: see `keys.getOwnKey`.
 	OwnKeyAccess *bool `json:"ownKeyAccess,omitzero"`
+	// What sessions of the portal inherit unless they say otherwise. It is set as a whole. The root key needs
+	// the permission of each action. Null: nothing.
+	Portal Nullable[UpdateAPIInputPortal] `json:"portal,omitzero"`
+}
+
+// UpdateKeysState is a CountKeysState.
+type UpdateKeysState = CountKeysState
+
+// UpdateKeysInput is the input of `apis.updateKeys`.
+type UpdateKeysInput struct {
+	// Identifier of the API.
+	APIID string `json:"apiId"`
+	// Only entries whose name, `keyId`, `start` or `externalId` contain this text, regardless of case. Blank:
+	// all.
+	Search *string `json:"search,omitzero"`
+	// Only keys of the identity with this external id.
+	ExternalID *string `json:"externalId,omitzero"`
+	// Only keys with this budget; not those that have it by their identity.
+	BudgetID *string `json:"budgetId,omitzero"`
+	// Only keys in this state. A disabled key that has expired counts as disabled.
+	State CountKeysState `json:"state,omitzero"`
+	// Only keys that expire before this Unix time in milliseconds, including those that have expired.
+	ExpiresBefore *int64 `json:"expiresBefore,omitzero"`
+	// Only keys whose string begins with this prefix and an underscore.
+	Prefix *string `json:"prefix,omitzero"`
+	// Only keys with the role of this name, regardless of case.
+	Role *string `json:"role,omitzero"`
+	// Maximum number of keys that one call processes. Default: 100.
+	Limit *int64 `json:"limit,omitzero"`
+	// Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page.
+	Cursor  *string `json:"cursor,omitzero"`
+	Enabled *bool   `json:"enabled,omitzero"`
+	// Null: the keys never expire.
+	Expires Nullable[int64] `json:"expires,omitzero"`
+	// Names of existing roles.
+	AddRoles []string `json:"addRoles,omitzero"`
+	// Slugs. New ones are created.
+	AddPermissions []string `json:"addPermissions,omitzero"`
+	// Added to each balance: keys that share one after a reroll get it once, with the newest of them that
+	// matches. Keys with unlimited credits fail.
+	AddCredits *int64 `json:"addCredits,omitzero"`
+}
+
+// UpdateKeysOutputFailed is for the field Failed of UpdateKeysOutput.
+type UpdateKeysOutputFailed struct {
+	KeyID  string `json:"keyId"`
+	Detail string `json:"detail"`
+}
+
+// UpdateKeysOutput is the `data` of an answer of `apis.updateKeys`.
+type UpdateKeysOutput struct {
+	// Number of keys that changed. Those that had the value, the roles or the permissions are not counted.
+	Changed int64 `json:"changed"`
+	// Keys that could not be changed. The others were.
+	Failed []UpdateKeysOutputFailed `json:"failed"`
+	// Continues with the next keys. Absent: every key that matches was processed.
+	Cursor string `json:"cursor,omitzero"`
+}
+
+// DeleteKeysState is a CountKeysState.
+type DeleteKeysState = CountKeysState
+
+// DeleteKeysInput is the input of `apis.deleteKeys`.
+type DeleteKeysInput struct {
+	// Identifier of the API.
+	APIID string `json:"apiId"`
+	// Only entries whose name, `keyId`, `start` or `externalId` contain this text, regardless of case. Blank:
+	// all.
+	Search *string `json:"search,omitzero"`
+	// Only keys of the identity with this external id.
+	ExternalID *string `json:"externalId,omitzero"`
+	// Only keys with this budget; not those that have it by their identity.
+	BudgetID *string `json:"budgetId,omitzero"`
+	// Only keys in this state. A disabled key that has expired counts as disabled.
+	State CountKeysState `json:"state,omitzero"`
+	// Only keys that expire before this Unix time in milliseconds, including those that have expired.
+	ExpiresBefore *int64 `json:"expiresBefore,omitzero"`
+	// Only keys whose string begins with this prefix and an underscore.
+	Prefix *string `json:"prefix,omitzero"`
+	// Only keys with the role of this name, regardless of case.
+	Role *string `json:"role,omitzero"`
+	// Maximum number of keys that one call processes. Default: 100.
+	Limit *int64 `json:"limit,omitzero"`
+	// Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page.
+	Cursor *string `json:"cursor,omitzero"`
+}
+
+// DeleteKeysOutputFailed is for the field Failed of DeleteKeysOutput.
+type DeleteKeysOutputFailed = UpdateKeysOutputFailed
+
+// DeleteKeysOutput is the `data` of an answer of `apis.deleteKeys`.
+type DeleteKeysOutput struct {
+	// Number of keys that changed. Those that had the value, the roles or the permissions are not counted.
+	Changed int64 `json:"changed"`
+	// Keys that could not be changed. The others were.
+	Failed []DeleteKeysOutputFailed `json:"failed"`
+	// Continues with the next keys. Absent: every key that matches was processed.
+	Cursor string `json:"cursor,omitzero"`
 }
 
 // AddPermissionsInput is the input of `keys.addPermissions`.
@@ -2091,12 +2819,21 @@ type CreateKeyCreditsRefillInterval = CreditsRefillInterval
 
 // CreateKeyInputCreditsRefill is for the field Refill of CreateKeyInputCredits.
 type CreateKeyInputCreditsRefill struct {
-	// Daily at midnight UTC, or monthly.
+	// At the start of each hour, or of a day at midnight.
 	Interval CreditsRefillInterval `json:"interval,omitzero"`
 	// The balance after a refill.
 	Amount int64 `json:"amount"`
-	// With `monthly`: the day of the month. In a shorter month, the last day. Omitted: the 1st.
+	// With `weekly`: the day of the week, 1 (Monday) to 7. With `monthly` and `yearly`: the day of the month;
+	// in a shorter month, the last day. Omitted: 1.
 	RefillDay *int64 `json:"refillDay,omitzero"`
+	// With `yearly`: the month. Omitted: January.
+	RefillMonth *int64 `json:"refillMonth,omitzero"`
+	// The time zone whose midnight counts, by its name in the IANA database, such as `Europe/Berlin`. Not
+	// with `hourly`. Omitted: UTC.
+	TimeZone *string `json:"timeZone,omitzero"`
+	// The most of the balance that is kept: a refill adds `amount` to it, and each missed refill counts.
+	// Omitted: nothing is kept.
+	Rollover *int64 `json:"rollover,omitzero"`
 }
 
 // CreateKeyInputCredits is for the field Credits of CreateKeyInput.
@@ -2146,7 +2883,9 @@ type CreateKeyInput struct {
 	// Unix time in milliseconds at which the key expires.
 	Expires *int64 `json:"expires,omitzero"`
 	// A balance of credits. Omitted: unlimited.
-	Credits    *CreateKeyInputCredits    `json:"credits,omitzero"`
+	Credits *CreateKeyInputCredits `json:"credits,omitzero"`
+	// The budget that verifications spend from too, together with its ancestors. Needs `assign_budget` on it.
+	BudgetID   *string                   `json:"budgetId,omitzero"`
 	Ratelimits []CreateKeyInputRatelimit `json:"ratelimits,omitzero"`
 	// Default: true.
 	Enabled *bool `json:"enabled,omitzero"`
@@ -2175,6 +2914,9 @@ type GetKeyInput struct {
 	KeyID string `json:"keyId"`
 	// Whether to return the `plaintext` of a recoverable key. Default: false.
 	Decrypt *bool `json:"decrypt,omitzero"`
+	// Whether to return the key although it is deleted, then with `deletedAt` and without `plaintext`.
+	// Default: false.
+	Deleted *bool `json:"deleted,omitzero"`
 }
 
 // GetOwnKeyInput is the input of `keys.getOwnKey`.
@@ -2188,10 +2930,13 @@ type GetOwnKeyCreditsRefillInterval = CreditsRefillInterval
 
 // GetOwnKeyOutputCreditsRefill is for the field Refill of GetOwnKeyOutputCredits.
 type GetOwnKeyOutputCreditsRefill struct {
-	Interval  CreditsRefillInterval `json:"interval"`
-	Amount    int64                 `json:"amount"`
-	RefillDay *int64                `json:"refillDay,omitzero"`
-	// When the balance is next set to `amount`, Unix time in milliseconds.
+	Interval    CreditsRefillInterval `json:"interval"`
+	Amount      int64                 `json:"amount"`
+	RefillDay   *int64                `json:"refillDay,omitzero"`
+	RefillMonth *int64                `json:"refillMonth,omitzero"`
+	TimeZone    string                `json:"timeZone,omitzero"`
+	Rollover    *int64                `json:"rollover,omitzero"`
+	// When the next refill is due, Unix time in milliseconds.
 	NextAt int64 `json:"nextAt"`
 }
 
@@ -2320,6 +3065,8 @@ type MigrateKeysInputKey struct {
 	// A balance of credits. Omitted: unlimited.
 	Credits    *MigrateKeysInputKeyCredits    `json:"credits,omitzero"`
 	Ratelimits []MigrateKeysInputKeyRatelimit `json:"ratelimits,omitzero"`
+	// The budget that verifications spend from too, together with its ancestors. Needs `assign_budget` on it.
+	BudgetID *string `json:"budgetId,omitzero"`
 }
 
 // MigrateKeysInput is the input of `keys.migrateKeys`.
@@ -2334,7 +3081,10 @@ type MigrateKeysInput struct {
 	Pepper Secret `json:"pepper,omitzero"`
 	// Encoding of `pepper`. Default: "utf8".
 	PepperEncoding MigrateKeysPepperEncoding `json:"pepperEncoding,omitzero"`
-	Keys           []MigrateKeysInputKey     `json:"keys,omitzero"`
+	// Whether to import nothing. `migrated` is empty then, and `failed` has the hashes that would fail.
+	// Default: false.
+	DryRun *bool                 `json:"dryRun,omitzero"`
+	Keys   []MigrateKeysInputKey `json:"keys,omitzero"`
 }
 
 // MigrateKeysOutputMigrated is for the field Migrated of MigrateKeysOutput.
@@ -2404,6 +3154,18 @@ type RerollKeyOutput struct {
 	KeyID string `json:"keyId"`
 	// The new key string.
 	Key Secret `json:"key"`
+}
+
+// RestoreKeyInput is the input of `keys.restoreKey`.
+type RestoreKeyInput struct {
+	// Identifier of a key, as createKey gave it; not the secret.
+	KeyID string `json:"keyId"`
+}
+
+// RestoreKeyOutput is the `data` of an answer of `keys.restoreKey`.
+type RestoreKeyOutput struct {
+	// False if the key was disabled when it was deleted, or was reported as leaked.
+	Enabled bool `json:"enabled"`
 }
 
 // SetPermissionsInput is the input of `keys.setPermissions`.
@@ -2477,7 +3239,8 @@ type UpdateKeyInput struct {
 	KeyID string `json:"keyId"`
 	// A label. Of your end users, at most the owner of the key sees it.
 	Name Nullable[string] `json:"name,omitzero"`
-	// Null removes the key from its identity. The identity is not deleted.
+	// Null removes the key from its identity. The identity is not deleted. If the identity has a budget, a
+	// key that leaves it needs `assign_budget` on that.
 	ExternalID Nullable[string] `json:"externalId,omitzero"`
 	// Any JSON object, up to 64 KiB as text and 100 levels deep. Do not store secrets in it.
 	Meta Nullable[map[string]any] `json:"meta,omitzero"`
@@ -2485,6 +3248,9 @@ type UpdateKeyInput struct {
 	Expires Nullable[int64] `json:"expires,omitzero"`
 	// Null: unlimited.
 	Credits Nullable[UpdateKeyInputCredits] `json:"credits,omitzero"`
+	// The budget that verifications spend from too, together with its ancestors. Null: none. Needs
+	// `assign_budget` on the former one and on the new one.
+	BudgetID Nullable[string] `json:"budgetId,omitzero"`
 	// All limits of the key. A limit with an existing name keeps its id.
 	Ratelimits  Nullable[[]UpdateKeyInputRatelimit] `json:"ratelimits,omitzero"`
 	Enabled     *bool                               `json:"enabled,omitzero"`
@@ -2495,6 +3261,18 @@ type UpdateKeyInput struct {
 // VerifyKeyInputCredits is for the field Credits of VerifyKeyInput.
 type VerifyKeyInputCredits struct {
 	Cost int64 `json:"cost"`
+}
+
+// VerifyKeyHoldOnExpiry is a HoldOnExpiry.
+type VerifyKeyHoldOnExpiry = HoldOnExpiry
+
+// VerifyKeyInputHold is for the field Hold of VerifyKeyInput.
+type VerifyKeyInputHold struct {
+	// Milliseconds until the hold expires.
+	Ttl int64 `json:"ttl"`
+	// What happens to the credits if nobody settles or releases the hold in time. `release`: they are given
+	// back. `charge`: they are spent. Default: "release".
+	OnExpiry HoldOnExpiry `json:"onExpiry,omitzero"`
 }
 
 // VerifyKeyRatelimitMode is a OverrideMode.
@@ -2527,6 +3305,10 @@ type VerifyKeyInput struct {
 	Tags []string `json:"tags,omitzero"`
 	// Credits that this verification costs if the key has a balance. Omitted: 1. 0: check without charging.
 	Credits *VerifyKeyInputCredits `json:"credits,omitzero"`
+	// Holds the cost instead of spending it, for work whose cost is known afterwards: `holds.settleHold`
+	// charges what it really was. The call can then charge up to 10 limits, whose names have up to 1000
+	// characters together. Requires a root key.
+	Hold *VerifyKeyInputHold `json:"hold,omitzero"`
 	// Limits to charge, by name. Limits with `autoApply` that are not in the list are then checked but not
 	// charged. Omitted or empty: each limit with `autoApply` is charged 1.
 	Ratelimits []VerifyKeyInputRatelimit `json:"ratelimits,omitzero"`
@@ -2550,6 +3332,27 @@ const (
 	VerifyKeyCodeDisabled                VerifyKeyCode = "DISABLED"
 	VerifyKeyCodeExpired                 VerifyKeyCode = "EXPIRED"
 )
+
+// VerifyKeyOutputBudget is for the field Budgets of VerifyKeyOutput.
+type VerifyKeyOutputBudget struct {
+	BudgetID string `json:"budgetId"`
+	Name     string `json:"name"`
+	// Its credits after this verification.
+	Remaining int64 `json:"remaining"`
+	// What open holds have taken from it, with this one.
+	Held int64 `json:"held"`
+	// Whether it does not cover the call.
+	Exceeded bool `json:"exceeded"`
+	// If it is exceeded: milliseconds until its next refill. Absent: it has none.
+	RetryAfter *int64 `json:"retryAfter,omitzero"`
+}
+
+// VerifyKeyOutputHold is for the field Hold of VerifyKeyOutput.
+type VerifyKeyOutputHold struct {
+	HoldID string `json:"holdId"`
+	// Unix time in milliseconds.
+	ExpiresAt int64 `json:"expiresAt"`
+}
 
 // VerifyKeyOutputRatelimit is for the field Ratelimits of VerifyKeyOutput.
 type VerifyKeyOutputRatelimit struct {
@@ -2584,8 +3387,12 @@ type VerifyKeyOutput struct {
 	Permissions []string       `json:"permissions,omitzero"`
 	Roles       []string       `json:"roles,omitzero"`
 	// The balance after this verification. Absent: unlimited.
-	Credits  *int64    `json:"credits,omitzero"`
-	Identity *Identity `json:"identity,omitzero"`
+	Credits *int64 `json:"credits,omitzero"`
+	// The budgets that the call is charged to, with a root key.
+	Budgets []VerifyKeyOutputBudget `json:"budgets,omitzero"`
+	// The hold that this verification made. Present if it is valid and asked for one.
+	Hold     *VerifyKeyOutputHold `json:"hold,omitzero"`
+	Identity *Identity            `json:"identity,omitzero"`
 	// Every limit that was checked.
 	Ratelimits []VerifyKeyOutputRatelimit `json:"ratelimits,omitzero"`
 	// With RATE_LIMITED: milliseconds until the call would pass without other calls. Absent: it can never
@@ -2604,6 +3411,12 @@ func (input VerifyKeyInput) wire() any {
 
 // ExplainVerificationInputCredits is for the field Credits of ExplainVerificationInput.
 type ExplainVerificationInputCredits = VerifyKeyInputCredits
+
+// ExplainVerificationHoldOnExpiry is a HoldOnExpiry.
+type ExplainVerificationHoldOnExpiry = HoldOnExpiry
+
+// ExplainVerificationInputHold is for the field Hold of ExplainVerificationInput.
+type ExplainVerificationInputHold = VerifyKeyInputHold
 
 // ExplainVerificationRatelimitMode is a OverrideMode.
 type ExplainVerificationRatelimitMode = OverrideMode
@@ -2627,6 +3440,10 @@ type ExplainVerificationInput struct {
 	Tags []string `json:"tags,omitzero"`
 	// Credits that this verification costs if the key has a balance. Omitted: 1. 0: check without charging.
 	Credits *ExplainVerificationInputCredits `json:"credits,omitzero"`
+	// Holds the cost instead of spending it, for work whose cost is known afterwards: `holds.settleHold`
+	// charges what it really was. The call can then charge up to 10 limits, whose names have up to 1000
+	// characters together. Requires a root key.
+	Hold *ExplainVerificationInputHold `json:"hold,omitzero"`
 	// Limits to charge, by name. Limits with `autoApply` that are not in the list are then checked but not
 	// charged. Omitted or empty: each limit with `autoApply` is charged 1.
 	Ratelimits []ExplainVerificationInputRatelimit `json:"ratelimits,omitzero"`
@@ -2819,8 +3636,37 @@ type ExplainVerificationOutputCreditsRefill = GetOwnKeyOutputCreditsRefill
 type ExplainVerificationOutputCredits struct {
 	Remaining int64                                   `json:"remaining"`
 	Refill    *ExplainVerificationOutputCreditsRefill `json:"refill,omitzero"`
+	// What open holds have taken from it.
+	Held int64 `json:"held"`
 	// What the call costs.
 	Cost int64 `json:"cost"`
+}
+
+// ExplainVerificationBudgetRefillInterval is a CreditsRefillInterval.
+type ExplainVerificationBudgetRefillInterval = CreditsRefillInterval
+
+// ExplainVerificationOutputBudgetRefill is for the field Refill of ExplainVerificationOutputBudget.
+type ExplainVerificationOutputBudgetRefill = GetOwnKeyOutputCreditsRefill
+
+// ExplainVerificationBudgetOnEmpty is a BudgetOnEmpty.
+type ExplainVerificationBudgetOnEmpty = BudgetOnEmpty
+
+// ExplainVerificationOutputBudget is for the field Budgets of ExplainVerificationOutput.
+type ExplainVerificationOutputBudget struct {
+	Remaining int64                                  `json:"remaining"`
+	Refill    *ExplainVerificationOutputBudgetRefill `json:"refill,omitzero"`
+	BudgetID  string                                 `json:"budgetId"`
+	Name      string                                 `json:"name"`
+	Unit      string                                 `json:"unit,omitzero"`
+	// What happens to calls that it does not cover. `deny`: `USAGE_EXCEEDED`. `allow`: it counts them, and
+	// may fall below 0.
+	OnEmpty BudgetOnEmpty `json:"onEmpty"`
+	// What open holds have taken from it.
+	Held int64 `json:"held"`
+	// What the call costs.
+	Cost int64 `json:"cost"`
+	// Whether it does not cover the call.
+	Exceeded bool `json:"exceeded"`
 }
 
 // ExplainVerificationOutput is the `data` of an answer of `keys.explainVerification`.
@@ -2840,6 +3686,8 @@ type ExplainVerificationOutput struct {
 	Ratelimits []ExplainVerificationOutputRatelimit `json:"ratelimits,omitzero"`
 	// Absent: unlimited.
 	Credits *ExplainVerificationOutputCredits `json:"credits,omitzero"`
+	// The budgets that the call is charged to. Absent: none.
+	Budgets []ExplainVerificationOutputBudget `json:"budgets,omitzero"`
 }
 
 // wire returns the input with its secrets.
@@ -2880,6 +3728,8 @@ type CreateIdentityInput struct {
 	Meta map[string]any `json:"meta,omitzero"`
 	// Limits that all keys of the identity share.
 	Ratelimits []CreateIdentityInputRatelimit `json:"ratelimits,omitzero"`
+	// The budget that verifications spend from too, together with its ancestors. Needs `assign_budget` on it.
+	BudgetID *string `json:"budgetId,omitzero"`
 }
 
 // CreateIdentityOutput is the `data` of an answer of `identities.createIdentity`.
@@ -2899,6 +3749,17 @@ type GetIdentityInput struct {
 	Identity string `json:"identity"`
 }
 
+// ListIdentitiesOrderBy is one of the constants below. A newer service can send others.
+type ListIdentitiesOrderBy string
+
+const (
+	ListIdentitiesOrderByCreatedat  ListIdentitiesOrderBy = "createdAt"
+	ListIdentitiesOrderByExternalid ListIdentitiesOrderBy = "externalId"
+)
+
+// ListIdentitiesOrder is a ListKeysOrder.
+type ListIdentitiesOrder = ListKeysOrder
+
 // ListIdentitiesInput is the input of `identities.listIdentities`.
 type ListIdentitiesInput struct {
 	// Maximum number of entries per page. Default: 100.
@@ -2907,6 +3768,12 @@ type ListIdentitiesInput struct {
 	Cursor *string `json:"cursor,omitzero"`
 	// Only entries whose ids and external ids contain this text, regardless of case. Blank: all.
 	Search *string `json:"search,omitzero"`
+	// Only identities with this budget.
+	BudgetID *string `json:"budgetId,omitzero"`
+	// What the identities are in order by. Default: "createdAt".
+	OrderBy ListIdentitiesOrderBy `json:"orderBy,omitzero"`
+	// `desc`: the newest, or the last external id, first. Default: "asc".
+	Order ListKeysOrder `json:"order,omitzero"`
 }
 
 // UpdateIdentityRatelimitMode is a OverrideMode.
@@ -2923,6 +3790,212 @@ type UpdateIdentityInput struct {
 	Meta map[string]any `json:"meta,omitzero"`
 	// All limits of the identity. A limit with an existing name keeps its id.
 	Ratelimits []UpdateIdentityInputRatelimit `json:"ratelimits,omitzero"`
+	// The budget that verifications of all its keys spend from too, together with its ancestors. Null: none.
+	// Needs `assign_budget` on the former one and on the new one.
+	BudgetID Nullable[string] `json:"budgetId,omitzero"`
+}
+
+// CreateBudgetRefillInterval is a CreditsRefillInterval.
+type CreateBudgetRefillInterval = CreditsRefillInterval
+
+// CreateBudgetInputRefill is for the field Refill of CreateBudgetInput.
+type CreateBudgetInputRefill = CreateKeyInputCreditsRefill
+
+// CreateBudgetOnEmpty is a BudgetOnEmpty.
+type CreateBudgetOnEmpty = BudgetOnEmpty
+
+// CreateBudgetInput is the input of `budgets.createBudget`.
+type CreateBudgetInput struct {
+	// The name of the budget. Verifications with a root key show it.
+	Name string `json:"name"`
+	// The credits that it begins with.
+	Remaining int64 `json:"remaining"`
+	// Sets the balance to an amount at regular intervals.
+	Refill *CreateBudgetInputRefill `json:"refill,omitzero"`
+	// The budget that its spends are charged to as well. A tree has at most 4 levels.
+	ParentID *string `json:"parentId,omitzero"`
+	// What happens to calls that it does not cover. `deny`: `USAGE_EXCEEDED`. `allow`: it counts them, and
+	// may fall below 0. Default: "deny".
+	OnEmpty BudgetOnEmpty `json:"onEmpty,omitzero"`
+	// Percentages of a period's credits. The event `budget.threshold_reached` is written with the spend that
+	// reaches one.
+	Thresholds []int64 `json:"thresholds,omitzero"`
+	// What a credit is, as a label: `usd_micro`, `token`. Never changes. A child has the unit of its parent.
+	Unit *string `json:"unit,omitzero"`
+	// Any JSON object, up to 1024 KiB as text and 100 levels deep. Do not store secrets in it.
+	Meta map[string]any `json:"meta,omitzero"`
+}
+
+// CreateBudgetOutput is the `data` of an answer of `budgets.createBudget`.
+type CreateBudgetOutput struct {
+	BudgetID string `json:"budgetId"`
+}
+
+// DeleteBudgetInput is the input of `budgets.deleteBudget`.
+type DeleteBudgetInput struct {
+	// Identifier of a budget, as createBudget gave it.
+	BudgetID string `json:"budgetId"`
+}
+
+// GetBudgetInput is the input of `budgets.getBudget`.
+type GetBudgetInput struct {
+	// Identifier of a budget, as createBudget gave it.
+	BudgetID string `json:"budgetId"`
+}
+
+// ListBudgetsInput is the input of `budgets.listBudgets`.
+type ListBudgetsInput struct {
+	// Maximum number of entries per page. Default: 100.
+	Limit *int64 `json:"limit,omitzero"`
+	// Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page.
+	Cursor *string `json:"cursor,omitzero"`
+	// Only entries whose names and ids contain this text, regardless of case. Blank: all.
+	Search *string `json:"search,omitzero"`
+	// Only the children of this budget. Null: only budgets without a parent.
+	ParentID Nullable[string] `json:"parentId,omitzero"`
+}
+
+// UpdateBudgetRefillInterval is a CreditsRefillInterval.
+type UpdateBudgetRefillInterval = CreditsRefillInterval
+
+// UpdateBudgetInputRefill is for the field Refill of UpdateBudgetInput.
+type UpdateBudgetInputRefill = CreateKeyInputCreditsRefill
+
+// UpdateBudgetOnEmpty is a BudgetOnEmpty.
+type UpdateBudgetOnEmpty = BudgetOnEmpty
+
+// UpdateBudgetInput is the input of `budgets.updateBudget`.
+type UpdateBudgetInput struct {
+	// Identifier of a budget, as createBudget gave it.
+	BudgetID string `json:"budgetId"`
+	// The name of the budget. Verifications with a root key show it.
+	Name *string `json:"name,omitzero"`
+	// The new refill. Null: no refill. The balance does not change.
+	Refill Nullable[UpdateBudgetInputRefill] `json:"refill,omitzero"`
+	// What happens to calls that it does not cover. `deny`: `USAGE_EXCEEDED`. `allow`: it counts them, and
+	// may fall below 0.
+	OnEmpty BudgetOnEmpty `json:"onEmpty,omitzero"`
+	// Percentages of a period's credits. The event `budget.threshold_reached` is written with the spend that
+	// reaches one.
+	Thresholds []int64 `json:"thresholds,omitzero"`
+	// Any JSON object, up to 1024 KiB as text and 100 levels deep. Do not store secrets in it.
+	Meta map[string]any `json:"meta,omitzero"`
+}
+
+// BudgetsUpdateCreditsOperation is a UpdateCreditsOperation.
+type BudgetsUpdateCreditsOperation = UpdateCreditsOperation
+
+// BudgetsUpdateCreditsInput is the input of `budgets.updateCredits`.
+type BudgetsUpdateCreditsInput struct {
+	// Identifier of a budget, as createBudget gave it.
+	BudgetID  string                 `json:"budgetId"`
+	Operation UpdateCreditsOperation `json:"operation,omitzero"`
+	// The new balance, or the amount of the change.
+	Value int64 `json:"value"`
+}
+
+// ExtendHoldInput is the input of `holds.extendHold`.
+type ExtendHoldInput struct {
+	// Identifier of a hold, as verifyKey gave it.
+	HoldID string `json:"holdId"`
+	// Milliseconds from now until the hold expires.
+	Ttl int64 `json:"ttl"`
+}
+
+// ExtendHoldOutput is the `data` of an answer of `holds.extendHold`.
+type ExtendHoldOutput struct {
+	HoldID string `json:"holdId"`
+	// Unix time in milliseconds.
+	ExpiresAt int64 `json:"expiresAt"`
+}
+
+// GetHoldInput is the input of `holds.getHold`.
+type GetHoldInput struct {
+	// Identifier of a hold, as verifyKey gave it.
+	HoldID string `json:"holdId"`
+}
+
+// ListHoldsState is a HoldState.
+type ListHoldsState = HoldState
+
+// ListHoldsInput is the input of `holds.listHolds`.
+type ListHoldsInput struct {
+	// Maximum number of entries per page. Default: 100.
+	Limit *int64 `json:"limit,omitzero"`
+	// Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page.
+	Cursor *string `json:"cursor,omitzero"`
+	// Only holds of this key.
+	KeyID *string `json:"keyId,omitzero"`
+	// Only holds in this state.
+	State HoldState `json:"state,omitzero"`
+}
+
+// ReleaseHoldInput is the input of `holds.releaseHold`.
+type ReleaseHoldInput struct {
+	// Identifier of a hold, as verifyKey gave it.
+	HoldID string `json:"holdId"`
+}
+
+// ReleaseHoldState is a HoldState.
+type ReleaseHoldState = HoldState
+
+// ReleaseHoldOutputBudget is for the field Budgets of ReleaseHoldOutput.
+type ReleaseHoldOutputBudget struct {
+	BudgetID  string `json:"budgetId"`
+	Uncovered int64  `json:"uncovered"`
+}
+
+// ReleaseHoldOutput is the `data` of an answer of `holds.releaseHold`.
+type ReleaseHoldOutput struct {
+	HoldID string `json:"holdId"`
+	// `open` becomes one of the others. Of these, only `expired` becomes `settled`: by a late settlement.
+	State HoldState `json:"state"`
+	// The credits that were charged: what every balance covered. 0 for a key without credits and budgets.
+	Charged int64 `json:"charged"`
+	// What the work did cost besides: the most that a balance did not cover. 0 if nothing was lacking.
+	Uncovered int64 `json:"uncovered"`
+	// The budgets that did not cover all of it, and what each did not cover.
+	Budgets []ReleaseHoldOutputBudget `json:"budgets"`
+}
+
+// SettleHoldInputRatelimit is for the field Ratelimits of SettleHoldInput.
+type SettleHoldInputRatelimit struct {
+	Name string `json:"name"`
+	// What the work did cost of this limit. It can be more than was charged.
+	Cost int64 `json:"cost"`
+}
+
+// SettleHoldInput is the input of `holds.settleHold`.
+type SettleHoldInput struct {
+	// Identifier of a hold, as verifyKey gave it.
+	HoldID string `json:"holdId"`
+	// What the work did cost. It can be more than was held.
+	Credits int64 `json:"credits"`
+	// What the work did cost of limits that the verification charged, by name. Less is given back in the
+	// window of the charge. What is more is charged now, also beyond the limit. A limit that is counted
+	// elsewhere by now, as after an outage of Redis, stays as it is.
+	Ratelimits []SettleHoldInputRatelimit `json:"ratelimits,omitzero"`
+	// Tags of these credits in the analytics.
+	Tags []string `json:"tags,omitzero"`
+}
+
+// SettleHoldState is a HoldState.
+type SettleHoldState = HoldState
+
+// SettleHoldOutputBudget is for the field Budgets of SettleHoldOutput.
+type SettleHoldOutputBudget = ReleaseHoldOutputBudget
+
+// SettleHoldOutput is the `data` of an answer of `holds.settleHold`.
+type SettleHoldOutput struct {
+	HoldID string `json:"holdId"`
+	// `open` becomes one of the others. Of these, only `expired` becomes `settled`: by a late settlement.
+	State HoldState `json:"state"`
+	// The credits that were charged: what every balance covered. 0 for a key without credits and budgets.
+	Charged int64 `json:"charged"`
+	// What the work did cost besides: the most that a balance did not cover. 0 if nothing was lacking.
+	Uncovered int64 `json:"uncovered"`
+	// The budgets that did not cover all of it, and what each did not cover.
+	Budgets []SettleHoldOutputBudget `json:"budgets"`
 }
 
 // GetAPIStatsGranularity is one of the constants below. A newer service can send others.
@@ -2988,6 +4061,54 @@ type GetAPIStatsOutput struct {
 	Series []GetAPIStatsOutputSeries `json:"series"`
 	// The 100 most frequent tags.
 	Tags []GetAPIStatsOutputTag `json:"tags"`
+	// Verifications whose tags are not counted, because a bucket holds at most 100 sets of tags. Absent:
+	// none.
+	TagsUntold *int64 `json:"tagsUntold,omitzero"`
+}
+
+// GetBudgetStatsGranularity is a GetAPIStatsGranularity.
+type GetBudgetStatsGranularity = GetAPIStatsGranularity
+
+// GetBudgetStatsInput is the input of `analytics.getBudgetStats`.
+type GetBudgetStatsInput struct {
+	// Identifier of a budget, as createBudget gave it.
+	BudgetID string `json:"budgetId"`
+	// Start of the range, Unix time in milliseconds. Rounded down to the start of a bucket.
+	Start int64 `json:"start"`
+	// End of the range (exclusive), Unix time in milliseconds. Rounded up to the end of a bucket.
+	End int64 `json:"end"`
+	// Length of a bucket, aligned to UTC. Omitted: minutes for up to 3 hours, hours for up to 7 days, else
+	// days.
+	Granularity GetAPIStatsGranularity `json:"granularity,omitzero"`
+	// Only verifications with all of these tags.
+	Tags []string `json:"tags,omitzero"`
+}
+
+// GetBudgetStatsOutputSeries is for the field Series of GetBudgetStatsOutput.
+type GetBudgetStatsOutputSeries = GetAPIStatsOutputSeries
+
+// GetBudgetStatsOutputTag is for the field Tags of GetBudgetStatsOutput.
+type GetBudgetStatsOutputTag = GetAPIStatsOutputTag
+
+// GetBudgetStatsOutput is the `data` of an answer of `analytics.getBudgetStats`.
+type GetBudgetStatsOutput struct {
+	BudgetID string `json:"budgetId"`
+	// Start of the first bucket.
+	Start int64 `json:"start"`
+	// End of the last bucket.
+	End         int64                  `json:"end"`
+	Granularity GetAPIStatsGranularity `json:"granularity"`
+	// Number of verifications.
+	Total int64 `json:"total"`
+	// Number of valid ones.
+	Valid int64 `json:"valid"`
+	// Verifications by code. Codes that did not occur are omitted.
+	Outcomes     map[string]int64 `json:"outcomes"`
+	CreditsSpent int64            `json:"creditsSpent"`
+	// Every bucket of the range in order, including empty ones.
+	Series []GetBudgetStatsOutputSeries `json:"series"`
+	// The 100 most frequent tags.
+	Tags []GetBudgetStatsOutputTag `json:"tags"`
 	// Verifications whose tags are not counted, because a bucket holds at most 100 sets of tags. Absent:
 	// none.
 	TagsUntold *int64 `json:"tagsUntold,omitzero"`
@@ -3152,6 +4273,35 @@ type GetRatelimitStatsOutput struct {
 	IdentifiersUntold *int64 `json:"identifiersUntold,omitzero"`
 }
 
+// ListDecisionsCode is a LoggedDecisionCode.
+type ListDecisionsCode = LoggedDecisionCode
+
+// ListDecisionsInput is the input of `analytics.listDecisions`.
+type ListDecisionsInput struct {
+	// Only decisions at or after this Unix time in milliseconds.
+	Start *int64 `json:"start,omitzero"`
+	// Only decisions before this Unix time in milliseconds.
+	End *int64 `json:"end,omitzero"`
+	// Only refusals: every code but `VALID` and `PASSED`. Default: false.
+	Refused *bool `json:"refused,omitzero"`
+	// Only decisions with these codes.
+	Codes []LoggedDecisionCode `json:"codes,omitzero"`
+	// Only verifications of this key.
+	KeyID *string `json:"keyId,omitzero"`
+	// Only verifications of keys of this API.
+	APIID *string `json:"apiId,omitzero"`
+	// Only verifications of keys of this identity.
+	IdentityID *string `json:"identityId,omitzero"`
+	// Only decisions in this rate limit namespace.
+	NamespaceID *string `json:"namespaceId,omitzero"`
+	// Only decisions of this request: `meta.requestId` of its answer.
+	RequestID *string `json:"requestId,omitzero"`
+	// Maximum number of entries per page. Default: 100.
+	Limit *int64 `json:"limit,omitzero"`
+	// Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page.
+	Cursor *string `json:"cursor,omitzero"`
+}
+
 // ListTopIdentitiesGranularity is one of the constants below. A newer service can send others.
 type ListTopIdentitiesGranularity string
 
@@ -3254,6 +4404,70 @@ type ListTopKeysOutput struct {
 	// all are counted.
 	IncompleteBefore *int64                 `json:"incompleteBefore,omitzero"`
 	Keys             []ListTopKeysOutputKey `json:"keys"`
+}
+
+// ListUsageGranularity is a GetAPIStatsGranularity.
+type ListUsageGranularity = GetAPIStatsGranularity
+
+// ListUsageInput is the input of `analytics.listUsage`.
+type ListUsageInput struct {
+	// The keys. With `apiIds` at most 100. Default: [].
+	KeyIDs []string `json:"keyIds,omitzero"`
+	// The APIs. Default: [].
+	APIIDs []string `json:"apiIds,omitzero"`
+	// Start of the range, Unix time in milliseconds. Rounded down to the start of a bucket.
+	Start int64 `json:"start"`
+	// End of the range (exclusive), Unix time in milliseconds. Rounded up to the end of a bucket.
+	End int64 `json:"end"`
+	// Length of a bucket, aligned to UTC. Omitted: minutes for up to 3 hours, hours for up to 7 days, else
+	// days.
+	Granularity GetAPIStatsGranularity `json:"granularity,omitzero"`
+}
+
+// ListUsageOutputKeySeries is for the field Series of ListUsageOutputKey.
+type ListUsageOutputKeySeries struct {
+	// Start of the bucket.
+	Time  int64 `json:"time"`
+	Total int64 `json:"total"`
+	Valid int64 `json:"valid"`
+}
+
+// ListUsageOutputKey is for the field Keys of ListUsageOutput.
+type ListUsageOutputKey struct {
+	KeyID string `json:"keyId"`
+	// Number of verifications.
+	Total int64 `json:"total"`
+	// Number of valid ones.
+	Valid int64 `json:"valid"`
+	// The buckets with verifications, in order.
+	Series []ListUsageOutputKeySeries `json:"series"`
+}
+
+// ListUsageOutputAPISeries is for the field Series of ListUsageOutputAPI.
+type ListUsageOutputAPISeries = ListUsageOutputKeySeries
+
+// ListUsageOutputAPI is for the field APIs of ListUsageOutput.
+type ListUsageOutputAPI struct {
+	APIID string `json:"apiId"`
+	// Number of verifications.
+	Total int64 `json:"total"`
+	// Number of valid ones.
+	Valid int64 `json:"valid"`
+	// The buckets with verifications, in order.
+	Series []ListUsageOutputAPISeries `json:"series"`
+}
+
+// ListUsageOutput is the `data` of an answer of `analytics.listUsage`.
+type ListUsageOutput struct {
+	// Start of the first bucket.
+	Start int64 `json:"start"`
+	// End of the last bucket.
+	End         int64                  `json:"end"`
+	Granularity GetAPIStatsGranularity `json:"granularity"`
+	// In the order of `keyIds`.
+	Keys []ListUsageOutputKey `json:"keys"`
+	// In the order of `apiIds`.
+	APIs []ListUsageOutputAPI `json:"apis"`
 }
 
 // CreatePermissionInput is the input of `permissions.createPermission`.
@@ -3598,8 +4812,8 @@ type SetOverrideOutput struct {
 	OverrideID string `json:"overrideId"`
 }
 
-// CreateSessionAction is a PortalSessionAction.
-type CreateSessionAction = PortalSessionAction
+// CreateSessionAction is a APIPortalAction.
+type CreateSessionAction = APIPortalAction
 
 // CreateSessionInputKeys is for the field Keys of CreateSessionInput.
 type CreateSessionInputKeys struct {
@@ -3613,31 +4827,11 @@ type CreateSessionInputKeys struct {
 	Roles []string `json:"roles,omitzero"`
 }
 
-// CreateSessionPageLanguage is one of the constants below. A newer service can send others.
-type CreateSessionPageLanguage string
-
-const (
-	CreateSessionPageLanguageEn CreateSessionPageLanguage = "en"
-	CreateSessionPageLanguageDe CreateSessionPageLanguage = "de"
-	CreateSessionPageLanguageFr CreateSessionPageLanguage = "fr"
-	CreateSessionPageLanguageEs CreateSessionPageLanguage = "es"
-	CreateSessionPageLanguageJa CreateSessionPageLanguage = "ja"
-)
+// CreateSessionPageLanguage is a APIPortalPageLanguage.
+type CreateSessionPageLanguage = APIPortalPageLanguage
 
 // CreateSessionInputPage is for the field Page of CreateSessionInput.
-type CreateSessionInputPage struct {
-	// Your name, in the title.
-	Name *string `json:"name,omitzero"`
-	// Your logo: an https address that every browser can load. It is shown 32 pixels high.
-	LogoURL *string `json:"logoUrl,omitzero"`
-	// The color of buttons and links, such as `#246bce`. It is made lighter or darker where it could not be
-	// read.
-	Color *string `json:"color,omitzero"`
-	// The language of the page. Omitted: the first of the browser's languages that is available, or English.
-	Language CreateSessionPageLanguage `json:"language,omitzero"`
-	// Where the link back leads. Omitted: there is none.
-	ReturnURL *string `json:"returnUrl,omitzero"`
-}
+type CreateSessionInputPage = UpdateAPIInputPortalPage
 
 // CreateSessionInput is the input of `portal.createSession`.
 type CreateSessionInput struct {
@@ -3648,11 +4842,12 @@ type CreateSessionInput struct {
 	// Instead of `externalId`: the id or external id of an existing identity.
 	Identity *string `json:"identity,omitzero"`
 	// What the holder of the session may do with the keys: `list` them, `create` new ones, `reroll`, `rename`
-	// and `delete` them, and see their `usage`. The root key needs the permission for each action.
-	Actions []PortalSessionAction `json:"actions,omitzero"`
+	// and `delete` them, and see their `usage`. The root key needs the permission for each action. Omitted:
+	// what the `portal` of the API says.
+	Actions []APIPortalAction `json:"actions,omitzero"`
 	// Limits on the keys.
 	Keys *CreateSessionInputKeys `json:"keys,omitzero"`
-	// How the page looks.
+	// How the page looks. A member that is omitted is as the `portal` of the API says.
 	Page *CreateSessionInputPage `json:"page,omitzero"`
 	// When the session ends, in milliseconds from now: at most one hour. Default: 900000.
 	ExpiresIn *int64 `json:"expiresIn,omitzero"`
@@ -4261,8 +5456,8 @@ type GetStatusOutput struct {
 	Service    *GetStatusOutputService    `json:"service,omitzero"`
 }
 
-// ListDecisionsInput is the input of `system.listDecisions`.
-type ListDecisionsInput struct {
+// SystemListDecisionsInput is the input of `system.listDecisions`.
+type SystemListDecisionsInput struct {
 	// Only decisions at or after this Unix time in milliseconds. Default: 0.
 	Since *int64 `json:"since,omitzero"`
 	// Only verifications of keys of this API.
@@ -4273,26 +5468,21 @@ type ListDecisionsInput struct {
 	Limit *int64 `json:"limit,omitzero"`
 }
 
-// ListDecisionsDecisionKind is one of the constants below. A newer service can send others.
-type ListDecisionsDecisionKind string
+// SystemListDecisionsDecisionKind is a LoggedDecisionKind.
+type SystemListDecisionsDecisionKind = LoggedDecisionKind
 
-const (
-	ListDecisionsDecisionKindVerification ListDecisionsDecisionKind = "verification"
-	ListDecisionsDecisionKindRatelimit    ListDecisionsDecisionKind = "ratelimit"
-)
+// SystemListDecisionsDecisionCode is a VerifyKeyCode.
+type SystemListDecisionsDecisionCode = VerifyKeyCode
 
-// ListDecisionsDecisionCode is a VerifyKeyCode.
-type ListDecisionsDecisionCode = VerifyKeyCode
-
-// ListDecisionsOutputDecision is for the field Decisions of ListDecisionsOutput.
-type ListDecisionsOutputDecision struct {
+// SystemListDecisionsOutputDecision is for the field Decisions of SystemListDecisionsOutput.
+type SystemListDecisionsOutputDecision struct {
 	// Unique among the decisions of all nodes.
 	ID string `json:"id"`
 	// Unix time in milliseconds.
 	At int64 `json:"at"`
 	// Time that the decision took, in microseconds.
-	LatencyUs int64                     `json:"latencyUs"`
-	Kind      ListDecisionsDecisionKind `json:"kind"`
+	LatencyUs int64              `json:"latencyUs"`
+	Kind      LoggedDecisionKind `json:"kind"`
 	// Of a verification: its code.
 	Code VerifyKeyCode `json:"code,omitzero"`
 	// Of a verification: its tags.
@@ -4315,9 +5505,33 @@ type ListDecisionsOutputDecision struct {
 	Cost *int64 `json:"cost,omitzero"`
 }
 
-// ListDecisionsOutput is the `data` of an answer of `system.listDecisions`.
-type ListDecisionsOutput struct {
-	Decisions []ListDecisionsOutputDecision `json:"decisions"`
+// SystemListDecisionsOutput is the `data` of an answer of `system.listDecisions`.
+type SystemListDecisionsOutput struct {
+	Decisions []SystemListDecisionsOutputDecision `json:"decisions"`
+}
+
+// SearchInput is the input of `system.search`.
+type SearchInput struct {
+	// Words, an id or a key string. Blank: no results.
+	Query Secret `json:"query,omitzero"`
+	// Maximum number of results of each kind, exact matches not counted. Default: 5.
+	Limit *int64 `json:"limit,omitzero"`
+}
+
+// SearchOutput is the `data` of an answer of `system.search`.
+type SearchOutput struct {
+	Results []SearchResult `json:"results"`
+	// Whether everything was examined. If not, older objects may match too.
+	IsComplete bool `json:"isComplete"`
+}
+
+// wire returns the input with its secrets.
+func (input SearchInput) wire() any {
+	type members SearchInput
+	return struct {
+		members
+		Query string `json:"query,omitzero"`
+	}{members(input), input.Query.Reveal()}
 }
 
 // KeyCreatedEvent is the data of `key.created`: a key was created.
@@ -4376,6 +5590,18 @@ type KeyDeletedEvent struct {
 	ExternalID string `json:"externalId,omitzero"`
 	// Whether the key was erased from the database.
 	Permanent bool `json:"permanent"`
+	// Id of the root key, `cli` for an operator, or `system` for the service itself.
+	Actor string `json:"actor"`
+}
+
+// KeyRestoredEvent is the data of `key.restored`: a deleted key was restored.
+type KeyRestoredEvent struct {
+	KeyID string `json:"keyId"`
+	APIID string `json:"apiId"`
+	// Your own identifier of the owner of the key, if it has one.
+	ExternalID string `json:"externalId,omitzero"`
+	// Whether it is enabled. A key that was reported as leaked is restored disabled.
+	Enabled bool `json:"enabled"`
 	// Id of the root key, `cli` for an operator, or `system` for the service itself.
 	Actor string `json:"actor"`
 }
@@ -4442,7 +5668,7 @@ type KeysImportedEvent struct {
 	APIID string `json:"apiId"`
 	// The name of the migration.
 	MigrationID string `json:"migrationId"`
-	// 20 at most. A longer import has several events.
+	// 500 at most. A longer import has several events.
 	KeyIDs []string `json:"keyIds"`
 	// Id of the root key, `cli` for an operator, or `system` for the service itself.
 	Actor string `json:"actor"`
@@ -4475,6 +5701,88 @@ type CreditsRefilledEvent struct {
 	Remaining int64 `json:"remaining"`
 	// The balance before.
 	Before int64 `json:"before"`
+}
+
+// BudgetCreatedEvent is the data of `budget.created`: a budget was created.
+type BudgetCreatedEvent struct {
+	BudgetID string `json:"budgetId"`
+	Name     string `json:"name"`
+	// Id of the root key, `cli` for an operator, or `system` for the service itself.
+	Actor string `json:"actor"`
+}
+
+// BudgetUpdatedEvent is the data of `budget.updated`: settings or credits of a budget changed.
+type BudgetUpdatedEvent struct {
+	BudgetID string `json:"budgetId"`
+	Name     string `json:"name"`
+	// Id of the root key, `cli` for an operator, or `system` for the service itself.
+	Actor string `json:"actor"`
+	// Names of the members that changed.
+	Changed []string `json:"changed"`
+}
+
+// BudgetDeletedEvent is the data of `budget.deleted`: a budget was deleted.
+type BudgetDeletedEvent struct {
+	BudgetID string `json:"budgetId"`
+	Name     string `json:"name"`
+	// Id of the root key, `cli` for an operator, or `system` for the service itself.
+	Actor string `json:"actor"`
+}
+
+// BudgetRefilledEvent is the data of `budget.refilled`: a budget was refilled.
+type BudgetRefilledEvent struct {
+	BudgetID string `json:"budgetId"`
+	Name     string `json:"name"`
+	// Its credits.
+	Remaining int64 `json:"remaining"`
+	// Its credits before.
+	Before int64 `json:"before"`
+}
+
+// BudgetThresholdReachedEvent is the data of `budget.threshold_reached`: a part of a budget is spent. Once a
+// period for each threshold, unless credits were added.
+type BudgetThresholdReachedEvent struct {
+	BudgetID string `json:"budgetId"`
+	Name     string `json:"name"`
+	Unit     string `json:"unit,omitzero"`
+	// The part, as a percentage of what the period had.
+	Threshold int64 `json:"threshold"`
+	// Its credits.
+	Remaining int64 `json:"remaining"`
+	// What was spent in the period.
+	Spent int64 `json:"spent"`
+}
+
+// HoldExpiredEvent is the data of `hold.expired`: nobody settled or released a hold before its expiry.
+type HoldExpiredEvent struct {
+	HoldID string `json:"holdId"`
+	KeyID  string `json:"keyId"`
+	APIID  string `json:"apiId"`
+	// The credits that it held.
+	Credits int64 `json:"credits"`
+	// When it expired, as Unix time in milliseconds.
+	ExpiresAt int64 `json:"expiresAt"`
+	// What was charged: `credits` or 0, as its `onExpiry` says.
+	Charged int64 `json:"charged"`
+}
+
+// HoldUncoveredEventBudget is for the field Budgets of HoldUncoveredEvent.
+type HoldUncoveredEventBudget = ReleaseHoldOutputBudget
+
+// HoldUncoveredEvent is the data of `hold.uncovered`: a hold was settled for more than it held, and the
+// balances did not cover all of it.
+type HoldUncoveredEvent struct {
+	HoldID string `json:"holdId"`
+	KeyID  string `json:"keyId"`
+	APIID  string `json:"apiId"`
+	// The credits that it held.
+	Credits int64 `json:"credits"`
+	// What every balance covered.
+	Charged int64 `json:"charged"`
+	// What the settlement asked for besides: the most that a balance did not cover.
+	Uncovered int64 `json:"uncovered"`
+	// The budgets among these balances, and what each did not cover.
+	Budgets []HoldUncoveredEventBudget `json:"budgets"`
 }
 
 // LimitExceededEvent is the data of `limit.exceeded`: the first call in a window was rejected by a limit.

@@ -35,6 +35,7 @@ type stepError struct {
 	Type     string `json:"type"`
 	Status   int    `json:"status"`
 	Location string `json:"location"`
+	Message  string `json:"message"`
 }
 
 func TestScenarios(t *testing.T) {
@@ -112,6 +113,9 @@ func checkError(t *testing.T, where string, err error, step step) {
 		if len(failure.Errors) != 1 || failure.Errors[0].Location != location {
 			t.Fatalf("%s: the errors of the input are %+v, expected one at %s", where, failure.Errors, location)
 		}
+	}
+	if message := step.Error.Message; message != "" && err.Error() != "latchkey: "+message {
+		t.Fatalf("%s: the message is %q, expected %q", where, err, message)
 	}
 	if failure.Status != 0 && !strings.HasPrefix(failure.RequestID, "req_") {
 		t.Fatalf("%s: the request id is %q", where, failure.RequestID)

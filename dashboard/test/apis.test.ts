@@ -41,11 +41,11 @@ describeDashboard("APIs", (dashboard) => {
     const page = await dashboard.visit("/welcome");
     await page.getByRole("heading", { name: "Your first key" }).waitFor();
     await page.keyboard.press("Control+k");
-    await page.getByRole("combobox", { name: "Search" }).waitFor();
+    await page.getByRole("textbox", { name: "Search" }).waitFor();
     await page.keyboard.type("by keyb");
     await page
-      .getByRole("listbox", { name: "Results" })
-      .getByRole("option", { name: /^by keyboard/ })
+      .getByRole("menu", { name: "Results" })
+      .getByRole("menuitem", { name: /^by keyboard/ })
       .waitFor();
     await settled(page);
     await isAccessible(page);

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { changesOf } from "../src/pages/audit/changes.ts";
-import { creditsHistory, refillTimes } from "../src/pages/keys/credits-history.ts";
+import { creditsHistory } from "../src/pages/keys/credits-history.ts";
 
 const at = (text: string) => Date.parse(text);
 const event = (action: string, time: string, meta: object) => ({
@@ -46,21 +46,5 @@ describe("the history of credits", () => {
       ],
     );
     assert.deepEqual(changesOf(refill)[0], { member: "balance", before: 3, after: 100 });
-  });
-
-  it("has refills at midnight UTC, on the last day of a month that lacks the day", () => {
-    const times = refillTimes(
-      { interval: "monthly", amount: 1, refillDay: 31 },
-      at("2026-01-31T01:00:00Z"),
-      at("2026-04-30T01:00:00Z"),
-    );
-    assert.deepEqual(
-      times.map((time) => new Date(time).toISOString().slice(0, 10)),
-      ["2026-02-28", "2026-03-31", "2026-04-30"],
-    );
-    assert.equal(
-      refillTimes({ interval: "daily", amount: 1 }, at("2026-02-27T00:00:00Z"), at("2026-03-02T00:00:00Z")).length,
-      3,
-    );
   });
 });

@@ -4,7 +4,7 @@ import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, afterEach, before, describe } from "node:test";
-import { type Browser, type BrowserContext, type Cookie, chromium, type Page } from "playwright-core";
+import { type Browser, type BrowserContext, type Cookie, chromium, type Locator, type Page } from "playwright-core";
 import { ROOT_KEY, run, type Server, start } from "../../server/test/process.ts";
 import { type FreshDatabase, freshDatabase } from "../../server/test/services/postgres.ts";
 import { findChromium } from "./chromium.ts";
@@ -22,6 +22,9 @@ export interface OpenOptions {
   scheme?: "light" | "dark";
   /** The root key that signs in; null: nobody does. Default: the administrator's of the workspace. */
   as?: string | null;
+  /** The language of the browser. */
+  locale?: string;
+  timeZone?: string;
   /** The cookies of a session that exists, instead of signing in. */
   cookies?: Cookie[];
 }
@@ -74,6 +77,13 @@ export class Dashboard {
     rmSync(this.#folder, { recursive: true, force: true });
   }
 
+  /** Stops the service as an upgrade does, and starts it again at the same address. */
+  async restart(): Promise<void> {
+    const { port } = new URL(this.address);
+    await this.server.kill("SIGTERM");
+    this.server = await start({ directory: this.#folder, settings: this.#settings, args: ["--port", port] });
+  }
+
   /** The address of the dashboard. */
   get address(): string {
     return this.server.address;
@@ -97,13 +107,21 @@ export class Dashboard {
   /** Opens a path in a browser of its own, signed in as an administrator. */
   async visit(
     path: string,
-    { width = 1440, height = 900, scheme = "light", as = this.#rootKey, cookies }: OpenOptions = {},
+    {
+      width = 1440,
+      height = 900,
+      scheme = "light",
+      locale = "en-GB",
+      timeZone = "Europe/Berlin",
+      as = this.#rootKey,
+      cookies,
+    }: OpenOptions = {},
   ): Promise<Page> {
     const context = await this.#browser.newContext({
       viewport: { width, height },
       colorScheme: scheme,
-      locale: "en-GB",
-      timezoneId: "Europe/Berlin",
+      locale,
+      timezoneId: timeZone,
       reducedMotion: "reduce",
       permissions: ["clipboard-read", "clipboard-write"],
       acceptDownloads: true,
@@ -184,6 +202,23 @@ interface Violation {
   id: string;
   help: string;
   nodes: { html: string }[];
+}
+
+/**
+ * Scrolls a part of a page into view until its content is there, which is loaded when it is seen. What is loaded above the part
+ * can move it out of view again.
+ */
+export async function reveal(part: Locator, content: Locator): Promise<void> {
+  const hasCome = () =>
+    content.waitFor({ timeout: 1_000 }).then(
+      () => true,
+      () => false,
+    );
+  for (let attempts = 0; attempts < 60; attempts++) {
+    await part.scrollIntoViewIfNeeded();
+    if (await hasCome()) return;
+  }
+  await content.waitFor({ timeout: 1 });
 }
 
 /** Waits until nothing is loaded any more, and what moves has moved. */

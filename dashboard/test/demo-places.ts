@@ -2,6 +2,28 @@ import type { Dashboard } from "./dashboard.ts";
 
 const DAY = 86_400_000;
 
+/** A tree of budgets in every state. */
+async function demoBudgets(dashboard: Dashboard): Promise<{ company: string; team: string }> {
+  const create = async (body: object): Promise<string> =>
+    (await dashboard.ok("budgets.createBudget", { unit: "usd_micro", ...body })).budgetId;
+  const refill = { interval: "monthly", amount: 300_000_000, timeZone: "Europe/Berlin" };
+  const company = await create({ name: "Company", remaining: 300_000_000, refill, thresholds: [50, 80, 100] });
+  const engineering = await create({ name: "Engineering", parentId: company, remaining: 200, thresholds: [80] });
+  const team = await create({ name: "Search team", parentId: engineering, remaining: 100, thresholds: [10, 50] });
+  await create({ name: "Contractors with a name that is longer than its column", parentId: team, remaining: 0 });
+  await create({ name: "Research", parentId: company, remaining: 1_234_567_890, onEmpty: "allow" });
+  const { apiId } = await dashboard.ok("apis.createApi", { name: "Spending" });
+  const overspent = await create({ name: "Counted", unit: "token", remaining: 100, onEmpty: "allow" });
+  for (const [budgetId, cost] of [
+    [team, 60],
+    [overspent, 150],
+  ] as const) {
+    const { key } = await dashboard.ok("keys.createKey", { apiId, budgetId });
+    await dashboard.ok("keys.verifyKey", { key, credits: { cost } });
+  }
+  return { company, team };
+}
+
 /** Enough for tables that scroll and charts that are full. */
 export const DEMO_KEYS = 3_000;
 
@@ -21,7 +43,10 @@ export async function demoPlaces(dashboard: Dashboard) {
     endpoint: "https://billing.acme.invalid/latchkey",
     name: "Billing",
   });
-  const { key } = await dashboard.ok("keys.createKey", { apiId, name: "CI deploy", prefix: "live" });
+  const { company, team } = await demoBudgets(dashboard);
+  const { key } = await dashboard.ok("keys.createKey", { apiId, name: "CI deploy", prefix: "live", budgetId: team });
+  await dashboard.ok("keys.updateKey", { keyId, budgetId: team });
+  await dashboard.ok("identities.updateIdentity", { identity: identityId, budgetId: company });
   for (let call = 0; call < 12; call++) {
     const permissions = call % 4 === 3 ? "billing.write" : undefined;
     await dashboard.ok("keys.verifyKey", { key, tags: ["path=/v1/charges"], permissions });
@@ -33,6 +58,7 @@ export async function demoPlaces(dashboard: Dashboard) {
     api: `/apis/${apiId}`,
     key: `/apis/${apiId}/keys/${keyId}`,
     identity: `/identities/${identityId}`,
+    budget: `/budgets/${team}`,
     namespace: `/ratelimits/${namespace.id}`,
     webhook: `/webhooks/${webhookId}`,
   };

@@ -11,7 +11,7 @@ describeDashboard("events", (dashboard, store) => {
     const types = () => page.getByRole("table", { name: "Events" }).getByRole("row").locator("code:first-child");
     await page.getByRole("row").filter({ hasText: "key.disabled" }).waitFor();
 
-    await page.getByRole("button", { name: "Type" }).click();
+    await page.getByRole("search", { name: "Filters" }).getByRole("button", { name: "Type" }).click();
     await page.getByRole("menuitem", { name: "key.*", exact: true }).click();
     await page.waitForURL((url) => url.searchParams.get("type") === "key.");
     await page.getByRole("row").filter({ hasText: "api.created" }).waitFor({ state: "detached" });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import { describeDashboard, isAccessible, settled } from "./dashboard.ts";
+import { describeDashboard, isAccessible, reveal, settled } from "./dashboard.ts";
 
 describeDashboard("the first run", (dashboard) => {
   it("leads to a verified key in three steps", async () => {
@@ -27,6 +27,7 @@ describeDashboard("the first run", (dashboard) => {
     const { keyId, key } = await dashboard.ok("keys.createKey", { apiId, permissions: ["documents.read"] });
     const page = await dashboard.visit(`/apis/${apiId}/keys/${keyId}`);
     const box = page.getByRole("region", { name: "Verify a key" });
+    await reveal(page.getByRole("heading", { name: "Limits and credits" }), box);
     await box.getByLabel("Key", { exact: true }).fill(key);
     await box.getByLabel("Permission query").fill("billing.write");
     await box.getByRole("button", { name: "Verify", exact: true }).click();

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
+import { eventually } from "../../server/test/process.ts";
 import { describeDashboard, isAccessible, settled } from "./dashboard.ts";
 
 const HOSTILE = "<img src=x onerror=alert(1)>";
@@ -19,7 +20,7 @@ describeDashboard("identities", (dashboard, store) => {
     assert.equal(created.ratelimits[0].limit, 100);
 
     await page.getByRole("button", { name: "Edit the metadata" }).click();
-    await page.getByLabel("Metadata").fill('{ "plan": "pro" }');
+    await page.getByLabel("Metadata", { exact: true }).fill('{ "plan": "pro" }');
     await page.getByRole("button", { name: "Save" }).click();
     await page.getByRole("button", { name: "Edit the metadata" }).waitFor();
     const changed = await dashboard.ok("identities.getIdentity", { identity: "acme" });
@@ -44,17 +45,48 @@ describeDashboard("identities", (dashboard, store) => {
     assert.equal(await page.getByText("unused").count(), 0);
   });
 
+  it("shows each key with its state, limits and use, and is reached from every key and its owner's name", async () => {
+    const { apiId } = await dashboard.ok("apis.createApi", { name: "reports" });
+    const limit = { name: "requests", limit: 5, duration: 60_000, autoApply: true };
+    const body = { apiId, externalId: "initech", name: "nightly", ratelimits: [limit], credits: { remaining: 7 } };
+    const { keyId, key } = await dashboard.ok("keys.createKey", body);
+    const off = await dashboard.ok("keys.createKey", { apiId, externalId: "initech", name: "old", enabled: false });
+    await dashboard.ok("keys.verifyKey", { key });
+    const end = Math.ceil(Date.now() / 3_600_000) * 3_600_000;
+    const used = { keyIds: [keyId], start: end - 3_600_000, end };
+    await eventually("the verification to be counted", async () => {
+      return (await dashboard.ok("analytics.listUsage", used)).keys[0].total === 1;
+    });
+    const { id } = await dashboard.ok("identities.getIdentity", { identity: "initech" });
+    const page = await dashboard.visit(`/apis/${apiId}`);
+    const isThere = () => page.waitForURL((url) => url.pathname === `/identities/${id}`);
+    await page.getByRole("link", { name: "initech" }).first().click();
+    await isThere();
+    const shown = page.getByRole("list", { name: "Keys in reports" }).getByRole("listitem");
+    const nightly = shown.filter({ hasText: "nightly" });
+    await nightly.getByRole("img", { name: "1 verifications in the last 36 hours" }).waitFor();
+    const text = (await nightly.textContent()) ?? "";
+    for (const part of ["Active", "6 credits remain", "requests: 5", "used"]) assert.ok(text.includes(part), text);
+    assert.match((await shown.filter({ hasText: "old" }).textContent()) ?? "", /Disabled.*never used/);
+    await nightly.getByRole("link", { name: "nightly" }).click();
+    await page.waitForURL((url) => url.pathname.endsWith(keyId));
+    await page.getByRole("link", { name: "initech" }).first().click();
+    await isThere();
+    await page.goto(`${dashboard.address}/apis/${apiId}?key=${off.keyId}`);
+    await page.getByRole("complementary").getByRole("link", { name: "initech" }).click();
+    await isThere();
+  });
+
   it("opens the portal of an identity", async () => {
     const { id } = await dashboard.ok("identities.getIdentity", { identity: "globex" });
     const page = await dashboard.visit(`/identities/${id}`);
-    await page.getByRole("button", { name: "Actions" }).click();
-    await page.getByRole("menuitem", { name: "Portal session…" }).click();
+    await page.getByRole("button", { name: "Portal session…" }).click();
     await page.getByLabel("API").selectOption({ label: "payments" });
     await page.getByRole("button", { name: "Create session" }).click();
     const opened = page.waitForEvent("popup");
     await page.getByRole("link", { name: "Open the portal" }).click();
     const portal = await opened;
-    await portal.getByRole("heading", { name: "API keys", exact: true }).waitFor();
+    await portal.getByRole("heading", { name: "API keys", exact: true, level: 2 }).waitFor();
     await portal
       .getByRole("button", { name: /^Replace:/ })
       .first()

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { sourceNames, sources } from "../../server/src/cli/client/import/sources/sources.ts";
+import { sourceNames, sources } from "../../cli/src/import/sources/sources.ts";
 import { type ExportedSystem, exportedSystems, importCommand } from "../src/pages/keys/import-systems.ts";
 
 const target = { apiId: "api_1", sourceApi: "it's", url: "https://keys.example.com" };

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { before, it } from "node:test";
 import { eventually } from "../../server/test/process.ts";
-import { describeDashboard, isAccessible, settled } from "./dashboard.ts";
+import { describeDashboard, isAccessible, reveal, settled } from "./dashboard.ts";
 
 describeDashboard("the page of a key", (dashboard) => {
   let apiId: string;
@@ -27,10 +27,11 @@ describeDashboard("the page of a key", (dashboard) => {
     await page.getByText('"name": "after"').waitFor();
     await page.getByRole("button", { name: "Save" }).click();
     await page.getByRole("heading", { name: /^after/ }).waitFor();
+    await page.getByRole("button", { name: "Edit the name" }).waitFor();
     assert.equal((await get()).name, "after");
 
     await page.getByRole("button", { name: "Edit the owner" }).click();
-    await page.getByLabel("Owner").fill("");
+    await page.getByLabel("Owner", { exact: true }).fill("");
     await page.getByText('"externalId": null').waitFor();
     await page.getByRole("button", { name: "Save" }).click();
     await page.getByRole("button", { name: "Edit the owner" }).waitFor();
@@ -44,7 +45,7 @@ describeDashboard("the page of a key", (dashboard) => {
     const page = await dashboard.visit(path);
     await settled(page);
     await page.getByRole("button", { name: "Edit the roles" }).click();
-    await page.getByLabel("Roles").fill("no-such-role ");
+    await page.getByLabel("Roles", { exact: true }).fill("no-such-role ");
     await page.getByText('"roles": ["no-such-role"]').waitFor();
     await page.getByRole("button", { name: "Save" }).click();
     const alert = page.getByRole("alert");
@@ -59,11 +60,56 @@ describeDashboard("the page of a key", (dashboard) => {
     await page.getByText("from the role reader").waitFor();
     await page.getByRole("button", { name: "Edit the direct permissions" }).click();
     await page.getByRole("button", { name: "Remove billing.view" }).click();
-    await page.getByLabel("Direct permissions").fill("invoices.write");
+    await page.getByLabel("Direct permissions", { exact: true }).fill("invoices.write");
     await page.keyboard.press("Enter");
     await page.getByRole("button", { name: "Save" }).click();
     await page.getByRole("listitem").filter({ hasText: "invoices.write" }).getByText("direct").waitFor();
     assert.deepEqual((await get()).permissions.sort(), ["documents.read", "invoices.write"]);
+  });
+
+  it("does not become shorter while what is scrolled to is loaded, which would move what the pointer is on", async () => {
+    const { path } = await makeKey();
+    const page = await dashboard.visit(path);
+    await settled(page);
+    const heights = await page.evaluateHandle(() => {
+      const seen: number[] = [];
+      new ResizeObserver(() => seen.push(document.documentElement.scrollHeight)).observe(document.body);
+      return seen;
+    });
+    await page.getByRole("heading", { name: "Code", exact: true }).scrollIntoViewIfNeeded();
+    await page.getByText("keys.createKey").waitFor();
+    await settled(page);
+    const seen = await heights.jsonValue();
+    assert.ok(seen.length > 1, "Nothing was loaded");
+    assert.equal(Math.min(...seen), seen[0], `The heights were ${seen}`);
+  });
+
+  it("gives credits with a refill by the calendar of a time zone, which keeps what is left", async () => {
+    const { get, path } = await makeKey();
+    const page = await dashboard.visit(path);
+    await settled(page);
+    await page.getByRole("button", { name: "Edit the credits" }).click();
+    await page.getByText("A balance of credits").click();
+    const interval = page.getByRole("combobox", { name: /^Refill/ });
+    await interval.selectOption("Hourly");
+    assert.equal(await page.getByLabel("Time zone").count(), 0);
+    await interval.selectOption("Yearly");
+    await page.getByLabel("Refill amount").fill("800");
+    await page.getByRole("combobox", { name: /Month/ }).selectOption("February");
+    await page.getByLabel("Day of the month").fill("29");
+    await page.getByLabel("Time zone").fill("Europe/Berlin");
+    await page.getByLabel("Keep at most").fill("50");
+    await page.getByRole("button", { name: "Save" }).click();
+    const words = "Yearly on February 29 (Europe/Berlin) it is raised by 800; at most 50 of what is left is kept.";
+    await page.getByText(words).waitFor();
+    const refill = { amount: 800, refillDay: 29, timeZone: "Europe/Berlin", rollover: 50 };
+    assert.deepEqual((await get()).credits.refill, { ...refill, interval: "yearly", refillMonth: 2 });
+    await page.getByRole("button", { name: "Edit the credits" }).click();
+    await interval.selectOption("Weekly");
+    await page.getByRole("combobox", { name: /Day of the week/ }).selectOption("Sunday");
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByText("Weekly on Sunday (Europe/Berlin)").waitFor();
+    assert.deepEqual((await get()).credits.refill, { ...refill, interval: "weekly", refillDay: 7 });
   });
 
   it("gives credits with a refill, adds to them, and takes that back", async () => {
@@ -74,7 +120,7 @@ describeDashboard("the page of a key", (dashboard) => {
     await page.getByText("A balance of credits").click();
     await page.getByLabel("Remaining credits").fill("500");
     await page.getByRole("combobox", { name: /Refill/ }).selectOption("Monthly");
-    await page.getByLabel("Refill to").fill("800");
+    await page.getByLabel("Refill amount").fill("800");
     await page.getByLabel("Day of the month").fill("31");
     await page.getByRole("button", { name: "Save" }).click();
     await page.getByText("Monthly on day 31 it is set to 800.").waitFor();
@@ -82,7 +128,7 @@ describeDashboard("the page of a key", (dashboard) => {
       remaining: 500,
       refill: { interval: "monthly", amount: 800, refillDay: 31 },
     });
-    await page.getByRole("button", { name: "Add 1,000" }).click();
+    await page.getByRole("button", { name: "Add", exact: true }).click();
     await page.getByText("Added 1,000 credits.").waitFor();
     assert.equal((await get()).credits.remaining, 1_500);
     await page.getByRole("button", { name: "Undo" }).click();
@@ -100,6 +146,12 @@ describeDashboard("the page of a key", (dashboard) => {
       ["Increment", "+1,000", "1,500"],
       ["Set with the key", "", "500"],
     ]);
+    await page.getByLabel("Credits", { exact: true }).fill("120");
+    await page.getByRole("button", { name: "Take", exact: true }).click();
+    await page.getByText("380 remain", { exact: true }).waitFor();
+    await page.getByRole("button", { name: "Set", exact: true }).click();
+    await page.getByText("120 remain", { exact: true }).waitFor();
+    assert.equal((await get()).credits.remaining, 120);
   });
 
   it("sets limits, and shows their current windows", async () => {
@@ -135,7 +187,7 @@ describeDashboard("the page of a key", (dashboard) => {
     assert.ok(Math.abs(expires - Date.now() - 3_600_000) < 60_000);
   });
 
-  it("disables, undoes that, and deletes", async () => {
+  it("disables and deletes, and undoes both", async () => {
     const { keyId, get, path } = await makeKey({ name: "short-lived" });
     const page = await dashboard.visit(path);
     await page.getByRole("button", { name: "Disable" }).click();
@@ -145,10 +197,31 @@ describeDashboard("the page of a key", (dashboard) => {
     await page.getByRole("button", { name: "Disable" }).waitFor();
     await page.getByRole("button", { name: "More about this key" }).click();
     await page.getByRole("menuitem", { name: "Delete…" }).click();
-    await page.getByRole("button", { name: "Delete key" }).click();
+    const confirm = page.getByRole("dialog").getByRole("button", { name: "Delete key" });
+    assert.equal(await confirm.getAttribute("aria-disabled"), "true");
+    await page.getByLabel("Type short-lived to confirm").fill("short-lived");
+    await confirm.click();
     await page.waitForURL((url) => url.pathname === `/apis/${apiId}`);
     const { status } = await dashboard.server.call("keys.getKey", { keyId });
     assert.equal(status, 404);
+    await page.getByRole("button", { name: "Undo" }).click();
+    await page.getByText("Restored short-lived.").waitFor();
+    assert.equal((await get()).enabled, true);
+  });
+
+  it("has a page when it is deleted, with its history and a way back", async () => {
+    const { keyId, key, path } = await makeKey({ name: "gone", credits: { remaining: 10 } });
+    await dashboard.ok("keys.deleteKey", { keyId });
+    const page = await dashboard.visit(path);
+    await page.getByText("Deleted", { exact: true }).first().waitFor();
+    await page.getByText("keys.deleteKey", { exact: true }).waitFor();
+    await settled(page);
+    await isAccessible(page);
+    await page.getByRole("button", { name: "Restore" }).click();
+    await page.getByText("Restored gone.").waitFor();
+    await page.getByRole("button", { name: "Rotate…" }).waitFor();
+    const { code, credits } = await dashboard.ok("keys.verifyKey", { key });
+    assert.deepEqual([code, credits], ["VALID", 9]);
   });
 
   it("charts its use by code, by tag and by credits", async () => {
@@ -176,7 +249,8 @@ describeDashboard("the page of a key", (dashboard) => {
     const ofCredits = page.getByRole("table", { name: "Credits spent" });
     await ofCredits.waitFor({ state: "attached" });
     assert.match((await ofCredits.getByRole("row").last().textContent())!, /5$/);
-    await page.getByRole("table", { name: "History of the credits" }).getByText("−5").waitFor();
+    const spend = page.getByRole("table", { name: "History of the credits" }).getByText("−5");
+    await reveal(page.getByText("History of the credits", { exact: true }), spend);
     await page.getByRole("link", { name: "Open in the analytics" }).click();
     await page.waitForURL((url) => url.pathname === "/analytics" && url.searchParams.get("key") === keyId);
   });
@@ -184,10 +258,12 @@ describeDashboard("the page of a key", (dashboard) => {
   it("shows its audit trail and its calls", async () => {
     const { keyId, path } = await makeKey();
     const page = await dashboard.visit(path);
-    await page.getByText("keys.createKey").waitFor();
+    await reveal(page.getByRole("heading", { name: "Activity" }), page.getByText("keys.createKey"));
     await dashboard.ok("keys.updateKey", { keyId, name: "renamed" });
     await page.reload();
-    await page.getByText("keys.updateKey", { exact: true }).click();
+    const update = page.getByText("keys.updateKey", { exact: true });
+    await reveal(page.getByRole("heading", { name: "Activity" }), update);
+    await update.click();
     const change = page.getByRole("row").filter({ has: page.getByRole("rowheader", { name: "name", exact: true }) });
     await change.first().waitFor();
     assert.equal(await change.locator("ins").first().textContent(), "renamed");

@@ -44,7 +44,6 @@ describeDashboard("keys", (dashboard, store) => {
     await page.getByRole("button", { name: "Copy key" }).click();
     assert.equal(await page.evaluate(() => navigator.clipboard.readText()), secret);
     await page.getByRole("button", { name: "Verify it now" }).click();
-    await page.getByRole("button", { name: "Verify", exact: true }).click();
     await page.getByText("VALID", { exact: true }).waitFor();
     // Escape must not lose the secret.
     await page.keyboard.press("Escape");
@@ -57,6 +56,47 @@ describeDashboard("keys", (dashboard, store) => {
     assert.equal(created.name, "Acme trial");
     assert.equal(created.credits.remaining, 1_000, "the verification charged nothing");
     assert.equal(created.ratelimits[0].limit, 30);
+  });
+
+  it("keeps the prefix of the API, which its leak kit looks for, with every preset", async () => {
+    const { apiId } = await dashboard.ok("apis.createApi", { name: "with a prefix" });
+    await dashboard.ok("apis.updateApi", { apiId, prefix: "pay_live" });
+    const page = await dashboard.visit(`/apis/${apiId}`);
+    await page.getByRole("button", { name: "Create key" }).first().click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByText("Access", { exact: true }).click();
+    await dialog.getByLabel("Permissions").fill("documents.read,");
+    for (const preset of [/^Live/, /^Test/, /^Trial/, /^Paid/]) {
+      await dialog.getByRole("button", { name: preset }).click();
+      assert.equal(await dialog.getByLabel("Prefix").inputValue(), "pay_live", String(preset));
+      await dialog.getByText("documents.read", { exact: true }).waitFor();
+    }
+    await dialog.getByLabel("Prefix").fill("other");
+    await dialog.getByText("its leak kit does not find keys with another one").waitFor();
+    await dialog.getByRole("button", { name: /^Test/ }).click();
+    assert.equal(await dialog.getByLabel("Prefix").inputValue(), "other");
+  });
+
+  it("sends the form by Enter, with its buttons in view, and keeps it after a click beside it", async () => {
+    const page = await dashboard.visit(`/apis/${apiId}`);
+    await page.getByRole("button", { name: "Create key" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByRole("button", { name: /^Trial/ }).click();
+    const send = dialog.getByRole("button", { name: "Create key" });
+    const { y, height } = (await send.boundingBox())!;
+    assert.ok(y + height <= 900, `The button ends at ${y + height} of 900 pixels`);
+    await dialog.getByLabel("Name", { exact: true }).fill("by Enter");
+
+    await page.mouse.click(20, 600);
+    assert.equal(await dialog.getByLabel("Name", { exact: true }).inputValue(), "by Enter");
+    await page.keyboard.press("Escape");
+    await dialog.getByText("Discard what you entered?").waitFor();
+    await dialog.getByRole("button", { name: "Keep editing" }).click();
+
+    await dialog.getByLabel("Name", { exact: true }).press("Enter");
+    await page.getByRole("dialog", { name: "Key created" }).waitFor();
+    const [created] = await dashboard.ok("apis.listKeys", { apiId, order: "desc", limit: 1 });
+    assert.equal(created.name, "by Enter");
   });
 
   it("shows names as text", async () => {

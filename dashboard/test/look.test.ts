@@ -1,6 +1,6 @@
 /**
  * Every page with real data: at three widths and in both themes nothing is wider than the window, and axe finds no
- * violation. With `--images` the screenshots of docs/images are written too.
+ * violation. With `--images` each page is also taken as a picture.
  */
 import assert from "node:assert/strict";
 import { mkdirSync } from "node:fs";
@@ -52,10 +52,21 @@ describeDashboard(
       },
       { name: "identities", path: () => "/identities" },
       { name: "identity", path: () => places.identity },
+      { name: "budgets", path: () => "/budgets" },
+      { name: "budget", path: () => places.budget },
+      {
+        name: "create-budget",
+        path: () => places.budget,
+        act: async (page) => {
+          await page.getByRole("button", { name: "Create budget below" }).click();
+          await page.getByLabel("Refill", { exact: true }).selectOption("yearly");
+        },
+      },
       { name: "ratelimits", path: () => "/ratelimits" },
       { name: "namespace", path: () => places.namespace },
       { name: "roles", path: () => "/roles" },
       { name: "audit", path: () => "/audit" },
+      { name: "decisions", path: () => "/decisions?outcome=refused" },
       { name: "events", path: () => "/events" },
       { name: "webhooks", path: () => "/webhooks" },
       { name: "webhook", path: () => places.webhook },

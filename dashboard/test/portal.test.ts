@@ -8,6 +8,7 @@ import { after, before, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import type { Page } from "playwright-core";
 import { rolldown } from "rolldown";
+import { eventually } from "../../server/test/process.ts";
 import { describeDashboard, isAccessible, settled } from "./dashboard.ts";
 
 const images = process.env.LATCHKEY_TEST_IMAGES;
@@ -24,7 +25,9 @@ const languages = {
   de: ["API-Schlüssel", "Ersetzen"],
   fr: ["Clés d’API", "Remplacer"],
   es: ["Claves de API", "Reemplazar"],
+  pt: ["Chaves de API", "Substituir"],
   ja: ["APIキー", "再発行"],
+  ar: ["مفاتيح API", "استبدال"],
 } as const;
 
 describeDashboard(
@@ -130,7 +133,11 @@ describeDashboard(
         route.fulfill({ contentType: "image/svg+xml", body: SVG }),
       );
       await page.goto(dashboard.address + url);
-      await page.locator("#logo").evaluate((logo: HTMLImageElement) => logo.decode());
+      // decode() would reject if the page sets the source meanwhile.
+      await page.waitForFunction(() => {
+        const logo = document.querySelector<HTMLImageElement>("#logo");
+        return logo?.complete && logo.naturalWidth > 0;
+      });
       await settled(page);
       const elsewhere = requests.filter(
         ({ url: one }) => !one.startsWith(dashboard.address) && !one.startsWith("data:"),
@@ -149,6 +156,126 @@ describeDashboard(
       });
       assert.match(blocked, /^https:\/\/logo\.example/);
       dashboard.forgetComplaints();
+    });
+
+    it("shows a new key whole, however narrow the page", async () => {
+      const page = await visit({ externalId: "heidi" }, { width: 375, height: 812 });
+      await page.getByRole("button", { name: "Create key" }).click();
+      await page.getByRole("dialog").getByRole("button", { name: "Create key" }).click();
+      const field = page.getByRole("textbox", { name: "Your new API key" });
+      assert.match(await field.inputValue(), /^docs_/);
+      const hidden = await field.evaluate((one) => [
+        one.scrollWidth - one.clientWidth,
+        one.scrollHeight - one.clientHeight,
+      ]);
+      assert.deepEqual(hidden, [0, 0]);
+      await settled(page);
+      await isAccessible(page);
+    });
+
+    it("says what to do while there is no connection, and goes on after it", async () => {
+      const page = await visit({ externalId: "ivan" });
+      await page.getByRole("button", { name: "Create key" }).waitFor();
+      await page.context().setOffline(true);
+      await page.getByRole("button", { name: "Create key" }).click();
+      await page.getByRole("dialog").getByRole("button", { name: "Create key" }).click();
+      await page.getByText("Check that you are online, then try again.").waitFor();
+      await page.context().setOffline(false);
+      await page.getByRole("dialog").getByRole("button", { name: "Create key" }).click();
+      await page.getByRole("textbox", { name: "Your new API key" }).waitFor();
+      dashboard.forgetComplaints();
+    });
+
+    it("shows the usage of all keys in a session that may only see usage", async () => {
+      const { key, keyId } = await dashboard.ok("keys.createKey", { apiId, externalId: "judy", name: "secret name" });
+      for (let call = 0; call < 3; call++) await dashboard.server.ok("keys.verifyKey", { key });
+      const range = { start: Date.now() - DAY, end: Date.now() + DAY, granularity: "day" };
+      await eventually("the verifications to be counted", async () => {
+        const { total } = await dashboard.ok("analytics.getKeyStats", { keyId, ...range });
+        return total === 3;
+      });
+      const page = await visit({ externalId: "judy", actions: ["usage"] });
+      await page.getByText("3 requests in the last 30 days").waitFor();
+      assert.equal(await page.getByText("secret name").count(), 0);
+    });
+
+    it("says that a key has leaked", async () => {
+      const { key, keyId } = await dashboard.ok("keys.createKey", {
+        apiId,
+        externalId: "kim",
+        name: "in a repository",
+      });
+      await dashboard.ok("keys.reportLeak", { key });
+      await eventually("the report", async () => (await dashboard.ok("keys.getKey", { keyId })).leakedAt !== undefined);
+      const page = await visit({ externalId: "kim" });
+      await page.getByText("Leaked", { exact: true }).waitFor();
+      await page.getByText("others may know it. Replace it.").waitFor();
+      await settled(page);
+      await isAccessible(page);
+
+      const reader = await visit({ externalId: "kim", actions: ["list"] });
+      await reader.getByText("This key was reported as leaked: others may know it.", { exact: true }).waitFor();
+
+      const arabic = await visit({ externalId: "kim", page: { language: "ar" } });
+      await arabic.getByRole("button", { name: "استبدال: in a repository" }).click();
+      const title = await arabic.getByRole("dialog").getByRole("heading").textContent();
+      assert.equal(title, "استبدال \u2068in a repository\u2069");
+    });
+
+    it("shows eight keys on one screen", async () => {
+      for (let index = 0; index < 9; index++) {
+        await dashboard.ok("keys.createKey", { apiId, externalId: "leo", name: `program ${index}` });
+      }
+      const page = await visit({ externalId: "leo" }, { width: 1024, height: 800 });
+      const keys = page.getByRole("listitem");
+      await keys.nth(8).waitFor();
+      await settled(page);
+      const box = await keys.nth(7).boundingBox();
+      assert.ok(box && box.y + box.height <= 800, JSON.stringify(box));
+    });
+
+    it("has corners as round as the page says, on buttons too", async () => {
+      const { token } = await open({ externalId: "mia" });
+      const script = `<script type="module" src="${dashboard.address}/portal/latchkey-keys.js"></script>`;
+      const { address } = await otherOrigin(
+        `${script}<latchkey-keys session="${token}" style="--latchkey-radius: 3px"></latchkey-keys>`,
+      );
+      const page = await dashboard.visit("/health", { as: null });
+      await page.goto(address);
+      await page.getByRole("button", { name: "Create key" }).click();
+      const dialog = page.getByRole("dialog");
+      for (const part of [dialog, dialog.getByRole("button").first(), dialog.getByRole("textbox")]) {
+        assert.equal(await part.evaluate((one) => getComputedStyle(one).borderRadius), "3px");
+      }
+    });
+
+    it("inherits name, language and actions from the settings of its API", async () => {
+      const { apiId: branded } = await dashboard.ok("apis.createApi", { name: "branded" });
+      const page = await dashboard.visit(`/apis/${branded}/settings`);
+      await page.getByRole("button", { name: "Set up the portal…" }).click();
+      const dialog = page.getByRole("dialog", { name: "The portal of this API" });
+      await dialog.getByRole("textbox", { name: "Your name" }).fill("Acme Documents");
+      await dialog.getByRole("textbox", { name: "Color of buttons and links" }).fill("#8a1f5c");
+      await dialog.getByLabel("Language").selectOption({ label: "Português" });
+      await dialog.getByText("Delete keys", { exact: true }).click();
+      await settled(page);
+      await isAccessible(page);
+      await dialog.getByRole("button", { name: "Save" }).click();
+      await dialog.waitFor({ state: "detached" });
+      await page.getByText("list, usage, create, reroll, rename", { exact: true }).waitFor();
+
+      await dashboard.ok("keys.createKey", { apiId: branded, externalId: "nina", name: "laptop" });
+      const { url } = await dashboard.ok("portal.createSession", { apiId: branded, externalId: "nina" });
+      const portal = await dashboard.visit(url, { as: null });
+      await portal.getByRole("heading", { name: "Acme Documents" }).waitFor();
+      await portal.getByRole("button", { name: "Substituir: laptop" }).waitFor();
+      assert.equal(await portal.getByRole("button", { name: "Excluir: laptop" }).count(), 0);
+
+      // The dialog of a session begins with them.
+      await page.getByRole("button", { name: "Create session…" }).click();
+      const session = page.getByRole("dialog", { name: "Session of the portal" });
+      assert.equal(await session.getByRole("switch", { name: "Delete keys" }).isChecked(), false);
+      assert.equal(await session.getByRole("switch", { name: "Create keys" }).isChecked(), true);
     });
 
     it("says that the session has ended", async () => {
@@ -170,6 +297,7 @@ describeDashboard(
       { language: "en", width: 1024, scheme: "light" },
       { language: "en", width: 1024, scheme: "dark" },
       { language: "de", width: 375, scheme: "dark" },
+      { language: "ar", width: 1024, scheme: "dark" },
     ] as const;
     for (const [i, { language, width, scheme }] of looks.entries()) {
       it(`fits and is accessible in ${language}, ${width} pixels wide, ${scheme}`, async () => {
@@ -207,6 +335,9 @@ describeDashboard(
         const [title, replace] = languages[language as keyof typeof languages];
         await page.getByRole("heading", { name: title, exact: true }).waitFor();
         assert.equal(await page.evaluate(() => document.documentElement.lang), language);
+        const element = page.locator("latchkey-keys");
+        const direction = await element.evaluate((one) => getComputedStyle(one).direction);
+        assert.equal(direction, language === "ar" ? "rtl" : "ltr");
         await page.getByRole("button", { name: `${replace}: production` }).waitFor();
         const check = async (name: string) => {
           await settled(page);

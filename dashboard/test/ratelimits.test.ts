@@ -56,6 +56,7 @@ describeDashboard("rate limits", (dashboard, store) => {
     });
     await dashboard.ok("ratelimits.setOverride", { namespace: "login", identifier: "*", limit: 5, duration: 60_000 });
     const page = await dashboard.visit(`/ratelimits/${namespaceId}`);
+    await page.getByRole("button", { name: "Check an identifier…" }).click();
     await page.getByLabel("Identifier", { exact: true }).fill("partner-8");
     await page.keyboard.press("Enter");
     await page.locator("[data-override]", { hasText: "partner-*" }).waitFor();

@@ -1,10 +1,11 @@
 /**
  * `npm run test:dashboard`: the dashboard in a real Chromium, with the real service, on both databases. Chromium is that
  * of Debian, which is installed with apt-get if it is missing and that is possible. `npm run test:dashboard -- keys` runs
- * the files whose path contains "keys"; `--images` writes the screenshots of docs/images too.
+ * the files whose path contains "keys"; `--images` takes pictures of each page in dist/images, and replaces those that
+ * documents show, in docs/images.
  */
 import { spawnSync } from "node:child_process";
-import { globSync } from "node:fs";
+import { copyFileSync, existsSync, globSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { run } from "node:test";
 import { spec } from "node:test/reporters";
@@ -16,7 +17,8 @@ const FILE_TIMEOUT_MS = 15 * 60_000;
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const filters = process.argv.slice(2).filter((argument) => argument !== "--images");
-if (process.argv.includes("--images")) process.env.LATCHKEY_TEST_IMAGES = join(root, "docs", "images");
+const images = process.argv.includes("--images") ? join(root, "dist", "images") : undefined;
+if (images !== undefined) process.env.LATCHKEY_TEST_IMAGES = images;
 
 const files = globSync("dashboard/test/**/*.test.ts", { cwd: root })
   .filter((path) => filters.length === 0 || filters.some((filter) => path.includes(filter)))
@@ -41,6 +43,14 @@ try {
     process.exitCode = 1;
   });
   for await (const text of events.compose(spec)) process.stdout.write(text);
+  if (images !== undefined) replaceImages(images, join(root, "docs", "images"));
 } finally {
   await postgres?.stop();
+}
+
+/** Replaces each image by the one of the same name, if there is a new one. */
+function replaceImages(from: string, folder: string): void {
+  for (const name of readdirSync(folder)) {
+    if (existsSync(join(from, name))) copyFileSync(join(from, name), join(folder, name));
+  }
 }

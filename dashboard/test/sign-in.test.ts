@@ -44,6 +44,18 @@ describeDashboard("signing in", (dashboard) => {
     }
   });
 
+  it("leads to the first key while there is no API, and names the ways to sign in", async () => {
+    const page = await dashboard.visit("/sign-in", { as: null });
+    await page.getByText("latchkey sign-in-link").waitFor();
+    await signIn(page, ROOT_KEY);
+    await page.getByRole("heading", { name: "Your first key" }).waitFor();
+    const { apiId } = await dashboard.ok("apis.createApi", { name: "payments" });
+    const again = await dashboard.visit("/sign-in", { as: null });
+    await signIn(again, ROOT_KEY);
+    await again.waitForURL((url) => url.pathname === "/");
+    await dashboard.ok("apis.deleteApi", { apiId });
+  });
+
   it("signs in by a one-time link, once, and removes it from the address", async () => {
     const token = await dashboard.linkToken();
     const page = await dashboard.visit(`/#link=${token}`, { as: null });

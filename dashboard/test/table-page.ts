@@ -1,7 +1,8 @@
 /** A page with a table of 5,000 rows that counts how often each cell is rendered. `table.test.ts` bundles it. */
 import { createElement, useState } from "react";
 import { createRoot } from "react-dom/client";
-import { type Column, DataTable } from "../src/ui/data-table.tsx";
+import type { Column } from "../src/ui/tables/column.ts";
+import { DataTable } from "../src/ui/tables/data-table.tsx";
 
 interface Row {
   readonly id: string;

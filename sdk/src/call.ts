@@ -7,9 +7,12 @@ const TIMEOUT_DEFAULT = 2_000;
 /** The longest delay that timers accept. */
 const TIMEOUT_MAX = 2 ** 31 - 1;
 const RETRIES_DEFAULT = 2;
-const RETRIES_MAX = 10;
+const RETRIES_MAX = 12;
 const RETRY_WAIT_MAX_DEFAULT = 5_000;
 const WAIT_FIRST = 100;
+const ANSWER_BYTES_MAX_DEFAULT = 16 * 2 ** 20;
+/** The longest text that all runtimes can hold has about 512 MiB. */
+const ANSWER_BYTES_MAX = 256 * 2 ** 20;
 /** Why the call's own signal is aborted when its time is over. */
 const TIMED_OUT = new Error("The time-out of the call is over.");
 
@@ -25,7 +28,7 @@ export interface LatchkeyOptions {
   /** Milliseconds that one attempt may take, with its answer. Default: 2000. */
   readonly timeout?: number | undefined;
   /**
-   * Further attempts after a failed one, 0 to 10. Default: 2. A call that creates or charges something is retried only if
+   * Further attempts after a failed one, 0 to 12. Default: 2. A call that creates or charges something is retried only if
    * the service recognizes the repetition: it then carries an `Idempotency-Key`.
    */
   readonly retries?: number | undefined;
@@ -42,6 +45,8 @@ export interface LatchkeyOptions {
    * then sent as a probe, and any answer lets all calls pass again. Default: true.
    */
   readonly circuitBreaker?: boolean | undefined;
+  /** The longest answer that is read, in bytes, 1 MiB to 256 MiB. Longer: the call fails. Default: 16 MiB. */
+  readonly answerBytesMax?: number | undefined;
   /** Called before each attempt. Headers that it sets are sent. */
   readonly onRequest?: ((attempt: Attempt) => void) | undefined;
   /** Called after each attempt. */
@@ -56,7 +61,7 @@ export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
   /** Milliseconds that one attempt may take, with its answer. */
   readonly timeout?: number | undefined;
-  /** Further attempts after a failed one, 0 to 10. */
+  /** Further attempts after a failed one, 0 to 12. */
   readonly retries?: number | undefined;
   /** Whether a call that charges limits or credits carries an `Idempotency-Key`, so that it is retried. */
   readonly retryCharges?: boolean | undefined;
@@ -89,6 +94,16 @@ export interface AttemptEnd {
   readonly error: LatchkeyError | undefined;
   /** Milliseconds until the next attempt; undefined if there is none. */
   readonly retryIn: number | undefined;
+  /** Of the answer; undefined without a complete one. Its text is not here, because it can have secrets. */
+  readonly headers: Headers | undefined;
+}
+
+/** An answer as it was received. It can have secrets. */
+export interface ReceivedAnswer {
+  readonly status: number;
+  readonly headers: Headers;
+  /** Undefined if it is longer than `answerBytesMax`. */
+  readonly text: string | undefined;
 }
 
 /** The limit of requests per minute of the workspace. */
@@ -145,26 +160,31 @@ export type MakeMethod = (operation: string, traits: Traits) => any;
 
 /** Makes methods that call the service of these options. */
 export function methodsOf(options: LatchkeyOptions): MakeMethod {
-  const connection = connectionOf(options);
+  const { url = environment("LATCHKEY_URL"), rootKey = environment("LATCHKEY_ROOT_KEY") } = options;
+  const connection = connectionOf({ ...options, url, rootKey });
   return (operation, traits) => {
-    const call = (input: unknown = {}, own: CallOptions = {}) =>
-      callOperation(connection, operation, traits, input, own);
+    // Async, so that an input without JSON rejects.
+    const call = async (input: unknown = {}, own: CallOptions = {}) =>
+      callOperation(connection, operation, traits, bodyOf(input), own);
     return Object.assign(call, {
       all: (input?: object, own?: CallOptions) => entriesOf(call, operation, traits, input, own),
     });
   };
 }
 
-interface Connection {
+/** Where calls go, and how. */
+export interface Connection {
   readonly url: string;
   readonly rootKey: string | undefined;
   readonly send: typeof fetch;
+  readonly answerBytesMax: number;
   readonly options: LatchkeyOptions;
   readonly breaker: Breaker;
 }
 
-function connectionOf(options: LatchkeyOptions): Connection {
-  const address = options.url?.toString() ?? environment("LATCHKEY_URL");
+/** A connection with these options alone: it reads no variables of the environment. */
+export function connectionOf(options: LatchkeyOptions): Connection {
+  const address = options.url?.toString();
   if (address === undefined) {
     throw new TypeError("The address of the service is missing: give the option `url`, or set LATCHKEY_URL.");
   }
@@ -172,18 +192,20 @@ function connectionOf(options: LatchkeyOptions): Connection {
   if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password || url.search || url.hash) {
     throw new TypeError("The option `url` (LATCHKEY_URL) must be an address such as https://keys.example.com.");
   }
-  const given = options.rootKey ?? environment("LATCHKEY_ROOT_KEY");
+  const { rootKey: given } = options;
   const rootKey = given instanceof Secret ? given.reveal() : given?.trim();
   // `fetch` would name the value in its error.
   if (rootKey !== undefined && !/^[\x21-\x7e]+$/.test(rootKey)) {
     throw new TypeError("The option `rootKey` (LATCHKEY_ROOT_KEY) must be a root key: visible ASCII characters only.");
   }
   settingsOf(options, {});
+  const { answerBytesMax = ANSWER_BYTES_MAX_DEFAULT } = options;
   return {
     url: url.href.replace(/\/+$/, ""),
     rootKey,
     // Workers accept a call of `fetch` only as a function of its own.
     send: options.fetch ?? ((address, init) => fetch(address, init)),
+    answerBytesMax: bounded("answerBytesMax", answerBytesMax, 2 ** 20, ANSWER_BYTES_MAX),
     options,
     breaker: new Breaker(options.circuitBreaker ?? true),
   };
@@ -244,12 +266,14 @@ async function* entriesOf(
   }
 }
 
-async function callOperation(
+/** Calls an operation. The body is JSON. `onAnswer` gets what each attempt received; undefined without a complete answer. */
+export async function callOperation(
   connection: Connection,
   operation: string,
   traits: Traits,
-  input: unknown,
+  body: string,
   own: CallOptions,
+  onAnswer?: (answer: ReceivedAnswer | undefined) => void,
 ): Promise<Result<unknown>> {
   const { onResponse } = connection.options;
   const { breaker } = connection;
@@ -259,7 +283,6 @@ async function callOperation(
   const hasOwnKey = settings.retries > 0 && (repeatable === "idempotent" || (repeatable === "charge" && retryCharges));
   const idempotencyKey = own.idempotencyKey ?? (hasOwnKey ? crypto.randomUUID() : undefined);
   const isRepeatable = repeatable === "always" || (repeatable !== undefined && idempotencyKey !== undefined);
-  const body = bodyOf(input);
   let earlier: LatchkeyError | undefined;
   for (let attempt = 1; ; attempt++) {
     const permit = breaker.admit();
@@ -268,9 +291,11 @@ async function callOperation(
     const headers = new Headers();
     if (idempotencyKey !== undefined) headers.set("Idempotency-Key", idempotencyKey);
     const startedAt = performance.now();
+    let answer: ReceivedAnswer | LatchkeyError | undefined;
     let ended: Result<unknown> | LatchkeyError | undefined;
     try {
-      ended = await attemptOnce(connection, operation, attempt, { headers, body }, settings.timeout, own.signal);
+      answer = await attemptOnce(connection, operation, attempt, { headers, body }, settings.timeout, own.signal);
+      ended = answer instanceof LatchkeyError ? answer : resultOf(operation, answer, connection.answerBytesMax);
     } finally {
       breaker.end(permit, outcomeOf(ended));
     }
@@ -281,7 +306,9 @@ async function callOperation(
         : undefined;
     const { status, requestId } = error ?? { status: 200, requestId: (ended as Result<unknown>).requestId };
     const duration = performance.now() - startedAt;
-    onResponse?.({ operation, attempt, duration, status, requestId, error, retryIn });
+    const received = answer instanceof LatchkeyError ? undefined : answer;
+    onAnswer?.(received);
+    onResponse?.({ operation, attempt, duration, status, requestId, error, retryIn, headers: received?.headers });
     if (!(ended instanceof LatchkeyError)) return withSecrets(ended, traits);
     if (retryIn === undefined) throw ended;
     await wait(retryIn, operation, own.signal);
@@ -349,18 +376,32 @@ function aborted(operation: string, { reason }: AbortSignal): LatchkeyError {
   return new LatchkeyError({ type: "aborted", operation, detail: "The call was aborted.", cause: reason });
 }
 
-async function attemptOnce(
-  { url, rootKey, send, options }: Connection,
+function attemptOnce(
+  connection: Connection,
   operation: string,
   attempt: number,
   request: { headers: Headers; body: string },
   timeout: number,
   signal: AbortSignal | undefined,
-): Promise<Result<unknown> | LatchkeyError> {
-  const { headers } = request;
-  options.onRequest?.({ operation, attempt, headers });
+): Promise<ReceivedAnswer | LatchkeyError> {
+  const { rootKey, options } = connection;
+  options.onRequest?.({ operation, attempt, headers: request.headers });
+  // A copy: the hook may keep its own, and log it.
+  const headers = new Headers(request.headers);
   headers.set("Content-Type", "application/json");
   if (rootKey !== undefined) headers.set("Authorization", `Bearer ${rootKey}`);
+  return exchange(connection, operation, `/v2/${operation}`, { ...request, headers, method: "POST" }, timeout, signal);
+}
+
+/** Sends one request and reads its answer. `operation` names it in errors. */
+export async function exchange(
+  { url, send, answerBytesMax }: Connection,
+  operation: string,
+  path: string,
+  request: RequestInit,
+  timeout: number,
+  signal?: AbortSignal,
+): Promise<ReceivedAnswer | LatchkeyError> {
   if (signal?.aborted) return aborted(operation, signal);
   const controller = new AbortController();
   const timer = setTimeout(() => controller.abort(TIMED_OUT), timeout);
@@ -368,9 +409,8 @@ async function attemptOnce(
   signal?.addEventListener("abort", abort);
   try {
     // A redirect could lead the root key to another host. Workers have no `redirect: "error"`.
-    const init = { ...request, method: "POST", redirect: "manual", signal: controller.signal } as const;
-    const response = await send(`${url}/v2/${operation}`, init);
-    return resultOf(operation, response, await readText(response));
+    const response = await send(url + path, { ...request, redirect: "manual", signal: controller.signal });
+    return { status: response.status, headers: response.headers, text: await readText(response, answerBytesMax) };
   } catch (error) {
     if (signal?.aborted) return aborted(operation, signal);
     const detail = controller.signal.aborted
@@ -395,8 +435,11 @@ function reasonOf(error: unknown): string {
 }
 
 /** The answer, or the error that it describes. Its shape is checked: an address can be that of another service. */
-function resultOf(operation: string, response: Response, text: string | undefined): Result<unknown> | LatchkeyError {
-  const { status, headers } = response;
+function resultOf(
+  operation: string,
+  { status, headers, text }: ReceivedAnswer,
+  bytesMax: number,
+): Result<unknown> | LatchkeyError {
   const seconds = headers.get("Retry-After") ?? "";
   const retryAfter = /^\d{1,6}$/.test(seconds) ? Number(seconds) * 1_000 : undefined;
   const { data, error, meta, pagination } = parse(text);
@@ -406,13 +449,14 @@ function resultOf(operation: string, response: Response, text: string | undefine
     return { data, requestId, ...(pagination && { pagination }), ...(rateLimit && { rateLimit }) };
   }
   if (typeof error?.type === "string" && typeof error.detail === "string") {
-    const errors: InputError[] = Array.isArray(error.errors) ? error.errors : [];
+    const listed: InputError[] = Array.isArray(error.errors) ? error.errors : [];
+    const errors = listed.filter((one) => typeof one?.message === "string");
     const type = error.type.replace(/^.*\/errors\//, "");
     return new LatchkeyError({ type, operation, detail: error.detail, status, errors, retryAfter, requestId });
   }
   const detail =
     text === undefined
-      ? "The answer is longer than 16 MiB."
+      ? `The answer is longer than ${Math.floor(bytesMax / 2 ** 20)} MiB.`
       : status === 0 || (status >= 300 && status < 400)
         ? "The address redirects to another one. Redirects are not followed: use that address."
         : `The answer has status ${status} and is not one of Latchkey. Is it the right address?`;

@@ -1,4 +1,4 @@
-import { CallError, Calls, type NewKey, type OwnKey, type PortalSession } from "./portal/calls.ts";
+import { CallError, Calls, type NewKey, type OwnKey, type PortalSession, type Usage } from "./portal/calls.ts";
 import { accentVariables } from "./portal/colors.ts";
 import { createKey, type DialogParts, deleteKey, renameKey, replaceKey, showKey, titleOf } from "./portal/dialogs.ts";
 import { bars, h } from "./portal/dom.ts";
@@ -106,6 +106,7 @@ export class LatchkeyKeysElement extends Base {
     const ofPage = [...navigator.languages];
     this.#language = new Language([this.getAttribute("language"), ofSession, ...ofPage]);
     this.setAttribute("lang", this.#language.code);
+    this.setAttribute("dir", this.#language.direction);
   }
 
   /** Reads the first page of keys again. */
@@ -134,6 +135,7 @@ export class LatchkeyKeysElement extends Base {
     this.#show(
       head,
       isEmpty && h("p", { class: "note notice" }, texts.empty),
+      !actions.includes("list") && actions.includes("usage") && this.#usage(() => opened.calls.getTotalUsage()),
       list,
       this.#cursor !== undefined && h("p", { class: "end" }, more),
     );
@@ -160,11 +162,11 @@ export class LatchkeyKeysElement extends Base {
     const { texts } = language;
     const { actions } = opened.session;
     const isExpired = key.expires !== undefined && key.expires <= Date.now();
-    const state = !key.enabled ? "disabled" : isExpired ? "expired" : "active";
+    const state = !key.enabled ? "disabled" : isExpired ? "expired" : key.leakedAt !== undefined ? "leaked" : "active";
     const ends = key.expires !== undefined && key.expires - Date.now() < 2 * DAY;
-    const title = h("h3", { tabindex: -1 }, titleOf(key, language));
+    const title = h("h3", { tabindex: -1, dir: "auto" }, titleOf(key, language));
     const facts = [
-      key.name !== undefined && key.start !== "" && h("code", {}, `${key.start}…`),
+      key.name !== undefined && key.start !== "" && h("code", { dir: "ltr" }, `${key.start}…`),
       language.say("created", { date: language.date(key.createdAt) }),
       key.lastUsedAt === undefined ? texts.unused : language.say("used", { date: language.date(key.lastUsedAt) }),
       key.expires !== undefined && language.say("expires", { date: language.date(key.expires, ends) }),
@@ -191,33 +193,46 @@ export class LatchkeyKeysElement extends Base {
     const card = h(
       "li",
       { class: "key", id: key.keyId },
-      h("div", { class: "top" }, title, h("span", { class: `badge ${state}` }, texts[state])),
-      h("div", { class: "facts" }, ...facts.map((fact) => fact && h("span", {}, fact))),
-      this.#credits(key),
+      h(
+        "div",
+        { class: "top" },
+        title,
+        h("span", { class: `badge ${state}` }, texts[state]),
+        buttons.childElementCount > 0 && buttons,
+      ),
+      key.leakedAt !== undefined &&
+        !isExpired &&
+        h("p", { class: "error" }, texts.leakedText, actions.includes("reroll") && ` ${texts.leakedReplace}`),
+      h(
+        "div",
+        { class: "facts" },
+        ...this.#credits(key),
+        ...facts.map((fact) => fact && h("span", {}, fact)),
+        actions.includes("usage") && this.#usage(() => opened.calls.getUsage(key.keyId)),
+      ),
     );
-    if (actions.includes("usage")) {
-      const usage = h("div", { class: "usage" });
-      card.append(usage);
-      void this.#loadUsage(opened, key, usage);
-    }
-    if (buttons.childElementCount > 0) card.append(buttons);
     return card;
   }
 
-  #credits({ credits }: OwnKey): Node | undefined {
-    if (credits === undefined) return undefined;
+  #credits({ credits }: OwnKey): Node[] {
+    if (credits === undefined) return [];
     const { remaining, refill } = credits;
-    return h(
-      "div",
-      { class: "facts" },
+    return [
       h("strong", {}, this.#language.say("credits", { n: remaining })),
-      refill && h("span", {}, this.#language.say(refill.interval, { n: refill.amount })),
-    );
+      ...(refill ? [h("span", {}, this.#language.say(refill.interval, { n: refill.amount }))] : []),
+    ];
   }
 
-  async #loadUsage({ calls }: Opened, { keyId }: OwnKey, place: HTMLElement): Promise<void> {
+  /** The verifications of the last 30 days, as soon as they are known. */
+  #usage(read: () => Promise<Usage>): HTMLElement {
+    const place = h("div", { class: "usage" });
+    void this.#showUsage(read, place);
+    return place;
+  }
+
+  async #showUsage(read: () => Promise<Usage>, place: HTMLElement): Promise<void> {
     try {
-      const { total, valid, series } = await calls.getUsage(keyId);
+      const { total, valid, series } = await read();
       const failed = total - valid;
       place.replaceChildren(
         ...(total > 0 ? [bars(series.map((day) => day.total))] : []),
@@ -274,6 +289,7 @@ export class LatchkeyKeysElement extends Base {
     const status = error instanceof CallError ? error.status : -1;
     if (status === 401) this.#end();
     if (status === 412 && session) return this.#language.say("full", { n: session.keys.max });
+    if (status === 0) return texts.offline;
     return status === 429 ? texts.busy : texts.error;
   }
 

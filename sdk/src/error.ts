@@ -1,4 +1,5 @@
 import type { ProblemType } from "./operations.ts";
+import { shareClass } from "./share-class.ts";
 
 /**
  * What went wrong. The types of the service, such as `data/key_not_found`, have a page at `/errors/<type>` of the service.
@@ -8,7 +9,7 @@ import type { ProblemType } from "./operations.ts";
  * - `timeout`: no complete answer within the time-out. The service may have executed the call.
  * - `circuit_open`: the call was not sent, because the service left several in a row without an answer.
  * - `aborted`: the `signal` of the call was aborted. Its reason is the `cause`.
- * - `invalid_answer`: an answer that Latchkey does not send: a redirect, no JSON, more than 16 MiB.
+ * - `invalid_answer`: an answer that Latchkey does not send: a redirect, no JSON, more than `answerBytesMax`.
  *
  * A newer service can send a type that is not in this list.
  */
@@ -35,8 +36,28 @@ export interface ErrorMembers {
   readonly cause?: unknown;
 }
 
-/** Why a call failed. Only an option that cannot be used is a `TypeError` instead. */
+/** How many errors in an input a message names. */
+const NAMED_MAX = 3;
+
+/** A detail with what is wrong in the input, and how to fix it. */
+function withErrors(detail: string, errors: readonly InputError[]): string {
+  if (errors.length === 0) return detail;
+  const named = errors
+    .slice(0, NAMED_MAX)
+    .map(({ message, fix }) => (fix === undefined ? `${message}.` : `${message}. ${fix}`));
+  const more = errors.length > NAMED_MAX ? ` And ${errors.length - NAMED_MAX} more.` : "";
+  return `${detail.replace(/\.$/, "")}: ${named.join(" ")}${more}`;
+}
+
+/**
+ * Why a call failed. Only an option that cannot be used is a `TypeError` instead. The message has the first errors in the
+ * input, with what to do.
+ */
 export class LatchkeyError extends Error {
+  static {
+    shareClass(LatchkeyError, "LatchkeyError");
+  }
+
   override readonly name = "LatchkeyError";
   /** Identifies the error; compare this one. */
   readonly type: ErrorType;
@@ -54,7 +75,7 @@ export class LatchkeyError extends Error {
   readonly requestId: string | undefined;
 
   constructor({ type, operation, detail, status, errors = [], retryAfter, requestId, cause }: ErrorMembers) {
-    super(`${operation}: ${detail} (${type})`, cause === undefined ? undefined : { cause });
+    super(`${operation}: ${withErrors(detail, errors)} (${type})`, cause === undefined ? undefined : { cause });
     this.type = type;
     this.operation = operation;
     this.detail = detail;

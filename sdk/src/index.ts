@@ -1,4 +1,13 @@
-export type { Attempt, AttemptEnd, CallOptions, LatchkeyOptions, List, Page, RateLimit, Result } from "./call.ts";
+export type {
+  Attempt,
+  AttemptEnd,
+  CallOptions,
+  LatchkeyOptions,
+  List,
+  Page,
+  RateLimit,
+  Result,
+} from "./call.ts";
 export { Latchkey } from "./client.ts";
 export { type ErrorType, type InputError, LatchkeyError } from "./error.ts";
 export type * from "./operations.ts";

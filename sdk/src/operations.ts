@@ -26,11 +26,16 @@ export type ProblemType =
   | "data/permission_not_found"
   | "data/identity_not_found"
   | "data/ratelimit_namespace_not_found"
+  | "data/budget_not_found"
+  | "data/hold_not_found"
   | "data/ratelimit_override_not_found"
   | "application/method_not_allowed"
   | "user/bad_request/request_timeout"
+  | "data/key_not_deleted"
   | "data/identity_already_exists"
   | "data/permission_already_exists"
+  | "data/hold_closed"
+  | "data/budget_in_use"
   | "data/role_already_exists"
   | "data/ratelimit_override_limit_reached"
   | "data/webhook_limit_reached"
@@ -79,6 +84,17 @@ export type Api = {
   };
   /** Present and true if holders of its keys may read them with `keys.getOwnKey`. */
   ownKeyAccess?: boolean;
+  /** What sessions of the portal inherit unless they say otherwise. Absent: nothing. */
+  portal?: {
+    actions?: ("list" | "create" | "reroll" | "rename" | "delete" | "usage")[];
+    page?: {
+      name?: string;
+      logoUrl?: string;
+      color?: string;
+      language?: "en" | "de" | "fr" | "es" | "pt" | "ja" | "ar";
+      returnUrl?: string;
+    };
+  };
 };
 
 /** A key. Fields without a value are omitted. */
@@ -95,6 +111,11 @@ export type Key = {
   lastUsedAt?: number;
   /** When the key was first reported as leaked, Unix time in milliseconds. Absent: never. */
   leakedAt?: number;
+  /**
+   * When the key was deleted, Unix time in milliseconds. Only `keys.getKey` and `apis.listKeys` with `deleted` return
+   * such keys.
+   */
+  deletedAt?: number;
   name?: string;
   meta?: { [name: string]: unknown };
   /** Unix time in milliseconds. Absent: never. */
@@ -104,6 +125,8 @@ export type Key = {
   roles?: string[];
   /** Absent: unlimited. */
   credits?: Credits;
+  /** The budget that its verifications spend from too. */
+  budgetId?: string;
   identity?: Identity;
   /** The key's own limits. */
   ratelimits?: Ratelimit[];
@@ -115,9 +138,12 @@ export type Key = {
 export type Credits = {
   remaining: number;
   refill?: {
-    interval: "daily" | "monthly";
+    interval: "hourly" | "daily" | "weekly" | "monthly" | "yearly";
     amount: number;
     refillDay?: number;
+    refillMonth?: number;
+    timeZone?: string;
+    rollover?: number;
   };
 };
 
@@ -129,6 +155,8 @@ export type Identity = {
   meta: { [name: string]: unknown };
   /** Limits that all keys of the identity share. */
   ratelimits: Ratelimit[];
+  /** The budget that verifications of all its keys spend from too. */
+  budgetId?: string;
 };
 
 /** A limit of a key or of an identity. */
@@ -159,6 +187,76 @@ export type Role = {
   description?: string;
   /** The permissions of the role, sorted by slug. */
   permissions?: Permission[];
+};
+
+/** Credits that many keys share. Fields without a value are omitted. */
+export type Budget = {
+  budgetId: string;
+  name: string;
+  /** The budget that its spends are charged to as well. */
+  parentId?: string;
+  unit?: string;
+  /**
+   * What happens to calls that it does not cover. `deny`: `USAGE_EXCEEDED`. `allow`: it counts them, and may fall
+   * below 0.
+   */
+  onEmpty: "deny" | "allow";
+  /** Its credits. Below 0 only with `onEmpty: "allow"`. */
+  remaining: number;
+  /** What open holds have taken from it. */
+  held: number;
+  refill?: {
+    interval: "hourly" | "daily" | "weekly" | "monthly" | "yearly";
+    amount: number;
+    refillDay?: number;
+    refillMonth?: number;
+    timeZone?: string;
+    rollover?: number;
+  };
+  /** What was spent since the last refill; without a refill, since credits were last added. */
+  spent: number;
+  /**
+   * Since its creation: `granted` = `spent` + `held` + `remaining` + `lapsed`. They begin again with the present
+   * period when `granted` exceeds 4 × 10^15.
+   */
+  totals: {
+    granted: number;
+    spent: number;
+    /** What refills have replaced, and what holds gave back after them. */
+    lapsed: number;
+  };
+  /** In ascending order. */
+  thresholds: number[];
+  meta?: { [name: string]: unknown };
+  /** Unix time in milliseconds. */
+  createdAt: number;
+  updatedAt?: number;
+};
+
+/** Credits that a call holds until its cost is known. */
+export type Hold = {
+  holdId: string;
+  keyId: string;
+  apiId: string;
+  /** `open` becomes one of the others. Of these, only `expired` becomes `settled`: by a late settlement. */
+  state: "open" | "settled" | "released" | "expired";
+  /** The credits that it takes from each balance until it ends. */
+  credits: number;
+  /**
+   * What happens to the credits if nobody settles or releases the hold in time. `release`: they are given back.
+   * `charge`: they are spent.
+   */
+  onExpiry: "release" | "charge";
+  /** Unix time in milliseconds. */
+  createdAt: number;
+  /** When it expires, or would have expired. */
+  expiresAt: number;
+  /** When it was settled or released, or its expiry was noticed. */
+  closedAt?: number;
+  /** The credits that its end charged. Absent while it is open. */
+  charged?: number;
+  /** What its settlement asked for besides. Absent while it is open. */
+  uncovered?: number;
 };
 
 /** A limit that replaces the limit of calls for an identifier or a pattern. */
@@ -260,7 +358,8 @@ export type AuditEvent = {
   /**
    * What changed. Never contains a secret. Of an update, `before` and `after` have the former and the new values of
    * the members that differ; a value of more than 1,000 characters of JSON is its `beginning` with its `length`. Of
-   * `keys.updateCredits`, they are balances.
+   * `keys.updateCredits`, they are balances. Of `apis.updateKeys` and `apis.deleteKeys`, `change` is what each key was
+   * to get, and `changes` what each of the `keys` that changed got, its beginning beyond 200 characters.
    */
   meta: { [name: string]: unknown };
 };
@@ -268,7 +367,7 @@ export type AuditEvent = {
 /** A change of state, or a moment that it led to. */
 export type Event = {
   id: string;
-  type: "key.created" | "key.updated" | "key.disabled" | "key.enabled" | "key.deleted" | "key.rerolled" | "key.expiring" | "key.expired" | "key.first_used" | "key.unused" | "keys.imported" | "credits.low" | "credits.refilled" | "limit.exceeded" | "root_key.created" | "root_key.updated" | "root_key.disabled" | "root_key.enabled" | "root_key.deleted" | "root_key.leaked" | "root_key.rerolled" | "identity.created" | "identity.updated" | "identity.deleted" | "role.created" | "role.updated" | "role.deleted" | "permission.created" | "permission.updated" | "permission.deleted" | "api.created" | "api.updated" | "api.deleted" | "namespace.created" | "namespace.deleted" | "override.set" | "override.deleted" | "workspace.created" | "workspace.updated" | "quota.near" | "webhook.created" | "webhook.updated" | "webhook.disabled" | "webhook.enabled" | "webhook.deleted" | "webhook.test" | "leak.reported" | "auth.failures";
+  type: "key.created" | "key.updated" | "key.disabled" | "key.enabled" | "key.deleted" | "key.restored" | "key.rerolled" | "key.expiring" | "key.expired" | "key.first_used" | "key.unused" | "keys.imported" | "credits.low" | "credits.refilled" | "budget.created" | "budget.updated" | "budget.deleted" | "budget.refilled" | "budget.threshold_reached" | "hold.expired" | "hold.uncovered" | "limit.exceeded" | "root_key.created" | "root_key.updated" | "root_key.disabled" | "root_key.enabled" | "root_key.deleted" | "root_key.leaked" | "root_key.rerolled" | "identity.created" | "identity.updated" | "identity.deleted" | "role.created" | "role.updated" | "role.deleted" | "permission.created" | "permission.updated" | "permission.deleted" | "api.created" | "api.updated" | "api.deleted" | "namespace.created" | "namespace.deleted" | "override.set" | "override.deleted" | "workspace.created" | "workspace.updated" | "quota.near" | "webhook.created" | "webhook.updated" | "webhook.disabled" | "webhook.enabled" | "webhook.deleted" | "webhook.test" | "leak.reported" | "auth.failures";
   /** The version of the schema of `data`, among those of the type. */
   version: number;
   /** Unix time in milliseconds. */
@@ -353,6 +452,75 @@ export type WebhookDelivery = {
   error?: string;
 };
 
+/** A verification or a rate limit decision in the log. */
+export type LoggedDecision = {
+  id: string;
+  /** Unix time in milliseconds. */
+  at: number;
+  kind: "verification" | "ratelimit";
+  /** The code of the verification; of a rate limit, `PASSED` or `DENIED`. */
+  code: "VALID" | "NOT_FOUND" | "FORBIDDEN" | "INSUFFICIENT_PERMISSIONS" | "USAGE_EXCEEDED" | "RATE_LIMITED" | "DISABLED" | "EXPIRED" | "PASSED" | "DENIED";
+  /** `meta.requestId` of the answer. */
+  requestId: string;
+  /** Time that the decision took, in microseconds. */
+  latencyUs: number;
+  /** Of a verification: the key. Absent if it does not exist, as are its API and identity. */
+  keyId?: string;
+  /** Of a verification: the API of the key. */
+  apiId?: string;
+  /** Of a verification: the identity of the key. */
+  identityId?: string;
+  /** Of a rate limit: the namespace. */
+  namespaceId?: string;
+  /** Of a rate limit: the identifier. Of an address it is the block, as in `network`. */
+  identifier?: string;
+  /** The limit that decided. Absent for a verification that no limit rejected. */
+  limit?: {
+    /** Of a verification: the name of the limit. */
+    name?: string;
+    /** Of a rate limit: its limit, after overrides. */
+    limit?: number;
+    /** Of a rate limit: its window in milliseconds, after overrides. */
+    duration?: number;
+  };
+  /** What the call asked for: credits of a verification, the cost of a rate limit. */
+  cost: number;
+  /** Of a verification: the credits that it spent. */
+  creditsSpent?: number;
+  /** Of a verification: its tags. */
+  tags?: string[];
+  /**
+   * The block of the address that the decision was about: 24 bits of an IPv4 address, 48 of an IPv6 address. The log
+   * has no full address.
+   */
+  network?: string;
+  /**
+   * Refusals before this one that are not in the log: of the same key or namespace, with the same code, in the same
+   * minute. Absent: none.
+   */
+  leftOut?: number;
+  /** The same of other keys and namespaces of the workspace, when too many had refusals. Absent: none. */
+  leftOutOfOthers?: number;
+};
+
+/** An object that a search found. */
+export type SearchResult = {
+  kind: "key" | "identity" | "api" | "budget" | "namespace" | "webhook" | "role" | "permission" | "rootKey";
+  id: string;
+  /** Its name; of an identity the external id, of a permission the slug, of a webhook its name or URL. */
+  name?: string;
+  /** Whether the query is its id, its whole name or its key string. */
+  isExact: boolean;
+  /** Of a key: its API. */
+  apiId?: string;
+  /** Of a key: the beginning of the key string. */
+  start?: string;
+  /** Of a key: the external id of its identity. */
+  externalId?: string;
+  /** Unix time in milliseconds. */
+  createdAt: number;
+};
+
 /** The input of `apis.countKeys`. */
 export type CountKeysInput = {
   /** Identifier of the API. */
@@ -361,6 +529,8 @@ export type CountKeysInput = {
   search?: string | undefined;
   /** Only keys of the identity with this external id. */
   externalId?: string | undefined;
+  /** Only keys with this budget; not those that have it by their identity. */
+  budgetId?: string | undefined;
   /** Only keys in this state. A disabled key that has expired counts as disabled. */
   state?: "active" | "disabled" | "expired" | undefined;
   /** Only keys that expire before this Unix time in milliseconds, including those that have expired. */
@@ -369,6 +539,11 @@ export type CountKeysInput = {
   prefix?: string | undefined;
   /** Only keys with the role of this name, regardless of case. */
   role?: string | undefined;
+  /**
+   * Only keys that were deleted without `permanent` and that `keys.restoreKey` can restore, instead of those that are
+   * not deleted. Default: false.
+   */
+  deleted?: boolean | undefined;
 };
 
 /** The `data` of an answer of `apis.countKeys`. */
@@ -469,6 +644,8 @@ export type ListKeysInput = {
   search?: string | undefined;
   /** Only keys of the identity with this external id. */
   externalId?: string | undefined;
+  /** Only keys with this budget; not those that have it by their identity. */
+  budgetId?: string | undefined;
   /** Only keys in this state. A disabled key that has expired counts as disabled. */
   state?: "active" | "disabled" | "expired" | undefined;
   /** Only keys that expire before this Unix time in milliseconds, including those that have expired. */
@@ -477,7 +654,17 @@ export type ListKeysInput = {
   prefix?: string | undefined;
   /** Only keys with the role of this name, regardless of case. */
   role?: string | undefined;
-  /** Order by creation time; `desc`: the newest first. Default: "asc". */
+  /**
+   * Only keys that were deleted without `permanent` and that `keys.restoreKey` can restore, instead of those that are
+   * not deleted. Default: false.
+   */
+  deleted?: boolean | undefined;
+  /**
+   * What the keys are in order by. Names are compared regardless of case. Any order but `createdAt` needs an API with
+   * at most 100,000 keys, or an `externalId` or `budgetId` with at most as many. Default: "createdAt".
+   */
+  orderBy?: "createdAt" | "name" | "expires" | "lastUsedAt" | undefined;
+  /** `desc`: the newest, the last name or the latest time first. Default: "asc". */
   order?: "asc" | "desc" | undefined;
   /** Whether to return the `plaintext` of recoverable keys. Default: false. */
   decrypt?: boolean | undefined;
@@ -534,10 +721,120 @@ export type UpdateApiInput = {
   } | null | undefined;
   /** Whether holders of its keys may read what is left of them, without a root key: see `keys.getOwnKey`. */
   ownKeyAccess?: boolean | undefined;
+  /**
+   * What sessions of the portal inherit unless they say otherwise. It is set as a whole. The root key needs the
+   * permission of each action. Null: nothing.
+   */
+  portal?: {
+    /**
+     * What the holder of the session may do with the keys: `list` them, `create` new ones, `reroll`, `rename` and
+     * `delete` them, and see their `usage`. The root key needs the permission for each action.
+     */
+    actions?: readonly ("list" | "create" | "reroll" | "rename" | "delete" | "usage")[] | undefined;
+    /** How the page looks. */
+    page?: {
+      /** Your name, in the title. */
+      name?: string | undefined;
+      /** Your logo: an https address that every browser can load. It is shown 32 pixels high. */
+      logoUrl?: string | undefined;
+      /** The color of buttons and links, such as `#246bce`. It is made lighter or darker where it could not be read. */
+      color?: string | undefined;
+      /** The language of the page. Omitted: the first of the browser's languages that is available, or English. */
+      language?: "en" | "de" | "fr" | "es" | "pt" | "ja" | "ar" | undefined;
+      /** Where the link back leads. Omitted: there is none. */
+      returnUrl?: string | undefined;
+    } | undefined;
+  } | null | undefined;
 };
 
 /** The `data` of an answer of `apis.updateApi`. */
 export type UpdateApiOutput = Record<string, never>;
+
+/** The input of `apis.updateKeys`. */
+export type UpdateKeysInput = {
+  /** Identifier of the API. */
+  apiId: string;
+  /** Only entries whose name, `keyId`, `start` or `externalId` contain this text, regardless of case. Blank: all. */
+  search?: string | undefined;
+  /** Only keys of the identity with this external id. */
+  externalId?: string | undefined;
+  /** Only keys with this budget; not those that have it by their identity. */
+  budgetId?: string | undefined;
+  /** Only keys in this state. A disabled key that has expired counts as disabled. */
+  state?: "active" | "disabled" | "expired" | undefined;
+  /** Only keys that expire before this Unix time in milliseconds, including those that have expired. */
+  expiresBefore?: number | undefined;
+  /** Only keys whose string begins with this prefix and an underscore. */
+  prefix?: string | undefined;
+  /** Only keys with the role of this name, regardless of case. */
+  role?: string | undefined;
+  /** Maximum number of keys that one call processes. Default: 100. */
+  limit?: number | undefined;
+  /** Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page. */
+  cursor?: string | undefined;
+  enabled?: boolean | undefined;
+  /** Null: the keys never expire. */
+  expires?: number | null | undefined;
+  /** Names of existing roles. */
+  addRoles?: readonly string[] | undefined;
+  /** Slugs. New ones are created. */
+  addPermissions?: readonly string[] | undefined;
+  /**
+   * Added to each balance: keys that share one after a reroll get it once, with the newest of them that matches. Keys
+   * with unlimited credits fail.
+   */
+  addCredits?: number | undefined;
+};
+
+/** The `data` of an answer of `apis.updateKeys`. */
+export type UpdateKeysOutput = {
+  /** Number of keys that changed. Those that had the value, the roles or the permissions are not counted. */
+  changed: number;
+  /** Keys that could not be changed. The others were. */
+  failed: {
+      keyId: string;
+      detail: string;
+    }[];
+  /** Continues with the next keys. Absent: every key that matches was processed. */
+  cursor?: string;
+};
+
+/** The input of `apis.deleteKeys`. */
+export type DeleteKeysInput = {
+  /** Identifier of the API. */
+  apiId: string;
+  /** Only entries whose name, `keyId`, `start` or `externalId` contain this text, regardless of case. Blank: all. */
+  search?: string | undefined;
+  /** Only keys of the identity with this external id. */
+  externalId?: string | undefined;
+  /** Only keys with this budget; not those that have it by their identity. */
+  budgetId?: string | undefined;
+  /** Only keys in this state. A disabled key that has expired counts as disabled. */
+  state?: "active" | "disabled" | "expired" | undefined;
+  /** Only keys that expire before this Unix time in milliseconds, including those that have expired. */
+  expiresBefore?: number | undefined;
+  /** Only keys whose string begins with this prefix and an underscore. */
+  prefix?: string | undefined;
+  /** Only keys with the role of this name, regardless of case. */
+  role?: string | undefined;
+  /** Maximum number of keys that one call processes. Default: 100. */
+  limit?: number | undefined;
+  /** Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page. */
+  cursor?: string | undefined;
+};
+
+/** The `data` of an answer of `apis.deleteKeys`. */
+export type DeleteKeysOutput = {
+  /** Number of keys that changed. Those that had the value, the roles or the permissions are not counted. */
+  changed: number;
+  /** Keys that could not be changed. The others were. */
+  failed: {
+      keyId: string;
+      detail: string;
+    }[];
+  /** Continues with the next keys. Absent: every key that matches was processed. */
+  cursor?: string;
+};
 
 /** The input of `keys.addPermissions`. */
 export type AddPermissionsInput = {
@@ -585,14 +882,31 @@ export type CreateKeyInput = {
     remaining: number | null;
     /** Sets the balance to an amount at regular intervals. */
     refill?: {
-      /** Daily at midnight UTC, or monthly. */
-      interval: "daily" | "monthly";
+      /** At the start of each hour, or of a day at midnight. */
+      interval: "hourly" | "daily" | "weekly" | "monthly" | "yearly";
       /** The balance after a refill. */
       amount: number;
-      /** With `monthly`: the day of the month. In a shorter month, the last day. Omitted: the 1st. */
+      /**
+       * With `weekly`: the day of the week, 1 (Monday) to 7. With `monthly` and `yearly`: the day of the month; in a
+       * shorter month, the last day. Omitted: 1.
+       */
       refillDay?: number | undefined;
+      /** With `yearly`: the month. Omitted: January. */
+      refillMonth?: number | undefined;
+      /**
+       * The time zone whose midnight counts, by its name in the IANA database, such as `Europe/Berlin`. Not with
+       * `hourly`. Omitted: UTC.
+       */
+      timeZone?: string | undefined;
+      /**
+       * The most of the balance that is kept: a refill adds `amount` to it, and each missed refill counts. Omitted:
+       * nothing is kept.
+       */
+      rollover?: number | undefined;
     } | null | undefined;
   } | undefined;
+  /** The budget that verifications spend from too, together with its ancestors. Needs `assign_budget` on it. */
+  budgetId?: string | undefined;
   ratelimits?: readonly {
       /** Name of the limit, for verifications. */
       name: string;
@@ -638,6 +952,10 @@ export type GetKeyInput = {
   keyId: string;
   /** Whether to return the `plaintext` of a recoverable key. Default: false. */
   decrypt?: boolean | undefined;
+  /**
+   * Whether to return the key although it is deleted, then with `deletedAt` and without `plaintext`. Default: false.
+   */
+  deleted?: boolean | undefined;
 };
 
 /** The `data` of an answer of `keys.getKey`. */
@@ -659,10 +977,13 @@ export type GetOwnKeyOutput = {
   credits?: {
     remaining: number;
     refill?: {
-      interval: "daily" | "monthly";
+      interval: "hourly" | "daily" | "weekly" | "monthly" | "yearly";
       amount: number;
       refillDay?: number;
-      /** When the balance is next set to `amount`, Unix time in milliseconds. */
+      refillMonth?: number;
+      timeZone?: string;
+      rollover?: number;
+      /** When the next refill is due, Unix time in milliseconds. */
       nextAt: number;
     };
   };
@@ -713,6 +1034,10 @@ export type MigrateKeysInput = {
   pepper?: string | Secret | undefined;
   /** Encoding of `pepper`. Default: "utf8". */
   pepperEncoding?: "utf8" | "hex" | "base64" | undefined;
+  /**
+   * Whether to import nothing. `migrated` is empty then, and `failed` has the hashes that would fail. Default: false.
+   */
+  dryRun?: boolean | undefined;
   keys: readonly {
       /** The hash of the key string as hex, base64 or base64url, in the length of the algorithm. */
       hash: string;
@@ -736,12 +1061,27 @@ export type MigrateKeysInput = {
         remaining: number | null;
         /** Sets the balance to an amount at regular intervals. */
         refill?: {
-          /** Daily at midnight UTC, or monthly. */
-          interval: "daily" | "monthly";
+          /** At the start of each hour, or of a day at midnight. */
+          interval: "hourly" | "daily" | "weekly" | "monthly" | "yearly";
           /** The balance after a refill. */
           amount: number;
-          /** With `monthly`: the day of the month. In a shorter month, the last day. Omitted: the 1st. */
+          /**
+           * With `weekly`: the day of the week, 1 (Monday) to 7. With `monthly` and `yearly`: the day of the month; in
+           * a shorter month, the last day. Omitted: 1.
+           */
           refillDay?: number | undefined;
+          /** With `yearly`: the month. Omitted: January. */
+          refillMonth?: number | undefined;
+          /**
+           * The time zone whose midnight counts, by its name in the IANA database, such as `Europe/Berlin`. Not with
+           * `hourly`. Omitted: UTC.
+           */
+          timeZone?: string | undefined;
+          /**
+           * The most of the balance that is kept: a refill adds `amount` to it, and each missed refill counts.
+           * Omitted: nothing is kept.
+           */
+          rollover?: number | undefined;
         } | null | undefined;
       } | undefined;
       ratelimits?: readonly {
@@ -759,6 +1099,8 @@ export type MigrateKeysInput = {
           /** Whether every verification that does not name the limit is charged 1. Default: false. */
           autoApply?: boolean | undefined;
         }[] | undefined;
+      /** The budget that verifications spend from too, together with its ancestors. Needs `assign_budget` on it. */
+      budgetId?: string | undefined;
     }[];
 };
 
@@ -819,6 +1161,18 @@ export type RerollKeyOutput = {
   key: Secret;
 };
 
+/** The input of `keys.restoreKey`. */
+export type RestoreKeyInput = {
+  /** Identifier of a key, as createKey gave it; not the secret. */
+  keyId: string;
+};
+
+/** The `data` of an answer of `keys.restoreKey`. */
+export type RestoreKeyOutput = {
+  /** False if the key was disabled when it was deleted, or was reported as leaked. */
+  enabled: boolean;
+};
+
 /** The input of `keys.setPermissions`. */
 export type SetPermissionsInput = {
   /** Identifier of a key, as createKey gave it; not the secret. */
@@ -853,9 +1207,12 @@ export type UpdateCreditsOutput = {
   /** The balance. Null: unlimited. */
   remaining: number | null;
   refill?: {
-    interval: "daily" | "monthly";
+    interval: "hourly" | "daily" | "weekly" | "monthly" | "yearly";
     amount: number;
     refillDay?: number;
+    refillMonth?: number;
+    timeZone?: string;
+    rollover?: number;
   };
 };
 
@@ -865,7 +1222,10 @@ export type UpdateKeyInput = {
   keyId: string;
   /** A label. Of your end users, at most the owner of the key sees it. */
   name?: string | null | undefined;
-  /** Null removes the key from its identity. The identity is not deleted. */
+  /**
+   * Null removes the key from its identity. The identity is not deleted. If the identity has a budget, a key that
+   * leaves it needs `assign_budget` on that.
+   */
   externalId?: string | null | undefined;
   /** Any JSON object, up to 64 KiB as text and 100 levels deep. Do not store secrets in it. */
   meta?: { [name: string]: unknown } | null | undefined;
@@ -877,14 +1237,34 @@ export type UpdateKeyInput = {
     remaining?: number | null | undefined;
     /** The new refill. Null: no refill. The balance does not change. */
     refill?: {
-      /** Daily at midnight UTC, or monthly. */
-      interval: "daily" | "monthly";
+      /** At the start of each hour, or of a day at midnight. */
+      interval: "hourly" | "daily" | "weekly" | "monthly" | "yearly";
       /** The balance after a refill. */
       amount: number;
-      /** With `monthly`: the day of the month. In a shorter month, the last day. Omitted: the 1st. */
+      /**
+       * With `weekly`: the day of the week, 1 (Monday) to 7. With `monthly` and `yearly`: the day of the month; in a
+       * shorter month, the last day. Omitted: 1.
+       */
       refillDay?: number | undefined;
+      /** With `yearly`: the month. Omitted: January. */
+      refillMonth?: number | undefined;
+      /**
+       * The time zone whose midnight counts, by its name in the IANA database, such as `Europe/Berlin`. Not with
+       * `hourly`. Omitted: UTC.
+       */
+      timeZone?: string | undefined;
+      /**
+       * The most of the balance that is kept: a refill adds `amount` to it, and each missed refill counts. Omitted:
+       * nothing is kept.
+       */
+      rollover?: number | undefined;
     } | null | undefined;
   } | null | undefined;
+  /**
+   * The budget that verifications spend from too, together with its ancestors. Null: none. Needs `assign_budget` on
+   * the former one and on the new one.
+   */
+  budgetId?: string | null | undefined;
   /** All limits of the key. A limit with an existing name keeps its id. */
   ratelimits?: readonly {
       /** Name of the limit, for verifications. */
@@ -926,6 +1306,20 @@ export type VerifyKeyInput = {
     cost: number;
   } | undefined;
   /**
+   * Holds the cost instead of spending it, for work whose cost is known afterwards: `holds.settleHold` charges what it
+   * really was. The call can then charge up to 10 limits, whose names have up to 1000 characters together. Requires a
+   * root key.
+   */
+  hold?: {
+    /** Milliseconds until the hold expires. */
+    ttl: number;
+    /**
+     * What happens to the credits if nobody settles or releases the hold in time. `release`: they are given back.
+     * `charge`: they are spent. Default: "release".
+     */
+    onExpiry?: "release" | "charge" | undefined;
+  } | undefined;
+  /**
    * Limits to charge, by name. Limits with `autoApply` that are not in the list are then checked but not charged.
    * Omitted or empty: each limit with `autoApply` is charged 1.
    */
@@ -960,6 +1354,25 @@ export type VerifyKeyOutput = {
   roles?: string[];
   /** The balance after this verification. Absent: unlimited. */
   credits?: number;
+  /** The budgets that the call is charged to, with a root key. */
+  budgets?: {
+      budgetId: string;
+      name: string;
+      /** Its credits after this verification. */
+      remaining: number;
+      /** What open holds have taken from it, with this one. */
+      held: number;
+      /** Whether it does not cover the call. */
+      exceeded: boolean;
+      /** If it is exceeded: milliseconds until its next refill. Absent: it has none. */
+      retryAfter?: number;
+    }[];
+  /** The hold that this verification made. Present if it is valid and asked for one. */
+  hold?: {
+    holdId: string;
+    /** Unix time in milliseconds. */
+    expiresAt: number;
+  };
   identity?: Identity;
   /** Every limit that was checked. */
   ratelimits?: {
@@ -1003,6 +1416,20 @@ export type ExplainVerificationInput = {
   /** Credits that this verification costs if the key has a balance. Omitted: 1. 0: check without charging. */
   credits?: {
     cost: number;
+  } | undefined;
+  /**
+   * Holds the cost instead of spending it, for work whose cost is known afterwards: `holds.settleHold` charges what it
+   * really was. The call can then charge up to 10 limits, whose names have up to 1000 characters together. Requires a
+   * root key.
+   */
+  hold?: {
+    /** Milliseconds until the hold expires. */
+    ttl: number;
+    /**
+     * What happens to the credits if nobody settles or releases the hold in time. `release`: they are given back.
+     * `charge`: they are spent. Default: "release".
+     */
+    onExpiry?: "release" | "charge" | undefined;
   } | undefined;
   /**
    * Limits to charge, by name. Limits with `autoApply` that are not in the list are then checked but not charged.
@@ -1125,15 +1552,48 @@ export type ExplainVerificationOutput = {
   credits?: {
     remaining: number;
     refill?: {
-      interval: "daily" | "monthly";
+      interval: "hourly" | "daily" | "weekly" | "monthly" | "yearly";
       amount: number;
       refillDay?: number;
-      /** When the balance is next set to `amount`, Unix time in milliseconds. */
+      refillMonth?: number;
+      timeZone?: string;
+      rollover?: number;
+      /** When the next refill is due, Unix time in milliseconds. */
       nextAt: number;
     };
+    /** What open holds have taken from it. */
+    held: number;
     /** What the call costs. */
     cost: number;
   };
+  /** The budgets that the call is charged to. Absent: none. */
+  budgets?: {
+      remaining: number;
+      refill?: {
+        interval: "hourly" | "daily" | "weekly" | "monthly" | "yearly";
+        amount: number;
+        refillDay?: number;
+        refillMonth?: number;
+        timeZone?: string;
+        rollover?: number;
+        /** When the next refill is due, Unix time in milliseconds. */
+        nextAt: number;
+      };
+      budgetId: string;
+      name: string;
+      unit?: string;
+      /**
+       * What happens to calls that it does not cover. `deny`: `USAGE_EXCEEDED`. `allow`: it counts them, and may fall
+       * below 0.
+       */
+      onEmpty: "deny" | "allow";
+      /** What open holds have taken from it. */
+      held: number;
+      /** What the call costs. */
+      cost: number;
+      /** Whether it does not cover the call. */
+      exceeded: boolean;
+    }[];
 };
 
 /** The input of `keys.whoami`. */
@@ -1167,6 +1627,8 @@ export type CreateIdentityInput = {
       /** Whether every verification that does not name the limit is charged 1. Default: false. */
       autoApply?: boolean | undefined;
     }[] | undefined;
+  /** The budget that verifications spend from too, together with its ancestors. Needs `assign_budget` on it. */
+  budgetId?: string | undefined;
 };
 
 /** The `data` of an answer of `identities.createIdentity`. */
@@ -1200,6 +1662,12 @@ export type ListIdentitiesInput = {
   cursor?: string | undefined;
   /** Only entries whose ids and external ids contain this text, regardless of case. Blank: all. */
   search?: string | undefined;
+  /** Only identities with this budget. */
+  budgetId?: string | undefined;
+  /** What the identities are in order by. Default: "createdAt". */
+  orderBy?: "createdAt" | "externalId" | undefined;
+  /** `desc`: the newest, or the last external id, first. Default: "asc". */
+  order?: "asc" | "desc" | undefined;
 };
 
 /** The `data` of an answer of `identities.listIdentities`. */
@@ -1227,10 +1695,257 @@ export type UpdateIdentityInput = {
       /** Whether every verification that does not name the limit is charged 1. Default: false. */
       autoApply?: boolean | undefined;
     }[] | undefined;
+  /**
+   * The budget that verifications of all its keys spend from too, together with its ancestors. Null: none. Needs
+   * `assign_budget` on the former one and on the new one.
+   */
+  budgetId?: string | null | undefined;
 };
 
 /** The `data` of an answer of `identities.updateIdentity`. */
 export type UpdateIdentityOutput = Identity;
+
+/** The input of `budgets.createBudget`. */
+export type CreateBudgetInput = {
+  /** The name of the budget. Verifications with a root key show it. */
+  name: string;
+  /** The credits that it begins with. */
+  remaining: number;
+  /** Sets the balance to an amount at regular intervals. */
+  refill?: {
+    /** At the start of each hour, or of a day at midnight. */
+    interval: "hourly" | "daily" | "weekly" | "monthly" | "yearly";
+    /** The balance after a refill. */
+    amount: number;
+    /**
+     * With `weekly`: the day of the week, 1 (Monday) to 7. With `monthly` and `yearly`: the day of the month; in a
+     * shorter month, the last day. Omitted: 1.
+     */
+    refillDay?: number | undefined;
+    /** With `yearly`: the month. Omitted: January. */
+    refillMonth?: number | undefined;
+    /**
+     * The time zone whose midnight counts, by its name in the IANA database, such as `Europe/Berlin`. Not with
+     * `hourly`. Omitted: UTC.
+     */
+    timeZone?: string | undefined;
+    /**
+     * The most of the balance that is kept: a refill adds `amount` to it, and each missed refill counts. Omitted:
+     * nothing is kept.
+     */
+    rollover?: number | undefined;
+  } | undefined;
+  /** The budget that its spends are charged to as well. A tree has at most 4 levels. */
+  parentId?: string | undefined;
+  /**
+   * What happens to calls that it does not cover. `deny`: `USAGE_EXCEEDED`. `allow`: it counts them, and may fall
+   * below 0. Default: "deny".
+   */
+  onEmpty?: "deny" | "allow" | undefined;
+  /**
+   * Percentages of a period's credits. The event `budget.threshold_reached` is written with the spend that reaches
+   * one.
+   */
+  thresholds?: readonly number[] | undefined;
+  /** What a credit is, as a label: `usd_micro`, `token`. Never changes. A child has the unit of its parent. */
+  unit?: string | undefined;
+  /** Any JSON object, up to 1024 KiB as text and 100 levels deep. Do not store secrets in it. */
+  meta?: { [name: string]: unknown } | undefined;
+};
+
+/** The `data` of an answer of `budgets.createBudget`. */
+export type CreateBudgetOutput = {
+  budgetId: string;
+};
+
+/** The input of `budgets.deleteBudget`. */
+export type DeleteBudgetInput = {
+  /** Identifier of a budget, as createBudget gave it. */
+  budgetId: string;
+};
+
+/** The `data` of an answer of `budgets.deleteBudget`. */
+export type DeleteBudgetOutput = Record<string, never>;
+
+/** The input of `budgets.getBudget`. */
+export type GetBudgetInput = {
+  /** Identifier of a budget, as createBudget gave it. */
+  budgetId: string;
+};
+
+/** The `data` of an answer of `budgets.getBudget`. */
+export type GetBudgetOutput = Budget;
+
+/** The input of `budgets.listBudgets`. */
+export type ListBudgetsInput = {
+  /** Maximum number of entries per page. Default: 100. */
+  limit?: number | undefined;
+  /** Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page. */
+  cursor?: string | undefined;
+  /** Only entries whose names and ids contain this text, regardless of case. Blank: all. */
+  search?: string | undefined;
+  /** Only the children of this budget. Null: only budgets without a parent. */
+  parentId?: string | null | undefined;
+};
+
+/** The `data` of an answer of `budgets.listBudgets`. */
+export type ListBudgetsOutput = Budget[];
+
+/** The input of `budgets.updateBudget`. */
+export type UpdateBudgetInput = {
+  /** Identifier of a budget, as createBudget gave it. */
+  budgetId: string;
+  /** The name of the budget. Verifications with a root key show it. */
+  name?: string | undefined;
+  /** The new refill. Null: no refill. The balance does not change. */
+  refill?: {
+    /** At the start of each hour, or of a day at midnight. */
+    interval: "hourly" | "daily" | "weekly" | "monthly" | "yearly";
+    /** The balance after a refill. */
+    amount: number;
+    /**
+     * With `weekly`: the day of the week, 1 (Monday) to 7. With `monthly` and `yearly`: the day of the month; in a
+     * shorter month, the last day. Omitted: 1.
+     */
+    refillDay?: number | undefined;
+    /** With `yearly`: the month. Omitted: January. */
+    refillMonth?: number | undefined;
+    /**
+     * The time zone whose midnight counts, by its name in the IANA database, such as `Europe/Berlin`. Not with
+     * `hourly`. Omitted: UTC.
+     */
+    timeZone?: string | undefined;
+    /**
+     * The most of the balance that is kept: a refill adds `amount` to it, and each missed refill counts. Omitted:
+     * nothing is kept.
+     */
+    rollover?: number | undefined;
+  } | null | undefined;
+  /**
+   * What happens to calls that it does not cover. `deny`: `USAGE_EXCEEDED`. `allow`: it counts them, and may fall
+   * below 0.
+   */
+  onEmpty?: "deny" | "allow" | undefined;
+  /**
+   * Percentages of a period's credits. The event `budget.threshold_reached` is written with the spend that reaches
+   * one.
+   */
+  thresholds?: readonly number[] | undefined;
+  /** Any JSON object, up to 1024 KiB as text and 100 levels deep. Do not store secrets in it. */
+  meta?: { [name: string]: unknown } | undefined;
+};
+
+/** The `data` of an answer of `budgets.updateBudget`. */
+export type UpdateBudgetOutput = Budget;
+
+/** The input of `budgets.updateCredits`. */
+export type BudgetsUpdateCreditsInput = {
+  /** Identifier of a budget, as createBudget gave it. */
+  budgetId: string;
+  operation: "set" | "increment" | "decrement";
+  /** The new balance, or the amount of the change. */
+  value: number;
+};
+
+/** The `data` of an answer of `budgets.updateCredits`. */
+export type BudgetsUpdateCreditsOutput = Credits;
+
+/** The input of `holds.extendHold`. */
+export type ExtendHoldInput = {
+  /** Identifier of a hold, as verifyKey gave it. */
+  holdId: string;
+  /** Milliseconds from now until the hold expires. */
+  ttl: number;
+};
+
+/** The `data` of an answer of `holds.extendHold`. */
+export type ExtendHoldOutput = {
+  holdId: string;
+  /** Unix time in milliseconds. */
+  expiresAt: number;
+};
+
+/** The input of `holds.getHold`. */
+export type GetHoldInput = {
+  /** Identifier of a hold, as verifyKey gave it. */
+  holdId: string;
+};
+
+/** The `data` of an answer of `holds.getHold`. */
+export type GetHoldOutput = Hold;
+
+/** The input of `holds.listHolds`. */
+export type ListHoldsInput = {
+  /** Maximum number of entries per page. Default: 100. */
+  limit?: number | undefined;
+  /** Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page. */
+  cursor?: string | undefined;
+  /** Only holds of this key. */
+  keyId?: string | undefined;
+  /** Only holds in this state. */
+  state?: "open" | "settled" | "released" | "expired" | undefined;
+};
+
+/** The `data` of an answer of `holds.listHolds`. */
+export type ListHoldsOutput = Hold[];
+
+/** The input of `holds.releaseHold`. */
+export type ReleaseHoldInput = {
+  /** Identifier of a hold, as verifyKey gave it. */
+  holdId: string;
+};
+
+/** The `data` of an answer of `holds.releaseHold`. */
+export type ReleaseHoldOutput = {
+  holdId: string;
+  /** `open` becomes one of the others. Of these, only `expired` becomes `settled`: by a late settlement. */
+  state: "open" | "settled" | "released" | "expired";
+  /** The credits that were charged: what every balance covered. 0 for a key without credits and budgets. */
+  charged: number;
+  /** What the work did cost besides: the most that a balance did not cover. 0 if nothing was lacking. */
+  uncovered: number;
+  /** The budgets that did not cover all of it, and what each did not cover. */
+  budgets: {
+      budgetId: string;
+      uncovered: number;
+    }[];
+};
+
+/** The input of `holds.settleHold`. */
+export type SettleHoldInput = {
+  /** Identifier of a hold, as verifyKey gave it. */
+  holdId: string;
+  /** What the work did cost. It can be more than was held. */
+  credits: number;
+  /**
+   * What the work did cost of limits that the verification charged, by name. Less is given back in the window of the
+   * charge. What is more is charged now, also beyond the limit. A limit that is counted elsewhere by now, as after an
+   * outage of Redis, stays as it is.
+   */
+  ratelimits?: readonly {
+      name: string;
+      /** What the work did cost of this limit. It can be more than was charged. */
+      cost: number;
+    }[] | undefined;
+  /** Tags of these credits in the analytics. */
+  tags?: readonly string[] | undefined;
+};
+
+/** The `data` of an answer of `holds.settleHold`. */
+export type SettleHoldOutput = {
+  holdId: string;
+  /** `open` becomes one of the others. Of these, only `expired` becomes `settled`: by a late settlement. */
+  state: "open" | "settled" | "released" | "expired";
+  /** The credits that were charged: what every balance covered. 0 for a key without credits and budgets. */
+  charged: number;
+  /** What the work did cost besides: the most that a balance did not cover. 0 if nothing was lacking. */
+  uncovered: number;
+  /** The budgets that did not cover all of it, and what each did not cover. */
+  budgets: {
+      budgetId: string;
+      uncovered: number;
+    }[];
+};
 
 /** The input of `analytics.getApiStats`. */
 export type GetApiStatsInput = {
@@ -1249,6 +1964,57 @@ export type GetApiStatsInput = {
 /** The `data` of an answer of `analytics.getApiStats`. */
 export type GetApiStatsOutput = {
   apiId: string;
+  /** Start of the first bucket. */
+  start: number;
+  /** End of the last bucket. */
+  end: number;
+  granularity: "minute" | "hour" | "day";
+  /** Number of verifications. */
+  total: number;
+  /** Number of valid ones. */
+  valid: number;
+  /** Verifications by code. Codes that did not occur are omitted. */
+  outcomes: { [name: string]: number };
+  creditsSpent: number;
+  /** Every bucket of the range in order, including empty ones. */
+  series: {
+      /** Start of the bucket. */
+      time: number;
+      /** Number of verifications. */
+      total: number;
+      /** Number of valid ones. */
+      valid: number;
+      /** Verifications by code. Codes that did not occur are omitted. */
+      outcomes: { [name: string]: number };
+      creditsSpent: number;
+    }[];
+  /** The 100 most frequent tags. */
+  tags: {
+      tag: string;
+      total: number;
+      valid: number;
+    }[];
+  /** Verifications whose tags are not counted, because a bucket holds at most 100 sets of tags. Absent: none. */
+  tagsUntold?: number;
+};
+
+/** The input of `analytics.getBudgetStats`. */
+export type GetBudgetStatsInput = {
+  /** Identifier of a budget, as createBudget gave it. */
+  budgetId: string;
+  /** Start of the range, Unix time in milliseconds. Rounded down to the start of a bucket. */
+  start: number;
+  /** End of the range (exclusive), Unix time in milliseconds. Rounded up to the end of a bucket. */
+  end: number;
+  /** Length of a bucket, aligned to UTC. Omitted: minutes for up to 3 hours, hours for up to 7 days, else days. */
+  granularity?: "minute" | "hour" | "day" | undefined;
+  /** Only verifications with all of these tags. */
+  tags?: readonly string[] | undefined;
+};
+
+/** The `data` of an answer of `analytics.getBudgetStats`. */
+export type GetBudgetStatsOutput = {
+  budgetId: string;
   /** Start of the first bucket. */
   start: number;
   /** End of the last bucket. */
@@ -1437,6 +2203,35 @@ export type GetRatelimitStatsOutput = {
   identifiersUntold?: number;
 };
 
+/** The input of `analytics.listDecisions`. */
+export type ListDecisionsInput = {
+  /** Only decisions at or after this Unix time in milliseconds. */
+  start?: number | undefined;
+  /** Only decisions before this Unix time in milliseconds. */
+  end?: number | undefined;
+  /** Only refusals: every code but `VALID` and `PASSED`. Default: false. */
+  refused?: boolean | undefined;
+  /** Only decisions with these codes. */
+  codes?: readonly ("VALID" | "NOT_FOUND" | "FORBIDDEN" | "INSUFFICIENT_PERMISSIONS" | "USAGE_EXCEEDED" | "RATE_LIMITED" | "DISABLED" | "EXPIRED" | "PASSED" | "DENIED")[] | undefined;
+  /** Only verifications of this key. */
+  keyId?: string | undefined;
+  /** Only verifications of keys of this API. */
+  apiId?: string | undefined;
+  /** Only verifications of keys of this identity. */
+  identityId?: string | undefined;
+  /** Only decisions in this rate limit namespace. */
+  namespaceId?: string | undefined;
+  /** Only decisions of this request: `meta.requestId` of its answer. */
+  requestId?: string | undefined;
+  /** Maximum number of entries per page. Default: 100. */
+  limit?: number | undefined;
+  /** Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page. */
+  cursor?: string | undefined;
+};
+
+/** The `data` of an answer of `analytics.listDecisions`. */
+export type ListDecisionsOutput = LoggedDecision[];
+
 /** The input of `analytics.listTopIdentities`. */
 export type ListTopIdentitiesInput = {
   /** Start of the range, Unix time in milliseconds. Rounded down to the start of a bucket. */
@@ -1528,6 +2323,59 @@ export type ListTopKeysOutput = {
       /** Verifications by code. Codes that did not occur are omitted. */
       outcomes: { [name: string]: number };
       creditsSpent: number;
+    }[];
+};
+
+/** The input of `analytics.listUsage`. */
+export type ListUsageInput = {
+  /** The keys. With `apiIds` at most 100. Default: []. */
+  keyIds?: readonly string[] | undefined;
+  /** The APIs. Default: []. */
+  apiIds?: readonly string[] | undefined;
+  /** Start of the range, Unix time in milliseconds. Rounded down to the start of a bucket. */
+  start: number;
+  /** End of the range (exclusive), Unix time in milliseconds. Rounded up to the end of a bucket. */
+  end: number;
+  /** Length of a bucket, aligned to UTC. Omitted: minutes for up to 3 hours, hours for up to 7 days, else days. */
+  granularity?: "minute" | "hour" | "day" | undefined;
+};
+
+/** The `data` of an answer of `analytics.listUsage`. */
+export type ListUsageOutput = {
+  /** Start of the first bucket. */
+  start: number;
+  /** End of the last bucket. */
+  end: number;
+  granularity: "minute" | "hour" | "day";
+  /** In the order of `keyIds`. */
+  keys: {
+      keyId: string;
+      /** Number of verifications. */
+      total: number;
+      /** Number of valid ones. */
+      valid: number;
+      /** The buckets with verifications, in order. */
+      series: {
+          /** Start of the bucket. */
+          time: number;
+          total: number;
+          valid: number;
+        }[];
+    }[];
+  /** In the order of `apiIds`. */
+  apis: {
+      apiId: string;
+      /** Number of verifications. */
+      total: number;
+      /** Number of valid ones. */
+      valid: number;
+      /** The buckets with verifications, in order. */
+      series: {
+          /** Start of the bucket. */
+          time: number;
+          total: number;
+          valid: number;
+        }[];
     }[];
 };
 
@@ -1922,9 +2770,10 @@ export type CreateSessionInput = {
   identity?: string | undefined;
   /**
    * What the holder of the session may do with the keys: `list` them, `create` new ones, `reroll`, `rename` and
-   * `delete` them, and see their `usage`. The root key needs the permission for each action.
+   * `delete` them, and see their `usage`. The root key needs the permission for each action. Omitted: what the
+   * `portal` of the API says.
    */
-  actions: readonly ("list" | "create" | "reroll" | "rename" | "delete" | "usage")[];
+  actions?: readonly ("list" | "create" | "reroll" | "rename" | "delete" | "usage")[] | undefined;
   /** Limits on the keys. */
   keys?: {
     /** The most keys that the owner can have in the API. Expired keys do not count. Default: 10. */
@@ -1936,7 +2785,7 @@ export type CreateSessionInput = {
     /** Names of existing roles that a new key may have. It has all of them by default. */
     roles?: readonly string[] | undefined;
   } | undefined;
-  /** How the page looks. */
+  /** How the page looks. A member that is omitted is as the `portal` of the API says. */
   page?: {
     /** Your name, in the title. */
     name?: string | undefined;
@@ -1945,7 +2794,7 @@ export type CreateSessionInput = {
     /** The color of buttons and links, such as `#246bce`. It is made lighter or darker where it could not be read. */
     color?: string | undefined;
     /** The language of the page. Omitted: the first of the browser's languages that is available, or English. */
-    language?: "en" | "de" | "fr" | "es" | "ja" | undefined;
+    language?: "en" | "de" | "fr" | "es" | "pt" | "ja" | "ar" | undefined;
     /** Where the link back leads. Omitted: there is none. */
     returnUrl?: string | undefined;
   } | undefined;
@@ -2191,7 +3040,7 @@ export type EventsListEventsInput = {
   /** Only events after this one: the id of an event. */
   after?: string | undefined;
   /** Only events of these types. */
-  types?: readonly ("key.created" | "key.updated" | "key.disabled" | "key.enabled" | "key.deleted" | "key.rerolled" | "key.expiring" | "key.expired" | "key.first_used" | "key.unused" | "keys.imported" | "credits.low" | "credits.refilled" | "limit.exceeded" | "root_key.created" | "root_key.updated" | "root_key.disabled" | "root_key.enabled" | "root_key.deleted" | "root_key.leaked" | "root_key.rerolled" | "identity.created" | "identity.updated" | "identity.deleted" | "role.created" | "role.updated" | "role.deleted" | "permission.created" | "permission.updated" | "permission.deleted" | "api.created" | "api.updated" | "api.deleted" | "namespace.created" | "namespace.deleted" | "override.set" | "override.deleted" | "workspace.created" | "workspace.updated" | "quota.near" | "webhook.created" | "webhook.updated" | "webhook.disabled" | "webhook.enabled" | "webhook.deleted" | "webhook.test" | "leak.reported" | "auth.failures")[] | undefined;
+  types?: readonly ("key.created" | "key.updated" | "key.disabled" | "key.enabled" | "key.deleted" | "key.restored" | "key.rerolled" | "key.expiring" | "key.expired" | "key.first_used" | "key.unused" | "keys.imported" | "credits.low" | "credits.refilled" | "budget.created" | "budget.updated" | "budget.deleted" | "budget.refilled" | "budget.threshold_reached" | "hold.expired" | "hold.uncovered" | "limit.exceeded" | "root_key.created" | "root_key.updated" | "root_key.disabled" | "root_key.enabled" | "root_key.deleted" | "root_key.leaked" | "root_key.rerolled" | "identity.created" | "identity.updated" | "identity.deleted" | "role.created" | "role.updated" | "role.deleted" | "permission.created" | "permission.updated" | "permission.deleted" | "api.created" | "api.updated" | "api.deleted" | "namespace.created" | "namespace.deleted" | "override.set" | "override.deleted" | "workspace.created" | "workspace.updated" | "quota.near" | "webhook.created" | "webhook.updated" | "webhook.disabled" | "webhook.enabled" | "webhook.deleted" | "webhook.test" | "leak.reported" | "auth.failures")[] | undefined;
   /** Only events of this object: the id of a key, an API, a root key or any other resource. */
   objectId?: string | undefined;
   /** Only events at or after this Unix time in milliseconds. */
@@ -2217,7 +3066,7 @@ export type CreateWebhookInput = {
   /** A label for you. */
   name?: string | null | undefined;
   /** The types of events that it gets. Null or omitted: all. */
-  eventTypes?: readonly ("key.created" | "key.updated" | "key.disabled" | "key.enabled" | "key.deleted" | "key.rerolled" | "key.expiring" | "key.expired" | "key.first_used" | "key.unused" | "keys.imported" | "credits.low" | "credits.refilled" | "limit.exceeded" | "root_key.created" | "root_key.updated" | "root_key.disabled" | "root_key.enabled" | "root_key.deleted" | "root_key.leaked" | "root_key.rerolled" | "identity.created" | "identity.updated" | "identity.deleted" | "role.created" | "role.updated" | "role.deleted" | "permission.created" | "permission.updated" | "permission.deleted" | "api.created" | "api.updated" | "api.deleted" | "namespace.created" | "namespace.deleted" | "override.set" | "override.deleted" | "workspace.created" | "workspace.updated" | "quota.near" | "webhook.created" | "webhook.updated" | "webhook.disabled" | "webhook.enabled" | "webhook.deleted" | "webhook.test" | "leak.reported" | "auth.failures")[] | null | undefined;
+  eventTypes?: readonly ("key.created" | "key.updated" | "key.disabled" | "key.enabled" | "key.deleted" | "key.restored" | "key.rerolled" | "key.expiring" | "key.expired" | "key.first_used" | "key.unused" | "keys.imported" | "credits.low" | "credits.refilled" | "budget.created" | "budget.updated" | "budget.deleted" | "budget.refilled" | "budget.threshold_reached" | "hold.expired" | "hold.uncovered" | "limit.exceeded" | "root_key.created" | "root_key.updated" | "root_key.disabled" | "root_key.enabled" | "root_key.deleted" | "root_key.leaked" | "root_key.rerolled" | "identity.created" | "identity.updated" | "identity.deleted" | "role.created" | "role.updated" | "role.deleted" | "permission.created" | "permission.updated" | "permission.deleted" | "api.created" | "api.updated" | "api.deleted" | "namespace.created" | "namespace.deleted" | "override.set" | "override.deleted" | "workspace.created" | "workspace.updated" | "quota.near" | "webhook.created" | "webhook.updated" | "webhook.disabled" | "webhook.enabled" | "webhook.deleted" | "webhook.test" | "leak.reported" | "auth.failures")[] | null | undefined;
   /**
    * The APIs of whose keys it gets events, and of which it gets their own events. Events without an `apiId`, such as
    * those of root keys, are left out. Null or omitted: all events.
@@ -2332,7 +3181,7 @@ export type UpdateWebhookInput = {
   /** A label for you. */
   name?: string | null | undefined;
   /** The types of events that it gets. Null or omitted: all. */
-  eventTypes?: readonly ("key.created" | "key.updated" | "key.disabled" | "key.enabled" | "key.deleted" | "key.rerolled" | "key.expiring" | "key.expired" | "key.first_used" | "key.unused" | "keys.imported" | "credits.low" | "credits.refilled" | "limit.exceeded" | "root_key.created" | "root_key.updated" | "root_key.disabled" | "root_key.enabled" | "root_key.deleted" | "root_key.leaked" | "root_key.rerolled" | "identity.created" | "identity.updated" | "identity.deleted" | "role.created" | "role.updated" | "role.deleted" | "permission.created" | "permission.updated" | "permission.deleted" | "api.created" | "api.updated" | "api.deleted" | "namespace.created" | "namespace.deleted" | "override.set" | "override.deleted" | "workspace.created" | "workspace.updated" | "quota.near" | "webhook.created" | "webhook.updated" | "webhook.disabled" | "webhook.enabled" | "webhook.deleted" | "webhook.test" | "leak.reported" | "auth.failures")[] | null | undefined;
+  eventTypes?: readonly ("key.created" | "key.updated" | "key.disabled" | "key.enabled" | "key.deleted" | "key.restored" | "key.rerolled" | "key.expiring" | "key.expired" | "key.first_used" | "key.unused" | "keys.imported" | "credits.low" | "credits.refilled" | "budget.created" | "budget.updated" | "budget.deleted" | "budget.refilled" | "budget.threshold_reached" | "hold.expired" | "hold.uncovered" | "limit.exceeded" | "root_key.created" | "root_key.updated" | "root_key.disabled" | "root_key.enabled" | "root_key.deleted" | "root_key.leaked" | "root_key.rerolled" | "identity.created" | "identity.updated" | "identity.deleted" | "role.created" | "role.updated" | "role.deleted" | "permission.created" | "permission.updated" | "permission.deleted" | "api.created" | "api.updated" | "api.deleted" | "namespace.created" | "namespace.deleted" | "override.set" | "override.deleted" | "workspace.created" | "workspace.updated" | "quota.near" | "webhook.created" | "webhook.updated" | "webhook.disabled" | "webhook.enabled" | "webhook.deleted" | "webhook.test" | "leak.reported" | "auth.failures")[] | null | undefined;
   /**
    * The APIs of whose keys it gets events, and of which it gets their own events. Events without an `apiId`, such as
    * those of root keys, are left out. Null or omitted: all events.
@@ -2515,7 +3364,7 @@ export type GetStatusOutput = {
 };
 
 /** The input of `system.listDecisions`. */
-export type ListDecisionsInput = {
+export type SystemListDecisionsInput = {
   /** Only decisions at or after this Unix time in milliseconds. Default: 0. */
   since?: number | undefined;
   /** Only verifications of keys of this API. */
@@ -2527,7 +3376,7 @@ export type ListDecisionsInput = {
 };
 
 /** The `data` of an answer of `system.listDecisions`. */
-export type ListDecisionsOutput = {
+export type SystemListDecisionsOutput = {
   decisions: {
       /** Unique among the decisions of all nodes. */
       id: string;
@@ -2557,6 +3406,21 @@ export type ListDecisionsOutput = {
       /** Of a rate limit: the cost that was charged. */
       cost?: number;
     }[];
+};
+
+/** The input of `system.search`. */
+export type SearchInput = {
+  /** Words, an id or a key string. Blank: no results. */
+  query: string | Secret;
+  /** Maximum number of results of each kind, exact matches not counted. Default: 5. */
+  limit?: number | undefined;
+};
+
+/** The `data` of an answer of `system.search`. */
+export type SearchOutput = {
+  results: SearchResult[];
+  /** Whether everything was examined. If not, older objects may match too. */
+  isComplete: boolean;
 };
 
 /** The `data` of `key.created`. A key was created. */
@@ -2615,6 +3479,18 @@ export type KeyDeletedEvent = {
   externalId?: string;
   /** Whether the key was erased from the database. */
   permanent: boolean;
+  /** Id of the root key, `cli` for an operator, or `system` for the service itself. */
+  actor: string;
+};
+
+/** The `data` of `key.restored`. A deleted key was restored. */
+export type KeyRestoredEvent = {
+  keyId: string;
+  apiId: string;
+  /** Your own identifier of the owner of the key, if it has one. */
+  externalId?: string;
+  /** Whether it is enabled. A key that was reported as leaked is restored disabled. */
+  enabled: boolean;
   /** Id of the root key, `cli` for an operator, or `system` for the service itself. */
   actor: string;
 };
@@ -2680,7 +3556,7 @@ export type KeysImportedEvent = {
   apiId: string;
   /** The name of the migration. */
   migrationId: string;
-  /** 20 at most. A longer import has several events. */
+  /** 500 at most. A longer import has several events. */
   keyIds: string[];
   /** Id of the root key, `cli` for an operator, or `system` for the service itself. */
   actor: string;
@@ -2715,6 +3591,91 @@ export type CreditsRefilledEvent = {
   remaining: number;
   /** The balance before. */
   before: number;
+};
+
+/** The `data` of `budget.created`. A budget was created. */
+export type BudgetCreatedEvent = {
+  budgetId: string;
+  name: string;
+  /** Id of the root key, `cli` for an operator, or `system` for the service itself. */
+  actor: string;
+};
+
+/** The `data` of `budget.updated`. Settings or credits of a budget changed. */
+export type BudgetUpdatedEvent = {
+  budgetId: string;
+  name: string;
+  /** Id of the root key, `cli` for an operator, or `system` for the service itself. */
+  actor: string;
+  /** Names of the members that changed. */
+  changed: string[];
+};
+
+/** The `data` of `budget.deleted`. A budget was deleted. */
+export type BudgetDeletedEvent = {
+  budgetId: string;
+  name: string;
+  /** Id of the root key, `cli` for an operator, or `system` for the service itself. */
+  actor: string;
+};
+
+/** The `data` of `budget.refilled`. A budget was refilled. */
+export type BudgetRefilledEvent = {
+  budgetId: string;
+  name: string;
+  /** Its credits. */
+  remaining: number;
+  /** Its credits before. */
+  before: number;
+};
+
+/**
+ * The `data` of `budget.threshold_reached`. A part of a budget is spent. Once a period for each threshold, unless
+ * credits were added.
+ */
+export type BudgetThresholdReachedEvent = {
+  budgetId: string;
+  name: string;
+  unit?: string;
+  /** The part, as a percentage of what the period had. */
+  threshold: number;
+  /** Its credits. */
+  remaining: number;
+  /** What was spent in the period. */
+  spent: number;
+};
+
+/** The `data` of `hold.expired`. Nobody settled or released a hold before its expiry. */
+export type HoldExpiredEvent = {
+  holdId: string;
+  keyId: string;
+  apiId: string;
+  /** The credits that it held. */
+  credits: number;
+  /** When it expired, as Unix time in milliseconds. */
+  expiresAt: number;
+  /** What was charged: `credits` or 0, as its `onExpiry` says. */
+  charged: number;
+};
+
+/**
+ * The `data` of `hold.uncovered`. A hold was settled for more than it held, and the balances did not cover all of it.
+ */
+export type HoldUncoveredEvent = {
+  holdId: string;
+  keyId: string;
+  apiId: string;
+  /** The credits that it held. */
+  credits: number;
+  /** What every balance covered. */
+  charged: number;
+  /** What the settlement asked for besides: the most that a balance did not cover. */
+  uncovered: number;
+  /** The budgets among these balances, and what each did not cover. */
+  budgets: {
+      budgetId: string;
+      uncovered: number;
+    }[];
 };
 
 /** The `data` of `limit.exceeded`. The first call in a window was rejected by a limit. */
@@ -3063,6 +4024,7 @@ export type EventData = {
   "key.disabled": KeyDisabledEvent;
   "key.enabled": KeyEnabledEvent;
   "key.deleted": KeyDeletedEvent;
+  "key.restored": KeyRestoredEvent;
   "key.rerolled": KeyRerolledEvent;
   "key.expiring": KeyExpiringEvent;
   "key.expired": KeyExpiredEvent;
@@ -3071,6 +4033,13 @@ export type EventData = {
   "keys.imported": KeysImportedEvent;
   "credits.low": CreditsLowEvent;
   "credits.refilled": CreditsRefilledEvent;
+  "budget.created": BudgetCreatedEvent;
+  "budget.updated": BudgetUpdatedEvent;
+  "budget.deleted": BudgetDeletedEvent;
+  "budget.refilled": BudgetRefilledEvent;
+  "budget.threshold_reached": BudgetThresholdReachedEvent;
+  "hold.expired": HoldExpiredEvent;
+  "hold.uncovered": HoldUncoveredEvent;
   "limit.exceeded": LimitExceededEvent;
   "root_key.created": RootKeyCreatedEvent;
   "root_key.updated": RootKeyUpdatedEvent;
@@ -3176,9 +4145,10 @@ export interface ApisOperations {
   /**
    * List the keys of an API.
    *
-   * Ordered by creation time. Includes disabled and expired keys, but not deleted ones. With a filter, one call
-   * examines at most 100,000 keys: a page can have fewer entries than `limit`, or none, although `hasMore` is true. An
-   * API that the root key may not read looks like one that does not exist.
+   * Ordered by creation time, or by `orderBy`. Includes disabled and expired keys, but not deleted ones: `deleted`
+   * lists those, with `deletedAt` and without `plaintext`. With a filter, one call examines at most 100,000 keys: a
+   * page can have fewer entries than `limit`, or none, although `hasMore` is true. An API that the root key may not
+   * read looks like one that does not exist.
    *
    * Permissions of the root key: `apis.{apiId}.read_key`, `apis.{apiId}.read_api`, `apis.{apiId}.decrypt_key`
    *
@@ -3198,6 +4168,33 @@ export interface ApisOperations {
    * operation.
    */
   updateApi(...args: Args<UpdateApiInput>): Promise<Result<UpdateApiOutput>>;
+  /**
+   * Update the keys of an API that match.
+   *
+   * Changes keys as `keys.updateKey`, `keys.addRoles`, `keys.addPermissions` and `keys.updateCredits` do. One call
+   * processes up to `limit` of the keys that `apis.listKeys` lists with the same filters, the newest first, in one
+   * transaction; fewer if they get more than 1,000 roles or permissions in all, or have more than 10,000 permissions.
+   * Repeat it with `cursor` until the answer has none. Keys that are created meanwhile are not processed.
+   *
+   * Permissions of the root key: `apis.{apiId}.update_key`, `apis.{apiId}.read_key`, `apis.{apiId}.read_api`,
+   * `permissions.*.add_role_to_key`, `permissions.*.add_permission_to_key`, `permissions.*.create_permission`
+   *
+   * @throws {LatchkeyError} `data/api_not_found`, `data/role_not_found`. Besides the errors of every operation.
+   */
+  updateKeys(...args: Args<UpdateKeysInput>): Promise<Result<UpdateKeysOutput>>;
+  /**
+   * Delete the keys of an API that match.
+   *
+   * Deletes keys as `keys.deleteKey` does. One call processes up to `limit` of the keys that `apis.listKeys` lists
+   * with the same filters, the newest first, in one transaction; fewer if they get more than 1,000 roles or
+   * permissions in all, or have more than 10,000 permissions. Repeat it with `cursor` until the answer has none. Keys
+   * that are created meanwhile are not processed.
+   *
+   * Permissions of the root key: `apis.{apiId}.delete_key`, `apis.{apiId}.read_key`, `apis.{apiId}.read_api`
+   *
+   * @throws {LatchkeyError} `data/api_not_found`. Besides the errors of every operation.
+   */
+  deleteKeys(...args: Args<DeleteKeysInput>): Promise<Result<DeleteKeysOutput>>;
 }
 
 /** Keys that you issue to your users and verify on their requests. */
@@ -3230,18 +4227,19 @@ export interface KeysOperations {
    * Only this response contains the key string: the service stores a hash of it. Permissions and an identity that do
    * not exist yet are created. Roles must exist.
    *
-   * Permissions of the root key: `apis.{apiId}.create_key`, `apis.{apiId}.encrypt_key`
+   * Permissions of the root key: `apis.{apiId}.create_key`, `apis.{apiId}.encrypt_key`,
+   * `budgets.{budgetId}.assign_budget`
    *
-   * @throws {LatchkeyError} `data/api_not_found`, `data/role_not_found`, `application/precondition_failed`. Besides
-   * the errors of every operation.
+   * @throws {LatchkeyError} `data/api_not_found`, `data/budget_not_found`, `data/role_not_found`,
+   * `application/precondition_failed`. Besides the errors of every operation.
    */
   createKey(...args: Args<CreateKeyInput>): Promise<Result<CreateKeyOutput>>;
   /**
    * Delete a key.
    *
-   * The next verification on the same node answers NOT_FOUND. The key stays in the database for the audit log and the
-   * analytics. With `permanent`, the key is erased together with its limits, roles, permissions and encrypted key
-   * string.
+   * The next verification on the same node answers NOT_FOUND. The key stays in the database for
+   * `LATCHKEY_RETENTION_DELETED`, by default 90 days, in which `keys.restoreKey` restores it. With `permanent`, the
+   * key is erased together with its limits, roles, permissions and encrypted key string.
    *
    * Permissions of the root key: `apis.{apiId}.delete_key`
    *
@@ -3251,7 +4249,9 @@ export interface KeysOperations {
   /**
    * Get a key.
    *
-   * Returns the key without its key string. With `decrypt`, a recoverable key includes the key string.
+   * Returns the key without its key string. With `decrypt`, a recoverable key includes the key string. A key that was
+   * deleted without `permanent` is kept for a while (`LATCHKEY_RETENTION_DELETED`): `deleted` returns it, and
+   * `keys.restoreKey` restores it.
    *
    * Permissions of the root key: `apis.{apiId}.read_key`, `apis.{apiId}.decrypt_key`
    *
@@ -3282,13 +4282,13 @@ export interface KeysOperations {
    * of the long part.
    *
    * The status is 200 even if some keys could not be imported. `failed` lists their hashes: a key with the hash exists
-   * already, or the hash occurs earlier in the list. The list is imported in chunks of at most 20 keys. Each chunk is
-   * imported completely or not at all.
+   * already, or the hash occurs earlier in the list. The list is imported in chunks of up to 500 keys, sized so that
+   * each takes some milliseconds. Each chunk is imported completely or not at all.
    *
-   * Permissions of the root key: `apis.{apiId}.create_key`
+   * Permissions of the root key: `apis.{apiId}.create_key`, `budgets.{budgetId}.assign_budget`
    *
-   * @throws {LatchkeyError} `data/api_not_found`, `application/precondition_failed`. Besides the errors of every
-   * operation.
+   * @throws {LatchkeyError} `data/api_not_found`, `data/budget_not_found`, `application/precondition_failed`. Besides
+   * the errors of every operation.
    */
   migrateKeys(...args: Args<MigrateKeysInput>): Promise<Result<MigrateKeysOutput>>;
   /**
@@ -3339,6 +4339,22 @@ export interface KeysOperations {
    */
   rerollKey(...args: Args<RerollKeyInput>): Promise<Result<RerollKeyOutput>>;
   /**
+   * Restore a deleted key.
+   *
+   * Brings back a key that was deleted without `permanent`, until `LATCHKEY_RETENTION_DELETED` after its deletion:
+   * with its key string, name, credits, limits, permissions, and the roles and the identity that still exist. What was
+   * deleted meanwhile stays away from it: a role with its permissions, or the identity with its limits. A key whose
+   * API or whose own budget was deleted cannot be restored. A key that was reported as leaked, before its deletion or
+   * after it, is restored disabled. A key that has expired stays expired. The key counts against the quota of the
+   * workspace again. The next verification on the same node finds it, and on other nodes within a second.
+   *
+   * Permissions of the root key: `apis.{apiId}.restore_key`
+   *
+   * @throws {LatchkeyError} `data/key_not_found`, `data/api_not_found`, `data/budget_not_found`,
+   * `data/key_not_deleted`. Besides the errors of every operation.
+   */
+  restoreKey(...args: Args<RestoreKeyInput>): Promise<Result<RestoreKeyOutput>>;
+  /**
    * Set the permissions of a key.
    *
    * Replaces all direct permissions of the key. The key keeps the permissions of its roles. Permissions that do not
@@ -3377,9 +4393,10 @@ export interface KeysOperations {
    * Omitted fields do not change. Null removes a value. Lists and `meta` are replaced as a whole. The next
    * verification on the same node uses the new values.
    *
-   * Permissions of the root key: `apis.{apiId}.update_key`
+   * Permissions of the root key: `apis.{apiId}.update_key`, `budgets.{budgetId}.assign_budget`
    *
-   * @throws {LatchkeyError} `data/key_not_found`, `data/role_not_found`. Besides the errors of every operation.
+   * @throws {LatchkeyError} `data/key_not_found`, `data/budget_not_found`, `data/role_not_found`,
+   * `application/precondition_failed`. Besides the errors of every operation.
    */
   updateKey(...args: Args<UpdateKeyInput>): Promise<Result<UpdateKeyOutput>>;
   /**
@@ -3399,10 +4416,10 @@ export interface KeysOperations {
    * Explain a verification.
    *
    * Says how `keys.verifyKey` would answer this body now, and why: each step in its order with what it compared, the
-   * permissions with where each comes from, the limits with their counters, and the credits. It charges nothing and is
-   * not in the analytics. Give `key` or `keyId`. A key that the root key may not read looks like one that does not
-   * exist. A root key without `verify_key` gets `NOT_FOUND` with that reason, as a verification gets `NOT_FOUND`. With
-   * `NOT_FOUND`, the explanation ends with that step.
+   * permissions with where each comes from, the limits with their counters, the credits and the budgets. It charges
+   * nothing and is not in the analytics. Give `key` or `keyId`. A key that the root key may not read looks like one
+   * that does not exist. A root key without `verify_key` gets `NOT_FOUND` with that reason, as a verification gets
+   * `NOT_FOUND`. With `NOT_FOUND`, the explanation ends with that step.
    *
    * Permissions of the root key: `apis.{apiId}.read_key`, `apis.{apiId}.verify_key`
    *
@@ -3430,18 +4447,19 @@ export interface IdentitiesOperations {
    * An identity is an owner of keys, such as a user or an organization. All its keys share its limits. Creating or
    * updating a key with a new external id creates an identity without limits.
    *
-   * Permissions of the root key: `identities.*.create_identity`
+   * Permissions of the root key: `identities.*.create_identity`, `budgets.{budgetId}.assign_budget`
    *
-   * @throws {LatchkeyError} `data/identity_already_exists`. Besides the errors of every operation.
+   * @throws {LatchkeyError} `data/identity_already_exists`, `data/budget_not_found`. Besides the errors of every
+   * operation.
    */
   createIdentity(...args: Args<CreateIdentityInput>): Promise<Result<CreateIdentityOutput>>;
   /**
    * Delete an identity.
    *
    * Its keys remain valid, without the identity and its limits. The external id can be used again at once, by an
-   * identity with a new id.
+   * identity with a new id. If the identity has a budget, its keys leave that.
    *
-   * Permissions of the root key: `identities.*.delete_identity`
+   * Permissions of the root key: `identities.*.delete_identity`, `budgets.{budgetId}.assign_budget`
    *
    * @throws {LatchkeyError} `data/identity_not_found`. Besides the errors of every operation.
    */
@@ -3459,7 +4477,7 @@ export interface IdentitiesOperations {
   /**
    * List identities.
    *
-   * Ordered by creation time. The root key must be allowed to read every identity on the page.
+   * Ordered by creation time, or by `orderBy`. The root key must be allowed to read every identity on the page.
    *
    * Permissions of the root key: `identities.{identityId}.read_identity`
    */
@@ -3470,11 +4488,138 @@ export interface IdentitiesOperations {
    * Omitted fields do not change. `meta` and `ratelimits` are replaced as a whole. The next verification of any of its
    * keys on the same node uses the new limits.
    *
-   * Permissions of the root key: `identities.*.update_identity`
+   * Permissions of the root key: `identities.*.update_identity`, `budgets.{budgetId}.assign_budget`
    *
-   * @throws {LatchkeyError} `data/identity_not_found`. Besides the errors of every operation.
+   * @throws {LatchkeyError} `data/identity_not_found`, `data/budget_not_found`. Besides the errors of every operation.
    */
   updateIdentity(...args: Args<UpdateIdentityInput>): Promise<Result<UpdateIdentityOutput>>;
+}
+
+/** Credits that many keys share, in trees of up to four levels. */
+export interface BudgetsOperations {
+  /**
+   * Create a budget.
+   *
+   * A budget is a balance that many keys spend from: those with its `budgetId`, and those of identities with it. A
+   * call is charged to the budget and its ancestors together, or to none of them. A budget never gets another parent.
+   *
+   * Permissions of the root key: `budgets.*.create_budget`, `budgets.{parentId}.assign_budget`
+   *
+   * @throws {LatchkeyError} `data/budget_not_found`, `application/precondition_failed`. Besides the errors of every
+   * operation.
+   */
+  createBudget(...args: Args<CreateBudgetInput>): Promise<Result<CreateBudgetOutput>>;
+  /**
+   * Delete a budget.
+   *
+   * Its credits are lost. Refused while keys, identities, other budgets or open holds use it: they would have no cap.
+   * A deleted key that used it cannot be restored afterwards.
+   *
+   * Permissions of the root key: `budgets.{budgetId}.delete_budget`
+   *
+   * @throws {LatchkeyError} `data/budget_not_found`, `data/budget_in_use`. Besides the errors of every operation.
+   */
+  deleteBudget(...args: Args<DeleteBudgetInput>): Promise<Result<DeleteBudgetOutput>>;
+  /**
+   * Get a budget.
+   *
+   * A budget with its balance and its books.
+   *
+   * Permissions of the root key: `budgets.{budgetId}.read_budget`
+   *
+   * @throws {LatchkeyError} `data/budget_not_found`. Besides the errors of every operation.
+   */
+  getBudget(...args: Args<GetBudgetInput>): Promise<Result<GetBudgetOutput>>;
+  /**
+   * List budgets.
+   *
+   * Ordered by creation time. The root key must be allowed to read every budget on the page.
+   *
+   * Permissions of the root key: `budgets.{budgetId}.read_budget`
+   */
+  listBudgets: List<ListBudgetsInput, ListBudgetsOutput, ListBudgetsOutput[number]>;
+  /**
+   * Update a budget.
+   *
+   * Omitted fields do not change. `thresholds` and `meta` are replaced as a whole. The parent and the unit never
+   * change. With `onEmpty: "deny"`, a balance below 0 becomes 0. To change the balance, use `budgets.updateCredits`.
+   *
+   * Permissions of the root key: `budgets.{budgetId}.update_budget`
+   *
+   * @throws {LatchkeyError} `data/budget_not_found`. Besides the errors of every operation.
+   */
+  updateBudget(...args: Args<UpdateBudgetInput>): Promise<Result<UpdateBudgetOutput>>;
+  /**
+   * Update the credits of a budget.
+   *
+   * Sets, increments or decrements the balance. A decrement stops at 0. What the balance really changes by counts as
+   * granted, also below 0.
+   *
+   * Permissions of the root key: `budgets.{budgetId}.update_budget`
+   *
+   * @throws {LatchkeyError} `data/budget_not_found`. Besides the errors of every operation.
+   */
+  updateCredits(...args: Args<BudgetsUpdateCreditsInput>): Promise<Result<BudgetsUpdateCreditsOutput>>;
+}
+
+/** Credits that calls hold until their cost is known. */
+export interface HoldsOperations {
+  /**
+   * Extend a hold.
+   *
+   * Lets an open hold expire later, for work that lasts longer than expected. It never expires earlier by that, and at
+   * the latest 24 hours after it was made.
+   *
+   * Permissions of the root key: `apis.{apiId}.verify_key`
+   *
+   * @throws {LatchkeyError} `data/hold_not_found`, `data/hold_closed`. Besides the errors of every operation.
+   */
+  extendHold(...args: Args<ExtendHoldInput>): Promise<Result<ExtendHoldOutput>>;
+  /**
+   * Get a hold.
+   *
+   * A hold with its state. Settled and released holds stay for an hour after their expiry, expired ones for a day.
+   *
+   * Permissions of the root key: `apis.{apiId}.read_key`
+   *
+   * @throws {LatchkeyError} `data/hold_not_found`. Besides the errors of every operation.
+   */
+  getHold(...args: Args<GetHoldInput>): Promise<Result<GetHoldOutput>>;
+  /**
+   * List holds.
+   *
+   * Ordered by creation time. The root key must be allowed to read the keys of every hold on the page. With `keyId` or
+   * `state`, a page is what matches among up to 2000 holds: it can have fewer entries than `limit`, or none, and yet
+   * not be the last one.
+   *
+   * Permissions of the root key: `apis.{apiId}.read_key`
+   */
+  listHolds: List<ListHoldsInput, ListHoldsOutput, ListHoldsOutput[number]>;
+  /**
+   * Release a hold.
+   *
+   * Gives back what was held and charges nothing, for work that was not done. A repetition has the same answer. A hold
+   * that expired cannot be released: settle it with 0 credits if its expiry charged it.
+   *
+   * Permissions of the root key: `apis.{apiId}.verify_key`
+   *
+   * @throws {LatchkeyError} `data/hold_not_found`, `data/hold_closed`. Besides the errors of every operation.
+   */
+  releaseHold(...args: Args<ReleaseHoldInput>): Promise<Result<ReleaseHoldOutput>>;
+  /**
+   * Settle a hold.
+   *
+   * Charges what the work did cost, and gives back the rest of what was held. If it did cost more, every balance is
+   * charged as far as it has credits; `uncovered` says what was lacking. A repetition with the same amounts has the
+   * same answer and charges nothing. An expired hold can be settled for as long as it is stored: what its expiry
+   * charged is given back first. `ratelimits` corrects limits that the verification charged; the others stay charged.
+   *
+   * Permissions of the root key: `apis.{apiId}.verify_key`
+   *
+   * @throws {LatchkeyError} `data/hold_not_found`, `data/hold_closed`, `application/precondition_failed`. Besides the
+   * errors of every operation.
+   */
+  settleHold(...args: Args<SettleHoldInput>): Promise<Result<SettleHoldOutput>>;
 }
 
 /** Statistics of verifications and rate limits. */
@@ -3489,6 +4634,20 @@ export interface AnalyticsOperations {
    * @throws {LatchkeyError} `data/api_not_found`. Besides the errors of every operation.
    */
   getApiStats(...args: Args<GetApiStatsInput>): Promise<Result<GetApiStatsOutput>>;
+  /**
+   * Get the verification statistics of a budget.
+   *
+   * The same as `analytics.getKeyStats`, for all keys that spent from the budget at the time of the verification:
+   * those with it, those of identities with it, and those that spend from a budget below it. `creditsSpent` is what
+   * they spent from it. Of a settlement with `uncovered` it has what every balance covered, also where this budget was
+   * charged more. A verification counts for each budget that it spends from. Requires the permission to read the
+   * budget.
+   *
+   * Permissions of the root key: `budgets.{budgetId}.read_budget`
+   *
+   * @throws {LatchkeyError} `data/budget_not_found`. Besides the errors of every operation.
+   */
+  getBudgetStats(...args: Args<GetBudgetStatsInput>): Promise<Result<GetBudgetStatsOutput>>;
   /**
    * Get the verification statistics of an identity.
    *
@@ -3523,6 +4682,18 @@ export interface AnalyticsOperations {
    */
   getRatelimitStats(...args: Args<GetRatelimitStatsInput>): Promise<Result<GetRatelimitStatsOutput>>;
   /**
+   * List logged decisions.
+   *
+   * The log of refused verifications and rate limit decisions, with a sample of those that passed, the newest first.
+   * It contains decisions about APIs and namespaces whose analytics the root key may read. Of one key or namespace and
+   * one code, the first refusals of a minute are in the log one by one; the others of the minute are counted in
+   * `leftOut` of the last one. A decision is in the log a few seconds later, the last one of a minute when it is over.
+   * `LATCHKEY_RETENTION_DECISIONS` and `LATCHKEY_DECISIONS_PER_WORKSPACE` bound the log.
+   *
+   * Permissions of the root key: `apis.{apiId}.read_analytics`, `ratelimits.{namespaceId}.read_analytics`
+   */
+  listDecisions: List<ListDecisionsInput, ListDecisionsOutput, ListDecisionsOutput[number]>;
+  /**
    * List the identities with the most verifications.
    *
    * The same as `analytics.listTopKeys`, by the identity that each key had at the time of the verification.
@@ -3546,6 +4717,16 @@ export interface AnalyticsOperations {
    * @throws {LatchkeyError} `data/api_not_found`. Besides the errors of every operation.
    */
   listTopKeys(...args: Args<ListTopKeysInput>): Promise<Result<ListTopKeysOutput>>;
+  /**
+   * List the verifications of several keys and APIs.
+   *
+   * Counts the verifications of each of up to 100 keys and APIs over time, as `analytics.getKeyStats` and
+   * `analytics.getApiStats` do, without codes and tags. Ids that do not exist have no entry. Deleted keys and APIs
+   * have one.
+   *
+   * Permissions of the root key: `apis.{apiId}.read_analytics`
+   */
+  listUsage(...args: Args<ListUsageInput>): Promise<Result<ListUsageOutput>>;
 }
 
 /** Permissions of keys, and roles as named sets of permissions. */
@@ -4090,7 +5271,30 @@ export interface SystemOperations {
    *
    * Permissions of the root key: `apis.{apiId}.read_analytics`, `ratelimits.{namespaceId}.read_analytics`
    */
-  listDecisions(...args: Args<ListDecisionsInput>): Promise<Result<ListDecisionsOutput>>;
+  listDecisions(...args: Args<SystemListDecisionsInput>): Promise<Result<SystemListDecisionsOutput>>;
+  /**
+   * Search keys, identities, APIs and everything else.
+   *
+   * Finds keys, identities, APIs, budgets, namespaces of rate limits, webhooks, roles, permissions and root keys of
+   * the workspace, as far as the root key may read them. Each word of the query must occur in what an object is
+   * called: in its name, its id, or the description of a role or permission; of a key also in its `start`, in the
+   * external id of its identity or, if another word occurs in the key, in the name of its API. Words may be in any
+   * order; case does not matter, and no character is a wildcard. Exact matches come first, then each kind with its
+   * newest objects first.
+   *
+   * A key string or root key is looked up by its hash. It is neither stored nor logged, and one with a valid checksum
+   * is not compared with anything else.
+   *
+   * One call examines the newest 100,000 keys and identities, the keys divided among the APIs, and the newest 10,000
+   * objects of each other kind. Of more than 8 words it compares the longest. An id, an external id, a whole name and
+   * a key string are found whatever their age. `apis.listKeys` searches all keys of an API, page by page.
+   *
+   * Permissions of the root key: `apis.{apiId}.read_key`, `apis.{apiId}.read_api`,
+   * `identities.{identityId}.read_identity`, `budgets.{budgetId}.read_budget`, `ratelimits.*.read_namespace`,
+   * `webhooks.{webhookId}.read_webhook`, `permissions.*.read_role`, `permissions.*.read_permission`,
+   * `rootKeys.{rootKeyId}.read_root_key`
+   */
+  search(...args: Args<SearchInput>): Promise<Result<SearchOutput>>;
 }
 
 /** The operations of the service, by namespace. */
@@ -4098,6 +5302,8 @@ export class Operations {
   readonly apis: ApisOperations;
   readonly keys: KeysOperations;
   readonly identities: IdentitiesOperations;
+  readonly budgets: BudgetsOperations;
+  readonly holds: HoldsOperations;
   readonly analytics: AnalyticsOperations;
   readonly permissions: PermissionsOperations;
   readonly ratelimits: RatelimitsOperations;
@@ -4119,6 +5325,8 @@ export class Operations {
       listApis: make("apis.listApis", { repeatable: "always" }),
       listKeys: make("apis.listKeys", { repeatable: "always", secrets: ["plaintext"] }),
       updateApi: make("apis.updateApi", {}),
+      updateKeys: make("apis.updateKeys", { repeatable: "idempotent" }),
+      deleteKeys: make("apis.deleteKeys", {}),
     };
     this.keys = {
       addPermissions: make("keys.addPermissions", {}),
@@ -4132,6 +5340,7 @@ export class Operations {
       removeRoles: make("keys.removeRoles", {}),
       reportLeak: make("keys.reportLeak", {}),
       rerollKey: make("keys.rerollKey", { repeatable: "idempotent", secrets: ["key"] }),
+      restoreKey: make("keys.restoreKey", {}),
       setPermissions: make("keys.setPermissions", {}),
       setRoles: make("keys.setRoles", {}),
       updateCredits: make("keys.updateCredits", { repeatable: "idempotent" }),
@@ -4147,13 +5356,31 @@ export class Operations {
       listIdentities: make("identities.listIdentities", { repeatable: "always" }),
       updateIdentity: make("identities.updateIdentity", {}),
     };
+    this.budgets = {
+      createBudget: make("budgets.createBudget", { repeatable: "idempotent" }),
+      deleteBudget: make("budgets.deleteBudget", {}),
+      getBudget: make("budgets.getBudget", { repeatable: "always" }),
+      listBudgets: make("budgets.listBudgets", { repeatable: "always" }),
+      updateBudget: make("budgets.updateBudget", {}),
+      updateCredits: make("budgets.updateCredits", { repeatable: "idempotent" }),
+    };
+    this.holds = {
+      extendHold: make("holds.extendHold", { repeatable: "always" }),
+      getHold: make("holds.getHold", { repeatable: "always" }),
+      listHolds: make("holds.listHolds", { repeatable: "always" }),
+      releaseHold: make("holds.releaseHold", { repeatable: "always" }),
+      settleHold: make("holds.settleHold", { repeatable: "always" }),
+    };
     this.analytics = {
       getApiStats: make("analytics.getApiStats", { repeatable: "always" }),
+      getBudgetStats: make("analytics.getBudgetStats", { repeatable: "always" }),
       getIdentityStats: make("analytics.getIdentityStats", { repeatable: "always" }),
       getKeyStats: make("analytics.getKeyStats", { repeatable: "always" }),
       getRatelimitStats: make("analytics.getRatelimitStats", { repeatable: "always" }),
+      listDecisions: make("analytics.listDecisions", { repeatable: "always" }),
       listTopIdentities: make("analytics.listTopIdentities", { repeatable: "always" }),
       listTopKeys: make("analytics.listTopKeys", { repeatable: "always" }),
+      listUsage: make("analytics.listUsage", { repeatable: "always" }),
     };
     this.permissions = {
       createPermission: make("permissions.createPermission", { repeatable: "idempotent" }),
@@ -4219,6 +5446,7 @@ export class Operations {
       getFindings: make("system.getFindings", { repeatable: "always" }),
       getStatus: make("system.getStatus", { repeatable: "always" }),
       listDecisions: make("system.listDecisions", { repeatable: "always" }),
+      search: make("system.search", { repeatable: "always" }),
     };
   }
 }

@@ -8,7 +8,7 @@ export interface LatchkeyKeysProps {
   session: string;
   /** The address of the Latchkey service, as browsers reach it. */
   service: string;
-  /** Instead of the language of the session: `en`, `de`, `fr`, `es` or `ja`. */
+  /** Instead of the language of the session: `en`, `de`, `fr`, `es`, `pt`, `ja` or `ar`. */
   language?: string;
   className?: string;
   style?: CSSProperties;

@@ -1,7 +1,5 @@
-const BYTES_MAX = 16 * 2 ** 20;
-
-/** The body of an answer as text; undefined if it is longer than 16 MiB, and it is then not read to its end. */
-export async function readText({ body }: Response): Promise<string | undefined> {
+/** The body of an answer as text; undefined if it is longer than `bytesMax`, and it is then not read to its end. */
+export async function readText({ body }: Response, bytesMax: number): Promise<string | undefined> {
   if (!body) return "";
   const reader = body.getReader();
   const decoder = new TextDecoder();
@@ -10,7 +8,7 @@ export async function readText({ body }: Response): Promise<string | undefined> 
     const { done, value } = await reader.read();
     if (done) return text + decoder.decode();
     bytes += value.byteLength;
-    if (bytes > BYTES_MAX) {
+    if (bytes > bytesMax) {
       reader.cancel().catch(() => {});
       return undefined;
     }

@@ -7,7 +7,7 @@ export type RejectionCode =
   | "MISSING"
   /** The key is there twice, or cannot be a key. */
   | "MALFORMED"
-  /** The service did not decide: it is away, or the middleware is configured wrongly. */
+  /** The service did not decide: it is unreachable, or the middleware is configured wrongly. */
   | "UNDECIDED";
 
 /** The answer to a request that does not reach the handler. */

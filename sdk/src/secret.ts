@@ -1,3 +1,5 @@
+import { shareClass } from "./share-class.ts";
+
 const REDACTED = "[redacted]";
 
 /**
@@ -5,6 +7,10 @@ const REDACTED = "[redacted]";
  * `reveal()` returns the text.
  */
 export class Secret {
+  static {
+    shareClass(Secret, "Secret");
+  }
+
   readonly #text: string;
 
   constructor(text: string) {

@@ -1,5 +1,6 @@
 import type { EventData } from "./operations.ts";
 import { Secret } from "./secret.ts";
+import { shareClass } from "./share-class.ts";
 
 const PREFIX = "whsec_";
 const TOLERANCE = 300_000;
@@ -31,6 +32,10 @@ export type WebhookHeaders = Headers | Readonly<Record<string, string | readonly
 
 /** A message that is not from the service, or too old. Answer it with 401. */
 export class WebhookError extends Error {
+  static {
+    shareClass(WebhookError, "WebhookError");
+  }
+
   override readonly name = "WebhookError";
 }
 

@@ -5,7 +5,8 @@ import { createServer, type IncomingMessage, type RequestListener, type ServerRe
 import type { AddressInfo } from "node:net";
 import { describe, it, type TestContext } from "node:test";
 import { inspect } from "node:util";
-import { type AttemptEnd, Latchkey, LatchkeyError, type LatchkeyOptions, Secret } from "../src/index.ts";
+import { callOperation, connectionOf } from "../src/call.ts";
+import { type AttemptEnd, Latchkey, LatchkeyError, type LatchkeyOptions, Secret, WebhookError } from "../src/index.ts";
 
 const ROOT_KEY = "lk_root_7dK2mQx9";
 const KEY = "prod_3kAqEg4u4qMxCGFAVMuGsb3cijGp";
@@ -148,12 +149,56 @@ describe("the options", () => {
     }
     for (const timeout of [0, 1.5, Number.NaN, 2 ** 31])
       assert.throws(() => new Latchkey({ ...options, timeout }), /`timeout`/);
-    assert.throws(() => new Latchkey({ ...options, retries: 11 }), /`retries`/);
+    assert.throws(() => new Latchkey({ ...options, retries: 13 }), /`retries`/);
+    assert.throws(() => new Latchkey({ ...options, answerBytesMax: 1_000 }), /`answerBytesMax`/);
     assert.throws(() => new Latchkey({ ...options, retryWaitMax: -1 }), /`retryWaitMax`/);
   });
 });
 
+describe("an input that is not JSON", () => {
+  it("rejects, and is not sent", async () => {
+    const circular: Record<string, unknown> = {};
+    circular.self = circular;
+    const { latchkey, sent } = clientOf([success({})]);
+    for (const meta of [circular, { amount: 1n }]) {
+      const call = latchkey.keys.createKey({ apiId: "api_1", meta });
+      await assert.rejects(call, TypeError);
+    }
+    assert.equal(sent.length, 0);
+  });
+});
+
+describe("a program with two copies of the package", () => {
+  it("recognizes the classes of the other one", async () => {
+    const copyOf = (file: string) => import(`../src/${file}.ts?copy`);
+    const [secret, error, webhook] = await Promise.all(["secret", "error", "webhook"].map(copyOf));
+    const members = { type: "aborted", operation: "a.b", detail: "" } as const;
+    const pairs = [
+      [secret.Secret, Secret, new secret.Secret(KEY), new Secret(KEY)],
+      [error.LatchkeyError, LatchkeyError, new error.LatchkeyError(members), new LatchkeyError(members)],
+      [webhook.WebhookError, WebhookError, new webhook.WebhookError(), new WebhookError()],
+    ];
+    for (const [other, own, otherInstance, ownInstance] of pairs) {
+      assert.notEqual(other, own);
+      assert(otherInstance instanceof own && ownInstance instanceof other);
+      for (const value of [undefined, null, "text", {}, new Error("other")]) assert(!(value instanceof own));
+      const Extended = class extends own {};
+      assert(!(ownInstance instanceof Extended));
+    }
+    const { latchkey, sent } = clientOf([success({ valid: true })]);
+    await latchkey.keys.verifyKey({ key: new secret.Secret(KEY) });
+    assert.deepEqual(sent[0]!.body, { key: KEY });
+  });
+});
+
 describe("an answer", () => {
+  it("with errors that are none is an error all the same", async () => {
+    const error = { type: "/errors/application/invalid_input", detail: "No.", errors: [null, { message: "a" }, 1] };
+    const answer = () => Response.json({ meta: { requestId: "req_1" }, error }, { status: 400 });
+    const { type, errors } = await errorOf(clientOf([answer]).latchkey.apis.listApis());
+    assert.deepEqual([type, errors], ["application/invalid_input", [{ message: "a" }]]);
+  });
+
   it("has the data, the request id and the limit of requests", async () => {
     const limits = { "RateLimit-Limit": "100", "RateLimit-Remaining": "99", "RateLimit-Reset": "30" };
     const { latchkey } = clientOf([success({ id: "api_1", name: "a" }, limits)]);
@@ -298,6 +343,15 @@ describe("a retry", () => {
   });
 });
 
+describe("an answer", () => {
+  it("is read up to a bound", async () => {
+    const large = success({ text: "a".repeat(2 ** 20) });
+    await clientOf([large]).latchkey.apis.listApis();
+    const { type, detail } = await errorOf(clientOf([large], { answerBytesMax: 2 ** 20 }).latchkey.apis.listApis());
+    assert.deepEqual([type, detail], ["invalid_answer", "The answer is longer than 1 MiB."]);
+  });
+});
+
 describe("a signal", () => {
   it("ends a call before, during and between its attempts", async () => {
     const reason = new Error("The user left.");
@@ -323,12 +377,53 @@ describe("a signal", () => {
   });
 });
 
+describe("a call without a client", () => {
+  it("sends the text of its body, to the options of its connection alone", async (t) => {
+    process.env.LATCHKEY_ROOT_KEY = ROOT_KEY;
+    t.after(() => delete process.env.LATCHKEY_ROOT_KEY);
+    const requests: RequestInit[] = [];
+    const send: typeof fetch = async (_, init) => {
+      requests.push(init!);
+      return success({})();
+    };
+    const connection = connectionOf({ url: "http://service.test", fetch: send });
+    const answers: unknown[] = [];
+    const keep = (answer: unknown) => answers.push(answer);
+    await callOperation(connection, "keys.newVerb", {}, '{"a":1,"a":9007199254740993}', {}, keep);
+    assert.equal(JSON.parse((answers[0] as { text: string }).text).meta.requestId, "req_1");
+    assert.equal(requests[0]!.body, '{"a":1,"a":9007199254740993}');
+    assert.equal(new Headers(requests[0]!.headers).get("authorization"), null);
+    assert.throws(() => connectionOf({}), /`url`/);
+  });
+});
+
 describe("the hooks", () => {
+  it("see the headers of answers, and no secret", async () => {
+    const ends: AttemptEnd[] = [];
+    const denied = failure(403, "authorization/forbidden", { "X-Proxy": "a" });
+    const answers = [lost, denied, success({ keyId: "a", key: KEY })];
+    const { latchkey } = clientOf(answers, { onResponse: (end) => void ends.push(end) });
+    await errorOf(latchkey.apis.listApis());
+    await latchkey.keys.createKey({ apiId: "a" });
+    assert.deepEqual(
+      ends.map(({ status, headers }) => [status, headers?.get("x-proxy")]),
+      [
+        [undefined, undefined],
+        [403, "a"],
+        [200, null],
+      ],
+    );
+    const printed = inspect(ends, { depth: Infinity, showHidden: true });
+    assert(printed.includes("keys.createKey") && !printed.includes(KEY));
+  });
+
   it("see every attempt without the root key, and can add headers", async () => {
     const ends: AttemptEnd[] = [];
+    const seen: Headers[] = [];
     const { latchkey, sent } = clientOf([lost, success({ valid: true })], {
       retryCharges: true,
       onRequest: ({ headers, operation, attempt }) => {
+        seen.push(headers);
         assert.equal(headers.has("authorization"), false);
         headers.set("traceparent", `${operation} ${attempt}`);
         headers.set("authorization", "Bearer other");
@@ -341,6 +436,7 @@ describe("the hooks", () => {
       ["keys.verifyKey 1", "keys.verifyKey 2"],
     );
     assert.equal(sent[0]!.headers.get("authorization"), `Bearer ${ROOT_KEY}`);
+    assert(!inspect(seen).includes(ROOT_KEY));
     assert.deepEqual(
       ends.map(({ attempt, status, requestId, error }) => [attempt, status, requestId, error?.type]),
       [

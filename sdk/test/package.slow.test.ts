@@ -1,7 +1,7 @@
 /** The package as it is published: JavaScript with declarations. The programs of README.md use it. */
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
-import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
@@ -12,7 +12,7 @@ const repository = fileURLToPath(new URL("../../", import.meta.url));
 const sdk = join(repository, "sdk");
 const modules = join(repository, "node_modules");
 const compiler = join(modules, "typescript/bin/tsc");
-const programs = codeBlocks(readFileSync(join(sdk, "README.md"), "utf8"));
+const programs = codeBlocks(readFileSync(join(sdk, "README.md"), "utf8")).filter(({ language }) => language === "ts");
 /** What the programs that call the service print. The others are servers with a route `/hello` or `/search`. */
 const outputs = ["rejected: NOT_FOUND\n", /^\[redacted\]\nkey_\w+ \w+\ntrue 99\n$/, /^no such key req_\w+\n$/, ""];
 const servers = programs.slice(outputs.length);
@@ -41,6 +41,18 @@ const settings = (resolution: object) => ({
   include: ["src"],
 });
 
+/** A program in CommonJS. It verifies a key that does not exist. */
+const commonjs = `
+  import { Latchkey, LatchkeyError } from "@latchkey/sdk";
+  import { verify } from "@latchkey/sdk/express";
+
+  const latchkey = new Latchkey();
+  const handler: ReturnType<typeof verify> = verify({ apiId: "api_123" });
+  void latchkey.keys.getKey({ keyId: "key_0000000000000000" }).catch((error: unknown) => {
+    console.log(typeof handler, error instanceof LatchkeyError ? error.type : error);
+  });
+`;
+
 /** Serves what a module exports. */
 const serve = `
   import { serve } from "@hono/node-server";
@@ -67,9 +79,11 @@ describe("the package of the client", () => {
     const copy = join(folder, "repository");
     for (const path of [
       "sdk/src",
+      "sdk/build.js",
       "sdk/package.json",
       "sdk/README.md",
       "sdk/tsconfig.json",
+      "sdk/tsconfig.cjs.json",
       "tsconfig.json",
       "LICENSE",
     ]) {
@@ -85,6 +99,7 @@ describe("the package of the client", () => {
     for (const name of ["express", "fastify", "@types"])
       symlinkSync(join(modules, name), join(folder, "empty/node_modules", name));
     for (const [i, { code }] of programs.entries()) writeFileSync(join(folder, `empty/src/program-${i}.mts`), code);
+    writeFileSync(join(folder, "empty/src/commonjs.cts"), commonjs);
     writeFileSync(join(folder, "empty/serve.mjs"), serve);
     writeFileSync(join(folder, "empty/free-port.mjs"), freePort);
     server = await start({ directory: folder });
@@ -123,6 +138,26 @@ describe("the package of the client", () => {
       else assert.match(ran.stdout, output);
     });
   }
+
+  it("runs in CommonJS with a Node that cannot load ES modules by require", async () => {
+    // As Node before 20.19 and 22.12.
+    const ran = run(["--no-experimental-require-module", "dist/commonjs.cjs"]);
+    await ran.ended;
+    assert.equal(ran.output, "function data/key_not_found\n");
+  });
+
+  it("has all entry points in both forms, with source maps that hold the source", () => {
+    const installed = join(folder, "empty/node_modules/@latchkey/sdk");
+    const { exports } = JSON.parse(readFileSync(join(installed, "package.json"), "utf8"));
+    for (const forms of Object.values<Record<string, { types: string; default: string }>>(exports)) {
+      assert.deepEqual(Object.keys(forms), ["import", "require"]);
+      for (const { types, default: file } of Object.values(forms)) {
+        assert(existsSync(join(installed, types)));
+        const map = JSON.parse(readFileSync(join(installed, `${file}.map`), "utf8"));
+        assert.deepEqual(map.sourcesContent.length, map.sources.length);
+      }
+    }
+  });
 
   assert.deepEqual(
     servers.map(({ heading }) => heading),

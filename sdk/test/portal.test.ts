@@ -11,7 +11,7 @@ describe("the texts of the portal", () => {
   const names = Object.keys(english) as (keyof Texts)[];
   const placeholders = (text: string) => [...new Set(text.match(/\{\w+\}/g))].sort();
 
-  for (const code of ["de", "fr", "es", "ja"]) {
+  for (const code of ["de", "fr", "es", "pt", "ja", "ar"]) {
     it(`are complete in ${code}, with the values of the English ones`, () => {
       const { texts } = new Language([code]);
       assert.deepEqual(Object.keys(texts).sort(), [...names].sort());
@@ -39,8 +39,18 @@ describe("the texts of the portal", () => {
     const english = new Language(["en"]);
     assert.equal(english.duration(3_600_000), "1 hour");
     assert.equal(english.duration(90_000), "90 seconds");
-    assert.equal(english.say("deleteTitle", { name: "{n} a|b" }), "Delete {n} a|b?");
   });
+
+  for (const code of ["en", "de", "fr", "es", "pt", "ja", "ar"]) {
+    it(`isolate a name, whatever its direction is (${code})`, () => {
+      const language = new Language([code]);
+      for (const text of ["replaceTitle", "deleteTitle", "back"] as const) {
+        for (const name of ["CI deploy 2!", "مفتاح 2", "{n} a|b"]) {
+          assert.equal(language.say(text, { name }), language.texts[text].replace("{name}", `\u2068${name}\u2069`));
+        }
+      }
+    });
+  }
 });
 
 describe("the color of the portal", () => {

@@ -32,7 +32,7 @@ interface Step {
   count?: number;
   errors?: string[];
   circuitBreaker?: boolean;
-  error?: { type: string; status?: number; location?: string };
+  error?: { type: string; status?: number; location?: string; message?: string };
   attempts?: number;
 }
 
@@ -126,7 +126,7 @@ function check(answer: any, { data, save = {}, count, all }: Step, saved: Record
   }
 }
 
-function matches(error: unknown, { type, status, location }: NonNullable<Step["error"]>): true {
+function matches(error: unknown, { type, status, location, message }: NonNullable<Step["error"]>): true {
   assert(error instanceof LatchkeyError, String(error));
   assert.equal(error.type, type);
   assert.equal(error.status, status);
@@ -135,6 +135,7 @@ function matches(error: unknown, { type, status, location }: NonNullable<Step["e
       error.errors.map((each) => each.location),
       [location],
     );
+  if (message !== undefined) assert.equal(error.message, message);
   if (status !== undefined) assert.match(error.requestId ?? "", /^req_/);
   return true;
 }

@@ -21,7 +21,7 @@ const BYTES_MAX: Record<string, number> = {
 const { exports } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"));
 
 it("every entry point has a bound", () => {
-  const files = Object.values<{ default: string }>(exports).map(({ default: file }) => file);
+  const files = Object.values<{ import: { default: string } }>(exports).map((forms) => forms.import.default);
   assert.deepEqual(
     files,
     Object.keys(BYTES_MAX).map((entry) => `./dist/${entry}.js`),

@@ -50,12 +50,20 @@ export function runNode(args, { tied = false } = {}) {
   });
 }
 
+/** Signals SIGTERM to this process when npm, which started it as a script, was ended. */
+export function stopWithNpm() {
+  whenNpmEnds(() => process.kill(process.pid, "SIGTERM"));
+}
+
 /**
  * Calls `end` when npm, which started this process as a script, was ended. npm passes a signal on to the shell of the
- * script only, and the shell ends without passing it on.
+ * script only, and the shell ends without passing it on. A script that starts something in the background (`latchkey serve &`)
+ * may end first, so such a script does not count. Where another program of the script starts it in the background, an empty
+ * `npm_lifecycle_event` in the environment turns this off.
  */
 function whenNpmEnds(end) {
-  if (process.env.npm_lifecycle_event === undefined) return;
+  const { npm_lifecycle_event: name, npm_lifecycle_script: script = "" } = process.env;
+  if (!name || /(?<!&)&(?!&)/.test(script)) return;
   const shell = process.ppid;
   const watch = setInterval(() => {
     if (process.ppid === shell) return;

@@ -1,4 +1,6 @@
-// Writes the files of the dashboard into the folder that is the argument.
-import { buildDashboard } from "./dashboard.js";
+// Writes the files of the dashboard into the folder that is the argument, or to where a start from this clone looks for them.
+import { buildDashboard, ensureDashboard } from "./dashboard.js";
 
-await buildDashboard(process.argv[2]);
+const [, , folder] = process.argv;
+if (folder === undefined) ensureDashboard();
+else await buildDashboard(folder);

@@ -33,7 +33,7 @@ const unusedModules = { fastify: ["node:https", "node:http2"], "prom-client": ["
  * that few services load stay in node_modules, because they take most of the time. Returns the bundled files of packages.
  */
 export async function bundle(folder, { complete }) {
-  const external = complete ? [] : [/^@scalar\//, "@clickhouse/client", "@redis/client"];
+  const external = complete ? [] : ["@clickhouse/client", "@redis/client"];
   const threadFiles = new Map();
   const main = await build(folder, answering, external, {
     plugins: [separateThreads(threadFiles), withoutUnusedModules],

@@ -17,7 +17,7 @@ import { fileURLToPath } from "node:url";
 
 const server = fileURLToPath(new URL("../", import.meta.url));
 
-/** Bundles that no start has used for this time are deleted. A running service can still load files of its bundle. */
+/** Builds that no start has used for this time are deleted. A running service can still load files of its build. */
 const UNUSED_MAX_MS = 30 * 24 * 3_600_000;
 
 const BUILD_MAX_MS = 60_000;
@@ -41,21 +41,14 @@ export function cachedBundle(folder) {
 /** A hash of everything that the bundle is made from. The lock file stands for the packages. */
 function fingerprint() {
   const hash = createHash("sha256");
-  const sources = ["src", "../engine/src"].flatMap((folder) =>
+  // The client commands call through the SDK, and the portal has its element.
+  const sources = ["src", "../engine/src", "../cli/src", "../sdk/src"].flatMap((folder) =>
     readdirSync(join(server, folder), { recursive: true })
       .filter((path) => /\.(ts|json)$/.test(path) && !path.endsWith(".test.ts"))
       .map((path) => join(folder, path)),
   );
   const builders = readdirSync(join(server, "build")).map((path) => join("build", path));
-  // The element of the portal.
-  const element = ["element.ts", ...readdirSync(join(server, "../sdk/src/portal")).map((name) => `portal/${name}`)];
-  for (const path of [
-    "../package-lock.json",
-    "package.json",
-    ...builders,
-    ...element.map((path) => `../sdk/src/${path}`),
-    ...sources,
-  ].sort()) {
+  for (const path of ["../package-lock.json", "package.json", ...builders, ...sources].sort()) {
     const content = readFileSync(join(server, path));
     hash.update(`${path} ${content.length}\n`).update(content);
   }
@@ -78,19 +71,19 @@ function build(folder, target) {
   }
 }
 
-/** Deletes bundles, and parts of bundles whose build was interrupted, that no start has used for a long time. */
-function removeUnused(folder) {
-  for (const name of readdirSync(folder).filter((entry) => /^(bundle|building)-/.test(entry))) {
+/** Deletes builds, and parts of builds that were interrupted, that no start has used for a long time. */
+export function removeUnused(folder, names = /^(bundle|building)-/) {
+  for (const name of readdirSync(folder).filter((entry) => names.test(entry))) {
     const path = join(folder, name);
     if (Date.now() - statSync(path).mtimeMs > UNUSED_MAX_MS) rmSync(path, { recursive: true, force: true });
   }
 }
 
-function markUsed(target) {
+export function markUsed(target) {
   try {
     const now = new Date();
     utimesSync(target, now, now);
   } catch {
-    // A bundle in a read-only folder can be used, and nothing deletes it.
+    // A build in a read-only folder can be used, and nothing deletes it.
   }
 }

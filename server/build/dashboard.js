@@ -1,8 +1,9 @@
-// The files of the dashboard: built into the package, or into `dashboard/dist` of a clone at a start after its sources have
-// changed.
+// The files of the dashboard: built into the package, or in a clone at a start after its sources have changed. Each build of
+// a clone has a folder of its own in `dashboard/dist`, because a running service still reads the files of an earlier one.
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import {
+  chmodSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -10,44 +11,58 @@ import {
   readFileSync,
   renameSync,
   rmSync,
-  writeFileSync,
+  statSync,
 } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { markUsed, removeUnused } from "./cache.js";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 const dashboard = join(root, "dashboard");
 const dist = join(dashboard, "dist");
 
-/** The file that names the sources of a build. */
-const FINGERPRINT = ".fingerprint";
+/** A build is named after a hash of its sources. The service takes the one that was used last. */
+const BUILDS = /^[0-9a-f]{32}$/;
 
 const BUILD_MAX_MS = 120_000;
 
-/** What the dashboard is built from. The lock file stands for the packages. */
+/** What the dashboard and the pages below /docs and /reference are built from. The lock file stands for the packages. */
 const files = [
+  "CHANGELOG.md",
   "package-lock.json",
   "api/openapi.json",
+  "api/permissions.md",
+  "api/problems.md",
+  "cli/src/commands.json",
+  "cli/src/example-command.ts",
+  "clients/go/README.md",
+  "clients/python/README.md",
   "dashboard/index.html",
   "dashboard/package.json",
   "dashboard/tsconfig.json",
   "dashboard/vite.config.ts",
+  "examples/image-api/README.md",
+  "sdk/README.md",
 ];
-const folders = ["dashboard/build", "dashboard/public", "dashboard/src", "sdk/src"];
+const folders = ["dashboard/build", "dashboard/public", "dashboard/src", "docs", "sdk/src"];
+
+/** Everything that a build reads, besides packages. */
+export const sources = [...files, ...folders];
 
 /**
- * Builds `dashboard/dist` if it is missing or its sources have changed. Prints a line before. If that is impossible, for
+ * Builds the dashboard if it is missing or its sources have changed. Prints a line before. If that is impossible, for
  * example because Vite is not installed, prints another one, and the service starts with the files that it has.
  */
 export function ensureDashboard() {
   if (!existsSync(join(dashboard, "vite.config.ts"))) return;
-  const wanted = fingerprint();
-  if (wanted === builtFrom()) return;
-  console.error("latchkey: building the dashboard, because its sources have changed (about 10 seconds)");
+  const target = join(dist, fingerprint());
+  if (existsSync(target)) return markUsed(target);
+  const reason = hasBuild() ? "because its sources have changed" : "for the first start";
+  console.error(`latchkey: building the dashboard ${reason} (about 10 seconds)`);
   const cache = join(root, "node_modules/.cache/latchkey");
   let building;
   try {
-    mkdirSync(cache, { recursive: true });
+    for (const folder of [cache, dist]) mkdirSync(folder, { recursive: true });
     building = mkdtempSync(join(cache, "building-dashboard-"));
     // In a process of its own: the memory of the bundler would stay with the service.
     const program = fileURLToPath(new URL("build-dashboard.js", import.meta.url));
@@ -56,18 +71,32 @@ export function ensureDashboard() {
       timeout: BUILD_MAX_MS,
       env: { ...process.env, NODE_ENV: "production" },
     });
-    writeFileSync(join(building, FINGERPRINT), wanted);
-    rmSync(dist, { recursive: true, force: true });
-    renameSync(building, dist);
+    // Only this user may read a temporary folder. Another one may start the service.
+    chmodSync(building, 0o777 & ~process.umask());
+    renameSync(building, target);
+    removeUnused(dist, BUILDS);
   } catch (error) {
     // Another process has built the same files at the same time.
-    if (wanted === builtFrom()) return;
-    const reason = String(error.stderr ?? error.message).trim();
-    const line = reason.split("\n").find((text) => /error/i.test(text)) ?? reason.split("\n")[0];
-    console.error(`latchkey: the dashboard could not be built: ${line} Try \`npm ci\`, then start again.`);
+    if (existsSync(target)) return;
+    console.error(`latchkey: the dashboard could not be built: ${failureOf(error)}`);
   } finally {
     if (building) rmSync(building, { recursive: true, force: true });
   }
+}
+
+function hasBuild() {
+  return existsSync(dist) && readdirSync(dist).some((name) => BUILDS.test(name));
+}
+
+/** The cause of a failed build, with what to do. */
+function failureOf(error) {
+  const text = String(error.stderr ?? error.message).trim();
+  const line = text.split("\n").find((one) => /error|EACCES|EPERM|EROFS/i.test(one)) ?? text.split("\n")[0];
+  // A clone of somebody else, or on a medium that cannot be written.
+  if (/EACCES|EPERM|EROFS/.test(text)) {
+    return `${line}. This user may not write into ${root}. Start once as the owner of the folder, or in a clone of your own.`;
+  }
+  return `${line} Try \`npm ci\`, then start again.`;
 }
 
 /** Writes the files of the dashboard into an empty folder. Returns the files of packages that they are made from. */
@@ -89,16 +118,9 @@ function fingerprint() {
       .map((entry) => join(entry.parentPath, entry.name).slice(root.length)),
   );
   for (const path of [...files, ...inFolders].sort()) {
-    const content = readFileSync(join(root, path));
-    hash.update(`${path} ${content.length}\n`).update(content);
+    // Megabytes of images would be read at each start.
+    const content = path.endsWith(".png") ? Buffer.alloc(0) : readFileSync(join(root, path));
+    hash.update(`${path} ${statSync(join(root, path)).size}\n`).update(content);
   }
   return hash.digest("hex").slice(0, 32);
-}
-
-function builtFrom() {
-  try {
-    return readFileSync(join(dist, FINGERPRINT), "utf8");
-  } catch {
-    return undefined;
-  }
 }

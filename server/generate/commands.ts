@@ -1,41 +1,90 @@
 /** Writes the operations as commands of the command line, from their declarations. */
 import { z } from "zod";
-import type { DeclaredCommand, DeclaredGroup, Flag, FlagKind } from "../src/cli/client/declared.ts";
+import type { DeclaredCommand, DeclaredGroup, Flag, FlagKind } from "../../cli/src/declared.ts";
 import type { Operation } from "../src/platform/rpc/operation.ts";
 import { namespaces, operations } from "../src/service/operations.ts";
 
 type Schema = z.core.JSONSchema.BaseSchema;
 
-/** The text of `src/cli/client/commands.json`. */
+/** The text of `cli/src/commands.json`. */
 export function printCommands(): string {
+  const shortForms = shortFormsOf(operations.map(({ name }) => wordsOf(name)));
   const groups = Object.entries(namespaces).map(([namespace, description]): DeclaredGroup => {
     const own = operations.filter(({ name }) => name.startsWith(`${namespace}.`));
-    return { word: kebab(namespace), description, commands: own.map(commandOf) };
+    return { word: kebab(namespace), description, commands: own.map((operation) => commandOf(operation, shortForms)) };
   });
   return `${JSON.stringify(groups, null, 1)}\n`;
 }
 
-function commandOf(operation: Operation): DeclaredCommand {
-  const { name, kind, declaration } = operation;
+function wordsOf(name: string): readonly [string, string] {
   const [namespace, verb] = name.split(".") as [string, string];
+  return [kebab(namespace), kebab(verb)];
+}
+
+/**
+ * The short forms of commands, by their words: without the noun if it is that of the group (`keys create`), and for lists
+ * of another group's noun (`keys list` is `apis list-keys`).
+ */
+function shortFormsOf(commands: readonly (readonly [string, string])[]): Map<string, readonly [string, string]> {
+  const taken = new Set(commands.map((words) => words.join(" ")));
+  const forms = new Map<string, readonly [string, string]>();
+  const add = (words: readonly [string, string], short: readonly [string, string]) => {
+    if (taken.has(short.join(" "))) return;
+    taken.add(short.join(" "));
+    forms.set(words.join(" "), short);
+  };
+  const groups = new Set(commands.map(([group]) => group));
+  const split = commands.map((words) => ({
+    words,
+    action: words[1].split("-")[0]!,
+    noun: words[1].replace(/^[^-]*-?/, ""),
+  }));
+  for (const { words, action, noun } of split) {
+    const [group] = words;
+    if (noun === group || noun === group.replace(/ies$/, "y").replace(/s$/, "")) add(words, [group, action]);
+  }
+  for (const { words, action, noun } of split) if (action === "list" && groups.has(noun)) add(words, [noun, action]);
+  return forms;
+}
+
+function commandOf(operation: Operation, shortForms: ReadonlyMap<string, readonly [string, string]>): DeclaredCommand {
+  const { name, kind, declaration } = operation;
+  const words = wordsOf(name);
+  const short = shortForms.get(words.join(" "));
   const paged = kind === "query" && operation.paged;
   return {
     operation: name,
-    words: [kebab(namespace), kebab(verb)],
+    words,
+    ...(short && { short }),
+    ...(words[1].startsWith("delete") && { deletes: true as const }),
     summary: declaration.summary,
     description: declaration.description,
     repeatable: kind === "query" ? "always" : declaration.idempotent ? "idempotent" : "never",
     ...(kind === "metered" && (operation.anonymousCaller || operation.isPublic) && { withoutRootKey: true }),
     ...(paged && { paged }),
     ...(paged && operation.listName !== undefined && { listName: operation.listName }),
+    ...resultOf(declaration.output, paged ? operation.listName : undefined),
     flags: flagsOf(z.toJSONSchema(declaration.input, { io: "input" })),
     example: declaration.examples[0]!.input,
   };
 }
 
+/** Whether the result is a list, and its members or those of its entries. */
+function resultOf(output: z.ZodType, listName: string | undefined): Pick<DeclaredCommand, "list" | "members"> {
+  const whole: Schema = z.toJSONSchema(output, { io: "output" });
+  const resolved = ({ $ref, ...schema }: Schema): Schema =>
+    $ref === undefined ? schema : (whole.$defs![$ref.slice("#/$defs/".length)] as Schema);
+  const result = resolved(listName === undefined ? whole : (resolved(whole).properties![listName] as Schema));
+  const isList = result.type === "array";
+  const { properties } = isList ? resolved(result.items as Schema) : result;
+  if (!properties) throw new Error("A result has members of any name, which the command line cannot check for --only.");
+  return { ...(isList && { list: true as const }), members: Object.keys(properties) };
+}
+
 function flagsOf(schema: Schema): Flag[] {
   if (schema.type === "array") {
-    return [{ ...flag("", "entries", "An entry of the list."), name: "entry", required: true }];
+    const entries = itemsOf(schema.items as Schema);
+    return [{ ...flag("", "entries", "An entry of the list."), ...entries, name: "entry", required: true }];
   }
   return membersOf(schema, "");
 }
@@ -52,7 +101,7 @@ function membersOf(schema: Schema, prefix: string): Flag[] {
       ...(required.has(name) && { required: true as const }),
       ...(nullable && { nullable: true as const }),
       ...valuesOf(member),
-      ...(member.type === "array" && !(member.items as Schema).properties && itemsOf(member.items as Schema)),
+      ...(member.type === "array" && itemsOf(member.items as Schema)),
     };
     const own = {
       ...flag(path, kindOf(member, `${description} ${member.description}`), help.filter(Boolean).join(" ")),
@@ -92,7 +141,13 @@ function valuesOf({ enum: values }: Schema): Pick<Flag, "values"> {
 }
 
 /** What the flag of a list says of its items. */
-function itemsOf(items: Schema): Pick<Flag, "values" | "integers" | "commas"> {
+function itemsOf(items: Schema): Pick<Flag, "values" | "integers" | "commas" | "members"> {
+  if (items.properties) {
+    const kinds = membersOf(items, "").flatMap(({ path, kind }): [string, "time" | "duration"][] =>
+      kind === "time" || kind === "duration" ? [[path, kind]] : [],
+    );
+    return kinds.length === 0 ? {} : { members: Object.fromEntries(kinds) };
+  }
   const { type, pattern, enum: values } = items;
   const isInteger = type === "integer";
   // Whether no item can contain a comma.

@@ -308,7 +308,8 @@ function dataOf({ type, output, traits: { list } }: ClientOperation): { type: st
 function namesInSignatures(operation: ClientOperation): string[] {
   const { type, entry } = dataOf(operation);
   const text = `${signature("", operation, "")} ${type} ${operation.isPaged ? entry : ""}`;
-  return [...text.matchAll(/\b[A-Z]\w+/g)]
+  const withoutLiterals = text.replaceAll(/"[^"]*"/g, "");
+  return [...withoutLiterals.matchAll(/\b[A-Z]\w+/g)]
     .map(([name]) => name)
     .filter(
       (name) =>

@@ -215,6 +215,20 @@ describe("a body that is too large", () => {
     assert.equal(reply.problem, "request_body_too_large");
   });
 
+  it("is discarded on 256 connections at most, and ends the oldest", async (t) => {
+    const callers: Caller[] = [];
+    t.after(() => {
+      for (const { socket } of callers) socket.destroy();
+    });
+    for (let i = 0; i < 258; i++) {
+      const caller = new Caller(port);
+      callers.push(caller);
+      await caller.ask(post("/v2/apis.createApi", server.rootKey, "", 2 ** 31));
+    }
+    await Promise.all(callers.slice(0, 2).map(({ closed }) => closed));
+    assert(callers.slice(2).every(({ socket }) => !socket.readableEnded));
+  });
+
   it("in the headers is rejected too", async () => {
     const caller = new Caller(port).send(
       `GET /health/live HTTP/1.1\r\nHost: x\r\nX-Long: ${"x".repeat(20_000)}\r\n\r\n`,

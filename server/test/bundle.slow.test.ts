@@ -1,9 +1,19 @@
 /** The bundle of a clone: built from a copy of the sources that a test can change. */
 import assert from "node:assert/strict";
-import { appendFileSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
-import { pathToFileURL } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { copyRepository } from "./copy-repository.ts";
 import { eventually, makeFolder, Program, ROOT_KEY, Server } from "./process.ts";
 
@@ -137,11 +147,80 @@ describe("the bundle of a clone", () => {
     assert(await service.ok("analytics.getApiStats", { apiId, start: now - 3_600_000, end: now }));
     const page = await fetch(`${service.address}/openapi.json`);
     assert.equal(((await page.json()) as { openapi: string }).openapi, "3.1.1");
-    const script = await fetch(`${service.address}/reference/scalar.js`);
-    assert.equal(script.status, 200);
-    await script.arrayBuffer();
     assert.match(await (await fetch(`${service.address}/metrics`)).text(), /^latchkey_/m);
     assert.deepEqual(await service.kill("SIGTERM"), { code: 0, signal: null });
     assert.equal(service.stderr, "");
+  });
+});
+
+describe("the dashboard of a clone", () => {
+  /** What a start prints about it, if its build ends like this. */
+  async function build(clone: Clone, builder: string): Promise<string> {
+    // On the file system of the clone, and without a link to the packages, which this builder does not need.
+    rmSync(join(clone.root, "node_modules"), { force: true, recursive: true });
+    mkdirSync(join(clone.root, "node_modules"));
+    writeFileSync(clone.path("build/build-dashboard.js"), builder);
+    const module = pathToFileURL(clone.path("build/dashboard.js")).href;
+    const code = `(await import(${JSON.stringify(module)})).ensureDashboard();`;
+    const program = new Program(["--input-type=module", "--eval", code], { directory: clone.root });
+    assert.equal((await program.ended).code, 0, program.output);
+    return program.stderr;
+  }
+
+  it("is built for the first start, and again after its sources have changed", async (t) => {
+    const clone = new Clone(t);
+    assert.equal(await build(clone, ""), "latchkey: building the dashboard for the first start (about 10 seconds)\n");
+    assert.equal(await build(clone, ""), "");
+    const builds = () => readdirSync(join(clone.root, "dashboard/dist"));
+    const [first] = builds();
+    appendFileSync(join(clone.root, "dashboard/index.html"), "\n");
+    assert.equal(
+      await build(clone, ""),
+      "latchkey: building the dashboard because its sources have changed (about 10 seconds)\n",
+    );
+    // A service that runs still reads the files of the first build.
+    assert(builds().includes(first!) && builds().length === 2, builds().join());
+  });
+
+  it("is that of its sources, and has the documents without the dashboard too", async (t) => {
+    const clone = new Clone(t);
+    const dist = join(clone.root, "dashboard/dist");
+    const printed = (title: string) => {
+      const pages = { "index.html": title, "pages.json": "[]", "docs/index.html": title };
+      return `import { mkdirSync, writeFileSync } from "node:fs";
+        mkdirSync(process.argv[2] + "/docs");
+        for (const [name, text] of Object.entries(${JSON.stringify(pages)})) writeFileSync(process.argv[2] + "/" + name, text);`;
+    };
+    await build(clone, printed("first"));
+    const [first] = readdirSync(dist);
+    appendFileSync(join(clone.root, "dashboard/index.html"), "\n");
+    await build(clone, printed("second"));
+    const second = readdirSync(dist).find((name) => name !== first)!;
+    utimesSync(join(dist, second), 0, 0);
+    rmSync(join(clone.root, "node_modules"), { recursive: true });
+    symlinkSync(fileURLToPath(new URL("../../node_modules", import.meta.url)), join(clone.root, "node_modules"));
+    const service = new Server([clone.path("bin/latchkey.js"), "serve", "--port", "0"], {
+      directory: clone.root,
+      settings: { ROOT_KEY, DATA_DIR: join(clone.root, "data"), DRAIN: "0", DASHBOARD: "off" },
+    });
+    const { address } = await service.logged("latchkey is listening");
+    assert.equal(await (await fetch(`${address}/docs`)).text(), "second");
+    await service.kill("SIGTERM");
+  });
+
+  it("is not built by a user who may not write there, who is told so", async (t) => {
+    const clone = new Clone(t);
+    const failing = (message: string) => `console.error("Error: ${message}"); process.exitCode = 1;`;
+    const printed = await build(clone, failing("EACCES: permission denied, open '/clone/x'"));
+    assert.match(
+      printed,
+      /could not be built: Error: EACCES: permission denied, open '\/clone\/x'\. This user may not write/,
+    );
+    assert.match(printed, /Start once as the owner of the folder, or in a clone of your own\.\n$/);
+    assert.doesNotMatch(printed, /npm ci/);
+    assert.match(
+      await build(clone, failing("Cannot find package 'vite'")),
+      /'vite' Try `npm ci`, then start again\.\n$/,
+    );
   });
 });

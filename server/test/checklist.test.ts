@@ -9,7 +9,12 @@ import { describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
-const tests = ["engine/src/**/*.test.ts", "server/src/**/*.test.ts", "server/test/**/*.test.ts"];
+const tests = [
+  "engine/src/**/*.test.ts",
+  "cli/src/**/*.test.ts",
+  "server/src/**/*.test.ts",
+  "server/test/**/*.test.ts",
+];
 
 /** The numbers of the rules in the contract. */
 function rulesOf(contract: string): number[] {

@@ -4,6 +4,19 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it, type TestContext } from "node:test";
 import { parse, stringify } from "yaml";
+import type { z } from "zod";
+import { Document } from "../src/cli/service-rules.ts";
+import { createApi } from "../src/features/apis/createApi.ts";
+import { updateApi } from "../src/features/apis/updateApi.ts";
+import { createBudget } from "../src/features/budgets/createBudget.ts";
+import { updateBudget } from "../src/features/budgets/updateBudget.ts";
+import { createPermission } from "../src/features/permissions/createPermission.ts";
+import { createRole } from "../src/features/permissions/createRole.ts";
+import { updatePermission } from "../src/features/permissions/updatePermission.ts";
+import { updateRole } from "../src/features/permissions/updateRole.ts";
+import { setOverride } from "../src/features/ratelimits/setOverride.ts";
+import { createRootKey } from "../src/features/rootKeys/createRootKey.ts";
+import { updateRootKey } from "../src/features/rootKeys/updateRootKey.ts";
 import { CommandLine } from "./command-line.ts";
 import { makeFolder, ROOT_KEY, type Server, start } from "./process.ts";
 
@@ -28,14 +41,28 @@ const document = {
     { name: "Twice" },
     { name: "Twice", prefix: "two" },
   ],
+  budgets: [
+    { name: "company", remaining: 300, refill: { interval: "weekly", amount: 300, refillDay: 1 }, unit: "token" },
+    { name: "search", remaining: 100, parent: "company", unit: "token", thresholds: [80, 100] },
+  ],
   rootKeys: [
     {
       name: "sign-up",
-      permissions: ["apis.{Documents}.create_key", "apis.{Twice#2}.read_key", "ratelimits.{emails}.limit"],
+      permissions: [
+        "apis.{Documents}.create_key",
+        "apis.{Twice#2}.read_key",
+        "ratelimits.{emails}.limit",
+        "budgets.{search}.assign_budget",
+      ],
     },
     { name: "old", permissions: ["apis.*.read_key"], enabled: false, expires: "2030-01-01T00:00:00.000Z" },
   ],
 };
+
+const inputOf = <Input extends z.ZodObject>({ declaration }: { declaration: { input: Input } }) => declaration.input;
+/** The schema of an entry of a section. */
+const memberOf = <Section extends keyof typeof Document.shape>(section: Section) =>
+  Document.shape[section].unwrap().element as (typeof Document.shape)[Section]["_zod"]["def"]["innerType"]["element"];
 
 describe("documents", () => {
   const directory = makeFolder({ after });
@@ -51,7 +78,11 @@ describe("documents", () => {
   async function workspace(t: TestContext) {
     const { key } = await server.ok("workspaces.createWorkspace", { name: "documents" }, ROOT_KEY);
     const directory = makeFolder(t);
-    const environment = { HOME: directory, LATCHKEY_URL: server.address, LATCHKEY_ROOT_KEY: key as string };
+    const environment: Record<string, string> = {
+      HOME: directory,
+      LATCHKEY_URL: server.address,
+      LATCHKEY_ROOT_KEY: key as string,
+    };
     const run = (...args: string[]) => commandLine.run({ args, environment, directory });
     const withDocument = async (command: string, content: unknown, ...args: string[]) => {
       writeFileSync(join(directory, "latchkey.yaml"), typeof content === "string" ? content : stringify(content));
@@ -59,6 +90,7 @@ describe("documents", () => {
     };
     return {
       key: key as string,
+      environment,
       run,
       apply: (content: unknown, ...args: string[]) => withDocument("apply", content, ...args),
       diff: (content: unknown, ...args: string[]) => withDocument("diff", content, ...args),
@@ -71,7 +103,7 @@ describe("documents", () => {
     const planned = await diff(document);
     assert.equal(planned.code, 1, planned.stderr);
     assert.match(planned.stdout, /^\+ permission documents\.read {2}name: Read documents, description: Reads\.\n/);
-    assert.match(planned.stdout, /\n13 to create, 0 to update, 0 to delete\.\n$/);
+    assert.match(planned.stdout, /\n15 to create, 0 to update, 0 to delete\.\n$/);
     assert.deepEqual(await ok("apis.listApis", {}), [], "diff has changed something");
 
     const first = await apply(document);
@@ -81,6 +113,9 @@ describe("documents", () => {
     assert.equal(second.code, 0, second.stderr);
     assert.match(second.stdout, /^( {2}root key .*only in the service; --prune deletes it\)\n)?Nothing to change\.\n$/);
     assert.equal((await diff(document)).code, 0);
+    const asTyped = JSON.parse(JSON.stringify(document).replaceAll('"duration":60000', '"duration":"1m"'));
+    assert.equal(asTyped.namespaces[0].overrides[0].duration, "1m");
+    assert.equal((await diff(asTyped)).code, 0);
   });
 
   it("that are exported and applied to an empty service give the same export", async (t) => {
@@ -94,7 +129,7 @@ describe("documents", () => {
       permissions: [document.permissions[0], { slug: "documents.write", name: "documents.write" }],
     });
     assert.deepEqual(rootKeys.slice(1), document.rootKeys);
-    assert(!/lk_root|api_|rlns_/.test(exported), "the export has a secret or an id");
+    assert(!/lk_root|api_|rlns_|bud_/.test(exported), "the export has a secret or an id");
 
     const applied = await target.apply(exported);
     assert.equal(applied.code, 0, applied.stderr);
@@ -102,6 +137,185 @@ describe("documents", () => {
     assert.deepEqual(JSON.parse((await target.run("export", "--json")).stdout), parse(exported));
     const { apis } = parse((await target.run("export", "--sections", "apis")).stdout);
     assert.deepEqual(apis, document.apis);
+  });
+
+  it("have every field of the operations, and each is applied, exported and removed", async (t) => {
+    const { apply, diff, run } = await workspace(t);
+    const apiOf = (upstream: object) => ({
+      name: "Documents",
+      prefix: "doc",
+      byteLength: 32,
+      deleteProtection: true,
+      allowedIps: ["198.51.100.0/24"],
+      leakAction: "disable",
+      expiryNotices: [30, 7],
+      upstream,
+      ownKeyAccess: true,
+      portal: { actions: ["list", "usage"], page: { name: "Acme", language: "pt" } },
+    });
+    const rootKey = {
+      name: "sign-up",
+      permissions: ["apis.{Documents}.create_key"],
+      enabled: false,
+      expires: "2030-01-01T00:00:00.000Z",
+      leakAction: "disable",
+    };
+    const budget = {
+      name: "search",
+      remaining: 5,
+      refill: { interval: "yearly", amount: 5, refillDay: 1, refillMonth: 2, timeZone: "UTC", rollover: 3 },
+      unit: "token",
+      meta: { cost: 7 },
+      parent: "company",
+      onEmpty: "allow",
+      thresholds: [50, 100],
+    };
+    const override = { identifier: "a_*", limit: 1, duration: 60_000, mode: "strict" };
+    const withUpstream = (upstream: object) => ({
+      permissions: [{ slug: "documents.read", name: "Read documents", description: "Reads." }],
+      roles: [{ name: "editor", description: "Reads.", permissions: ["documents.read"] }],
+      namespaces: [{ name: "emails", overrides: [override] }],
+      apis: [apiOf(upstream)],
+      budgets: [{ name: "company", remaining: 10, unit: "token" }, budget],
+      rootKeys: [rootKey],
+    });
+    const upstream = { url: "https://old.example.com/verify", headers: [], timeout: 1_000, onOutage: "not_found" };
+    const whole = withUpstream(upstream);
+
+    // A field that is added to an operation is one of the file, and of the entries above.
+    const isPartOf: [entry: object, schema: z.ZodObject, operations: z.ZodObject[], references: string[]][] = [
+      [whole.apis[0]!, memberOf("apis"), [inputOf(createApi), inputOf(updateApi)], ["apiId"]],
+      [upstream, inputOf(updateApi).shape.upstream.unwrap().unwrap(), [], []],
+      [rootKey, memberOf("rootKeys"), [inputOf(createRootKey), inputOf(updateRootKey)], ["rootKeyId"]],
+      [budget, memberOf("budgets"), [inputOf(createBudget), inputOf(updateBudget)], ["budgetId", "parentId"]],
+      [whole.roles[0]!, memberOf("roles"), [inputOf(createRole), inputOf(updateRole)], ["role"]],
+      [
+        whole.permissions[0]!,
+        memberOf("permissions"),
+        [inputOf(createPermission), inputOf(updatePermission)],
+        ["permission"],
+      ],
+      [override, memberOf("namespaces").shape.overrides.unwrap().element, [inputOf(setOverride)], ["namespace"]],
+    ];
+    for (const [entry, schema, operations, references] of isPartOf) {
+      const fields = new Set([schema, ...operations].flatMap(({ shape }) => Object.keys(shape)));
+      for (const reference of references) fields.delete(reference);
+      assert.deepEqual(Object.keys(entry).sort(), [...fields].sort());
+      assert.deepEqual(Object.keys(schema.shape).sort(), [...fields].sort());
+    }
+
+    const exported = async () => {
+      const { rootKeys, ...rest } = parse((await run("export")).stdout);
+      return { ...rest, rootKeys: rootKeys.slice(1) };
+    };
+    const applied = await apply(whole);
+    assert.equal(applied.code, 0, applied.stderr);
+    assert.deepEqual(await exported(), whole);
+    assert.equal((await diff(whole)).code, 0);
+
+    const needed = ["name", "slug", "identifier", "limit", "duration", "permissions", "remaining", "unit", "parent"];
+    const bare = JSON.parse(JSON.stringify(whole), (_, value) =>
+      value?.name || value?.identifier || value?.slug
+        ? Object.fromEntries(Object.entries(value).filter(([name]) => needed.includes(name)))
+        : value,
+    );
+    bare.namespaces = [{ name: "emails", overrides: [{ identifier: "a_*", limit: 1, duration: 60_000 }] }];
+    const removed = await apply(bare);
+    assert.equal(removed.code, 0, removed.stderr);
+    assert.deepEqual(await exported(), bare);
+    const restored = await apply(whole);
+    assert.equal(restored.code, 0, restored.stderr);
+    assert.deepEqual(await exported(), whole);
+    const changed = withUpstream({ ...upstream, timeout: 2_000 });
+    assert.match((await diff(changed)).stdout, /^~ api Documents {2}upstream: \{.*"timeout":1000.* → .*"timeout":2000/);
+  });
+
+  it("take the values of headers from variables, and show none", async (t) => {
+    const { apply, diff, run, ok, environment } = await workspace(t);
+    const documentOf = (headers: object[], rest: object = {}) => ({
+      apis: [{ name: "Moved", ...rest, upstream: { url: "https://old.example.com/verify", headers, timeout: "3s" } }],
+    });
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: how a document names a variable.
+    const document = documentOf([{ name: "Authorization", value: "${OLD_TOKEN}" }]);
+    const unset = await apply(document);
+    assert.equal(unset.code, 1);
+    assert.equal(
+      unset.stderr,
+      "latchkey: The variable OLD_TOKEN is not set. It is the value of the header Authorization of the upstream of the API " +
+        "Moved. Nothing was changed.\n",
+    );
+    assert.deepEqual(await ok("apis.listApis", {}), []);
+    assert.equal((await diff(document)).code, 1, "diff needs a value");
+
+    environment.OLD_TOKEN = "Bearer secret";
+    const applied = await apply(document);
+    assert.equal(applied.code, 0, applied.stderr);
+    const [{ upstream }] = await ok("apis.listApis", {});
+    assert.deepEqual([upstream.headers, upstream.timeout], [["Authorization"], 3_000]);
+    const exported = (await run("export", "--sections", "apis")).stdout;
+    assert(!/secret|OLD_TOKEN/.test(applied.stdout + exported), applied.stdout + exported);
+
+    // What was exported needs no value as long as the verifier stays.
+    delete environment.OLD_TOKEN;
+    const unchanged = await apply(exported);
+    assert.deepEqual([unchanged.code, unchanged.stdout], [0, "Nothing to change.\n"]);
+    const renamed = await apply(documentOf([{ name: "Authorization" }], { prefix: "moved" }));
+    assert.deepEqual([renamed.code, renamed.stderr], [0, ""]);
+    const moved = await apply(documentOf([{ name: "Authorization" }, { name: "X-Tenant", value: "a" }]));
+    assert.match(
+      moved.stderr,
+      /^latchkey: The value of the header Authorization of .* Moved is missing\. Write a variable/,
+    );
+    assert.deepEqual((await ok("apis.listApis", {}))[0].upstream.headers, ["Authorization"]);
+  });
+
+  it("have budgets that are overspent, and root keys also where nobody may read budgets", async (t) => {
+    const { apply, run, ok, environment } = await workspace(t);
+    assert.equal((await apply({ budgets: [{ name: "counted", remaining: 0, onEmpty: "allow" }] })).code, 0);
+    const [{ budgetId }] = await ok("budgets.listBudgets", {});
+    const { apiId } = await ok("apis.createApi", { name: "Overspent" });
+    const { key } = await ok("keys.createKey", { apiId, budgetId });
+    await ok("keys.verifyKey", { key, credits: { cost: 30 } });
+    assert.equal((await ok("budgets.getBudget", { budgetId })).remaining, -30);
+    const exported = (await run("export", "--sections", "budgets")).stdout;
+    assert.equal((await apply(exported)).stdout, "Nothing to change.\n");
+    const permissions = ["apis.*.read_api", "ratelimits.*.read_namespace", "rootKeys.*.read_root_key"];
+    const narrow = await ok("rootKeys.createRootKey", { name: "narrow", permissions });
+    environment.LATCHKEY_ROOT_KEY = narrow.key;
+    const { code, stderr, stdout } = await run("export", "--sections", "rootKeys");
+    assert.equal(code, 0, stderr);
+    assert.match(stdout, /narrow/);
+  });
+
+  it("say what never changes of a budget, and need its parent first", async (t) => {
+    const { apply, diff, ok } = await workspace(t);
+    const [company, search] = document.budgets;
+    const unsorted = await apply({ budgets: [search, company] });
+    assert.equal(unsorted.code, 1);
+    assert.match(
+      unsorted.stderr,
+      /create budget search: Its parent company does not exist\. Write it before its children/,
+    );
+    const defaults = { ...company, refill: { interval: "weekly", amount: 300 } };
+    assert.equal((await apply({ budgets: [defaults, search] })).code, 0);
+    assert.equal((await diff({ budgets: [defaults, search] })).code, 0);
+    const moved = await apply({ budgets: [defaults, { ...search, unit: "usd" }] });
+    assert.match(moved.stderr, /^latchkey: The unit of the budget search is token and never changes\./);
+    const raised = await apply({
+      budgets: [
+        { ...defaults, remaining: 1 },
+        { ...search, thresholds: [100, 90] },
+      ],
+    });
+    assert.match(raised.stdout, /^~ budget search {2}thresholds: \[80,100\] → \[90,100\]\n0 to create, 1 to update/);
+    const budgets = await ok("budgets.listBudgets", {});
+    assert.deepEqual(
+      budgets.map(({ remaining }: { remaining: number }) => remaining),
+      [300, 100],
+    );
+    const pruned = await apply({ budgets: [] }, "--prune", "--yes");
+    assert.equal(pruned.code, 0, pruned.stderr);
+    assert.deepEqual(await ok("budgets.listBudgets", {}), []);
   });
 
   it("change what differs, and leave what has no section", async (t) => {
@@ -139,7 +353,7 @@ describe("documents", () => {
   it("delete what they do not have only with --prune and a confirmation", async (t) => {
     const { apply, diff, run, ok, key } = await workspace(t);
     await apply({ ...document, apis: document.apis.map((api) => ({ ...api, deleteProtection: false })) });
-    const empty = { permissions: [], roles: [], namespaces: [{ name: "emails" }], apis: [], rootKeys: [] };
+    const empty = { permissions: [], roles: [], namespaces: [{ name: "emails" }], apis: [], budgets: [], rootKeys: [] };
     const kept = await apply(empty);
     assert.equal(kept.code, 0);
     assert.match(
@@ -152,14 +366,23 @@ describe("documents", () => {
 
     const asked = await apply(empty, "--prune");
     assert.equal(asked.code, 2);
-    assert.match(asked.stderr, /^latchkey: \d+ deletions need a confirmation: add --yes/);
+    assert.match(
+      asked.stderr,
+      /^latchkey: Delete \d+ of these at http:\S+\? Without a terminal to answer on, add --yes\. Nothing was changed\.\n$/,
+    );
+    const askedAsJson = await apply(empty, "--prune", "--json");
+    assert.deepEqual([askedAsJson.code, askedAsJson.stdout], [2, ""]);
+    assert.match(
+      askedAsJson.stderr,
+      /^- .*\n(.*\n)*- override emails z_\*\n(.*\n)*0 to create, 0 to update, \d+ to delete\.\nlatchkey: Delete \d+ of these at /,
+    );
     assert.equal((await ok("apis.listApis", {})).length, 3);
 
     const pruned = await apply(empty, "--prune", "--yes");
     assert.equal(pruned.code, 0, pruned.stderr);
     assert.match(pruned.stdout, /\n- override emails z_\*\n/);
     const { rootKeys, ...rest } = parse((await run("export")).stdout);
-    assert.deepEqual(rest, { permissions: [], roles: [], namespaces: [{ name: "emails" }], apis: [] });
+    assert.deepEqual(rest, { permissions: [], roles: [], namespaces: [{ name: "emails" }], apis: [], budgets: [] });
     assert.equal(rootKeys.length, 1, "the root key of the caller is kept");
     assert.equal((await server.call("apis.listApis", {}, key)).status, 200);
   });

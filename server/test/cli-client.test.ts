@@ -1,12 +1,13 @@
 /** Commands that call a service: logins, profiles, decisions in words, completion, and services that are hostile. */
 import assert from "node:assert/strict";
 import { execFile, execFileSync } from "node:child_process";
-import { chmodSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { after, before, describe, it, type TestContext } from "node:test";
 import { promisify } from "node:util";
+import { declaredCommands } from "../../cli/src/declared.ts";
 import { CommandLine } from "./command-line.ts";
 import { TestServer } from "./harness.ts";
 import { makeFolder, needProgram } from "./process.ts";
@@ -147,15 +148,30 @@ describe("commands beside a service", () => {
     const { run } = user(t, { LATCHKEY_URL: url, LATCHKEY_ROOT_KEY: server.rootKey });
     const wrong: [args: string[], message: RegExp][] = [
       [["keys", "create-key"], /^latchkey: Missing: --api-id\. See: latchkey keys create-key --help\n$/],
-      [["keys", "create-key", "--nmae", "a"], /^error: unknown option '--nmae'\n\(Did you mean --name\?\)/],
+      [["keys", "create-key", "--nmae", "a"], /^latchkey: unknown option '--nmae'\n\(Did you mean --name\?\)/],
       [["apis", "create-api", "--name", "a", "--timeout", "soon"], /^latchkey: --timeout soon: give a duration/],
       [["apis", "create-api", "--body", "{"], /^latchkey: --body is not JSON: see position 1 /],
       [["apis", "create-api", "--body", "[]"], /^latchkey: --body: give a JSON object\./],
-      [["apis", "list-apis", "--json", "--yaml"], /^error: option '--yaml' cannot be used with option '--json'/],
+      [["apis", "list-apis", "--json", "--yaml"], /^latchkey: option '--yaml' cannot be used with option '--json'/],
       [
         ["apis", "list-apis", "--json", "--only", "id"],
-        /^error: option '--only <member>' cannot be used with option '--json'/,
+        /^latchkey: option '--only <member>' cannot be used with option '--json'/,
       ],
+      [
+        ["keys", "create", "--api-id", "api_1", "--expires", "2020-01-01"],
+        /^latchkey: --expires 2020-01-01 is in the past: 2020-01-01T00:00:00\.000Z\. Give a later time, .* --allow-past\.\n$/,
+      ],
+      [["keys", "update", "--body", '{"keyId":"key_1"}', "--expires", "1700000000"], /is in the past: 1970-01-20T/],
+      [
+        ["keys", "creat"],
+        /^latchkey: There is no command keys creat\. Did you mean `latchkey keys create`\? All commands: /,
+      ],
+      [["apis.listApis"], /^latchkey: There is no command apis\.listApis\. Did you mean `latchkey apis list-apis`\?/],
+      [["apiss", "list"], /Did you mean `latchkey apis list`\?/],
+      [["verfy", "prod_1"], /Did you mean `latchkey verify`\?/],
+      [["nothing-like-it"], /^latchkey: There is no command nothing-like-it\. All commands: latchkey --help\n$/],
+      [["keys", "create", "--idempotency-key", "a b"], /^latchkey: Missing: --api-id/],
+      [["keys", "create", "--api-id", "a", "--idempotency-key", "a b"], /^latchkey: --idempotency-key: give 1 to 255 /],
       [["apis", "list-apis", "--url", "https://me:secret@host"], /^latchkey: https:\/\/…@host is no address/],
     ];
     for (const [args, message] of wrong) {
@@ -163,6 +179,112 @@ describe("commands beside a service", () => {
       assert.deepEqual({ code, stdout }, { code: 2, stdout: "" }, args.join(" "));
       assert.match(stderr, message);
     }
+  });
+
+  it("accept an expiry in the past if that is asked for", async (t) => {
+    const { run } = user(t, { LATCHKEY_URL: url, LATCHKEY_ROOT_KEY: server.rootKey });
+    const apiId = (await run("apis", "create", "--name", "past", "--only", "apiId")).stdout.trim();
+    const past = ["keys", "create", "--api-id", apiId, "--expires", "2020-01-01", "--allow-past"];
+    const { code, stderr } = await run(...past, "--json");
+    assert.deepEqual({ code, stderr }, { code: 0, stderr: "" });
+  });
+
+  it("check --only before the call, and print an empty line for a member that an entry does not have", async (t) => {
+    const { run } = user(t, { LATCHKEY_URL: url, LATCHKEY_ROOT_KEY: server.rootKey });
+    const { apiId } = await server.ok("apis.createApi", { name: "only" });
+    const wrong = await run("keys", "create", "--api-id", apiId, "--only", "keyid");
+    assert.deepEqual(wrong, {
+      code: 2,
+      stdout: "",
+      stderr: "latchkey: --only keyid: the result has the members keyId, key.\n",
+    });
+    assert.deepEqual(await server.ok("apis.listKeys", { apiId }), [], "a key was created that nobody has seen");
+    const none = await run("keys", "delete", "--key-id", "key_1", "--yes", "--only", "keyId");
+    assert.equal(none.stderr, "latchkey: --only keyId: the result has no members.\n");
+
+    await server.ok("keys.createKey", { apiId, name: "first" });
+    server.clock.step(1);
+    await server.ok("keys.createKey", { apiId });
+    for (const all of [[], ["--all"]]) {
+      const names = await run("keys", "list", "--api-id", apiId, "--only", "name", ...all);
+      assert.deepEqual(names, { code: 0, stdout: "first\n\n", stderr: "" });
+    }
+    const prefix = await run("apis", "get", "--api-id", apiId, "--only", "prefix");
+    assert.deepEqual(prefix, { code: 0, stdout: "\n", stderr: "" });
+  });
+
+  it("have short forms, which help shows", async (t) => {
+    const { run } = user(t, { LATCHKEY_URL: url, LATCHKEY_ROOT_KEY: server.rootKey });
+    const apiId = (await run("apis", "create", "--name", "short", "--only", "apiId")).stdout.trim();
+    const keyId = (
+      await run("keys", "create", "--api-id", apiId, "--meta.plan", "pro", "--only", "keyId")
+    ).stdout.trim();
+    assert.equal((await run("keys", "list", "--api-id", apiId, "--only", "keyId")).stdout, `${keyId}\n`);
+    assert.equal((await run("apis", "get", "--api-id", apiId, "--only", "name")).stdout, "short\n");
+    const help = (await run("keys", "--help")).stdout;
+    assert.match(help, /^ {2}create-key\|create \[options\] /m);
+    assert.match(help, /^ {2}list \[options\] +List the keys of an API/m);
+    const { stdout: script } = await run("completion", "bash");
+    assert.match(script, /'keys create'\) words='' flags='[^']*--api-id/);
+  });
+
+  it("delete only what is confirmed", async (t) => {
+    const { run, home } = user(t, { LATCHKEY_URL: url, LATCHKEY_ROOT_KEY: server.rootKey });
+    const apiId = (await run("apis", "create", "--name", "confirmed", "--only", "apiId")).stdout.trim();
+    const asked = await run("apis", "delete-api", "--api-id", apiId);
+    assert.deepEqual(asked, {
+      code: 2,
+      stdout: "",
+      stderr: `latchkey: Delete an API and its keys (apiId ${apiId}) at ${url}? Without a terminal to answer on, add --yes. Nothing was changed.\n`,
+    });
+    const script = await needProgram("script");
+    const main = new URL("../src/main.ts", import.meta.url).pathname;
+    /** Answers on a terminal. */
+    const answer = (text: string) =>
+      new Promise<string>((resolve) => {
+        const command = `'${process.execPath}' '${main}' apis delete --api-id ${apiId}`;
+        const child = execFile(
+          script,
+          ["-qec", command, "/dev/null"],
+          { env: { ...process.env, HOME: home, LATCHKEY_URL: url, LATCHKEY_ROOT_KEY: server.rootKey } },
+          (_, stdout) => resolve(stdout),
+        );
+        child.stdout!.on("data", (shown: string) => shown.includes("[y/N]") && child.stdin!.write(`${text}\r`));
+      });
+    assert.match(
+      await answer("n"),
+      /Delete an API and its keys \(apiId api_\w+\) at http:.*\? \[y\/N\] .*latchkey:.* Nothing was changed\./s,
+    );
+    assert.equal((await run("apis", "get", "--api-id", apiId)).code, 0);
+    assert.match(await answer("y"), /Done\./);
+    assert.match((await run("apis", "get", "--api-id", apiId)).stderr, /Not Found \(404\)/);
+  });
+
+  it("ask for confirmation for every operation that deletes, and for no other", () => {
+    for (const { operation, deletes } of declaredCommands) {
+      assert.equal(deletes === true, /\.delete/.test(operation), operation);
+    }
+  });
+
+  it("login says when there is no root key", async (t) => {
+    const { run } = user(t);
+    const { code, stderr } = await run("login", url);
+    assert.equal(code, 1);
+    assert.match(stderr, /^latchkey: The root key: none given\. Type `latchkey login http.*< data\/root-key\n$/);
+  });
+
+  it("that cannot write their output end with one line", async (t) => {
+    if (!existsSync("/dev/full")) return t.skip("needs /dev/full");
+    const { home } = user(t);
+    const main = new URL("../src/main.ts", import.meta.url).pathname;
+    const runs = [["--help"], ["profiles"], ["settings"]].map(async (args) => {
+      const command = `'${process.execPath}' '${main}' ${args.join(" ")} > /dev/full`;
+      await assert.rejects(promisify(execFile)("sh", ["-c", command], { cwd: home, env: { HOME: home } }), {
+        code: 1,
+        stderr: "latchkey: the output cannot be written (ENOSPC).\n",
+      });
+    });
+    await Promise.all(runs);
   });
 
   it("print the errors of members with their remedies, and the request", async (t) => {
@@ -193,10 +315,13 @@ describe("commands beside a service", () => {
     assert.equal((await run("apis", "list-apis", "--all", "--only", "name")).stdout, names);
     const unknown = await run("apis", "list-apis", "--only", "colour");
     assert.deepEqual({ code: unknown.code, stdout: unknown.stdout }, { code: 2, stdout: "" });
-    assert.equal(unknown.stderr, "latchkey: --only colour: the result has only id, apiId, name.\n");
+    assert.match(unknown.stderr, /^latchkey: --only colour: the result has the members id, apiId, name, /);
     const lines = (await run("apis", "list-apis", "--all")).stdout.trimEnd().split("\n");
     assert.equal(lines.length, 206);
     assert.match(lines[0]!, /^id +apiId +name$/);
+    assert.match((await run("apis", "list", "--columns", "name, id", "--limit", "2")).stdout, /^name +id\napi 0 +api_/);
+    const wrong = await run("apis", "list", "--columns", "name,colour");
+    assert.match(wrong.stderr, /^latchkey: --columns colour: the columns are id, apiId, name, /);
     const page = await run("apis", "list-apis", "--limit", "10");
     assert.equal(page.stdout.trimEnd().split("\n").length, 11);
     assert.match(page.stderr, /^There are more: add --all, or --cursor \S+\n$/);
@@ -286,21 +411,42 @@ describe("commands beside a service", () => {
     const limited = await run("ratelimits", "explain-limit", ...flags);
     assert.match(
       limited.stdout,
-      /^DENIED: The override 'acme_\*' applies: 2 of 2 are used, and the call costs 1\. It passes in \d+ ms/,
+      /^DENIED: The override 'acme_\*' applies: 2 of 2 are used, and the call costs 1\. It passes in \d+ (?:seconds|minute) without/,
     );
     assert.match(limited.stdout, /\n {2}Also matches: \*, 1 in 1 minute\n/);
   });
 
   it("health has exit code 0 only for a service that can work", async (t) => {
     const { port } = new URL(url);
-    const { run } = user(t, { LATCHKEY_PORT: port });
+    const { run, file } = user(t, { LATCHKEY_PORT: port });
     assert.deepEqual(await run("health"), { code: 0, stdout: `${url} {"status":"ok"}\n`, stderr: "" });
     assert.equal((await run("health", "--live", "--url", url)).code, 0);
-    const down = await listen(t, (_request, response) => response.writeHead(503).end('{"status":"fail"}'));
+    const asJson = await run("health", "--json");
+    assert.deepEqual(JSON.parse(asJson.stdout), { url, healthy: true, status: 200, answer: { status: "ok" } });
+    let authorization: string | undefined;
+    const down = await listen(t, ({ headers }, response) => {
+      authorization = headers.authorization;
+      response.writeHead(503).end('{"status":"fail"}');
+    });
+    const failed = await run("health", "--json", "--url", down);
+    assert.equal(failed.code, 1);
+    assert.deepEqual(JSON.parse(failed.stdout), { url: down, healthy: false, status: 503, answer: { status: "fail" } });
+
+    // A profile decides as for every other command, and its root key stays here.
+    assert.equal((await run("login", url, "--root-key", server.rootKey)).code, 0);
+    writeFileSync(file, readFileSync(file, "utf8").replace(url, down));
+    assert.match((await run("health")).stderr, /is not healthy: status 503/);
+    assert.match((await run("health", "--profile", "default")).stderr, /is not healthy: status 503/);
+    assert.equal(authorization, undefined);
     assert.match((await run("health", "--url", down)).stderr, /is not healthy: status 503 \{"status":"fail"\}/);
     const { code, stderr } = await run("health", "--url", "http://127.0.0.1:1");
     assert.equal(code, 1);
     assert.match(stderr, /^latchkey: http:\/\/127\.0\.0\.1:1 cannot be reached: /);
+    const unreachable = await run("health", "--json", "--url", "http://127.0.0.1:1");
+    assert.deepEqual([unreachable.code, unreachable.stderr], [1, ""]);
+    const { error, ...rest } = JSON.parse(unreachable.stdout);
+    assert.deepEqual(rest, { url: "http://127.0.0.1:1", healthy: false });
+    assert.match(error, /^http:\/\/127\.0\.0\.1:1 cannot be reached: /);
   });
 });
 
@@ -316,14 +462,17 @@ describe("completion", () => {
         },
       ).trim();
     assert.equal(complete("latchkey", "ke"), "keys");
-    assert.equal(complete("latchkey", "keys", "create"), "create-key");
+    assert.equal(complete("latchkey", "keys", "create"), "create-key create");
     assert.match(
       complete("latchkey", "keys", "create-key", "--credits.re"),
       /^--credits\.remaining --credits\.refill /,
     );
     assert.match(complete("latchkey", "keys", "create-key", "--name", "verify-key", "--api"), /^--api-id$/);
     assert.equal(complete("latchkey", "import", "keys.csv", "--from", "k"), "kong");
-    assert.equal(complete("latchkey", "keys", "create-key", "--credits.refill.interval", ""), "daily monthly");
+    assert.equal(
+      complete("latchkey", "keys", "create-key", "--credits.refill.interval", ""),
+      "hourly daily weekly monthly yearly",
+    );
     assert.equal(complete("latchkey", "serve", "--data"), "--data-dir --database-url");
   });
 
@@ -359,6 +508,7 @@ describe("a hostile service", () => {
   }
 
   const json = { "content-type": "application/json" };
+  const meta = { requestId: "req_1" };
 
   it("cannot send an endless body", async (t) => {
     const chunk = Buffer.alloc(1024 * 1024, " ");
@@ -377,7 +527,7 @@ describe("a hostile service", () => {
     const stderr = await against(
       t,
       (_request, response) => void response.writeHead(200, json).write('{"data":'),
-      ...["apis", "delete-api", "--api-id", "api_1", "--timeout", "200ms"],
+      ...["apis", "delete-api", "--api-id", "api_1", "--yes", "--timeout", "200ms"],
     );
     assert.match(stderr, /^latchkey: http:\S+ did not answer completely within 0\.2 s/);
   });
@@ -432,7 +582,7 @@ describe("a hostile service", () => {
     );
     assert.doesNotMatch(stderr.replaceAll("\n", ""), /[\p{Cc}\u202e]/u);
     const url = await listen(t, (_request, response) =>
-      response.writeHead(200, json).end(JSON.stringify({ data: { [evil]: evil, list: [{ a: evil }] } })),
+      response.writeHead(200, json).end(JSON.stringify({ meta, data: { [evil]: evil, list: [{ a: evil }] } })),
     );
     const environment = { HOME: makeFolder(t), LATCHKEY_URL: url, LATCHKEY_ROOT_KEY: ROOT_KEY };
     for (const format of [[], ["--json"], ["--yaml"]]) {
@@ -446,7 +596,7 @@ describe("a hostile service", () => {
   });
 
   it("cannot make a list endless with one cursor", async (t) => {
-    const page = JSON.stringify({ data: [], pagination: { hasMore: true, cursor: "again" } });
+    const page = JSON.stringify({ meta, data: [], pagination: { hasMore: true, cursor: "again" } });
     const stderr = await against(
       t,
       (_request, response) => response.writeHead(200, json).end(page),
@@ -460,11 +610,14 @@ describe("a hostile service", () => {
   it("that limits requests is asked again, also for what cannot be repeated otherwise", async (t) => {
     let count = 0;
     const url = await listen(t, (_request, response) => {
-      const [status, body] = count++ === 0 ? [429, { error: { title: "Slow down" } }] : [200, { data: {} }];
+      const [status, body] = count++ === 0 ? [429, { error: { title: "Slow down" } }] : [200, { meta, data: {} }];
       response.writeHead(status, json).end(JSON.stringify(body));
     });
     const environment = { HOME: makeFolder(t), LATCHKEY_URL: url, LATCHKEY_ROOT_KEY: ROOT_KEY };
-    const { code, stdout } = await commandLine.run({ args: ["apis", "delete-api", "--api-id", "api_1"], environment });
+    const { code, stdout } = await commandLine.run({
+      args: ["apis", "delete-api", "--api-id", "api_1", "--yes"],
+      environment,
+    });
     assert.deepEqual([code, stdout, count], [0, "Done.\n", 2]);
   });
 
@@ -478,7 +631,7 @@ describe("a hostile service", () => {
     assert.equal(seen.length, 3);
     assert(seen[0] !== undefined && new Set(seen).size === 1, "the attempts have different keys");
     seen.length = 0;
-    await against(t, drop, "apis", "delete-api", "--api-id", "api_1");
+    await against(t, drop, "apis", "delete-api", "--api-id", "api_1", "--yes");
     assert.deepEqual(seen, [undefined]);
   });
 });

@@ -5,8 +5,8 @@
  * The keys of Better Auth (1.7.5) and LiteLLM (1.106.2) were made by those programs; the table of LiteLLM is that of its
  * migrations, written by PostgreSQL. The dump of Unkey was written by mariadb-dump 10.11 from tables with the columns of
  * Unkey. The dumps of Better Auth, LiteLLM and Kong were written by pg_dump 15 from tables that the migrations of the first
- * two made, and that have the columns of Kong 3.9. The others follow the documentation of each system. Expiry times of
- * Better Auth were moved to 2096.
+ * two made, and that have the columns of Kong 3.9. The others, and the dump of LiteLLM with budgets, follow the documentation
+ * of each system. Expiry times of Better Auth were moved to 2096.
  */
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
@@ -277,7 +277,7 @@ for (const store of stores)
       assert.equal(code, 1);
       assert.match(
         stdout,
-        /^rejected \(row 4, hourly\): has a refill every 3600000 ms\. Refills here are daily or monthly/m,
+        /^rejected \(row 4, two-hourly\): has a refill every 7200000 ms\. Refills here are hourly, daily, weekly or monthly/m,
       );
       assert.match(stdout, /^4 rows: 3 imported, 1 rejected, 0 skipped\.$/m);
       assert.deepEqual(report.slice(0, 3).map(notesOf), [["refillInterval"], [], []]);
@@ -319,11 +319,11 @@ for (const store of stores)
       const { code, stdout, report } = await imports(own, "litellm.csv", ["--from", "litellm"]);
       assert.equal(code, 0);
       assert.match(stdout, /^skipped \(row 3, sk-\.\.\.u_xw\): is a session of the dashboard of LiteLLM\.$/m);
-      assert.match(stdout, /^max_budget \(row 4, ci\): budgets in money are not enforced here/m);
+      assert.match(stdout, /^user_id \(row 4, ci\): is in another table: give a dump of the whole database/m);
       assert.match(stdout, /^4 rows: 3 imported, 0 rejected, 1 skipped\.$/m);
       assert.deepEqual(
         [report[0], report[1], report[3]].map((row) => notesOf(row!)),
-        [[], [], ["max_budget", "tpm_limit", "max_parallel_requests", "models"]],
+        [[], ["team_id"], ["user_id", "max_parallel_requests", "models", "tpm_limit"]],
       );
       const verified = await own.verify("sk-7FNTLzuIrw5gjKlPruLYkA");
       assert.deepEqual(
@@ -331,19 +331,12 @@ for (const store of stores)
         {
           code: "VALID",
           name: "ci",
-          credits: undefined,
+          credits: 11_249_999,
           ratelimits: [[60, 60_000]],
           owner: "user-1",
           meta: {
             plan: "pro",
-            litellm: {
-              models: ["gpt-4o", "claude-sonnet"],
-              spend: 1.25,
-              maxBudget: 12.5,
-              budgetDuration: "30d",
-              tpmLimit: 100_000,
-              maxParallelRequests: 4,
-            },
+            litellm: { models: ["gpt-4o", "claude-sonnet"], spend: 1.25, maxParallelRequests: 4 },
           },
           permissions: undefined,
           expires: Date.parse("2095-05-04T11:27:36.130Z"),
@@ -358,7 +351,7 @@ for (const store of stores)
       const own = await importer(t);
       const { code, stdout, report } = await imports(own, "better-auth.sql", ["--from", "better-auth"]);
       assert.equal(code, 1);
-      assert.match(stdout, /^rejected \(row 3, hourly\): has a refill every 3600000 ms\./m);
+      assert.match(stdout, /^rejected \(row 3, two-hourly\): has a refill every 7200000 ms\./m);
       assert.match(stdout, /^4 rows: 3 imported, 1 rejected, 0 skipped\.$/m);
       assert.deepEqual(notesOf(report[3]!), ["refillInterval"]);
       const verified = await own.verify("acme_nZTeMqNGqJFzcjKDCylQVVkBmUwZnlzFhTwzxDJtNtzojmaOYRPKUlvYXGcKNHFa", {
@@ -391,7 +384,7 @@ for (const store of stores)
       const { code, stdout, report } = await imports(own, "litellm.sql", ["--from", "litellm"]);
       assert.equal(code, 0);
       assert.match(stdout, /^4 rows: 3 imported, 0 rejected, 1 skipped\.$/m);
-      assert.deepEqual(notesOf(report[3]!), ["max_budget", "tpm_limit", "max_parallel_requests", "models"]);
+      assert.deepEqual(notesOf(report[3]!), ["max_parallel_requests", "models", "tpm_limit"]);
       const { code: answer, meta } = await own.verify("sk-7FNTLzuIrw5gjKlPruLYkA");
       assert.equal(answer, "VALID");
       assert.deepEqual(
@@ -399,6 +392,108 @@ for (const store of stores)
         ["pro", "tab\there \\ it's; \n(1)", ["gpt-4o", "claude, sonnet"], 0.0000125],
       );
       assert.equal((await own.verify("sk-RQkGguHTuPmi-e1K8X4i4g")).code, "DISABLED");
+    });
+
+    it("LiteLLM, a dump with budgets of teams, users and organizations", async (t) => {
+      const own = await importer(t);
+      const { code, stdout, report } = await imports(own, "litellm-budgets.sql", ["--from", "litellm"]);
+      assert.equal(code, 1);
+      assert.match(stdout, /^10 rows: 8 imported, 2 rejected, 0 skipped\.$/m);
+      const rejected = report.filter(({ outcome }) => outcome === "rejected");
+      assert.deepEqual(
+        rejected.map(({ name, reason }) => [name, reason]),
+        [
+          [
+            "in-quarterly-team",
+            "belongs to litellm team team-quarterly, which has a budget_duration that no refill here has: change it to 1h, 1d, 7d or 30d",
+          ],
+          ["negative", "has a max_budget that is not from 0 to 1,000,000,000 dollars"],
+        ],
+      );
+      const notes = report.map(({ name, notes = [] }) => [name, ...notes.map(({ field, note }) => `${field} ${note}`)]);
+      const ofTeam = "team_id of its team are not imported: rpm_limit, models";
+      assert.deepEqual(
+        notes.filter(([, note]) => note !== undefined),
+        [
+          ["in-team", ofTeam],
+          ["of-member", ofTeam, "team_id of its membership are not imported: soft_budget, rpm_limit"],
+          ["own-budget", notes[5]![1]],
+          ["of-blocked-team", "team_id its team is blocked, so it is disabled here"],
+          ["of-table", "budget_id of its budget are not imported: soft_budget"],
+          ["of-lost-team", notes[9]![1]],
+        ],
+      );
+      assert.match(notes[5]![1]!, /^tpm_limit becomes the limit `tokens`/);
+      assert.match(notes[9]![1]!, /^team_id is in another table/);
+
+      const budgets = await server.ok("budgets.listBudgets", {}, { as: own.as });
+      const names = new Map(budgets.map(({ budgetId, name }: Record<string, unknown>) => [budgetId, name]));
+      interface Shown {
+        name: string;
+        parentId?: string;
+        unit: string;
+        remaining: number;
+        refill?: { interval: string; amount: number };
+        meta: { importedFrom: string };
+      }
+      const shown = (budgets as Shown[]).map(({ name, parentId, unit, remaining, refill, meta }) => {
+        const plan = refill && [refill.interval, refill.amount];
+        return { name, parent: names.get(parentId), unit, remaining, refill: plan, ...meta };
+      });
+      const unit = "usd_micro";
+      const none = { parent: undefined, unit, refill: undefined };
+      assert.deepEqual(
+        shown.toSorted((a, b) => a.name.localeCompare(b.name)),
+        [
+          { ...none, name: "Acme", remaining: 600_000_000, importedFrom: "litellm organization org-1" },
+          { ...none, name: "Ada", remaining: 0, importedFrom: "litellm user user-1" },
+          {
+            name: "Search",
+            parent: "Acme",
+            unit,
+            remaining: 74_500_000,
+            refill: ["monthly", 100_000_000],
+            importedFrom: "litellm team team-search",
+          },
+          {
+            name: "user-2",
+            parent: "Search",
+            unit,
+            remaining: 6_000_000,
+            refill: ["weekly", 10_000_000],
+            importedFrom: "litellm team team-search user user-2",
+          },
+        ],
+      );
+
+      const spend = async (name: string, cost: number) => {
+        const { code, credits, budgets = [] } = await server.verify(`sk-test-${name}`, { credits: { cost } }, own);
+        return [code, credits, ...budgets.map(({ name, remaining }: Record<string, unknown>) => [name, remaining])];
+      };
+      const [search, acme] = [
+        ["Search", 74_499_999],
+        ["Acme", 599_999_999],
+      ];
+      assert.deepEqual(await spend("in-team", 1), ["VALID", undefined, search, acme]);
+      assert.deepEqual((await spend("of-member", 6_000_001)).slice(0, 3), [
+        "USAGE_EXCEEDED",
+        undefined,
+        ["user-2", 6_000_000],
+      ]);
+      assert.deepEqual(await spend("personal", 1), ["USAGE_EXCEEDED", undefined, ["Ada", 0]]);
+      assert.deepEqual(await spend("in-free-team", 1), ["VALID", undefined, ["Acme", 599_999_998]]);
+      assert.deepEqual(await spend("own-budget", 1), ["VALID", 11_249_999]);
+      assert.equal((await own.verify("sk-test-of-blocked-team")).code, "DISABLED");
+      const { credits, ratelimits } = await own.verify("sk-test-of-table", { credits: { cost: 500_000 } });
+      assert.deepEqual([credits, ratelimits[0].limit], [2_000_000, 7]);
+      const named = { ratelimits: [{ name: "tokens", cost: 900 }] };
+      assert.equal((await own.verify("sk-test-own-budget", named)).code, "VALID");
+      assert.equal((await own.verify("sk-test-own-budget", named)).code, "RATE_LIMITED");
+
+      // Another API's import of the same teams finds their budgets, which are as they were.
+      rmSync(join(own.directory, "litellm-budgets.sql.import-state.json"));
+      await own.run("litellm-budgets.sql", "--from", "litellm");
+      assert.equal((await server.ok("budgets.listBudgets", {}, { as: own.as })).length, budgets.length);
     });
 
     it("a CSV of hashes in each encoding", async (t) => {
@@ -451,8 +546,8 @@ for (const store of stores)
       assert.match(stdout, /^3 rows: 3 imported, 0 rejected, 0 skipped\.$/m);
       assert.deepEqual(report.map(notesOf), [
         ["acls", "plugins"],
-        ["plugins", "plugins"],
-        ["plugins", "plugins"],
+        ["plugins", "plugins", "externalId"],
+        ["plugins", "plugins", "externalId"],
       ]);
       const first = await own.verify("IkVd1WBEXv6K8ZQf3mYpT0nRs7uLaGcH");
       assert.deepEqual(
@@ -466,7 +561,7 @@ for (const store of stores)
       const second = await own.verify('own \\key; it\'s\tfür "x"');
       assert.deepEqual(
         [second.code, second.owner, second.expires, second.ratelimits],
-        ["VALID", "tab\there \\ it's", Date.UTC(2096, 0, 31), undefined],
+        ["VALID", "enc--tab_09here_20_5C_20it_27s", Date.UTC(2096, 0, 31), undefined],
       );
       assert.equal((await own.verify("expired-already")).code, "EXPIRED");
       for (const key of ["in a function", "not-a-key"]) assert.equal((await own.verify(key)).code, "NOT_FOUND");

@@ -1,6 +1,6 @@
 /** `latchkey import`: files of other systems, and rows that are rejected. */
 import assert from "node:assert/strict";
-import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -42,7 +42,7 @@ describe("import", () => {
     const report = () => linesOf(`${name}.report.jsonl`);
     const rejected = () => report().filter(({ outcome }) => outcome === "rejected");
     const count = async () => (await server.ok("apis.listKeys", { apiId }, { as })).length as number;
-    return { as, apiId, directory, run, report, rejected, linesOf, count };
+    return { as, apiId, directory, environment, run, report, rejected, linesOf, count };
   }
 
   const csv = [
@@ -113,7 +113,10 @@ describe("import", () => {
       ],
     );
     assert.match(rows[0].reason, /^permissions\[0\] .*may hold letters/);
-    assert.match(rows[1].reason, /^expires must be a number, not a string/);
+    assert.match(
+      rows[1].reason,
+      /^expires is no time that the import reads: a date such as 2027-01-31 or .*, or Unix time in seconds or milliseconds$/,
+    );
     assert.equal(rows[2].reason, "a key with this hash exists already, or earlier in the file");
     assert.equal(rows[3].reason, "has neither hash nor key");
     assert.equal(rows[4].reason, "has 2 columns, and the header has 5");
@@ -122,6 +125,120 @@ describe("import", () => {
     }
     const verified = await server.verify("plain_1", { permissions: "documents.read" }, { as });
     assert.deepEqual([verified.code, verified.credits, verified.name], ["VALID", 4, "first"]);
+  });
+
+  it("writes owners that are no external ids in a form that every operation accepts, and keeps the original", async (t) => {
+    const owners = ["jane.doe+test@example.com", "auth0|5f7c", "acme", "enc--jane_40example.com", "auth0|5f7c"];
+    const rows = owners.map((owner, i) => `owned_${i},row ${i},${owner}`);
+    const { as, apiId, run, report, linesOf } = await importer(
+      t,
+      "owners.csv",
+      ["key,name,externalId", ...rows].join("\n"),
+    );
+    // Made by another program, before the import.
+    await server.ok("identities.createIdentity", { externalId: "enc--auth0_7C5f7c", meta: { plan: "pro" } }, { as });
+    const jane = "enc--jane.doe_2Btest_40example.com";
+    const written = [jane, "enc--auth0_7C5f7c", undefined, undefined, "enc--auth0_7C5f7c"];
+    const outcomes = (lines: { outcome: string; externalId?: string }[]) =>
+      lines.map(({ outcome, externalId }) => [outcome, externalId]);
+
+    await run("--from", "generic", "--dry-run");
+    const checked = outcomes(linesOf("owners.csv.dry-run.jsonl"));
+    assert.deepEqual(
+      checked,
+      written.map((externalId, i) => [i === 3 ? "rejected" : "valid", externalId]),
+    );
+    const { code, stdout } = await run("--from", "generic");
+    assert.equal(code, 1);
+    assert.match(stdout, /^externalId \(3 rows, first row 1, row 0\): has characters that no external id can have/m);
+    assert.match(stdout, /^rejected \(row 4, row 3\): has an owner that begins with enc--/m);
+    assert.deepEqual(
+      outcomes(report()),
+      checked.map(([outcome, externalId]) => [outcome === "valid" ? "imported" : outcome, externalId]),
+    );
+
+    const metaOf = async (identity: string) =>
+      ((await server.ok("identities.getIdentity", { identity }, { as })) as { meta?: object }).meta;
+    assert.deepEqual(await metaOf(jane), { externalId: owners[0] });
+    assert.deepEqual(await metaOf("enc--auth0_7C5f7c"), { plan: "pro", externalId: "auth0|5f7c" });
+    assert.deepEqual(await metaOf("acme"), {});
+    for (const externalId of [jane, "enc--auth0_7C5f7c", "acme"]) {
+      await server.ok("keys.createKey", { apiId, externalId }, { as });
+      await server.ok("portal.createSession", { apiId, externalId, actions: ["list"] }, { as });
+    }
+    assert.equal((await server.ok("apis.listKeys", { apiId, externalId: jane }, { as })).length, 2);
+  });
+
+  it("needs the permissions to write identities only to import, and continues when the root key has them", async (t) => {
+    const { as, apiId, run, environment, count } = await importer(t, "owners.csv", "key,externalId\nowned_1,a@b");
+    const permissions = [`apis.${apiId}.create_key`, "identities.*.read_identity"];
+    const limited = await server.ok("rootKeys.createRootKey", { name: "import", permissions }, { as });
+    environment.LATCHKEY_ROOT_KEY = limited.key;
+    const checked = await run("--from", "generic", "--dry-run");
+    assert.match(checked.stdout, /1 rows: 1 can be imported/, checked.stderr);
+    const stopped = await run("--from", "generic");
+    assert.equal(stopped.code, 1);
+    assert.match(stopped.stderr, /identities\.\*\.create_identity/);
+    assert.equal(await count(), 0);
+    const more = [...permissions, "identities.*.create_identity"];
+    await server.ok("rootKeys.updateRootKey", { rootKeyId: limited.rootKeyId, permissions: more }, { as });
+    assert.equal((await run("--from", "generic")).code, 0);
+    assert.equal(await count(), 1);
+  });
+
+  it("creates budgets once, also when it was interrupted after them", async (t) => {
+    const dump = [
+      'COPY public."LiteLLM_TeamTable" (team_id, max_budget) FROM stdin;',
+      "team-1\t100",
+      "\\.",
+      'COPY public."LiteLLM_VerificationToken" (token, team_id) FROM stdin;',
+      `${"0".repeat(64)}\tteam-1`,
+      `${"1".repeat(64)}\tteam-1`,
+      "\\.\n",
+    ];
+    const { as, apiId, run, environment, count } = await importer(t, "teams.sql", dump.join("\n"));
+    const permissions = [`apis.${apiId}.create_key`, "budgets.*.read_budget"];
+    const limited = await server.ok("rootKeys.createRootKey", { name: "import", permissions }, { as });
+    environment.LATCHKEY_ROOT_KEY = limited.key;
+    const { stdout, stderr } = await run("--from", "litellm", "--dry-run");
+    assert.match(stdout, /2 rows: 2 can be imported/, stderr);
+    const budgets = () => server.ok("budgets.listBudgets", {}, { as });
+    for (const [missing, made] of [
+      ["create_budget", 0],
+      ["assign_budget", 1],
+    ] as const) {
+      const stopped = await run("--from", "litellm");
+      assert.equal(stopped.code, 1);
+      assert.match(stopped.stderr, new RegExp(`budgets\\.\\S+\\.${missing}`));
+      assert.equal(((await budgets()) as unknown[]).length, made);
+      assert.equal(await count(), 0);
+      permissions.push(`budgets.*.${missing}`);
+      await server.ok("rootKeys.updateRootKey", { rootKeyId: limited.rootKeyId, permissions }, { as });
+    }
+    const { code, stderr: problem } = await run("--from", "litellm");
+    assert.equal(code, 0, problem);
+    assert.equal(await count(), 2);
+    const [created, ...others] = (await budgets()) as { budgetId: string }[];
+    assert.equal(others.length, 0);
+    for (const key of (await server.ok("apis.listKeys", { apiId }, { as })) as { budgetId: string }[]) {
+      assert.equal(key.budgetId, created?.budgetId);
+    }
+  });
+
+  it("rejects an owner whose written form belongs to another one", async (t) => {
+    const { as, run, report } = await importer(t, "owner.csv", "key,externalId\nowned_x,a@b\nowned_y,acme");
+    const taken = { externalId: "enc--a_40b", meta: { externalId: "somebody else" } };
+    await server.ok("identities.createIdentity", taken, { as });
+    const dry = JSON.parse((await run("--from", "generic", "--dry-run", "--json")).stdout);
+    assert.deepEqual([dry.imported, dry.rejected], [1, 1]);
+    assert.equal((await run("--from", "generic")).code, 1);
+    const [first, second] = report();
+    assert.deepEqual([first.outcome, second.outcome], ["rejected", "imported"]);
+    assert.match(first.reason, /^has an owner whose written form is the external id of an identity with another/);
+    const { meta } = (await server.ok("identities.getIdentity", { identity: "enc--a_40b" }, { as })) as {
+      meta: object;
+    };
+    assert.deepEqual(meta, taken.meta);
   });
 
   it("a second run of a finished import changes nothing", async (t) => {
@@ -144,20 +261,70 @@ describe("import", () => {
     );
   });
 
-  it("a dry run calls no service, imports nothing, and reports every row", async (t) => {
+  it("a dry run imports nothing, and reports every row, with --offline without a service", async (t) => {
     const { run, count, directory, linesOf } = await importer(t, "keys.csv", csv);
-    const { code, stdout } = await run("--from", "generic", "--dry-run", "--url", "http://127.0.0.1:1");
-    assert.equal(code, 1);
-    assert.match(
-      stdout,
-      /^rejected \(row 3, third\): permissions\[0\] .*\n(.*\n)*8 rows: 4 can be imported, 4 rejected, 0 skipped\.\nkeys\.csv\.dry-run\.jsonl has a line for each row\.\n/,
-    );
-    assert.deepEqual(
-      linesOf("keys.csv.dry-run.jsonl").map(({ outcome }) => outcome),
-      ["valid", "valid", "rejected", "rejected", "valid", "rejected", "rejected", "valid"],
-    );
+    for (const where of [[], ["--offline", "--url", "http://127.0.0.1:1"]]) {
+      const { code, stdout } = await run("--from", "generic", "--dry-run", ...where);
+      assert.equal(code, 1);
+      assert.match(
+        stdout,
+        /^rejected \(row 3, third\): permissions\[0\] .*\n(.*\n)*8 rows: 3 can be imported, 5 rejected, 0 skipped\.\nkeys\.csv\.dry-run\.jsonl has a line for each row\.\n/,
+      );
+      assert.deepEqual(
+        linesOf("keys.csv.dry-run.jsonl").map(({ outcome }) => outcome),
+        ["valid", "valid", "rejected", "rejected", "rejected", "rejected", "rejected", "valid"],
+      );
+    }
     assert.equal(await count(), 0);
     assert(!existsSync(join(directory, "keys.csv.import-state.json")));
+    const { code, stderr } = await run("--from", "generic", "--offline");
+    assert.equal(code, 2);
+    assert.match(stderr, /^latchkey: --offline: give --dry-run too/);
+  });
+
+  it("a dry run rejects what the import would reject", async (t) => {
+    const lines = Array.from({ length: 45 }, (_, i) => `asked_${i},${i}`);
+    const { run, count, directory } = await importer(t, "keys.csv", ["key,name", ...lines].join("\n"));
+    const dryRun = (...args: string[]) => run("--from", "generic", "--dry-run", "--json", ...args);
+    const first = JSON.parse((await dryRun()).stdout);
+    assert.deepEqual([first.imported, first.rejected], [45, 0]);
+    assert.equal((await run("--from", "generic")).code, 0);
+
+    // The same keys from another file: they exist, except for one.
+    writeFileSync(join(directory, "keys.csv"), ["key,name", ...lines, "asked_new,new"].join("\n"));
+    const again = await dryRun("--migration-id", "again");
+    const { imported, rejected, reasons } = JSON.parse(again.stdout);
+    assert.deepEqual([again.code, imported, rejected], [1, 1, 45]);
+    assert.equal(reasons[0].text, "a key with this hash exists already, or earlier in the file");
+    assert.equal(await count(), 45);
+    rmSync(join(directory, "keys.csv.import-state.json"));
+    const real = JSON.parse((await run("--from", "generic", "--migration-id", "again", "--json")).stdout);
+    assert.deepEqual([real.imported, real.rejected, real.reasons], [imported, rejected, reasons]);
+
+    const missing = await dryRun("--api-id", "api_none");
+    assert.match(missing.stderr, /^latchkey: Not Found \(404\): /);
+    const other = await dryRun("--algorithm", "sha512", "--migration-id", "import-generic");
+    assert.match(other.stderr, /^latchkey: Bad Request \(400\): .*holds hashes of sha256/);
+  });
+
+  it("a dry run says if the service is too old for it", async (t) => {
+    const { run } = await importer(t, "keys.csv", csv);
+    const old = createServer((request, response) => {
+      request.resume();
+      const errors = [
+        { location: "/additionalProperties", message: "the body has a property 'dryRun' that is not known here" },
+      ];
+      const error = { title: "Bad Request", detail: "no", type: "/errors/application/invalid_input", errors };
+      response
+        .writeHead(400, { "content-type": "application/json" })
+        .end(JSON.stringify({ meta: { requestId: "req_1" }, error }));
+    });
+    await new Promise<void>((resolve) => old.listen(0, "127.0.0.1", resolve));
+    t.after(() => old.close());
+    const { port } = old.address() as AddressInfo;
+    const { code, stderr } = await run("--from", "generic", "--dry-run", "--url", `http://127.0.0.1:${port}`);
+    assert.equal(code, 1);
+    assert.match(stderr, /^latchkey: The service is too old for dry runs\. .* add --offline to this command\.\n$/);
   });
 
   it("reads JSON and JSON Lines", async (t) => {
@@ -229,8 +396,32 @@ describe("import", () => {
     );
   });
 
+  it("rejects keys that exist, also after an answer that the service has too many requests", async (t) => {
+    const { run, report } = await importer(t, "keys.csv", "key,name\nlimited_1,first");
+    const statuses: number[] = [];
+    const fake = createServer(async (request, response) => {
+      const { keys } = JSON.parse(Buffer.concat(await request.toArray()).toString());
+      const isLimited = statuses.length === 0;
+      statuses.push(isLimited ? 429 : 200);
+      const data = { migrated: [], failed: keys.map(({ hash }: { hash: string }) => hash) };
+      response
+        .writeHead(statuses.at(-1)!, { "content-type": "application/json", "retry-after": "0" })
+        .end(
+          JSON.stringify({ meta: { requestId: "req_1" }, ...(isLimited ? { error: { title: "Slow" } } : { data }) }),
+        );
+    });
+    await new Promise<void>((resolve) => fake.listen(0, "127.0.0.1", resolve));
+    t.after(() => fake.close());
+    const address = `http://127.0.0.1:${(fake.address() as AddressInfo).port}`;
+    const { code, stdout } = await run("--from", "generic", "--url", address, "--json");
+    const { present, rejected } = JSON.parse(stdout);
+    assert.deepEqual({ code, present, rejected }, { code: 1, present: 0, rejected: 1 });
+    assert.equal(statuses[0], 429);
+    assert.equal(report()[0].outcome, "rejected");
+  });
+
   it("continues after a run that ended, with each row once in the report", async (t) => {
-    const lines = Array.from({ length: 1_200 }, (_, i) => (i % 100 === 0 ? `,empty ${i + 1}` : `resumed_${i},good`));
+    const lines = Array.from({ length: 2_400 }, (_, i) => (i % 200 === 0 ? `,empty ${i + 1}` : `resumed_${i},good`));
     const {
       run,
       report,
@@ -259,18 +450,21 @@ describe("import", () => {
     const address = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
     const first = await run("--from", "generic", "--url", address);
     assert.match(first.stderr, /^latchkey: Stop \(401\)/);
-    appendFileSync(join(directory, "keys.csv.report.jsonl"), `{"row":501,"reason":"${"cut".repeat(10_000)}`);
+    appendFileSync(join(directory, "keys.csv.report.jsonl"), `{"row":1001,"reason":"${"cut".repeat(10_000)}`);
     const { rows, imported, present, rejected } = JSON.parse(
       (await run("--from", "generic", "--url", address, "--json")).stdout,
     );
-    assert.deepEqual({ rows, imported, present, rejected }, { rows: 1_200, imported: 693, present: 495, rejected: 12 });
+    assert.deepEqual(
+      { rows, imported, present, rejected },
+      { rows: 2_400, imported: 1_393, present: 995, rejected: 12 },
+    );
     assert.deepEqual(
       report().map(({ row }) => row),
-      Array.from({ length: 1_200 }, (_, i) => i + 1),
+      Array.from({ length: 2_400 }, (_, i) => i + 1),
     );
     assert.deepEqual(
       rejectedRows().map(({ row }) => row),
-      Array.from({ length: 12 }, (_, i) => i * 100 + 1),
+      Array.from({ length: 12 }, (_, i) => i * 200 + 1),
     );
   });
 

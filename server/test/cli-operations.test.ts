@@ -1,8 +1,8 @@
 /** Every operation as a command, called over HTTP with its first example. New operations are included automatically. */
 import assert from "node:assert/strict";
 import { after, before, describe, it, type TestContext } from "node:test";
-import { declaredGroups } from "../src/cli/client/declared.ts";
-import { exampleArguments } from "../src/cli/client/operation-commands.ts";
+import { declaredGroups } from "../../cli/src/declared.ts";
+import { exampleArguments } from "../../cli/src/example-command.ts";
 import { operations } from "../src/service/operations.ts";
 import { CommandLine } from "./command-line.ts";
 import { ExampleWorkspace, examplesOf } from "./example-workspace.ts";
@@ -48,6 +48,7 @@ describe("commands of operations", () => {
 
   it("have no flag that the command line uses itself", () => {
     const own = ["json", "yaml", "only", "all", "body", "profile", "url", "timeout", "idempotency-key", "help"];
+    own.push("yes", "allow-past", "columns");
     for (const { operation, flags } of commands) {
       const names = flags.map(({ name }) => name);
       assert.deepEqual(names, [...new Set(names)], operation);
@@ -66,10 +67,17 @@ describe("commands of operations", () => {
     it(`${words.join(" ")} by flags prints what the example documents`, async (t) => {
       const workspace = await ExampleWorkspace.before(operation, shared, t as TestContext);
       const args = exampleArguments(flags, workspace.substitute(example!.input));
-      const { code, stdout, stderr } = await run(workspace, ...words, ...args, "--json");
+      const confirmation = declared.deletes ? ["--yes"] : [];
+      const { code, stdout, stderr } = await run(workspace, ...words, ...args, "--json", ...confirmation);
       assert.equal(code, 0, stderr);
       assert.equal(stderr, "");
       const data = JSON.parse(stdout);
+      const names = [data].flat().flatMap((entry: object) => Object.keys(entry));
+      assert.deepEqual(
+        names.filter((name) => !declared.members.includes(name)),
+        [],
+        "--only rejects these members",
+      );
       // A list prints as a list, without the object around it.
       workspace.compare(example!.output, declared.listName ? { [declared.listName]: data } : data, operation);
     });

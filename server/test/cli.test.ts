@@ -6,7 +6,6 @@ import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { before, describe, it, type TestContext } from "node:test";
-import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { systemClock } from "../../engine/src/clock/system.ts";
 import { banner } from "../src/cli/operator/banner.ts";
@@ -17,6 +16,7 @@ import {
   makeFolder,
   needProgram,
   Program,
+  programFile,
   type Ran,
   ROOT_KEY,
   run,
@@ -78,17 +78,40 @@ describe("help", () => {
     }
   });
 
-  it("lists the options of a command before the settings of all", async (t) => {
-    const [ran] = await runMany([{ args: ["root-key", "create", "--help"] }], { directory: makeFolder(t) });
-    const at = (text: string) => ran!.stdout.indexOf(text);
-    assert(at("--permissions") > 0 && at("--permissions") < at("Settings:") && at("Settings:") < at("--host"));
+  it("lists the settings for the service, and elsewhere a line that points at them", async (t) => {
+    const directory = makeFolder(t);
+    const others = commands.filter((command) =>
+      /^(restore|backup|demo|sign-in|migrate|verify-store|vault|root|work)/.test(command),
+    );
+    assert(others.length > 10);
+    for (const { stdout } of await runMany(
+      others.map((command) => ({ args: [...command.split(" "), "--help"] })),
+      { directory },
+    )) {
+      if (stdout.includes("\nCommands:\n") && !stdout.includes("--json")) continue;
+      assert.match(stdout, /\nThe settings of the service are flags too: see `latchkey settings`\.\n$/);
+      assert.doesNotMatch(stdout, /--host|--database-url|Settings:/);
+    }
+    const [listed, json] = await runMany([{ args: ["settings"] }, { args: ["settings", "--json"] }], { directory });
+    const shown = JSON.parse(json!.stdout) as { variable: string; flag: string }[];
+    assert.deepEqual(
+      shown.map(({ variable }) => variable),
+      settings.map(({ name }) => `LATCHKEY_${name}`),
+    );
+    assert.match(listed!.stdout, /^LATCHKEY_PORT\n {2}--port {2}.*\(3000\)$/m);
+    // A setting is still a flag.
+    const { stderr } = await run(["migrate", "status", "--port", "http"], { directory });
+    assert.match(stderr, /^latchkey: LATCHKEY_PORT=http: give/);
   });
 
   it("is mentioned after a wrong command or option", async (t) => {
     const directory = makeFolder(t);
     const { code, stdout, stderr } = await run(["srve"], { directory });
     assert.deepEqual({ code, stdout }, { code: 2, stdout: "" });
-    assert.match(stderr, /^error: unknown command 'srve'\n.*\(add --help for the commands and options\)\n$/s);
+    assert.match(
+      stderr,
+      /^latchkey: There is no command srve\. Did you mean `latchkey serve`\? All commands: latchkey --help\n$/,
+    );
     const runs = [
       ["serve", "--prot", "1"],
       ["workspace", "create"],
@@ -96,16 +119,15 @@ describe("help", () => {
     ].map((args) => ({ args }));
     for (const ran of await runMany(runs, { directory })) {
       assert.deepEqual({ code: ran.code, stdout: ran.stdout }, { code: 2, stdout: "" });
-      assert.match(ran.stderr, /^error: .*\(add --help for the commands and options\)\n$/s);
+      assert.match(ran.stderr, /^latchkey: .*\(add --help for the commands and options\)\n$/s);
     }
   });
 });
 
 describe("the command line without arguments", () => {
   it("starts the service", async (t) => {
-    const main = fileURLToPath(new URL("../src/main.ts", import.meta.url));
     const settings = { PORT: "0", ROOT_KEY };
-    const program = new Program([main], { directory: makeFolder(t), settings });
+    const program = new Program([programFile()], { directory: makeFolder(t), settings });
     await program.logged("latchkey is listening");
   });
 });
@@ -194,7 +216,7 @@ describe("commands beside a service", () => {
     const { apiId: theirApi } = await server.ok("apis.createApi", { name: "theirs" }, theirs.key);
     assert.equal((await server.call("apis.getApi", { apiId: theirApi })).status, 404);
 
-    const deleted = await json(directory, "root-key", "delete", made.rootKeyId);
+    const deleted = await json(directory, "root-key", "delete", made.rootKeyId, "--yes");
     assert.deepEqual(deleted, { rootKeyId: made.rootKeyId, livingDescendants: 0 });
     await withinASecond(async () => (await server.call("apis.createApi", { name: "no" }, made.key)).status === 401);
   });
@@ -215,7 +237,7 @@ describe("commands beside a service", () => {
       ["root-key", "list"],
       ["workspace", "list"],
       ["workspace", "disable", "ws_none"],
-      ["root-key", "delete", theirs.rootKeyId, "--workspace", theirs.workspaceId],
+      ["root-key", "delete", theirs.rootKeyId, "--workspace", theirs.workspaceId, "--yes"],
       ["root-key", "create", "--name", "a", "--permissions", "no permission"],
     );
     const shown = printedBy(listed!).find(({ id }: { id: string }) => id === made.rootKeyId);
@@ -396,7 +418,7 @@ describe("root-key revoke-others", () => {
     assert.equal(line.count, 1);
     assert.equal(await status(made), 200);
 
-    const { kept, revoked } = await json(directory, "root-key", "revoke-others");
+    const { kept, revoked } = await json(directory, "root-key", "revoke-others", "--yes");
     assert.equal(revoked.length, 1);
     await withinASecond(async () => (await status(made)) === 401);
     assert.equal(await status(ROOT_KEY), 200);
@@ -404,9 +426,9 @@ describe("root-key revoke-others", () => {
 
     const [again, unknown, powerless] = await beside(
       directory,
-      ["root-key", "revoke-others"],
-      ["root-key", "revoke-others", "--keep", "rk_none"],
-      ["root-key", "revoke-others", "--keep", ci.rootKeyId],
+      ["root-key", "revoke-others", "--yes"],
+      ["root-key", "revoke-others", "--keep", "rk_none", "--yes"],
+      ["root-key", "revoke-others", "--keep", ci.rootKeyId, "--yes"],
     );
     assert.equal(again!.stdout, `${kept} is the only administrator's root key; nothing was revoked.\n`);
     assert.match(unknown!.stderr, /^latchkey: There is no root key rk_none in workspace/);

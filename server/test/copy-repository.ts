@@ -6,9 +6,17 @@ import { fileURLToPath } from "node:url";
 const repository = fileURLToPath(new URL("../../", import.meta.url));
 const copied = ["package.json", "package-lock.json", "LICENSE", "server/package.json", "server/README.md"];
 copied.push("api/openapi.json", "dashboard/index.html", "dashboard/package.json", "dashboard/vite.config.ts");
-copied.push("dashboard/tsconfig.json", "tsconfig.json", "sdk/package.json", "engine/package.json");
-const copiedFolders = ["engine/src", "server/src", "server/build", "server/bin", "sdk/src"];
-copiedFolders.push("dashboard/src", "dashboard/build", "dashboard/public");
+copied.push("dashboard/tsconfig.json", "tsconfig.json", "sdk/package.json", "engine/package.json", "cli/package.json");
+copied.push(
+  "CHANGELOG.md",
+  "api/permissions.md",
+  "api/problems.md",
+  "clients/go/README.md",
+  "clients/python/README.md",
+);
+copied.push("examples/image-api/README.md", "sdk/README.md");
+const copiedFolders = ["engine/src", "cli/src", "server/src", "server/build", "server/bin", "sdk/src"];
+copiedFolders.push("dashboard/src", "dashboard/build", "dashboard/public", "docs");
 
 /** Copies what the command and its package are made from into an empty folder. Returns the path of `server/` there. */
 export function copyRepository(root: string): string {

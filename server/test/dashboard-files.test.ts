@@ -1,4 +1,4 @@
-/** The files of the dashboard as the service gives them: built once, and read at the start. */
+/** The files of the dashboard, of the documents and of the reference as the service gives them: built once. */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -17,11 +17,14 @@ const builder = fileURLToPath(new URL("../build/build-dashboard.js", import.meta
 
 /** Bytes that a browser loads before the first page is shown, compressed. */
 const FIRST_LOAD_MAX = 200_000;
+/** The same for a page of the documents or the reference, without images. Its HTML can be read before the rest is there. */
+const PAGE_LOAD_MAX = 60_000;
 const BUILD_MAX_MS = 15_000;
 
 describe("the dashboard", () => {
   const folder = makeFolder({ after });
   const server = new TestServer({ dashboardFolder: folder });
+  const without = new TestServer({ dashboardFolder: folder, settings: { DASHBOARD: "off" } });
   let buildMs: number;
   before(async () => {
     const startedAt = performance.now();
@@ -29,8 +32,12 @@ describe("the dashboard", () => {
     buildMs = performance.now() - startedAt;
     writeFileSync(join(folder, ".fingerprint"), "secret");
     await server.open();
+    await without.open();
   });
-  after(() => server.close());
+  after(async () => {
+    await server.close();
+    await without.close();
+  });
 
   const get = (url: string, headers: Record<string, string> = {}, method: "GET" | "HEAD" = "GET") =>
     inject(server.service.dispatch, { method, url, headers: { accept: PAGE, ...headers } });
@@ -44,7 +51,7 @@ describe("the dashboard", () => {
 
   it("is at /, and at the address of each of its pages", async () => {
     const index = readFileSync(join(folder, "index.html"), "utf8");
-    for (const url of ["/", "/apis", "/apis/api_123/keys", "/analytics?range=7d", "/root-keys/", "/audit"]) {
+    for (const url of ["/", "/apis", "/apis/api_123/keys/key_1", "/analytics?range=7d", "/root-keys/", "/audit"]) {
       const { statusCode, headers, payload } = await get(url);
       assert.deepEqual([statusCode, payload], [200, index], url);
       assert.equal(headers["content-type"], "text/html; charset=utf-8");
@@ -61,6 +68,21 @@ describe("the dashboard", () => {
     assert.doesNotMatch(index, /<script(?![^>]*\bsrc=)|<style|\son\w+=|style=|https?:/);
   });
 
+  it("is at the address of every route, and answers 404 at that of a page that does not exist", async () => {
+    const index = readFileSync(join(folder, "index.html"), "utf8");
+    const routes = readFileSync(new URL("../../dashboard/src/routes.tsx", import.meta.url), "utf8");
+    const paths = [...routes.matchAll(/^ {2}path: "(.*)",$/gm)].map(([, path]) => path!.replaceAll(/\$\w+/g, "a_1"));
+    assert(paths.length > 15);
+    for (const path of paths) assert.equal((await get(path)).statusCode, 200, path);
+    const etag = String((await get("/")).headers.etag);
+    for (const url of ["/nothing", "/apis/api_123/keys", "/apis/a/b/c/d", "/sign-in/x", "/pages", "/APIS"]) {
+      for (const known of [{}, { "if-none-match": etag }]) {
+        const { statusCode, payload } = await get(url, known);
+        assert.deepEqual([statusCode, payload], [404, index], url);
+      }
+    }
+  });
+
   it("is not where something else is, or nothing", async () => {
     const missing = [
       "/assets/none.js",
@@ -70,8 +92,25 @@ describe("the dashboard", () => {
       "/dashboard",
       "/dashboard/nothing",
       "/errors/x",
+      "/docs/nothing",
+      "/docs/limits.html",
+      "/docs/limits/",
+      "/docs/images/none.png",
+      "/docs/404",
+      "/reference/nothing",
+      "/reference/keys",
+      "/llms.txt.br",
     ];
-    missing.push("/health", "/.fingerprint", "/assets", "/index.html.br", "/a/b/c/d/e/f/g", "/%00", "/apis/a b");
+    missing.push(
+      "/pages.json",
+      "/health",
+      "/.fingerprint",
+      "/assets",
+      "/index.html.br",
+      "/a/b/c/d/e/f/g",
+      "/%00",
+      "/apis/a b",
+    );
     for (const url of missing) assert.notEqual((await get(url)).statusCode, 200, url);
     // A program that has a wrong path gets an error, not a page.
     assert.equal((await get("/apis", { accept: "application/json" })).statusCode, 404);
@@ -88,7 +127,7 @@ describe("the dashboard", () => {
 
   it("gives no file outside of its folder", async () => {
     const index = readFileSync(join(folder, "index.html"), "utf8");
-    for (const up of ["..", "%2e%2e", "..%2f..", "....", "assets/..", "assets%2f..%2f.."]) {
+    for (const up of ["..", "%2e%2e", "..%2f..", "....", "assets/..", "assets%2f..%2f..", "docs/..", "docs/%2e%2e"]) {
       for (const url of [`/${up}/package.json`, `/assets/${up}/${up}/package.json`, `/${up}/${up}/etc/passwd`]) {
         const { statusCode, payload } = await get(url);
         // Some clients remove the dots: what is left can be the address of a page.
@@ -141,6 +180,121 @@ describe("the dashboard", () => {
     }
     t.diagnostic(`${bytes} bytes in ${needed.length + 1} files`);
     assert(bytes < FIRST_LOAD_MAX, `${bytes} bytes`);
+  });
+
+  describe("with its pages", () => {
+    const MARKDOWN = { accept: "text/markdown, text/html;q=0.5" };
+    const read = (name: string) => readFileSync(join(folder, name), "utf8");
+
+    it("has the documents and the reference, at addresses without a slash", async () => {
+      for (const [url, name] of [
+        ["/docs", "docs/index.html"],
+        ["/docs/limits", "docs/limits.html"],
+        ["/docs/limits?q=1", "docs/limits.html"],
+        ["/reference", "reference/index.html"],
+        ["/reference/keys.verifyKey", "reference/keys.verifyKey.html"],
+      ] as const) {
+        const { statusCode, headers, payload } = await get(url);
+        assert.deepEqual([statusCode, headers["content-type"]], [200, "text/html; charset=utf-8"], url);
+        assert.equal(payload, read(name), url);
+        assert.equal(headers["cache-control"], "no-cache");
+        assert.doesNotMatch(String(headers["content-security-policy"]), /unsafe|\*|https?:/);
+        assert.equal((await get(url, {}, "HEAD")).statusCode, 200);
+      }
+      for (const folder of ["docs", "reference"]) {
+        const { statusCode, headers } = await get(`/${folder}/`);
+        assert.equal(statusCode, 308);
+        // Relative, for a service under a path of a proxy.
+        const location = new URL(String(headers.location), `https://keys.example/api/${folder}/`);
+        assert.equal(location.pathname, `/api/${folder}`);
+      }
+    });
+
+    it("has each document as Markdown, at its address with .md and on request", async () => {
+      for (const [url, file] of [
+        ["/docs/limits", "limits.md"],
+        ["/docs", "README.md"],
+        ["/docs/typescript-client", "typescript-client.md"],
+      ] as const) {
+        const text = read(`docs/${file}`);
+        const own = await get(`/docs/${file}`);
+        assert.deepEqual([own.payload, own.headers["content-type"]], [text, "text/markdown; charset=utf-8"]);
+        const negotiated = await get(url, MARKDOWN);
+        assert.deepEqual([negotiated.payload, negotiated.headers.vary], [text, "accept, accept-encoding"]);
+        assert.notEqual(negotiated.headers.etag, (await get(url)).headers.etag);
+      }
+      const index = await get("/llms.txt", { accept: "*/*" });
+      assert.equal(index.headers["content-type"], "text/plain; charset=utf-8");
+      for (const [, path] of index.payload.matchAll(/\]\(([^)]*)\)/g)) {
+        assert.equal((await get(`/${path}`, { accept: "*/*" })).statusCode, 200, path);
+      }
+    });
+
+    it("has their images, which load beside them", async () => {
+      const [image] = /docs\/images\/[\w-]+\.png/.exec((await get("/docs/dashboard")).payload)!;
+      const { rawPayload, headers } = await get(`/${image}`, { accept: "image/*" });
+      assert.equal(headers["content-type"], "image/png");
+      assert.deepEqual(rawPayload, readFileSync(join(folder, image)));
+    });
+
+    it("answers 404 for other addresses: a page to a reader, a problem to a program", async () => {
+      const page = await get("/docs/no-such-guide");
+      assert.equal(page.statusCode, 404);
+      assert.match(page.payload, /<h1[^>]*>There is no such page/);
+      assert.equal(page.headers.etag, undefined);
+      assert.equal((await get("/docs/no-such-guide", { "if-none-match": "*" })).statusCode, 404);
+      assert.doesNotMatch((await get("/docs/%3Cscript%3E")).payload, /&lt;script&gt;|%3Cscript/);
+      for (const url of ["/docs/none", "/docs/a/b", "/reference/keys.verifykey"]) {
+        const reply = await server.request("GET", url, { headers: { accept: "application/json" } });
+        assert.equal(reply.problem, "route_not_found", url);
+      }
+      const post = await inject(server.service.dispatch, { method: "POST", url: "/docs/limits" });
+      assert.equal(post.statusCode, 405);
+    });
+
+    it("keeps them without the dashboard", async () => {
+      const open = (url: string) => inject(without.service.dispatch, { method: "GET", url, headers: { accept: PAGE } });
+      const { statusCode, payload } = await open("/docs/limits");
+      assert.equal(statusCode, 200);
+      for (const [, path] of payload.matchAll(/ (?:src|href)="\.\.\/((?:assets\/|icon)[^"]*)"/g)) {
+        assert.equal((await open(`/${path}`)).statusCode, 200, path);
+      }
+      for (const url of ["/apis", "/index.html"]) assert.equal((await open(url)).statusCode, 404, url);
+    });
+
+    it("leads from / to them without the dashboard, where each page has a link to it", async () => {
+      for (const method of ["GET", "HEAD"] as const) {
+        const { statusCode, headers } = await inject(without.service.dispatch, { method, url: "/" });
+        assert.equal(statusCode, 302);
+        // Relative, for a service under a path of a proxy.
+        const location = new URL(String(headers.location), "https://keys.example/api/");
+        assert.equal(location.pathname, "/api/docs");
+      }
+      assert.equal((await inject(without.service.dispatch, { method: "POST", url: "/" })).statusCode, 405);
+    });
+
+    it("answers at the same time with the same content, in each coding", async () => {
+      const [first, second] = await Promise.all([get("/docs/operating"), get("/docs/operating")]);
+      assert.deepEqual(first.rawPayload, second.rawPayload);
+      assert.equal(first.headers.etag, second.headers.etag);
+      const compressed = await get("/docs/operating", { "accept-encoding": "br" });
+      assert.equal(compressed.headers["content-encoding"], "br");
+      assert.deepEqual(brotliDecompressSync(compressed.rawPayload), first.rawPayload);
+    });
+
+    it(`loads less than ${PAGE_LOAD_MAX / 1_000} kB for a page`, async (t) => {
+      for (const url of ["/docs/limits", "/docs/operating", "/reference", "/reference/keys.explainVerification"]) {
+        const { rawPayload, payload } = await get(url, { "accept-encoding": "br" });
+        let bytes = rawPayload.length;
+        const html = payload.startsWith("<!doctype") ? payload : brotliDecompressSync(rawPayload).toString();
+        const needed = new Set(
+          [...html.matchAll(/(?:src|href)="(?:\.\.\/)?(assets\/[^"]*)"/g)].map(([, path]) => path!),
+        );
+        for (const path of needed) bytes += (await get(`/${path}`, { "accept-encoding": "br" })).rawPayload.length;
+        t.diagnostic(`${url}: ${bytes} bytes in ${needed.size + 1} files`);
+        assert(needed.size >= 3 && bytes < PAGE_LOAD_MAX, `${url}: ${bytes} bytes`);
+      }
+    });
   });
 });
 

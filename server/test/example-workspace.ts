@@ -13,6 +13,7 @@ const creatingOperations = [
   "permissions.createPermission",
   "permissions.createRole",
   "identities.createIdentity",
+  "budgets.createBudget",
   "ratelimits.limit",
   "ratelimits.setOverride",
   "rootKeys.createRootKey",
@@ -67,6 +68,11 @@ export class ExampleWorkspace {
       await workspace.perform("keys.verifyKey", examplesOf("keys.verifyKey")[0]!);
       await workspace.server.pass(1_000);
     }
+    if (name.startsWith("holds.")) {
+      const holding = examplesOf("keys.verifyKey").find(({ input }) => "hold" in (input as object));
+      await workspace.perform("keys.verifyKey", holding!);
+    }
+    if (name === "keys.restoreKey") await workspace.perform("keys.deleteKey", examplesOf("keys.deleteKey")[0]!);
     if (name === "keys.getOwnKey") {
       const allowing = examplesOf("apis.updateApi").find(({ input }) => "ownKeyAccess" in (input as object));
       await workspace.perform("apis.updateApi", allowing!);

@@ -27,8 +27,8 @@ import { drawStream, type PeerStream } from "./fast-lane/streams.ts";
 
 const SEED = Number(process.env.FUZZ_SEED ?? 1);
 const STREAMS = Number(process.env.FUZZ_STREAMS ?? 20_000);
-/** Turns of the event loop without output after which nothing more is expected. */
-const QUIET_TURNS = 4;
+/** Turns of the event loop without output after which nothing more is expected. The longest heads take five to be parsed. */
+const QUIET_TURNS = 8;
 /** Streams that are sent at the same time. */
 const AT_ONCE = 16;
 /** A stream is looked at for this many turns at most. */

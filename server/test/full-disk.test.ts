@@ -26,21 +26,21 @@ async function seen(server: TestServer) {
   };
 }
 
-/** A file system of this size as the folder for temporary files; undefined if this user cannot mount one. */
+/** A file system of this size as the folder for databases of tests; undefined if this user cannot mount one. */
 function mountSmallDisk(bytes: number): { folder: string; unmount(): void } | undefined {
   if (process.platform !== "linux" || process.getuid?.() !== 0) return undefined;
   const folder = mkdtempSync(join(tmpdir(), "latchkey-disk-"));
-  const { TMPDIR } = process.env;
+  const { LATCHKEY_TEST_DATA } = process.env;
   try {
     execFileSync("mount", ["-t", "tmpfs", "-o", `size=${bytes}`, "tmpfs", folder], { stdio: "ignore" });
   } catch {
     rmSync(folder, { recursive: true });
     return undefined;
   }
-  process.env.TMPDIR = folder;
+  process.env.LATCHKEY_TEST_DATA = folder;
   const unmount = () => {
-    if (TMPDIR === undefined) delete process.env.TMPDIR;
-    else process.env.TMPDIR = TMPDIR;
+    if (LATCHKEY_TEST_DATA === undefined) delete process.env.LATCHKEY_TEST_DATA;
+    else process.env.LATCHKEY_TEST_DATA = LATCHKEY_TEST_DATA;
     execFileSync("umount", ["--lazy", folder]);
     rmSync(folder, { recursive: true });
   };

@@ -1,4 +1,7 @@
-/** `npm run test:go`: the format of the Go client, `go vet`, and its tests against a service that runs for them. */
+/**
+ * `npm run test:go`: the format of the Go client, `go vet`, and its tests against a service that runs for them; the same for
+ * its module for Gin.
+ */
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -18,22 +21,25 @@ const server = await start({ directory });
 try {
   const unformatted = run("gofmt", ["-l", "."]);
   if (unformatted !== "") fail(`Run gofmt -w on these files:\n${unformatted}`);
-  run("go", ["vet", "./..."]);
-  const report = run("go", ["test", "-count=1", ...(hasCompiler ? ["-race"] : []), "./..."], {
-    CGO_ENABLED: hasCompiler ? "1" : "0",
-    LATCHKEY_TEST_URL: server.address,
-    LATCHKEY_TEST_ROOT_KEY: ROOT_KEY,
-  });
-  process.stdout.write(`${report}\n`);
+  for (const module of [client, join(client, "latchkeygin")]) {
+    run("go", ["vet", "./..."], {}, module);
+    const variables = {
+      CGO_ENABLED: hasCompiler ? "1" : "0",
+      LATCHKEY_TEST_URL: server.address,
+      LATCHKEY_TEST_ROOT_KEY: ROOT_KEY,
+    };
+    const report = run("go", ["test", "-count=1", ...(hasCompiler ? ["-race"] : []), "./..."], variables, module);
+    process.stdout.write(`${report}\n`);
+  }
 } finally {
   await server.kill("SIGTERM");
   rmSync(directory, { recursive: true, force: true });
 }
 
 /** What a program of Go prints; the end of this one if it fails. */
-function run(program: string, args: readonly string[], variables: NodeJS.ProcessEnv = {}): string {
+function run(program: string, args: readonly string[], variables: NodeJS.ProcessEnv = {}, cwd = client): string {
   const { status, stdout, stderr, error } = spawnSync(program, args, {
-    cwd: client,
+    cwd,
     encoding: "utf8",
     env: { ...environment, ...variables },
   });

@@ -1,13 +1,12 @@
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe } from "node:test";
 import { sql as raw } from "kysely";
 import inject from "light-my-request";
 import { SimulatedClock } from "../../engine/src/clock/simulated.ts";
 import { seededRandom } from "../../engine/src/random/seeded.ts";
-import type { AnalyticsProcedures } from "../src/features/analytics/sql/procedures.ts";
+import { type AnalyticsProcedures, analyticsPlan } from "../src/features/analytics/sql/procedures.ts";
 import type { IssuedRootKey } from "../src/features/workspaces/procedures.ts";
 import { type Config, readConfig } from "../src/platform/config/config.ts";
 import { readSecrets } from "../src/platform/config/secrets.ts";
@@ -15,6 +14,7 @@ import { namesOf, type Operation, pathOf, problemsOf, type Query } from "../src/
 import { commonProblems, type InputError, type ProblemCode, problems } from "../src/platform/rpc/problems.ts";
 import { insertChange } from "../src/platform/store/changes.ts";
 import { type EventType, eventTypes } from "../src/platform/store/events/types.ts";
+import { mainPlan, migrate } from "../src/platform/store/migrate.ts";
 import { openPostgresStore } from "../src/platform/store/postgres/store.ts";
 import type { EventRow, Schema } from "../src/platform/store/schema.ts";
 import { openSqliteStoreHere } from "../src/platform/store/sqlite/store-here.ts";
@@ -26,8 +26,10 @@ import { type AppProcedures, openProcedures } from "../src/service/procedures.ts
 import { openService, type Service } from "../src/service/service.ts";
 import { sendAlone } from "./fast-lane/memory-socket.ts";
 import { InterceptedStore, type Interception } from "./intercepted-store.ts";
-import { NO_OPERATION, observe, routeProblems } from "./observations.ts";
-import { freshDatabase } from "./services/postgres.ts";
+import { NO_OPERATION, observe, observeEvent, routeProblems } from "./observations.ts";
+import { dataFolder } from "./services/data-folder.ts";
+import { filledDatabase } from "./services/postgres.ts";
+import { startThread } from "./threads/reused.ts";
 
 export const stores = ["sqlite", "postgres"] as const;
 export type StoreKind = (typeof stores)[number];
@@ -38,7 +40,7 @@ export const VAULT_KEY = Buffer.alloc(32, 7).toString("base64");
 /** 2026-01-15T12:00:00Z. */
 const START = 1_768_478_400_000;
 /** The interval at which a service reads changes. */
-const POLL_INTERVAL = 500;
+export const POLL_INTERVAL = 500;
 
 export interface TestServerOptions {
   /** Default: the embedded database. */
@@ -104,6 +106,8 @@ const comparedTables = [
   "apis",
   "identities",
   "balances",
+  "budgets",
+  "holds",
   "keys",
   "key_migrations",
   "ratelimits",
@@ -176,14 +180,17 @@ export class TestServer {
     };
     const { watch, alone, interception } = this.options;
     this.service = await openService(config, secrets, dependencies, {
-      openStore: async (...given) => {
-        const opened: AppStore = watch ? openWatchedStore(config, dependencies.seed, watch) : await openStore(...given);
+      openStore: async (_config, _secrets, given, observeCalls) => {
+        const opened: AppStore = watch
+          ? openWatchedStore(config, seed, watch)
+          : await openStore(config, secrets, { ...given, startThread }, observeCalls);
         this.store = new InterceptedStore(opened);
         this.store.interception = interception;
         return alone ? Object.assign(this.store, { keyFilter: opened.keyFilter! }) : this.store;
       },
-      openAnalyticsStore: async (...given) => {
-        this.analytics = new InterceptedStore(await openAnalyticsStore(...given));
+      openAnalyticsStore: async (_config, _secrets, clock, observeCalls) => {
+        const opened = await openAnalyticsStore(config, secrets, clock, observeCalls, startThread);
+        this.analytics = new InterceptedStore(opened);
         return this.analytics;
       },
       // Services that share a database in a test share its folder too.
@@ -207,7 +214,10 @@ export class TestServer {
   /** Every event that the service recorded has the schema of its type. */
   async #checkEvents(): Promise<void> {
     const events = await this.rowsOf("events");
-    for (const { type, data } of events as EventRow[]) eventTypes[type as EventType].data.parse(JSON.parse(data));
+    for (const { type, data } of events as EventRow[]) {
+      eventTypes[type as EventType].data.parse(JSON.parse(data));
+      observeEvent(type as EventType);
+    }
   }
 
   /** The data folder of the service. */
@@ -307,6 +317,14 @@ export class TestServer {
     });
     await this.pass(POLL_INTERVAL);
     return result as T;
+  }
+
+  /** Runs work while a program of an earlier release is connected to PostgreSQL. */
+  besideEarlierRelease<T>(work: () => Promise<T>): Promise<T> {
+    return this.change([], async ({ db }) => {
+      await raw`set local application_name = 'latchkey-feed'`.execute(db);
+      return work();
+    });
   }
 
   /** Makes a change outside of the service, under `tags`, whose transaction stays open until `commit`. */
@@ -502,6 +520,8 @@ function examineSuccess(
   assert(parsed.success, `${at}\n${parsed.error}`);
   // A schema that transforms the output would hide the difference.
   assert.deepEqual(parsed.data, data, at);
+  // Old ones may be deleted before the end.
+  if (operation.name === "events.listEvents") for (const { type } of data as { type: EventType }[]) observeEvent(type);
   if (!paged) return;
   const { hasMore, cursor, ...rest } = body.pagination as { hasMore: boolean; cursor?: string };
   assert.deepEqual(rest, {}, at);
@@ -549,7 +569,7 @@ function openWatchedStore(config: Config, seed: number, watch: Watch): Store<App
 }
 
 async function openDatabase(store: StoreKind): Promise<TestDatabase> {
-  const folder = mkdtempSync(join(tmpdir(), "latchkey-test-"));
+  const folder = mkdtempSync(join(dataFolder(), "latchkey-test-"));
   const removeFolder = () => rmSync(folder, { recursive: true, force: true });
   if (store === "sqlite") {
     const file = join(folder, "latchkey.db");
@@ -563,11 +583,8 @@ async function openDatabase(store: StoreKind): Promise<TestDatabase> {
       },
     };
   }
-  const { url, drop } = await freshDatabase();
-  const direct = await openPostgresStore(
-    { url, clock: new SimulatedClock(START), connectionsMax: 2, idleInTransactionTimeout: 60_000 },
-    directProcedures,
-  );
+  const { url, drop } = await filledDatabase(createSchema);
+  const direct = await openDirectly(url);
   return {
     settings: { DATA_DIR: folder, DATABASE_URL: url },
     direct,
@@ -577,4 +594,16 @@ async function openDatabase(store: StoreKind): Promise<TestDatabase> {
       removeFolder();
     },
   };
+}
+
+/** The schema that a service creates on an empty database. */
+async function createSchema(url: string): Promise<void> {
+  const direct = await openDirectly(url);
+  for (const plan of [mainPlan, analyticsPlan]) await direct.transact("run", (sql) => migrate(sql, plan));
+  await direct.close();
+}
+
+function openDirectly(url: string): Promise<Store<typeof directProcedures>> {
+  const options = { url, clock: new SimulatedClock(START), connectionsMax: 2, idleInTransactionTimeout: 60_000 };
+  return openPostgresStore(options, directProcedures);
 }

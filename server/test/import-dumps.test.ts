@@ -7,7 +7,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
-import { type SourceName, sources } from "../src/cli/client/import/sources/sources.ts";
+import { type SourceName, sources } from "../../cli/src/import/sources/sources.ts";
 import { makeFolder } from "./process.ts";
 import { freshDatabase, runPostgresProgram } from "./services/postgres.ts";
 

@@ -21,8 +21,11 @@ export class InterceptedStore<P extends Procedures = AppProcedures> implements S
   readonly monthlyTables;
   /** Undefined: all calls proceed. */
   interception: Interception | undefined;
+  writesInFlight = 0;
   readonly #inner: Store<P>;
   #underWay = 0;
+  /** Resolves when no call is under way. */
+  #idle: PromiseWithResolvers<void> | undefined;
 
   constructor(inner: Store<P>) {
     this.#inner = inner;
@@ -33,8 +36,10 @@ export class InterceptedStore<P extends Procedures = AppProcedures> implements S
   readonly read: Store<P>["read"] = (name, argument) =>
     this.#pass(name, () => this.#inner.read(name, argument)) as never;
 
-  readonly transact: Store<P>["transact"] = (name, ...rest) =>
-    this.#pass(name, () => this.#inner.transact(name, ...rest)) as never;
+  readonly transact: Store<P>["transact"] = (name, ...rest) => {
+    this.writesInFlight++;
+    return this.#pass(name, () => this.#inner.transact(name, ...rest)).finally(() => this.writesInFlight--) as never;
+  };
 
   /** Tests with two services on one database test the changes between them, not claims. */
   async claim(): Promise<Claim> {
@@ -60,7 +65,11 @@ export class InterceptedStore<P extends Procedures = AppProcedures> implements S
   /** Resolves when all calls of the database have ended and their callers have continued. */
   async settled(): Promise<void> {
     for (let quiet = 0; quiet < 2; quiet++) {
-      if (this.#underWay > 0) quiet = 0;
+      if (this.#underWay > 0) {
+        quiet = 0;
+        this.#idle ??= Promise.withResolvers();
+        await this.#idle.promise;
+      }
       await setImmediate();
     }
   }
@@ -71,7 +80,10 @@ export class InterceptedStore<P extends Procedures = AppProcedures> implements S
       try {
         return await ask();
       } finally {
-        this.#underWay--;
+        if (--this.#underWay === 0) {
+          this.#idle?.resolve();
+          this.#idle = undefined;
+        }
       }
     };
     return this.interception ? this.interception(name, proceed) : proceed();

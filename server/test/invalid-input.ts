@@ -114,7 +114,7 @@ function* violations(shape: Shape, valid: unknown, path: Path, embed: Embed): Ge
         what: `${subject} without ${name}`,
         kind: "missing",
         location: locationOf(path, "required"),
-        message: exactly(`missing property '${name}'`),
+        message: exactly(`missing property '${subjectOf([...path, name])}'`),
         value: embed(rest),
       };
     }
@@ -168,8 +168,9 @@ function invalidValues(shape: Shape, pattern: "anyOf" | "pattern"): InvalidValue
   const wrongType =
     (expected: string) =>
     (value: unknown): InvalidValue => {
+      const unit = expected === "a number" ? "( of milliseconds)?" : "";
       const type = Array.isArray(value) ? "an array" : typeof value === "object" ? "an object" : `a ${typeof value}`;
-      return [value, "type", "type", `must be ${expected}, not ${type}`];
+      return [value, "type", "type", `must be ${expected}${unit}, not ${type}`];
     };
   if (shape.enum) {
     return ["unlisted", -1, true, [], {}].map((value) => [value, "enum", "enum", "must be one of .*"]);
@@ -202,7 +203,7 @@ function invalidValues(shape: Shape, pattern: "anyOf" | "pattern"): InvalidValue
     }
     case "integer": {
       const { minimum, maximum = Number.MAX_SAFE_INTEGER } = shape;
-      const tooHigh = `must be at most ${maximum}`;
+      const tooHigh = `must be at most ${maximum}( milliseconds)?`;
       return [
         ...["1", true, [], {}].map(wrongType("a number")),
         [literal("1.5"), "fraction", "type", "must be an integer, not a fraction"],
@@ -215,7 +216,9 @@ function invalidValues(shape: Shape, pattern: "anyOf" | "pattern"): InvalidValue
             ]
           : []),
         [literal("1e400"), "range", "type", "is too large for a number"],
-        ...(minimum === undefined ? [] : [[minimum - 1, "range", "minimum", `must be at least ${minimum}`] as const]),
+        ...(minimum === undefined
+          ? []
+          : [[minimum - 1, "range", "minimum", `must be at least ${minimum}( milliseconds)?`] as const]),
         [maximum + 1, "range", "maximum", tooHigh],
       ];
     }

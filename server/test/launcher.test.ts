@@ -1,7 +1,8 @@
 /** The launcher, on a machine whose Node is older than the required one. */
 import assert from "node:assert/strict";
-import { execFileSync, spawn } from "node:child_process";
+import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
+import { cpSync, mkdirSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
 import { fileURLToPath } from "node:url";
@@ -47,4 +48,19 @@ describe("a service behind the launcher", () => {
       assert.match(output, /"msg":"stopped"/);
     });
   }
+});
+
+describe("a clone without the packages of its sources", () => {
+  it("says so in one line", (t) => {
+    const clone = makeFolder(t);
+    cpSync(fileURLToPath(new URL("../bin", import.meta.url)), join(clone, "server/bin"), { recursive: true });
+    mkdirSync(join(clone, "server/src"));
+    writeFileSync(join(clone, "server/src/main.ts"), "");
+    writeFileSync(join(clone, "package.json"), '{"type":"module"}');
+    const { status, stdout, stderr } = spawnSync(process.execPath, [join(clone, "server/bin/latchkey.js"), "serve"], {
+      encoding: "utf8",
+    });
+    assert.deepEqual([status, stdout], [1, ""]);
+    assert.equal(stderr, "latchkey: this clone lacks packages that it is built with. Type `npm ci`, without --omit.\n");
+  });
 });

@@ -50,8 +50,8 @@ describe("/metrics", () => {
     }
   });
 
-  it("is described in docs/operating.md, name by name", async () => {
-    const described = readFileSync(new URL("../../docs/operating.md", import.meta.url), "utf8").split("\n");
+  it("is described in docs/observability.md, name by name", async () => {
+    const described = readFileSync(new URL("../../docs/observability.md", import.meta.url), "utf8").split("\n");
     for (const name of (await scrape(server)).families.keys()) {
       if (!name.startsWith("latchkey_")) continue;
       // In full, or abbreviated after a related name.
@@ -60,7 +60,7 @@ describe("/metrics", () => {
         const stem = /^latchkey_[a-z]+/.exec(name)![0];
         return names.includes(name) || (line.includes(`\`${stem}`) && names.includes(name.slice(stem.length)));
       });
-      assert(isNamed, `${name} is missing in the table of docs/operating.md.`);
+      assert(isNamed, `${name} is missing in the table of docs/observability.md.`);
     }
   });
 

@@ -177,6 +177,8 @@ describe("moving a store", () => {
     const limited = keys[2]!;
     for (let i = 0; i < 4; i++) assert.equal((await verify(server, limited.key)).code, "VALID");
     const plain = await server.ok("keys.createKey", { apiId });
+    const weekly = { remaining: 1, refill: { interval: "weekly", amount: 1, refillDay: 2, timeZone: "Europe/Berlin" } };
+    const { keyId: weeklyId } = await server.ok("keys.createKey", { apiId, credits: weekly });
     assert.equal((await verify(server, plain.key)).code, "VALID");
     const writers = new Writers(server, apiId, keys, 1);
     await eventually("some writes", () => writers.spent.size > 20);
@@ -191,7 +193,7 @@ describe("moving a store", () => {
     await eventually("a rejected write", () => writers.unavailable > 0);
     await writers.stop();
     assert(known.length > 10 && known.every((code) => code === "VALID"), `${known}`);
-    assert.equal(report.tables.keys!.rows, keys.length + 1 + writers.created.size);
+    assert.equal(report.tables.keys!.rows, keys.length + 2 + writers.created.size);
 
     // Afterwards the source verifies known keys without credits, and changes nothing.
     assert.equal((await verify(server, plain.key)).code, "VALID");
@@ -218,6 +220,7 @@ describe("moving a store", () => {
     // The counters of the data folder count on.
     assert.equal((await verify(second, limited.key)).code, "RATE_LIMITED");
     assert.equal((await second.ok("keys.getKey", { keyId: keys[0]!.keyId, decrypt: true })).plaintext, keys[0]!.key);
+    assert.deepEqual((await second.ok("keys.getKey", { keyId: weeklyId })).credits, weekly);
     await second.ok("keys.deleteKey", { keyId: keys[3]!.keyId });
     const more = new Writers(second, apiId, keys, 2);
     for (const [keyId, spent] of writers.spent) more.spent.set(keyId, spent);
@@ -235,6 +238,10 @@ describe("moving a store", () => {
       settings: { DATA_DIR: join(directory, "back"), VAULT_KEY: settings.VAULT_KEY },
     });
     await more.check(third);
+    // An older program, which would misread that refill, must not start on it.
+    const back = new DatabaseSync(join(directory, "back/latchkey.db"), { readOnly: true });
+    t.after(() => back.close());
+    assert.equal(back.prepare("select max(needs) as needs from schema_steps").get()!.needs, 34);
     assert.equal((await verify(third, keys[3]!.key)).code, "NOT_FOUND");
   });
 

@@ -1,6 +1,7 @@
 import { appendFileSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { commonProblems, type ProblemCode } from "../src/platform/rpc/problems.ts";
+import { type EventType, eventTypeNames } from "../src/platform/store/events/types.ts";
 import { operations } from "../src/service/operations.ts";
 
 /** The outcome of a reply: `200` or the code of a problem. */
@@ -23,8 +24,16 @@ const recorded = new Set<string>();
 
 /** Records that a test observed this outcome of this operation, in a file of this process, for the check at the end. */
 export function observe(operation: string, outcome: Outcome): void {
+  record(`${operation} ${outcome}`);
+}
+
+/** Records that a service under test wrote an event of this type. */
+export function observeEvent(type: EventType): void {
+  record(`event ${type}`);
+}
+
+function record(line: string): void {
   const folder = process.env.LATCHKEY_TEST_OBSERVATIONS;
-  const line = `${operation} ${outcome}`;
   if (!folder || recorded.has(line)) return;
   recorded.add(line);
   appendFileSync(join(folder, String(process.pid)), `${line}\n`);
@@ -35,7 +44,7 @@ export function readObservations(folder: string): Set<string> {
   return new Set(readdirSync(folder).flatMap((file) => readFileSync(join(folder, file), "utf8").split("\n")));
 }
 
-/** The operations, their declared problems and the common problems that `seen` lacks. */
+/** The operations, their declared problems, the common problems and the types of events that `seen` lacks. */
 export function unobserved(seen: ReadonlySet<string>): string[] {
   const outcomes = new Set([...seen].map((line) => line.split(" ")[1]));
   return [
@@ -45,5 +54,6 @@ export function unobserved(seen: ReadonlySet<string>): string[] {
       )
       .filter((line) => !seen.has(line)),
     ...[...commonProblems, ...routeProblems].filter((code) => !outcomes.has(code)).map((code) => `any ${code}`),
+    ...eventTypeNames.map((type) => `event ${type}`).filter((line) => !seen.has(line)),
   ];
 }

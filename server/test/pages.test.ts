@@ -1,4 +1,4 @@
-/** Pages for readers: the document, the reference, and the pages about errors. */
+/** Pages for readers: the OpenAPI document, and the pages about errors. dashboard-files.test.ts has those of the build. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { gunzipSync } from "node:zlib";
@@ -89,31 +89,6 @@ describe("pages", () => {
     });
   });
 
-  describe("the reference", () => {
-    it("loads nothing from other hosts, and has no inline script", async () => {
-      const { headers, payload } = await get("/reference");
-      assert.equal(headers["content-type"], "text/html; charset=utf-8");
-      const policy = String(headers["content-security-policy"]);
-      assert.match(policy, /default-src 'none'/);
-      assert.match(policy, /script-src 'self';/);
-      assert.match(policy, /connect-src 'self'/);
-      assert.doesNotMatch(policy, /https?:|\*/);
-      assert.doesNotMatch(payload, /https?:/);
-      for (const [, address] of payload.matchAll(/(?:src|href)="(?!data:)([^"]*)"/g)) {
-        assert.equal((await get(`/${address}`)).statusCode, 200, address);
-      }
-    });
-
-    it("serves its script, compressed if the client accepts that", async () => {
-      const plain = await get("/reference/scalar.js");
-      assert.equal(plain.headers["content-type"], "text/javascript; charset=utf-8");
-      assert.match(plain.payload, /createApiReference/);
-      const compressed = await get("/reference/scalar.js", "*/*", { "accept-encoding": "gzip, br" });
-      assert.equal(compressed.headers["content-encoding"], "gzip");
-      assert(compressed.rawPayload.length < plain.rawPayload.length / 2);
-    });
-  });
-
   it("serves the OpenAPI document, compressed if the client accepts that", async () => {
     const plain = await get("/openapi.json");
     const compressed = await get("/openapi.json", "*/*", { "accept-encoding": "gzip" });
@@ -129,13 +104,6 @@ describe("pages", () => {
     assert.equal(statusCode, 200);
     assert.equal(headers["content-type"], "image/svg+xml");
     assert.match(payload, /^<svg /);
-  });
-
-  it("is also served at its address with a slash", async () => {
-    const { statusCode, headers } = await get("/reference/");
-    assert.equal(statusCode, 308);
-    // Relative, for a service under a path of a proxy.
-    assert.equal(new URL(String(headers.location), "https://keys.example/api/reference/").pathname, "/api/reference");
   });
 
   describe("errors", () => {
@@ -193,7 +161,7 @@ describe("pages", () => {
   });
 
   it("answer GET and HEAD only", async () => {
-    for (const path of ["/openapi.json", "/reference", "/errors", `/errors/${problems.key_not_found.type}`]) {
+    for (const path of ["/openapi.json", "/errors", `/errors/${problems.key_not_found.type}`]) {
       const reply = await server.request("POST", path);
       assert.equal(reply.problem, "method_not_allowed", path);
       assert.equal(reply.headers.allow, "GET", path);

@@ -454,7 +454,7 @@ describe("old partitions", () => {
     const { write, client, value, now, second, partitions } = await openLog(t);
     const lease = (await write((sql) => takeLease(sql, { name: "retention", holder: "a", now })))!;
     const keep = now - second - 10 * DAY;
-    const times = { audit: keep, events: keep, deleted: keep };
+    const times = { audit: keep, events: keep, deleted: keep, holds: keep, expiredHolds: keep };
     // A clock that is years behind: months that are gone have no partition.
     await client.query("drop table audit_events_a, audit_targets_a");
     await client.query(fillAudit(0, now).split(";")[0]!);
@@ -464,9 +464,9 @@ describe("old partitions", () => {
     const total = Number(await value(countOf));
     let deleted = 0;
     for (;;) {
-      const rows = await write((sql) => retain(sql, auditRetention, { times, now: instantAt(now), lease }));
-      deleted += rows;
-      if (rows === 0) break;
+      const step = await write((sql) => retain(sql, auditRetention, { times, now: instantAt(now), lease }));
+      deleted += step.deleted;
+      if (step.deleted === 0) break;
     }
     assert(deleted > 100 && deleted < total, `${deleted} of ${total}`);
     assert.equal(Number(await value(countOf)), total - deleted);

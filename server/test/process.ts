@@ -7,8 +7,9 @@ import { fileURLToPath } from "node:url";
 import type { SimulatedClock } from "../../engine/src/clock/simulated.ts";
 import { systemClock } from "../../engine/src/clock/system.ts";
 import { findFolder, installPackage } from "./services/service.ts";
+import { useBundle } from "./tested-bundle.ts";
 
-const main = fileURLToPath(new URL("../src/main.ts", import.meta.url));
+const main = fileURLToPath(new URL("program.ts", import.meta.url));
 const commandLine = new URL("../src/cli/program.ts", import.meta.url).href;
 const DEADLINE_MS = 120_000;
 
@@ -64,7 +65,13 @@ export class Program {
     const command = [...under, program, ...args];
     this.#child = spawn(command[0]!, command.slice(1), {
       cwd: directory,
-      env: { ...inherited(), ...environment, ...prefixed(settings) },
+      env: {
+        ...inherited(),
+        // A preloaded module may change modules of the program, which the bundle does not have as such.
+        ...(environment.NODE_OPTIONS !== undefined && { TESTED_BUNDLE: undefined }),
+        ...environment,
+        ...prefixed(settings),
+      },
       stdio: ["ignore", "pipe", "pipe"],
     });
     this.#child.stdout!.setEncoding("utf8").on("data", (text: string) => {
@@ -151,9 +158,15 @@ export class Server extends Program {
   }
 }
 
+/** The file of the program, for Node. */
+export function programFile(): string {
+  useBundle();
+  return main;
+}
+
 /** Runs the program to its end. */
 export async function run(args: readonly string[], options: RunOptions): Promise<Program & Ended> {
-  const ran = new Program([main, ...args, ...(options.args ?? [])], options);
+  const ran = new Program([programFile(), ...args, ...(options.args ?? [])], options);
   return Object.assign(ran, await ran.ended);
 }
 
@@ -199,7 +212,8 @@ export async function runMany(
   const ran = new Program(["--eval", `void (async () => {${code}})()`], { directory: options.directory });
   await ran.ended;
   try {
-    return JSON.parse(ran.stdout);
+    // The log is in front of it.
+    return JSON.parse(ran.stdout.slice(ran.stdout.indexOf('[{"code"')));
   } catch {
     throw new Error(`The runs ended early:\n${ran.output}`);
   }
@@ -224,7 +238,10 @@ export function launch(options: ServeOptions): Server {
     DRAIN: "0",
     ...options.settings,
   };
-  return new Server([options.main ?? main, "serve", "--port", "0", ...(options.args ?? [])], { ...options, settings });
+  return new Server([options.main ?? programFile(), "serve", "--port", "0", ...(options.args ?? [])], {
+    ...options,
+    settings,
+  });
 }
 
 /** An empty folder for one test. At its end, programs that still run there are killed, and the folder is removed. */

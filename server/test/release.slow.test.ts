@@ -78,9 +78,11 @@ describe("npm run release", () => {
     const { code, output } = copy.release("minor");
     assert.equal(code, 0, output);
 
-    assert.equal(JSON.parse(copy.read("server/package.json")).version, "0.4.0");
-    assert.equal(JSON.parse(copy.read("sdk/package.json")).version, "0.4.0");
-    assert.equal(JSON.parse(copy.read("package-lock.json")).packages.server.version, "0.4.0");
+    const { packages } = JSON.parse(copy.read("package-lock.json"));
+    for (const workspace of ["engine", "cli", "server", "sdk", "dashboard"]) {
+      assert.equal(JSON.parse(copy.read(`${workspace}/package.json`)).version, "0.4.0", workspace);
+      assert.equal(packages[workspace].version, "0.4.0", workspace);
+    }
     assert.equal(JSON.parse(copy.read("package.json")).version, "0.4.0");
     assert.equal(JSON.parse(copy.read("api/openapi.json")).info.version, "0.4.0");
     assert.match(copy.read("clients/python/src/latchkey/_version.py"), /^VERSION = "0\.4\.0"$/m);
@@ -98,7 +100,8 @@ describe("npm run release", () => {
       "Latchkey 0.4.0\n\n### Keys\n\n- A line for callers.",
     );
     assert.equal(copy.git("rev-parse", "clients/go/v0.4.0^{commit}"), copy.git("rev-parse", "HEAD"));
-    assert.match(output, /git push --atomic origin main v0\.4\.0 clients\/go\/v0\.4\.0/);
+    const pushed = "v0.4.0 clients/go/v0.4.0 clients/go/latchkeygin/v0.4.0";
+    assert(output.includes(`git push --atomic origin main ${pushed}`), output);
     assert.deepEqual(copy.release("notes", "v0.4.0"), { code: 0, output: "### Keys\n\n- A line for callers.\n" });
   });
 
@@ -107,8 +110,8 @@ describe("npm run release", () => {
     assert.equal(copy.release("patch").code, 0);
     const lines = copy.git("diff", "--unified=0", "HEAD~", "HEAD", "--", ".", ":!CHANGELOG.md").split("\n");
     const added = lines.filter((line) => /^\+[^+]/.test(line));
-    assert.equal(added.length, 15);
-    for (const line of added) assert.match(line, /version"?(:| =) "?0\.3\.5"?,?$/i);
+    assert.equal(added.length, 18);
+    for (const line of added) assert.match(line, /(version"?(:| =) "?|clients\/go v)0\.3\.5"?,?$/i);
   });
 
   it("counts major, minor and patch, and accepts a version", (t) => {

@@ -24,6 +24,10 @@ const FIRST_REVISION = "68b55f00a385b98dc12d511f90a1a20164eb1a54";
 /** The first schema of which nodes keep serving while the next release migrates: decisions/030. */
 const FIRST_ROLLING_SCHEMA = 15;
 
+/** The schema of the refills that releases below it misread. */
+const CALENDARS_SCHEMA = 34;
+const WEEKLY = { remaining: 1, refill: { interval: "weekly", amount: 1 } };
+
 /** Calls that each pair of nodes answers before the next step. */
 const CALLS_PER_PHASE = 200;
 
@@ -42,7 +46,7 @@ try {
   requireRolling(revision);
   const old = checkOut(revision);
   console.log(`test:rolling: ${describe(revision)} beside the working tree`);
-  await roll(old);
+  await roll(old, schemaOf(revision) < CALENDARS_SCHEMA);
   console.log("test:rolling: passed");
 } catch (error) {
   console.error(error);
@@ -54,7 +58,7 @@ try {
   process.exit();
 }
 
-async function roll(old: string): Promise<void> {
+async function roll(old: string, misreadsRefills: boolean): Promise<void> {
   const launch = (node: "a" | "b", main?: string): Promise<Server> =>
     start({
       directory: folder,
@@ -96,6 +100,11 @@ async function roll(old: string): Promise<void> {
   await phase("new and old", () => replace("a", undefined));
   await phase("old and old, after the rollback of the first node", () => replace("a", old));
   await phase("new and old, again", () => replace("a", undefined));
+  const { apiId } = await a.ok("apis.createApi", { name: "calendars" });
+  if (misreadsRefills) {
+    const { status, body } = await a.call("keys.createKey", { apiId, credits: WEEKLY });
+    assert.equal(status, 412, JSON.stringify(body));
+  }
   await phase("new and new", () => replace("b", undefined));
   await phase("new and new, while tables are divided by month", divided);
   await phase("new and old, after the rollback of the second node", () => replace("b", old));
@@ -103,6 +112,13 @@ async function roll(old: string): Promise<void> {
   await load.stop();
   await load.check();
   await Promise.all([a.kill("SIGTERM"), b.kill("SIGTERM")]);
+  if (!misreadsRefills) return;
+
+  a = await launch("a", undefined);
+  await a.ok("keys.createKey", { apiId, credits: WEEKLY });
+  await assert.rejects(launch("b", old), /newer/);
+  await a.kill("SIGTERM");
+  console.log("  a refill that the previous release misreads: refused beside it, and keeps it from starting");
 }
 
 /** Waits until the service has divided every table that had rows. */
@@ -136,15 +152,20 @@ function findRevision(): string {
 
 /** @throws if nodes of the revision stop when a newer release has migrated the database. */
 function requireRolling(revision: string): void {
-  // Releases before 0.2 have them outside of the platform.
-  const places = ["server/src/platform/store/migrations/", "server/src/store/migrations/"];
-  const files = git("ls-tree", "--name-only", revision, ...places);
-  const schema = Math.max(0, ...[...files.matchAll(/\/(\d{3})-/g)].map(([, number]) => Number(number)));
+  const schema = schemaOf(revision);
   if (schema >= FIRST_ROLLING_SCHEMA) return;
   throw new Error(
     `${describe(revision)} is of schema ${schema}. Rolling upgrades are possible from schema ${FIRST_ROLLING_SCHEMA} on: ` +
       "an older node rejects a database that a newer release has migrated.",
   );
+}
+
+/** The number of the last migration of a revision. */
+function schemaOf(revision: string): number {
+  // Releases before 0.2 have them outside of the platform.
+  const places = ["server/src/platform/store/migrations/", "server/src/store/migrations/"];
+  const files = git("ls-tree", "--name-only", revision, ...places);
+  return Math.max(0, ...[...files.matchAll(/\/(\d{3})-/g)].map(([, number]) => Number(number)));
 }
 
 function newestTag(): string | undefined {

@@ -7,13 +7,16 @@
  * run leaves nothing running.
  */
 import { spawn } from "node:child_process";
+import { rmSync } from "node:fs";
 import { constants } from "node:os";
 import { fileURLToPath } from "node:url";
+import { makeDataFolder } from "./services/data-folder.ts";
 
+const folder = makeDataFolder();
 const files = spawn(
   process.execPath,
   [fileURLToPath(new URL("run-files.ts", import.meta.url)), ...process.argv.slice(2)],
-  { detached: true, stdio: ["pipe", "inherit", "inherit"] },
+  { detached: true, stdio: ["pipe", "inherit", "inherit"], env: { ...process.env, LATCHKEY_TEST_DATA: folder } },
 );
 // When the process has ended, its end of the pipe is closed; "exit" reports that.
 files.stdin!.on("error", () => {});
@@ -30,4 +33,6 @@ files.once("exit", (code) => {
   } catch {
     // Nothing of the group is left.
   }
+  // Servers of files that were interrupted stop now, and write until then.
+  rmSync(folder, { recursive: true, force: true, maxRetries: 20 });
 });

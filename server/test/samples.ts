@@ -42,11 +42,13 @@ export interface Resources {
   identifier: string;
   rootKeyId: string;
   webhookId: string;
+  budgetId: string;
   workspaceId: string;
   migrationId: string;
   hash: string;
   importedKey: string;
   portalSessionId: string;
+  holdId: string;
 }
 
 /** Creates one resource of each kind. `mark` is part of every name. */
@@ -67,6 +69,7 @@ export async function createResources(
   });
   const { permissionId } = await ok("permissions.createPermission", { name: `${mark} read`, slug });
   const { roleId } = await ok("permissions.createRole", { name: role, permissions: [slug] });
+  const { budgetId } = await ok("budgets.createBudget", { name: `${mark} budget`, remaining: 1_000_000 });
   const { keyId, key } = await ok("keys.createKey", {
     apiId,
     externalId,
@@ -85,7 +88,9 @@ export async function createResources(
   const hash = sha256(importedKey);
   await ok("keys.migrateKeys", { migrationId, apiId, keys: [{ hash }] });
   const { sessionId: portalSessionId } = await ok("portal.createSession", { apiId, externalId, actions: ["list"] });
+  const { hold } = await ok("keys.verifyKey", { key, hold: { ttl: 86_400_000 } });
   return {
+    holdId: hold.holdId,
     portalSessionId,
     apiId,
     keyId,
@@ -102,6 +107,7 @@ export async function createResources(
     overrideId,
     rootKeyId,
     webhookId,
+    budgetId,
     workspaceId,
     migrationId,
     hash,
@@ -152,6 +158,8 @@ const ofList = (list: OperationName, id: keyof Resources, ...searches: (keyof Re
     ],
   );
 
+const listOfIdentities = ofList("identities.listIdentities", "identityId", "externalId", "identityId");
+
 const ofApi = (unpermitted: ProblemCode, more: Body = {}): Sample => ({
   body: async (server) => ({ apiId: await server.createApi(), ...more }),
   absent: (body) => ({ ...body, apiId: NEVER_API }),
@@ -182,6 +190,27 @@ const ofIdentity = (more: Body = {}): Sample => ({
   absent: (body) => ({ ...body, identity: "never0existed" }),
   unpermitted: "insufficient_permissions",
   named: ({ identityId, externalId }) => [identityId, externalId].map((identity) => ({ identity, ...more })),
+});
+
+const ofBudget = (more: Body = {}): Sample => ({
+  body: async (server) => {
+    const { budgetId } = await server.ok("budgets.createBudget", { name: "sweep", remaining: 10 });
+    return { budgetId, ...more };
+  },
+  absent: (body) => ({ ...body, budgetId: "bud_never0existed000" }),
+  unpermitted: "insufficient_permissions",
+  named: ({ budgetId }) => [{ budgetId, ...more }],
+});
+
+const ofHold = (more: Body = {}): Sample => ({
+  body: async (server) => {
+    const { key } = await newKey(server);
+    const { hold } = await server.ok("keys.verifyKey", { key, hold: { ttl: 60_000 } });
+    return { holdId: hold.holdId, ...more };
+  },
+  absent: (body) => ({ ...body, holdId: "hold_never0existed000" }),
+  unpermitted: "insufficient_permissions",
+  named: ({ holdId }) => [{ holdId, ...more }],
 });
 
 const ofWebhook = (more: Body = {}): Sample => ({
@@ -277,13 +306,30 @@ const sweptLimit = { namespace: "sweep", identifier: "a", limit: 1_000_000, dura
 export const samples: { readonly [Name in OperationName]: Sample } = {
   "apis.countKeys": {
     ...ofApi("api_not_found", { search: "sweep", expiresBefore: 2_000_000_000_000 }),
-    named: ({ apiId, externalId, role }) => [
+    named: ({ apiId, externalId, role, budgetId }) => [
       { apiId, externalId, role },
+      { apiId, budgetId },
       { apiId, search: externalId },
     ],
   },
   "apis.createApi": ofNothing(() => ({ name: "payments" })),
   "apis.deleteApi": ofApi("insufficient_permissions"),
+  "apis.deleteKeys": {
+    ...ofApi("api_not_found"),
+    named: ({ apiId, externalId, role, budgetId }) => [
+      { apiId, externalId },
+      { apiId, role },
+      { apiId, budgetId },
+    ],
+  },
+  "apis.updateKeys": {
+    ...ofApi("api_not_found", { enabled: false }),
+    named: ({ apiId, externalId, role, budgetId }) => [
+      { apiId, externalId, enabled: false },
+      { apiId, budgetId, enabled: false },
+      { apiId, addRoles: [role] },
+    ],
+  },
   "apis.getApi": ofApi("insufficient_permissions"),
   "apis.getLeakKit": ofApi("insufficient_permissions", { prefixes: ["pay"] }),
   "apis.listApis": ofNothing(
@@ -292,8 +338,9 @@ export const samples: { readonly [Name in OperationName]: Sample } = {
   ),
   "apis.listKeys": {
     ...ofApi("api_not_found"),
-    named: ({ apiId, keyId, externalId, role }) => [
+    named: ({ apiId, keyId, externalId, role, budgetId }) => [
       { apiId, externalId },
+      { apiId, budgetId },
       { apiId, role },
       { apiId, search: keyId },
       { apiId, search: externalId },
@@ -306,9 +353,10 @@ export const samples: { readonly [Name in OperationName]: Sample } = {
   "keys.addRoles": ofKeyWithRoles,
   "keys.createKey": {
     ...ofApi("api_not_found", { name: "production" }),
-    named: ({ apiId, externalId, role, slug }) => [
+    named: ({ apiId, externalId, role, slug, budgetId }) => [
       { apiId, externalId, permissions: [slug] },
       { apiId, roles: [role] },
+      { apiId, budgetId },
     ],
   },
   "keys.deleteKey": { ...ofKey(), named: ({ keyId }) => [{ keyId }, { keyId, permanent: true }] },
@@ -348,6 +396,14 @@ export const samples: { readonly [Name in OperationName]: Sample } = {
     unpermitted: undefined,
   },
   "keys.rerollKey": ofKey({ expiration: 0 }),
+  "keys.restoreKey": {
+    ...ofKey(),
+    body: async (server) => {
+      const { keyId } = await newKey(server);
+      await server.ok("keys.deleteKey", { keyId });
+      return { keyId };
+    },
+  },
   "keys.setPermissions": ofKeyWithPermissions,
   "keys.setRoles": ofKeyWithRoles,
   "keys.updateCredits": ofKey({ operation: "set", value: 5 }),
@@ -367,15 +423,43 @@ export const samples: { readonly [Name in OperationName]: Sample } = {
 
   "identities.createIdentity": ofNothing(
     () => ({ externalId: unique("sweep"), ratelimits: [{ name: "requests", limit: 5, duration: 1_000 }] }),
-    ({ externalId }) => [{ externalId }],
+    ({ externalId, budgetId }) => [{ externalId }, { externalId: unique("sweep"), budgetId }],
   ),
   "identities.deleteIdentity": ofIdentity(),
   "identities.getIdentity": ofIdentity(),
   "identities.listIdentities": {
-    ...ofList("identities.listIdentities", "identityId", "externalId", "identityId"),
+    ...listOfIdentities,
+    named: (resources) => [...listOfIdentities.named(resources), { budgetId: resources.budgetId }],
     body: async (server) => ({ search: ((await ofIdentity().body(server)) as { identity: string }).identity }),
   },
   "identities.updateIdentity": ofIdentity({ meta: { plan: "pro" } }),
+
+  "budgets.createBudget": ofNothing(
+    () => ({ name: "sweep", remaining: 10, unit: "usd_micro", thresholds: [50] }),
+    ({ budgetId }) => [{ name: "taken over", remaining: 10, parentId: budgetId }],
+  ),
+  "budgets.deleteBudget": ofBudget(),
+  "budgets.getBudget": ofBudget(),
+  "budgets.listBudgets": {
+    ...ofList("budgets.listBudgets", "budgetId"),
+    named: ({ budgetId }) => [
+      {},
+      { cursor: cursorAt("budgets.listBudgets", budgetId) },
+      { search: budgetId },
+      { parentId: budgetId },
+    ],
+  },
+  "budgets.updateBudget": ofBudget({ name: "swept", onEmpty: "allow" }),
+  "budgets.updateCredits": ofBudget({ operation: "increment", value: 5 }),
+
+  "holds.extendHold": ofHold({ ttl: 60_000 }),
+  "holds.getHold": ofHold(),
+  "holds.listHolds": ofNothing(
+    () => ({ state: "open", limit: 10 }),
+    ({ keyId, holdId }) => [{ keyId }, { cursor: cursorAt("holds.listHolds", holdId) }],
+  ),
+  "holds.releaseHold": ofHold(),
+  "holds.settleHold": ofHold({ credits: 1, tags: ["swept"] }),
 
   "permissions.createPermission": ofNothing(
     () => ({ name: "Sweeping", slug: unique("sweep"), description: "Clean" }),
@@ -529,16 +613,32 @@ export const samples: { readonly [Name in OperationName]: Sample } = {
   "webhooks.updateWebhook": ofWebhook({ enabled: false }),
 
   "analytics.getApiStats": ofApi("insufficient_permissions", pastHour),
+  "analytics.getBudgetStats": ofBudget(pastHour),
   "analytics.getIdentityStats": ofIdentity(pastHour),
   "analytics.getKeyStats": ofKey(pastHour),
   "analytics.getRatelimitStats": ofNamespace(pastHour),
+  "analytics.listDecisions": ofNothing(
+    () => ({ refused: true, limit: 10 }),
+    ({ apiId, keyId }) => [{ apiId }, { keyId }],
+  ),
   "analytics.listTopIdentities": ofApi("insufficient_permissions", pastHour),
   "analytics.listTopKeys": ofApi("insufficient_permissions", pastHour),
+
+  "analytics.listUsage": {
+    body: async (server) => ({ keyIds: [(await newKey(server)).keyId], ...pastHour }),
+    absent: () => null,
+    unpermitted: "insufficient_permissions",
+    named: ({ keyId, apiId }) => [{ keyIds: [keyId], apiIds: [apiId], ...pastHour }],
+  },
 
   "system.getFindings": ofNothing(() => ({})),
   "system.getStatus": ofNothing(() => ({})),
   "system.listDecisions": ofNothing(
     () => ({ since: 0, limit: 10 }),
     ({ apiId, keyId }) => [{ apiId, keyId }],
+  ),
+  "system.search": ofNothing(
+    () => ({ query: "pay" }),
+    (resources) => Object.values(resources).map((query) => ({ query })),
   ),
 };

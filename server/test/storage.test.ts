@@ -22,6 +22,7 @@ import { insertChange, pruneChanges } from "../src/platform/store/changes.ts";
 import { findIdempotencyRecords, insertIdempotencyRecords } from "../src/platform/store/idempotency.ts";
 import { takeLease } from "../src/platform/store/lease.ts";
 import {
+  demandStep,
   isSupported,
   type MigrationPlan,
   mainPlan,
@@ -32,6 +33,7 @@ import {
 import { contract, expand, firstSteps, schemaSteps } from "../src/platform/store/migrations/index.ts";
 import { openPostgresStore } from "../src/platform/store/postgres/store.ts";
 import { retain } from "../src/platform/store/retention.ts";
+import type { BalanceRow } from "../src/platform/store/schema.ts";
 import { openSqliteStoreHere } from "../src/platform/store/sqlite/store-here.ts";
 import { Rollback, type Sql } from "../src/platform/store/store.ts";
 import { openStore } from "../src/service/app-store.ts";
@@ -127,6 +129,37 @@ for (const kind of stores) {
       for (const { executedAt } of steps) assert.match(executedAt!, /^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
       assert.deepEqual(await store.transact("migrate", null), []);
       await store.close();
+    });
+
+    it("take a demand when a value is stored that programs without a step misread", async (t) => {
+      const database = await openDatabase(t, kind);
+      await database.write(migrate);
+      const names = Object.keys(schemaSteps);
+      const before = names.slice(0, names.indexOf("034-refill-calendars"));
+      const earlierSteps = Object.fromEntries(Object.entries(schemaSteps).filter(([name]) => before.includes(name)));
+      const earlier = { ...mainPlan, steps: earlierSteps };
+      assert.deepEqual(await database.write((sql) => migrate(sql, earlier)), []);
+      const rolledBack = database.write(async (sql) => {
+        assert.equal(await demandStep(sql, "034-refill-calendars"), true);
+        throw new Error("rolled back");
+      });
+      await assert.rejects(rolledBack, /rolled back/);
+      assert.deepEqual(await database.write((sql) => migrate(sql, earlier)), []);
+      for (const _ of ["first", "second"]) {
+        assert.equal(await database.write((sql) => demandStep(sql, "034-refill-calendars")), true);
+        await assert.rejects(
+          database.write((sql) => migrate(sql, earlier)),
+          /needs a release of schema 34 or newer; this one is of schema 33/,
+        );
+      }
+      const withFirstStepsAlone = await database.read(({ db }) =>
+        raw<{ name: string }>`select name from kysely_migration where name > '016'`.execute(db),
+      );
+      assert.deepEqual(
+        withFirstStepsAlone.rows.map(({ name }) => name),
+        ["034-refill-calendars"],
+      );
+      assert.deepEqual(await database.write(migrate), []);
     });
 
     it("end in the same schema as every step in turn", async (t) => {
@@ -241,6 +274,48 @@ for (const kind of stores) {
         rows.rows.map(({ created_by }) => created_by),
         [null, "rk_a", "rk_b", null, null],
       );
+    });
+
+    it("keep the balances of keys, let only those that are watched fall below 0, and hold no less than 0", async (t) => {
+      const database = await openDatabase(t, kind);
+      const names = Object.keys(schemaSteps);
+      const before = names.slice(0, names.indexOf("037-budgets"));
+      const earlier = Object.fromEntries(Object.entries(schemaSteps).filter(([name]) => before.includes(name)));
+      await database.write((sql) => migrate(sql, { ...mainPlan, steps: earlier }));
+      const row = {
+        pool_id: "pool_1",
+        workspace_id: "ws_1",
+        remaining: 3,
+        refill_interval: "yearly",
+        refill_amount: 4,
+        refill_day: 5,
+        refill_month: 6,
+        refill_zone: "UTC",
+        refill_rollover: 7,
+        refill_due_at: 8,
+        refill_mark: 9,
+        low_at: 10,
+      } as const;
+      await database.write(({ db }) => db.insertInto("balances").values(row).execute());
+      await database.write(migrate);
+      const books = {
+        ...{ granted: null, spent: null, lapsed: null, period: null, spent_before: null, watched: null },
+        ...{ held: null, next_expiry_at: null },
+      };
+      const rows = async () => {
+        const found = await database.read(({ db }) => db.selectFrom("balances").selectAll().execute());
+        return found.map((columns) => ({ ...columns }));
+      };
+      assert.deepEqual(await rows(), [{ ...row, ...books }]);
+
+      const change = (columns: Partial<BalanceRow>) =>
+        database.write(({ db }) => db.updateTable("balances").set(columns).execute());
+      await assert.rejects(change({ remaining: -1 }), /constraint/);
+      await assert.rejects(change({ remaining: -1, watched: 0 }), /constraint/);
+      await change({ remaining: -1, watched: 1 });
+      assert.deepEqual(await rows(), [{ ...row, ...books, remaining: -1, watched: 1 }]);
+      await assert.rejects(change({ held: -1 }), /constraint/);
+      await change({ held: 1 });
     });
 
     it("roll back a step that fails", async (t) => {
@@ -523,10 +598,9 @@ describe("a node whose clock is a day ahead", () => {
       await insertChange(sql, ["second"], ahead);
     });
     const lease = (await write((sql) => takeLease(sql, { name: "retention", holder: "ahead", now: ahead })))!;
+    const times = { audit: HOUR, events: HOUR, deleted: HOUR, holds: HOUR, expiredHolds: HOUR };
     for (const table of retentionTables) {
-      await write((sql) =>
-        retain(sql, retentionTasks[table], { now: ahead, lease, times: { audit: HOUR, events: HOUR, deleted: HOUR } }),
-      );
+      await write((sql) => retain(sql, retentionTasks[table], { now: ahead, lease, times }));
     }
     assert.equal((await read((sql) => findIdempotencyRecords(sql, ["a"], now))).size, 1);
     // And the change of the migration.

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { after, describe, it } from "node:test";
 import { gzipSync } from "node:zlib";
 import { operations } from "../src/service/operations.ts";
-import { describeOnStores, type Reply, type TestServer, VAULT_KEY } from "./harness.ts";
+import { describeOnStores, POLL_INTERVAL, type Reply, type StoreKind, type TestServer, VAULT_KEY } from "./harness.ts";
 import { invalidBodies, type ViolationKind } from "./invalid-input.ts";
 import { samples } from "./samples.ts";
 
@@ -44,7 +44,7 @@ after(() => {
 
 describeOnStores("every operation", sweep, { VAULT_KEY });
 
-function sweep(server: TestServer): void {
+function sweep(server: TestServer, store: StoreKind): void {
   for (const operation of operations) {
     const { name } = operation;
     const sample = samples[name];
@@ -97,67 +97,6 @@ function sweep(server: TestServer): void {
         }
       });
 
-      it("accepts whole numbers in any notation", async () => {
-        const body = await sample.body(server);
-        const raw = (notation: (digits: string) => string) =>
-          JSON.stringify(body).replace(/([:,[])(\d+)(?=[,}\]])/g, (_, before, digits) => before + notation(digits));
-        for (const notation of [(digits: string) => `${digits}.0`, (digits: string) => `${digits}e0`]) {
-          const reply = await server.call(name, undefined, { raw: raw(notation) });
-          assert.notEqual(reply.problem, "invalid_input", JSON.stringify(reply.body));
-        }
-      });
-
-      it("rejects bodies that parsing would change silently", async () => {
-        const body = await sample.body(server);
-        const before = await server.writes();
-        const text = JSON.stringify(body);
-        const [name1, value1] = Object.entries(Array.isArray(body) ? body[0] : body)[0] ?? [];
-        const bytes = (at: string, byte: number) => {
-          const [head, tail] = [text.slice(0, text.indexOf(at)), text.slice(text.indexOf(at) + at.length)];
-          return Buffer.concat([Buffer.from(head), Buffer.from([byte]), Buffer.from(tail)]);
-        };
-        if (name1 !== undefined) {
-          const member = `"${name1}":${JSON.stringify(value1)}`;
-          for (const raw of [
-            text.replace(member, `${member},${member}`),
-            text.replace(member, `${member},"__proto__":{}`),
-            text.replace(member, `${member},"\\u005f_proto__":{}`),
-          ]) {
-            const error = await server.rejected(name, undefined, "invalid_input", { raw });
-            assert(error.errors![0]!.fix, raw);
-          }
-          for (const byte of [0xff, 0xfe, 0xc0, 0x80]) {
-            const raw = bytes(name1, byte);
-            const error = await server.rejected(name, undefined, "invalid_input", { raw });
-            assert.deepEqual(error.errors![0]!.message, "the bytes are not UTF-8");
-          }
-        }
-        assert.deepEqual(await server.writes(), before);
-        await server.ok(name, body);
-      });
-
-      it("rejects a compressed body, and one in another charset", async () => {
-        const body = await sample.body(server);
-        const before = await server.writes();
-        const compressed = gzipSync(JSON.stringify(body));
-        for (const encoding of ["gzip", "br", "deflate", "gzip, identity", "GZIP"]) {
-          for (const raw of [compressed, JSON.stringify(body)]) {
-            const options = { raw, headers: { "content-encoding": encoding } };
-            await server.rejected(name, undefined, "unsupported_content_encoding", options);
-          }
-        }
-        for (const charset of ["utf-16", "latin1", '"iso-8859-1"', "us-ascii"]) {
-          const headers = { "content-type": `application/json; charset=${charset}` };
-          const error = await server.rejected(name, body, "invalid_input", { headers });
-          assert.match(error.errors![0]!.fix!, /UTF-8/);
-        }
-        assert.deepEqual(await server.writes(), before);
-        for (const charset of ["utf-8", "UTF-8", '"utf-8"', "utf8"]) {
-          const headers = { "content-type": `application/json;charset=${charset}`, "content-encoding": "identity" };
-          await server.ok(name, await sample.body(server), { headers });
-        }
-      });
-
       it("authenticates before it validates the body", async () => {
         const options = { raw: "{ broken", as: "lk_root_neverissued" };
         await server.rejected(name, undefined, "authentication_failed", options);
@@ -170,14 +109,14 @@ function sweep(server: TestServer): void {
         await server.ok(name, await sample.body(server), { as: disabled.key });
         await server.ok(name, await sample.body(server), { as: expiring.key });
         const body = await sample.body(server);
-        const expires_at = server.clock.now() + 1_500;
+        const expires_at = server.clock.now() + POLL_INTERVAL + 2;
         await server.change([disabled.rootKeyId, expiring.rootKeyId], async ({ db }) => {
           await db.updateTable("root_keys").set({ enabled: 0 }).where("id", "=", disabled.rootKeyId).execute();
           await db.updateTable("root_keys").set({ expires_at }).where("id", "=", expiring.rootKeyId).execute();
         });
         await server.rejected(name, body, "root_key_disabled", { as: disabled.key });
-        await server.pass(expires_at - server.clock.now() - 1);
-        await server.ok(name, await sample.body(server), { as: expiring.key });
+        await server.pass(1);
+        await server.ok(name, body, { as: expiring.key });
         await server.pass(1);
         await server.rejected(name, body, "root_key_expired", { as: expiring.key });
       });
@@ -220,46 +159,6 @@ function sweep(server: TestServer): void {
         await server.ok(name, body);
       });
 
-      it("rejects an invalid value in every field, with its location, and changes nothing (rule 12)", async () => {
-        const body = await sample.body(server);
-        const violations = invalidBodies(operation.declaration.input, body);
-        const before = await server.writes();
-        for (const { what, kind, location, message, raw } of violations) {
-          const reply = await server.call(name, undefined, { raw });
-          const at = `${what}: ${JSON.stringify(reply.body)}, not ${location}: ${message}`;
-          assert.equal(reply.problem, "invalid_input", at);
-          const { errors } = reply.body.error as { errors: { location: string; message: string; fix?: string }[] };
-          const reported = errors.find((error) => error.location === location && message.test(error.message));
-          assert(reported?.fix, at);
-          seenViolations.add(kind);
-        }
-        assert.deepEqual(await server.writes(), before);
-        await server.ok(name, body);
-      });
-
-      it("rejects a body that is not a JSON object, or has another media type (rule 3)", async () => {
-        const body = await sample.body(server);
-        const before = await server.writes();
-        for (const raw of ["", " ", "{", '{"a":1,}', "null", "[]", '"text"', "1", "\ufeff{}", "{}{}"]) {
-          const error = await server.rejected(name, undefined, "invalid_input", { raw });
-          assert(error.errors!.length > 0, raw);
-        }
-        for (const type of ["text/plain", "application/x-www-form-urlencoded", "application/jsonp", "", undefined]) {
-          const error = await server.rejected(name, body, "invalid_input", { headers: { "content-type": type } });
-          assert(error.errors!.length > 0, type);
-        }
-        assert.deepEqual(await server.writes(), before);
-        await server.ok(name, body, { headers: { "content-type": "application/json; charset=utf-8" } });
-      });
-
-      it("rejects a body that is too large", async () => {
-        const bytes = operation.kind === "metered" ? 64 * 1024 : 10_485_760;
-        const body = await sample.body(server);
-        const padded = (length: number) => JSON.stringify(body).padEnd(length);
-        await server.rejected(name, undefined, "request_body_too_large", { raw: padded(bytes + 1) });
-        await server.ok(name, undefined, { raw: padded(bytes) });
-      });
-
       it("answers POST only", async () => {
         for (const method of ["GET", "PUT", "PATCH", "DELETE"]) {
           const reply = await server.request(method, `/v2/${name}`);
@@ -267,6 +166,114 @@ function sweep(server: TestServer): void {
           assert.equal(reply.headers.allow, "POST");
         }
       });
+
+      // A body is judged before the store is asked, so one database shows it.
+      if (store === "sqlite") sweepBodies(server, operation);
     });
   }
+}
+
+function sweepBodies(server: TestServer, { name, kind, declaration }: (typeof operations)[number]): void {
+  const sample = samples[name];
+
+  it("accepts whole numbers in any notation", async () => {
+    const body = await sample.body(server);
+    const raw = (notation: (digits: string) => string) =>
+      JSON.stringify(body).replace(/([:,[])(\d+)(?=[,}\]])/g, (_, before, digits) => before + notation(digits));
+    for (const notation of [(digits: string) => `${digits}.0`, (digits: string) => `${digits}e0`]) {
+      const reply = await server.call(name, undefined, { raw: raw(notation) });
+      assert.notEqual(reply.problem, "invalid_input", JSON.stringify(reply.body));
+    }
+  });
+
+  it("rejects bodies that parsing would change silently", async () => {
+    const body = await sample.body(server);
+    const before = await server.writes();
+    const text = JSON.stringify(body);
+    const [name1, value1] = Object.entries(Array.isArray(body) ? body[0] : body)[0] ?? [];
+    const bytes = (at: string, byte: number) => {
+      const [head, tail] = [text.slice(0, text.indexOf(at)), text.slice(text.indexOf(at) + at.length)];
+      return Buffer.concat([Buffer.from(head), Buffer.from([byte]), Buffer.from(tail)]);
+    };
+    if (name1 !== undefined) {
+      const member = `"${name1}":${JSON.stringify(value1)}`;
+      for (const raw of [
+        text.replace(member, `${member},${member}`),
+        text.replace(member, `${member},"__proto__":{}`),
+        text.replace(member, `${member},"\\u005f_proto__":{}`),
+      ]) {
+        const error = await server.rejected(name, undefined, "invalid_input", { raw });
+        assert(error.errors![0]!.fix, raw);
+      }
+      for (const byte of [0xff, 0xfe, 0xc0, 0x80]) {
+        const raw = bytes(name1, byte);
+        const error = await server.rejected(name, undefined, "invalid_input", { raw });
+        assert.deepEqual(error.errors![0]!.message, "the bytes are not UTF-8");
+      }
+    }
+    assert.deepEqual(await server.writes(), before);
+    await server.ok(name, body);
+  });
+
+  it("rejects a compressed body, and one in another charset", async () => {
+    const body = await sample.body(server);
+    const before = await server.writes();
+    const compressed = gzipSync(JSON.stringify(body));
+    for (const encoding of ["gzip", "br", "deflate", "gzip, identity", "GZIP"]) {
+      for (const raw of [compressed, JSON.stringify(body)]) {
+        const options = { raw, headers: { "content-encoding": encoding } };
+        await server.rejected(name, undefined, "unsupported_content_encoding", options);
+      }
+    }
+    for (const charset of ["utf-16", "latin1", '"iso-8859-1"', "us-ascii"]) {
+      const headers = { "content-type": `application/json; charset=${charset}` };
+      const error = await server.rejected(name, body, "invalid_input", { headers });
+      assert.match(error.errors![0]!.fix!, /UTF-8/);
+    }
+    assert.deepEqual(await server.writes(), before);
+    for (const charset of ["utf-8", "UTF-8", '"utf-8"', "utf8"]) {
+      const headers = { "content-type": `application/json;charset=${charset}`, "content-encoding": "identity" };
+      await server.ok(name, await sample.body(server), { headers });
+    }
+  });
+
+  it("rejects an invalid value in every field, with its location, and changes nothing (rule 12)", async () => {
+    const body = await sample.body(server);
+    const violations = invalidBodies(declaration.input, body);
+    const before = await server.writes();
+    for (const { what, kind, location, message, raw } of violations) {
+      const reply = await server.call(name, undefined, { raw });
+      const at = `${what}: ${JSON.stringify(reply.body)}, not ${location}: ${message}`;
+      assert.equal(reply.problem, "invalid_input", at);
+      const { errors } = reply.body.error as { errors: { location: string; message: string; fix?: string }[] };
+      const reported = errors.find((error) => error.location === location && message.test(error.message));
+      assert(reported?.fix, at);
+      seenViolations.add(kind);
+    }
+    assert.deepEqual(await server.writes(), before);
+    await server.ok(name, body);
+  });
+
+  it("rejects a body that is not a JSON object, or has another media type (rule 3)", async () => {
+    const body = await sample.body(server);
+    const before = await server.writes();
+    for (const raw of ["", " ", "{", '{"a":1,}', "null", "[]", '"text"', "1", "\ufeff{}", "{}{}"]) {
+      const error = await server.rejected(name, undefined, "invalid_input", { raw });
+      assert(error.errors!.length > 0, raw);
+    }
+    for (const type of ["text/plain", "application/x-www-form-urlencoded", "application/jsonp", "", undefined]) {
+      const error = await server.rejected(name, body, "invalid_input", { headers: { "content-type": type } });
+      assert(error.errors!.length > 0, type);
+    }
+    assert.deepEqual(await server.writes(), before);
+    await server.ok(name, body, { headers: { "content-type": "application/json; charset=utf-8" } });
+  });
+
+  it("rejects a body that is too large", async () => {
+    const bytes = kind === "metered" ? 64 * 1024 : 10_485_760;
+    const body = await sample.body(server);
+    const padded = (length: number) => JSON.stringify(body).padEnd(length);
+    await server.rejected(name, undefined, "request_body_too_large", { raw: padded(bytes + 1) });
+    await server.ok(name, undefined, { raw: padded(bytes) });
+  });
 }

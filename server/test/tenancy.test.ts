@@ -64,6 +64,10 @@ function defineTests(store: StoreKind): void {
     await server.open();
     const { workspaceId, key } = await server.workspace("theirs");
     theirs = await createResources(server, key, workspaceId, "theirs");
+    // The first look-up of a key makes the text of its query.
+    const first = await server.workspace("first");
+    const { key: anyKey } = await createResources(server, first.key, first.workspaceId, "first");
+    await server.verify(anyKey, {}, { as: first.key });
     server.store.interception = (name, proceed) => {
       if (name !== "readChanges") work.push(name);
       return proceed();

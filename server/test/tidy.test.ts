@@ -25,6 +25,8 @@ const floors = [
   ["log", "metrics"],
   ["engine/verification"],
   ["engine/directory", "engine/limits", "engine/credits"],
+  // The client commands: of the engine they use pure rules, digests, time and chance, and nothing that decides a call.
+  ["cli/src"],
   ["engine/rules"],
   ["engine/clock", "engine/random", "engine/crypto", "engine/errors"],
 ];
@@ -38,10 +40,13 @@ const featureOrder = [
   "apis",
   "upstreams",
   "keys",
+  "identities",
   "permissions",
   "leaks",
   "analytics",
   "ratelimits",
+  "holds",
+  "budgets",
   "events",
 ];
 
@@ -54,7 +59,17 @@ const nameOfFile: Record<string, string> = {
 };
 
 /** Folders that only some others may import. */
-const visitors: Record<string, string[]> = { "platform/config": ["main", "cli", "move", "service", "backup"] };
+const visitors: Record<string, string[]> = {
+  "platform/config": ["main", "cli", "move", "service", "backup"],
+  // The command line alone runs them.
+  "cli/src": ["cli"],
+};
+
+/** What the commands of the operator share with the client commands: errors, results, text for a terminal. */
+const loadedAtStart = ["cli/src/output.ts", "cli/src/printable.ts", "cli/src/colours.ts", "cli/src/times.ts"];
+
+/** What the client commands use of the SDK: what it exports, and the calls of operations by their names. */
+const sdkForCommands = ["sdk/src/index.ts", "sdk/src/call.ts"];
 
 /** Things with one home: the files that may use them, and what all others do instead. */
 const homes: { name: string; what: RegExp; places: string[]; instead: string; violation: string }[] = [
@@ -109,7 +124,7 @@ const homes: { name: string; what: RegExp; places: string[]; instead: string; vi
       "platform/store/migrate.ts",
       "platform/store/migrations/",
       "features/analytics/sql/migrations/",
-      "cli/client/import/dump/",
+      "cli/src/import/dump/",
     ],
     instead: "add an operation to Dialect in platform/store/dialect.ts, which each database implements",
     violation: 'const lock = sql.dialect.name === "postgres" ? "for update" : "";',
@@ -137,7 +152,7 @@ const homes: { name: string; what: RegExp; places: string[]; instead: string; vi
   {
     name: "the terminal",
     what: /\bconsole\./,
-    places: ["cli/"],
+    places: ["cli/", "cli/src/"],
     instead: "use the log",
     violation: 'console.log("here");',
   },
@@ -159,6 +174,7 @@ const notOfWorkspace = ["StoreWriter", "WorkspaceWriter"];
 
 const source = "server/src/";
 const engine = "engine/src/";
+const clientCommands = "cli/src/";
 
 /** How many assertions each file has that the compiler does not check. The list only becomes shorter. */
 const assertionsFile = "server/test/assertions.json";
@@ -178,7 +194,10 @@ const rules: Rule[] = [
     name: "imports lead to a floor below",
     violations: (files) =>
       everyImport(files).flatMap(([from, to]) => {
-        if (!isProgram(to)) return [`${from} imports ${to}: keep what the program needs in ${source} or ${engine}.`];
+        if (from.startsWith(clientCommands) && sdkForCommands.includes(to)) return [];
+        if (!isProgram(to)) {
+          return [`${from} imports ${to}: keep what the program needs in ${source}, ${clientCommands} or ${engine}.`];
+        }
         const [importer, imported] = [folderOf(from), folderOf(to)];
         if (importer === imported || floorOf(importer) === -1 || floorOf(importer) < floorOf(imported)) return [];
         const relation = floorOf(importer) === floorOf(imported) ? "its neighbour on the floor" : "which is above it";
@@ -213,7 +232,9 @@ const rules: Rule[] = [
         .flat()
         .slice(1)
         .map((name) => [
-          name.startsWith("engine/") ? `${engine}${name.slice("engine/".length)}/a.ts` : `${source}${name}/a.ts`,
+          name.startsWith("engine/")
+            ? `${engine}${name.slice("engine/".length)}/a.ts`
+            : `${name === "cli/src" ? clientCommands : `${source}${name}/`}a.ts`,
           "",
         ]),
     ),
@@ -269,6 +290,20 @@ const rules: Rule[] = [
         )
         .map(([from, to]) => `${from} imports ${to}: take the value as an argument; service.ts hands it over.`),
     example: { "server/src/platform/http/a.ts": 'import type { Config } from "../config/config.ts";' },
+  },
+  {
+    name: "the start of the service loads no client command",
+    violations: (files) => {
+      const loaded = new Set([`${source}main.ts`, `${source}cli/operator/serve.ts`]);
+      for (const path of loaded) for (const target of loadedWith(path, files.get(path) ?? "")) loaded.add(target);
+      return [...loaded]
+        .filter((path) => path.startsWith(clientCommands) && !loadedAtStart.includes(path))
+        .map((path) => `The start of the service loads ${path}: import it with \`await import()\` where it is needed.`);
+    },
+    example: {
+      "server/src/main.ts": 'import "./cli/program.ts";',
+      "server/src/cli/program.ts": 'import { call } from "../../../cli/src/call.ts";',
+    },
   },
   {
     name: "features use the statements and records of others, and what is below them",
@@ -358,7 +393,7 @@ const rules: Rule[] = [
       const listed: Record<string, number> = JSON.parse(files.get(assertionsFile) ?? "{}");
       const counted = new Map(
         [...files]
-          .filter(([path]) => /^(engine|server|sdk|dashboard)\/src\/.*(?<!\.test)\.tsx?$/.test(path))
+          .filter(([path]) => /^(engine|cli|server|sdk|dashboard)\/src\/.*(?<!\.test)\.tsx?$/.test(path))
           .map(([path, text]) => [path, code(text).match(assertion)?.length ?? 0]),
       );
       return [...new Set([...counted.keys(), ...Object.keys(listed)])].flatMap((path) => {
@@ -444,10 +479,11 @@ function repository(): Files {
   return new Map(texts.filter(([, text]) => !text.includes("\0")));
 }
 
-/** The folders of a file that ARCHITECTURE.md describes: those of server/src, server/test and engine/src with their folders. */
+/** The folders of a file that ARCHITECTURE.md describes: those of server/src, server/test, engine/src and cli/src with their folders. */
 function foldersOf(path: string): string[] {
   const parts = path.split("/").slice(0, -1);
-  const depth = path.startsWith(source) ? 4 : path.startsWith("server/test/") || path.startsWith(engine) ? 3 : 2;
+  const hasFolders = ["server/test/", engine, clientCommands].some((start) => path.startsWith(start));
+  const depth = path.startsWith(source) ? 4 : hasFolders ? 3 : 2;
   return parts.slice(0, depth).map((_, i) => parts.slice(0, i + 1).join("/"));
 }
 
@@ -477,26 +513,30 @@ function rankOf(path: string): number {
 
 /** Whether the file is one of the program, or a test of it. */
 function isProgram(path: string): boolean {
-  return path.startsWith(source) || path.startsWith(engine);
+  return [source, engine, clientCommands].some((start) => path.startsWith(start));
 }
 
-/** Whether a file is in a place: the beginning of a path below `server/src/` or of one of the engine; `*` is any folder. */
+/** Whether a file is in a place: the beginning of a path below `server/src/` or in another workspace; `*` is any folder. */
 function isIn(path: string, place: string): boolean {
-  const [start, rest] = (place.startsWith(engine) ? place : source + place).split("*") as [string, string?];
+  const [start, rest] = (isProgram(place) ? place : source + place).split("*") as [string, string?];
   if (!path.startsWith(start)) return false;
   return rest === undefined || path.slice(path.indexOf("/", start.length)).startsWith(rest);
 }
 
 /** Import circles, including those of types: at least one if there are any. */
 function importCircles(files: Files): string[][] {
-  const targets = Map.groupBy(everyImport(files), ([from]) => from);
+  const targets = new Map(
+    [...files]
+      .filter(([path]) => /^(engine|cli|server|dashboard)\/src\/.*\.tsx?$/.test(path))
+      .map(([path, text]) => [path, importsOf(path, text)]),
+  );
   const finished = new Set<string>();
   const circles: string[][] = [];
   const visit = (path: string, chain: readonly string[]) => {
     const start = chain.indexOf(path);
     if (start !== -1) circles.push(chain.slice(start));
     if (start !== -1 || finished.has(path)) return;
-    for (const [, target] of targets.get(path) ?? []) visit(target, [...chain, path]);
+    for (const target of targets.get(path) ?? []) visit(target, [...chain, path]);
     finished.add(path);
   };
   for (const path of targets.keys()) visit(path, []);
@@ -508,7 +548,12 @@ function importsOf(path: string, text: string): string[] {
   const named = code(text).matchAll(/(?:\bfrom|\bimport|\bimport\(|\bnew URL\()\s*"(\.[^"]*)"/g);
   return [...named]
     .map(([, target]) => posix.join(posix.dirname(path), target!))
-    .filter((target) => target.endsWith(".ts"));
+    .filter((target) => /\.tsx?$/.test(target));
+}
+
+/** The files that a source imports as values when it is loaded. */
+function loadedWith(path: string, text: string): string[] {
+  return importsOf(path, code(text).replaceAll(/^(import|export) type [^;]*;|\bimport\([^)]*\)/gm, ""));
 }
 
 /** A source without its comments. */
@@ -519,6 +564,7 @@ function code(text: string): string {
 /** The name of the room of a file, as in `floors`. */
 function folderOf(path: string): string {
   if (path.startsWith(engine)) return `engine/${path.split("/")[2]}`;
+  if (path.startsWith(clientCommands)) return "cli/src";
   const [first, second] = path.slice(source.length).split("/") as [string, string?];
   return nameOfFile[first] ?? (first === "platform" ? `platform/${second}` : first);
 }

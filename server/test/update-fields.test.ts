@@ -28,6 +28,9 @@ let created = 0;
 /** A name that no other object of this file has. */
 const unique = (name: string) => `${name}-${++created}`;
 
+const createBudget = async (server: TestServer): Promise<string> =>
+  (await server.ok("budgets.createBudget", { name: "team", remaining: 3 })).budgetId;
+
 const limit = { name: "calls", limit: 7, duration: 60_000 };
 
 const updated: Record<string, Updated> = {
@@ -45,6 +48,7 @@ const updated: Record<string, Updated> = {
       expires: 4_000_000_000_000,
       credits: { remaining: 5, refill: { interval: "monthly", amount: 9, refillDay: 3 } },
       ratelimits: [{ ...limit, autoApply: true }],
+      budgetId: "a budget",
       enabled: false,
       roles: ["writer"],
       permissions: ["documents.write"],
@@ -62,7 +66,25 @@ const updated: Record<string, Updated> = {
     create: async (server) =>
       (await server.ok("identities.createIdentity", { externalId: unique("owner") })).identityId,
     read: from("identities.getIdentity", "identity"),
-    fields: { meta: { plan: "pro" }, ratelimits: [{ ...limit, autoApply: true }] },
+    fields: { meta: { plan: "pro" }, ratelimits: [{ ...limit, autoApply: true }], budgetId: "a budget" },
+  },
+  "budgets.updateBudget": {
+    reference: "budgetId",
+    create: createBudget,
+    read: from("budgets.getBudget", "budgetId"),
+    fields: {
+      name: "another name",
+      refill: { interval: "monthly", amount: 9, refillDay: 3 },
+      onEmpty: "allow",
+      thresholds: [50, 90],
+      meta: { plan: "pro" },
+    },
+  },
+  "budgets.updateCredits": {
+    reference: "budgetId",
+    create: createBudget,
+    read: async (server, budgetId) => ({ value: (await server.ok("budgets.getBudget", { budgetId })).remaining }),
+    fields: { value: 11 },
   },
   "apis.updateApi": {
     reference: "apiId",
@@ -78,6 +100,7 @@ const updated: Record<string, Updated> = {
       expiryNotices: [30, 7],
       upstream: { url: "https://old.example.com/verify", timeout: 1_000, onOutage: "not_found" },
       ownKeyAccess: true,
+      portal: { actions: ["list", "usage"], page: { name: "Acme", color: "#246bce", language: "pt" } },
     },
   },
   "webhooks.updateWebhook": {
@@ -134,7 +157,10 @@ const updated: Record<string, Updated> = {
 };
 
 /** What a call needs beside the field. */
-const beside: Record<string, Values> = { "keys.updateCredits": { operation: "set" } };
+const beside: Record<string, Values> = {
+  "keys.updateCredits": { operation: "set" },
+  "budgets.updateCredits": { operation: "set" },
+};
 
 /** Whether `actual` has what was given: members that the service adds, such as ids and defaults, are ignored. */
 function contains(actual: unknown, given: unknown): boolean {
@@ -152,7 +178,8 @@ function contains(actual: unknown, given: unknown): boolean {
 describeOnStores(
   "an update",
   (server) => {
-    const updates = operations.filter(({ name }) => /\.update[A-Z]/.test(name));
+    // apis.updateKeys changes any number of keys, with the handlers of the operations that change one: matching-keys.test.ts.
+    const updates = operations.filter(({ name }) => /\.update[A-Z]/.test(name) && name !== "apis.updateKeys");
 
     before(() => server.createRole("writer"));
 
@@ -172,7 +199,10 @@ describeOnStores(
       for (const [field, sample] of Object.entries(fields)) {
         it(`${operation} changes ${field}, and only that`, async () => {
           const object = await create(server);
-          const value = field === "apiIds" ? [await server.createApi()] : sample;
+          const existing: Values = {};
+          if (field === "apiIds") existing.apiIds = [await server.createApi()];
+          if (field === "budgetId") existing.budgetId = await createBudget(server);
+          const value = existing[field] ?? sample;
           const before = await read(server, object);
           assert(!contains(before[field], value), `${field} has this value already: ${JSON.stringify(before)}`);
 

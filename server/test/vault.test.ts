@@ -13,7 +13,7 @@ import type { Schema, VaultDataKeyRow } from "../src/platform/store/schema.ts";
 import { openSqliteStoreHere } from "../src/platform/store/sqlite/store-here.ts";
 import type { Sql, Store } from "../src/platform/store/store.ts";
 import { describeOnStores, openTestServer, type StoreKind, stores, TestServer } from "./harness.ts";
-import { launch, makeFolder, Program, run, type Server, start } from "./process.ts";
+import { launch, makeFolder, Program, programFile, run, type Server, start } from "./process.ts";
 import { freshDatabase } from "./services/postgres.ts";
 
 const newKey = () => randomBytes(32).toString("base64");
@@ -511,8 +511,7 @@ class VaultDeployment {
 
   /** Starts `latchkey vault rotate`. */
   rotate(): Program {
-    const main = join(import.meta.dirname, "../src/main.ts");
-    this.last = new Program([main, "vault", "rotate", "--json"], this);
+    this.last = new Program([programFile(), "vault", "rotate", "--json"], this);
     return this.last;
   }
 

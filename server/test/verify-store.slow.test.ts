@@ -133,19 +133,29 @@ describe("a dump of PostgreSQL that was made while the service ran", () => {
       "alter table identities disable trigger all",
       "delete from identities where external_id = 'customer_1'",
       "insert into balances (pool_id, workspace_id, remaining) select 'pool_of_no_key', workspace_id, 1 from balances limit 1",
+      "insert into budgets (id, workspace_id, name, name_folded, created_at) " +
+        "select 'bud_of_bad_books', workspace_id, 'b', 'b', 1 from balances limit 1",
+      "insert into balances (pool_id, workspace_id, remaining, granted, spent, lapsed, period, spent_before, watched) " +
+        "select 'bud_of_bad_books', workspace_id, 1, 3, 1, 0, 0, 0, 0 from balances limit 1",
+      "insert into budgets (id, workspace_id, name, name_folded, created_at) " +
+        "select 'bud_of_no_balance', workspace_id, 'b', 'b', 1 from balances limit 1",
+      "update keys set budget_id = 'bud_missing' where id = (select min(id) from keys where deleted_at is null)",
       "select setval('changes_sequence_seq', 1)",
       "update vault_secrets set sealed = 'A' || substr(sealed, 2) || 'A'",
     );
     const verified = await verify(makeFolder(t), damaged);
     assert.equal(verified.code, 1);
     assert.equal(verified.ok, false);
-    assert.match(verified.stderr, /^latchkey: 6 of \d+ checks failed: .*Do not serve from this database/);
+    assert.match(verified.stderr, /^latchkey: 9 of \d+ checks failed: .*Do not serve from this database/);
     const found = wrong(verified).join("\n");
     for (const expected of [
       /^schema: missing: index keys_hash, trigger announce_changes$/m,
       /^references: \d+ rows of keys without identities$/m,
-      /^balances are not negative: 1 rows break it$/m,
-      /^every balance belongs to a key: 1 rows break it$/m,
+      /^balances are not negative, unless they are watched: 1 rows break it$/m,
+      /^every balance belongs to a key or a budget: 1 rows break it$/m,
+      /^the credits granted to a budget are spent, held, remaining or lapsed: 1 rows break it$/m,
+      /^every budget has a balance with books: 1 rows break it$/m,
+      /^the budget of every key exists: 1 rows break it$/m,
       /^sequences are ahead of the data: changes continues after 1, but has \d+$/m,
       /^recoverable keys can be decrypted: key_/m,
     ]) {

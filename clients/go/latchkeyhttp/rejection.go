@@ -23,7 +23,7 @@ const (
 	CodeMissing Code = "MISSING"
 	// CodeMalformed: the key is there twice, or cannot be a key.
 	CodeMalformed Code = "MALFORMED"
-	// CodeUndecided: the service did not decide. It is away, or the middleware is configured wrongly.
+	// CodeUndecided: the service did not decide. It is unreachable, or the middleware is configured wrongly.
 	CodeUndecided Code = "UNDECIDED"
 )
 

@@ -239,7 +239,7 @@ type verification struct {
 type verificationKey struct{}
 
 // KeyFrom returns the key that [Verify] accepted. It returns false without one: outside of Verify, or with FailOpen while
-// the service is away.
+// the service is unreachable.
 func KeyFrom(ctx context.Context) (latchkey.VerifyKeyOutput, bool) {
 	verified, _ := ctx.Value(verificationKey{}).(verification)
 	if verified.key == nil {

@@ -8,15 +8,21 @@ import dataclasses
 import gzip
 import json
 import logging
+import os
 import pickle
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from service import ROOT_KEY as SERVICE_ROOT_KEY
+from service import URL
 
 from latchkey import UNSET, AsyncLatchkey, Attempt, AttemptEnd, Latchkey, LatchkeyError, Secret
 from latchkey.types import CreateKeyOutput
@@ -314,6 +320,42 @@ class TestBounds:
         assert (error.type, error.status) == ("timeout", None)
         assert "0.2 s" in error.detail
         assert server.closed.wait(10)
+
+
+@pytest.mark.parametrize("client", [Latchkey, AsyncLatchkey])
+@pytest.mark.parametrize("answer", [b"", b"nonsense\r\n\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{"])
+def test_a_connection_that_is_lost_is_no_timeout(client: Any, answer: bytes) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve() -> None:
+            connection, _ = listener.accept()
+            with connection:
+                # Otherwise the end resets the connection, and with it the answer.
+                while not connection.recv(65_536).endswith(b"}"):
+                    pass
+                connection.sendall(answer)
+
+        threading.Thread(target=serve, daemon=True).start()
+        error = call(client, f"http://127.0.0.1:{listener.getsockname()[1]}", timeout=30)
+    assert (error.type, error.status) == ("network_error", None)
+
+
+def test_a_program_that_leaves_asynchronous_clients_open_ends_in_silence() -> None:
+    program = """
+import asyncio
+from latchkey import AsyncLatchkey
+client = AsyncLatchkey()
+async def main():
+    print((await client.keys.verify_key(key="unknown")).data.code)
+for _ in range(2):
+    asyncio.run(main())
+"""
+    environment = {**os.environ, "LATCHKEY_URL": URL, "LATCHKEY_ROOT_KEY": SERVICE_ROOT_KEY}
+    command = [sys.executable, "-W", "default", "-c", program]
+    ran = subprocess.run(
+        command, env=environment, cwd=Path(__file__).parents[1] / "src", capture_output=True, text=True, timeout=60
+    )
+    assert (ran.stdout, ran.stderr) == ("NOT_FOUND\nNOT_FOUND\n", "")
 
 
 def test_the_asynchronous_client_ends_an_attempt_of_an_http_client_without_timeouts() -> None:

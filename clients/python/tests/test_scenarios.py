@@ -102,6 +102,8 @@ def _check(step: dict[str, Any], ended: Any, saved: dict[str, Any]) -> None:
         assert (ended.type, ended.status) == (expected["type"], expected.get("status"))
         if "location" in expected:
             assert [each.location for each in ended.errors] == [expected["location"]]
+        if "message" in expected:
+            assert str(ended) == expected["message"]
         if "status" in expected:
             assert (ended.request_id or "").startswith("req_")
         return

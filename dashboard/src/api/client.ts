@@ -1,5 +1,6 @@
 import { Latchkey, LatchkeyError } from "@latchkey/sdk";
 import { QueryClient, queryOptions, useMutation } from "@tanstack/react-query";
+import { waitForService } from "./connection.ts";
 
 /** The service that sent this page; the cookie of the session authenticates. */
 export const latchkey = new Latchkey({
@@ -7,12 +8,17 @@ export const latchkey = new Latchkey({
   timeout: 20_000,
   retries: 1,
   onResponse: ({ status, error }) => {
-    if (status === 401 && error?.type.startsWith("authentication/")) sessionEnded();
+    if (status === 401 && error?.type.startsWith("authentication/")) reportSessionEnd();
+    if (error?.type === "network_error" || error?.type === "timeout") void waitForService();
   },
 });
 
 /** What runs when the service no longer accepts the session. The layout sets it. */
 let sessionEnded = () => {};
+/** Tells the layout that the service no longer accepts the session. */
+export function reportSessionEnd(): void {
+  sessionEnded();
+}
 export function onSessionEnd(listener: () => void): void {
   sessionEnded = listener;
 }
@@ -46,7 +52,7 @@ export type Data<Name extends OperationName> = Answer<Name> extends { data: infe
 export async function call<Name extends OperationName>(
   name: Name,
   input: Input<Name>,
-  options: { signal?: AbortSignal | undefined } = {},
+  options: { signal?: AbortSignal | undefined; idempotencyKey?: string } = {},
 ): Promise<Answer<Name>> {
   const [scope, method] = name.split(".") as [Scope, string];
   const operations = latchkey[scope] as unknown as Record<string, (input: unknown, own: unknown) => Promise<unknown>>;
@@ -89,7 +95,7 @@ export function useCall<Name extends OperationName>(name: Name) {
     mutationFn: (input) => call(name, input),
     // Inputs and answers can have secrets: they are forgotten with the form.
     gcTime: 0,
-    onSuccess: refresh,
+    onSuccess: () => refresh(),
   });
 }
 
@@ -103,13 +109,15 @@ interface LoadedPages {
 }
 
 /**
- * Reads everything again that is shown, except for the session. Pages of a list below the window are loaded when they are
+ * Reads everything again that is shown, or what some operations gave, except for the session. Pages of a list below the window are loaded when they are
  * scrolled to; those above it stay, so that the window does not jump.
  */
-export async function refresh(): Promise<void> {
+export async function refresh(isWanted: (operation: string) => boolean = () => true): Promise<void> {
+  const predicate = ({ queryKey: [name] }: { queryKey: readonly unknown[] }) =>
+    name !== "session" && isWanted(String(name));
   const seen = Math.min(1, (window.scrollY + window.innerHeight) / document.documentElement.scrollHeight);
   for (const type of ["active", "inactive"] as const) {
-    queryClient.setQueriesData<LoadedPages>({ type }, (data) => {
+    queryClient.setQueriesData<LoadedPages>({ type, predicate }, (data) => {
       if (!data?.pages || !data.pageParams) return data;
       // The next page is loaded before its first row is in the window.
       const scrolled = type === "active" ? Math.ceil(data.pages.length * seen) + 1 : 0;
@@ -118,7 +126,7 @@ export async function refresh(): Promise<void> {
       return { ...data, pages: data.pages.slice(0, kept), pageParams: data.pageParams.slice(0, kept) };
     });
   }
-  await queryClient.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== "session" });
+  await queryClient.invalidateQueries({ predicate });
 }
 
 /** Whether an error has this type, such as `data/key_not_found`. */

@@ -12,12 +12,18 @@ export interface Explanation {
   readonly page: string | undefined;
 }
 
+/** Errors that the client makes. */
 const own: Record<string, string> = {
   network_error: "No connection",
   timeout: "No answer in time",
   circuit_open: "The service does not answer",
   aborted: "The call was ended",
   invalid_answer: "The answer is not one of the service",
+};
+
+/** Titles of errors whose type says something else to who reads the page. */
+const titles: Record<string, string> = {
+  "authentication/key_not_found": "Signing in failed",
 };
 
 /** Explains what was thrown. */
@@ -28,7 +34,7 @@ export function explain(error: unknown): Explanation {
   }
   const { type, detail, requestId } = error;
   return {
-    title: own[type] ?? titleOf(type),
+    title: own[type] ?? titles[type] ?? titleOf(type),
     detail,
     errors: error.errors.map(({ location, message, fix }) => ({ field: fieldOf(location), message, fix })),
     requestId,

@@ -1,8 +1,12 @@
-const short = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
-const exact = new Intl.NumberFormat("en");
-const moment = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
-const day = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });
-const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto", style: "short" });
+/** The language of numbers and times: English, as the texts are, in the spelling that the viewer prefers. */
+export const locale = navigator.languages.find((language) => /^en\b/.test(language)) ?? "en-GB";
+
+const short = new Intl.NumberFormat(locale, { notation: "compact", maximumFractionDigits: 1 });
+const exact = new Intl.NumberFormat(locale);
+const moment = new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "short" });
+const day = new Intl.DateTimeFormat(locale, { dateStyle: "medium" });
+const dayOfUtc = new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeZone: "UTC" });
+const relative = new Intl.RelativeTimeFormat(locale, { numeric: "auto", style: "short" });
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
@@ -33,6 +37,16 @@ export function localTime(time: number): string {
 /** A day in the zone of the viewer. */
 export function localDay(time: number): string {
   return day.format(time);
+}
+
+/** A day that begins at midnight in UTC. */
+export function utcDay(time: number): string {
+  return dayOfUtc.format(time);
+}
+
+/** A time as a field of the browser takes it, in the zone of the viewer: `2026-11-22T14:05`. */
+export function fieldTime(time: number): string {
+  return new Date(time - new Date(time).getTimezoneOffset() * MINUTE).toISOString().slice(0, 16);
 }
 
 /** `2026-11-22 13:05:02 UTC`. */

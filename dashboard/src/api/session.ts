@@ -1,6 +1,6 @@
 import { LatchkeyError } from "@latchkey/sdk";
 import { queryOptions, useSuspenseQuery } from "@tanstack/react-query";
-import { queryClient } from "./client.ts";
+import { queryClient, refresh, reportSessionEnd } from "./client.ts";
 import { compileGrants, type Grants, meets } from "./grants.ts";
 
 /** Who is signed in. */
@@ -26,8 +26,11 @@ export const sessionQuery = queryOptions({
     try {
       return await send<Session>("GET");
     } catch (error) {
-      if (error instanceof LatchkeyError && error.status === 401) return null;
-      throw error;
+      if (!(error instanceof LatchkeyError && error.status === 401)) throw error;
+      const before = queryClient.getQueryData<Session | null>(["session"]);
+      // The page stays: one signs in again over it.
+      if (before) reportSessionEnd();
+      return before ?? null;
     }
   },
   staleTime: 5 * 60_000,
@@ -39,6 +42,15 @@ export async function signIn(credentials: Credentials): Promise<Session> {
   queryClient.clear();
   queryClient.setQueryData(sessionQuery.queryKey, session);
   return session;
+}
+
+/** Signs in again after the session has ended. What was entered on the page stays, unless the workspace is another one. */
+export async function renewSession(credentials: Credentials): Promise<void> {
+  const before = queryClient.getQueryData<Session>(["session"]);
+  const session = await send<Session>("POST", credentials);
+  if (before?.workspace.id !== session.workspace.id) location.assign("/");
+  queryClient.setQueryData(["session"], session);
+  await refresh();
 }
 
 /** Ends the session, and forgets what it read. */

@@ -51,7 +51,11 @@ export function snippetsOf(operation: OperationName, input: object, url: string 
 }
 
 /** Operations whose Go types begin with their namespace, because an earlier operation has their verb. */
-const SECOND_OF_ITS_VERB: ReadonlySet<OperationName> = new Set<OperationName>(["events.listEvents"]);
+const SECOND_OF_ITS_VERB: ReadonlySet<OperationName> = new Set<OperationName>([
+  "budgets.updateCredits",
+  "events.listEvents",
+  "system.listDecisions",
+]);
 
 /** An input as a literal of TypeScript: JSON without quotes around names. */
 function literal(value: unknown): string {
@@ -63,6 +67,7 @@ function snake(name: string): string {
 }
 
 function pythonArguments(input: object): string {
+  if (Array.isArray(input)) return `[\n${input.map((entry) => `    ${pythonLiteral(entry)},\n`).join("")}]`;
   const parts = Object.entries(input).map(([name, value]) => `    ${snake(name)}=${pythonLiteral(value)},`);
   return parts.length === 0 ? "" : `\n${parts.join("\n")}\n`;
 }

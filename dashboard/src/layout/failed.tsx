@@ -1,8 +1,8 @@
 import { useQueryErrorResetBoundary } from "@tanstack/react-query";
 import { type ErrorComponentProps, Link, useRouter } from "@tanstack/react-router";
-import { EmptyState } from "../ui/empty-state.tsx";
-import { ErrorBox } from "../ui/error-box.tsx";
 import { Page } from "../ui/page.tsx";
+import { EmptyState } from "../ui/text/empty-state.tsx";
+import { ErrorBox } from "../ui/text/error-box.tsx";
 
 /** In the place of a page that could not be shown. */
 export function Failed({ error }: ErrorComponentProps) {

@@ -1,4 +1,4 @@
-import { type RangeName, rangeNames } from "../ui/range.tsx";
+import { type RangeName, rangeNames } from "../ui/fields/range.tsx";
 import { oneOf, optional, text } from "./search.ts";
 
 /** The range of the charts of the overview, and of a namespace. */
@@ -15,6 +15,39 @@ export interface ApisSearch {
 }
 export const apisSearch = ({ q, report }: Record<string, unknown>): ApisSearch =>
   optional({ q: text(q), report: report === true || undefined });
+
+/** Orders of keys by a column; with `-` descending. `asc`: the oldest first. Absent: the newest first. */
+export const keysOrders = ["asc", "name", "-name", "expires", "-expires", "used", "-used"] as const;
+export type KeysOrder = (typeof keysOrders)[number];
+
+/** Search and filters of the keys of an API, and the key whose panel is open. */
+export interface KeysSearch {
+  q?: string | undefined;
+  state?: "active" | "disabled" | "expired" | "deleted" | undefined;
+  expires?: "1d" | "14d" | "90d" | undefined;
+  prefix?: string | undefined;
+  role?: string | undefined;
+  owner?: string | undefined;
+  /** The id of a budget. */
+  budget?: string | undefined;
+  order?: KeysOrder | undefined;
+  key?: string | undefined;
+  /** Whether a key is created. */
+  create?: boolean | undefined;
+}
+export const keysSearch = (search: Record<string, unknown>): KeysSearch =>
+  optional({
+    q: text(search.q),
+    state: oneOf(search.state, ["active", "disabled", "expired", "deleted"]),
+    expires: oneOf(search.expires, ["1d", "14d", "90d"]),
+    prefix: text(search.prefix),
+    role: text(search.role),
+    owner: text(search.owner),
+    budget: text(search.budget),
+    order: oneOf(search.order, keysOrders),
+    key: text(search.key),
+    create: search.create === true || undefined,
+  });
 
 /** What the leak kit of an API is for. */
 export interface ApiSettingsSearch {
@@ -76,6 +109,37 @@ export const eventsSearch = (search: Record<string, unknown>): EventsSearch =>
     open: text(search.open),
   });
 
+/** The filters of the log of decisions, and the decision whose panel is open. */
+export interface DecisionsSearch {
+  range?: RangeName | undefined;
+  outcome?: "refused" | "passed" | undefined;
+  code?: DecisionCode | undefined;
+  /** The id of a request, a key, an identity, an API or a namespace. */
+  about?: string | undefined;
+  open?: string | undefined;
+}
+export const decisionCodes = [
+  "VALID",
+  "NOT_FOUND",
+  "FORBIDDEN",
+  "INSUFFICIENT_PERMISSIONS",
+  "USAGE_EXCEEDED",
+  "RATE_LIMITED",
+  "DISABLED",
+  "EXPIRED",
+  "PASSED",
+  "DENIED",
+] as const;
+export type DecisionCode = (typeof decisionCodes)[number];
+export const decisionsSearch = (search: Record<string, unknown>): DecisionsSearch =>
+  optional({
+    range: oneOf(search.range, rangeNames),
+    outcome: oneOf(search.outcome, ["refused", "passed"]),
+    code: oneOf(search.code, decisionCodes),
+    about: text(search.about),
+    open: text(search.open),
+  });
+
 /** The state of the deliveries that are listed, and the event whose delivery is open. */
 export interface WebhookSearch {
   status?: DeliveryStatus | undefined;
@@ -93,6 +157,8 @@ export interface AnalyticsSearch {
   start?: number;
   end?: number;
   granularity?: "minute" | "hour" | "day";
+  /** Whether the period before is drawn too. */
+  compare?: boolean;
   by?: AnalyticsGroup;
   api?: string;
   key?: string;
@@ -108,6 +174,7 @@ export const analyticsSearch = (search: Record<string, unknown>): AnalyticsSearc
     start: time(search.start),
     end: time(search.end),
     granularity: oneOf(search.granularity, ["minute", "hour", "day"]),
+    compare: search.compare === true || undefined,
     by: oneOf(search.by, analyticsGroups),
     api: text(search.api),
     key: text(search.key),

@@ -1,44 +1,57 @@
 import { Link, Outlet, useRouter } from "@tanstack/react-router";
 import { Menu as MenuIcon, Monitor, Moon, Search, Sun, X } from "lucide-react";
 import { lazy, Suspense, useEffect, useState } from "react";
+import { followChanges } from "../api/changes.ts";
 import { onSessionEnd } from "../api/client.ts";
-import { forgetSession, signOut, useSession } from "../api/session.ts";
+import { loadCode } from "../api/connection.ts";
+import { signOut, useSession } from "../api/session.ts";
 import { Button, IconButton } from "../ui/button.tsx";
 import { classes } from "../ui/classes.ts";
-import { Menu } from "../ui/menu.tsx";
+import { Menu } from "../ui/overlays/menu.tsx";
+import { Toasts, toastError } from "../ui/overlays/toast.tsx";
 import { type Theme, useTheme } from "../ui/theme.ts";
-import { Toasts, toastError } from "../ui/toast.tsx";
-import { Health } from "./health.tsx";
+import { Health, Reconnecting } from "./health.tsx";
+import { LeaveGuard } from "./leave-guard.tsx";
 import { places } from "./places.ts";
 
-const Palette = lazy(() => import("./palette.tsx"));
+const SignInAgain = lazy(() => loadCode(() => import("./sign-in-again.tsx")));
+const Shortcuts = lazy(() => loadCode(() => import("./shortcuts.tsx")));
+const Palette = lazy(() => loadCode(() => import("./palette.tsx")));
 
 /** What is around every page: places at the left, workspace, search, health, theme and session at the top. */
 export function Shell() {
   const { workspace } = useSession();
   const router = useRouter();
   const [isPaletteOpen, setPaletteOpen] = useState(false);
+  const [areShortcutsOpen, setShortcutsOpen] = useState(false);
+  const [isSessionEnded, setSessionEnded] = useState(false);
   const [isDrawerOpen, setDrawerOpen] = useState(false);
   useEffect(() => {
-    onSessionEnd(() => {
-      forgetSession();
-      void router.navigate({ to: "/sign-in", search: { return: router.state.location.href } });
-    });
+    onSessionEnd(() => setSessionEnded(true));
     return () => onSessionEnd(() => {});
-  }, [router]);
+  }, []);
+  useEffect(() => {
+    if (isSessionEnded) return;
+    const end = new AbortController();
+    void followChanges(end.signal);
+    return () => end.abort();
+  }, [isSessionEnded]);
   useEffect(() => router.subscribe("onResolved", () => setDrawerOpen(false)), [router]);
   useEffect(() => {
     const onKeyDown = (event: KeyboardEvent) => {
       const isTyping = (event.target as HTMLElement).closest("input, textarea, [contenteditable]");
+      const isPlain = !isTyping && !event.ctrlKey && !event.metaKey && !event.altKey;
       if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") {
         event.preventDefault();
         setPaletteOpen(true);
-      } else if (event.key === "/" && !isTyping && !event.ctrlKey && !event.metaKey) {
+      } else if (event.key === "/" && isPlain) {
         const search = document.querySelector<HTMLElement>("[data-search]");
         if (search) {
           event.preventDefault();
           search.focus();
         }
+      } else if (event.key === "?" && isPlain && !document.querySelector("[role=dialog]")) {
+        setShortcutsOpen(true);
       }
     };
     document.addEventListener("keydown", onKeyDown);
@@ -61,7 +74,11 @@ export function Shell() {
           <img src="/icon.svg" alt="" width="20" height="20" />
           <span className="max-sm:sr-only">Latchkey</span>
         </Link>
-        <span className="min-w-0 truncate border-l border-line pl-3 text-quiet max-sm:hidden" title={workspace.id}>
+        <span
+          dir="auto"
+          className="min-w-0 truncate border-l border-line pl-3 text-left text-quiet max-sm:hidden"
+          title={workspace.id}
+        >
           {workspace.name}
         </span>
         <div className="flex flex-1 justify-end md:justify-center">
@@ -77,7 +94,7 @@ export function Shell() {
         </div>
         <Health />
         <ThemeMenu />
-        <SessionMenu />
+        <SessionMenu onShortcuts={() => setShortcutsOpen(true)} />
       </header>
       <div className="md:grid md:grid-cols-[12.5rem_minmax(0,1fr)]">
         <nav
@@ -103,10 +120,14 @@ export function Shell() {
           </ul>
         </nav>
         <main id="main" tabIndex={-1} className="min-w-0 outline-none">
+          <Reconnecting />
           <Outlet />
         </main>
       </div>
       <Suspense>{isPaletteOpen && <Palette onClose={() => setPaletteOpen(false)} />}</Suspense>
+      <Suspense>{areShortcutsOpen && <Shortcuts onClose={() => setShortcutsOpen(false)} />}</Suspense>
+      <Suspense>{isSessionEnded && <SignInAgain onDone={() => setSessionEnded(false)} />}</Suspense>
+      <LeaveGuard />
       <Toasts />
     </>
   );
@@ -135,7 +156,7 @@ function ThemeMenu() {
   );
 }
 
-function SessionMenu() {
+function SessionMenu({ onShortcuts }: { onShortcuts: () => void }) {
   const { rootKey, version } = useSession();
   const router = useRouter();
   const leave = async () => {
@@ -155,8 +176,10 @@ function SessionMenu() {
         </Button>
       )}
       entries={[
+        { label: "Documents", href: "/docs" },
         { label: "API reference", href: "/reference" },
         { label: "Errors", href: "/errors" },
+        { label: "Keyboard shortcuts", onAction: onShortcuts },
         "line",
         { label: "Sign out", onAction: leave },
         "line",

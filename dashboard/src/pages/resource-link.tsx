@@ -24,6 +24,13 @@ export function ResourceLink({ id, apiId }: { id: string; apiId: string | undefi
       </Link>
     );
   }
+  if (id.startsWith("bud_")) {
+    return (
+      <Link to="/budgets/$budgetId" params={{ budgetId: id }} className={look}>
+        {id}
+      </Link>
+    );
+  }
   if (id.startsWith("rlns_")) {
     return (
       <Link to="/ratelimits/$namespaceId" params={{ namespaceId: id }} className={look}>

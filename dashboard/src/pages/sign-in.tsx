@@ -1,11 +1,12 @@
 import { useNavigate, useRouter, useSearch } from "@tanstack/react-router";
 import { type FormEvent, useEffect, useRef, useState } from "react";
 import { Button as AriaButton } from "react-aria-components";
+import { call } from "../api/client.ts";
 import { type Credentials, signIn } from "../api/session.ts";
-import { ErrorBox } from "../ui/error-box.tsx";
-import { TextField } from "../ui/fields.tsx";
+import { TextField } from "../ui/fields/fields.tsx";
 import { useTabTitle } from "../ui/page.tsx";
-import { Skeleton } from "../ui/skeleton.tsx";
+import { ErrorBox } from "../ui/text/error-box.tsx";
+import { Skeleton } from "../ui/text/skeleton.tsx";
 
 /** Signs in with a root key, or with the one-time link of the first start. */
 export function SignIn() {
@@ -24,7 +25,7 @@ export function SignIn() {
       await signIn(credentials);
       setRootKey("");
       if ("link" in credentials) await navigate({ to: "/welcome", replace: true });
-      else if (returnTo === undefined) await navigate({ to: "/", replace: true });
+      else if (returnTo === undefined) await navigate({ to: (await isFirstRun()) ? "/welcome" : "/", replace: true });
       else router.history.replace(returnTo);
     } catch (error) {
       setState({ isPending: false, error });
@@ -77,10 +78,13 @@ export function SignIn() {
       )}
       <footer className="space-y-2 border-t border-line pt-4 text-quiet">
         <p>
-          No root key at hand? On the machine of the service run{" "}
-          <code className="rounded-sm bg-field px-1 py-0.5 font-mono text-xs text-ink">latchkey root-key create</code>
+          No root key at hand? On the machine of the service, <Command>latchkey sign-in-link</Command> prints a link
+          that signs in once, and <Command>latchkey root-key create</Command> makes a root key.
         </p>
-        <p>
+        <p className="flex gap-4">
+          <a className="link" href="/docs">
+            Documents
+          </a>
           <a className="link" href="/reference">
             API reference
           </a>
@@ -88,4 +92,20 @@ export function SignIn() {
       </footer>
     </main>
   );
+}
+
+function Command({ children }: { children: string }) {
+  return (
+    <code className="rounded-sm bg-field px-1 py-0.5 font-mono text-xs whitespace-nowrap text-ink">{children}</code>
+  );
+}
+
+/** Whether the workspace has no API yet. */
+async function isFirstRun(): Promise<boolean> {
+  try {
+    return (await call("apis.listApis", { limit: 1 })).data.length === 0;
+  } catch {
+    // The root key may not list them.
+    return false;
+  }
 }

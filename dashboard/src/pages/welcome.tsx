@@ -9,12 +9,12 @@ import { type OperationName, read, useCall } from "../api/client.ts";
 import { member, textProblem } from "../api/schema.ts";
 import { Button } from "../ui/button.tsx";
 import { classes } from "../ui/classes.ts";
-import { CodeSnippet } from "../ui/code-snippet.tsx";
-import { CopyButton } from "../ui/copy-button.tsx";
-import { ErrorBox } from "../ui/error-box.tsx";
-import { TextField } from "../ui/fields.tsx";
+import { TextField } from "../ui/fields/fields.tsx";
+import { Select } from "../ui/fields/select.tsx";
 import { Page } from "../ui/page.tsx";
-import { Select } from "../ui/select.tsx";
+import { CodeSnippet } from "../ui/text/code-snippet.tsx";
+import { CopyButton } from "../ui/text/copy-button.tsx";
+import { ErrorBox } from "../ui/text/error-box.tsx";
 import { VerifyBox } from "./keys/verify-box.tsx";
 
 const NEW = "new";
@@ -250,6 +250,11 @@ function Next({ apiId, keyId }: { apiId: string; keyId: string }) {
           <Link className="link" to="/apis/$apiId" params={{ apiId }}>
             See all keys of the API
           </Link>
+        </li>
+        <li>
+          <a className="link" href="/docs/protecting-an-api">
+            Protect your API: a few lines in your framework
+          </a>
         </li>
         <li>
           <a className="link" href="/reference">

@@ -1,9 +1,9 @@
 import { createLink, type LinkComponent } from "@tanstack/react-router";
 import type { ComponentProps, ReactNode } from "react";
-import { Button as AriaButton, type ButtonProps as AriaButtonProps, TooltipTrigger } from "react-aria-components";
+import { Button as AriaButton, type ButtonProps as AriaButtonProps } from "react-aria-components";
 import { useCan } from "../api/session.ts";
 import { classes } from "./classes.ts";
-import { Tooltip } from "./tooltip.tsx";
+import { Tooltip } from "./overlays/tooltip.tsx";
 
 /** The permission that something needs, or several. */
 export type Needs = string | readonly string[];
@@ -69,7 +69,7 @@ function PlainButton({
     );
   }
   return (
-    <TooltipTrigger delay={200}>
+    <Tooltip text={offBecause} delay={200}>
       <AriaButton
         {...rest}
         type="button"
@@ -80,8 +80,7 @@ function PlainButton({
       >
         {children}
       </AriaButton>
-      <Tooltip>{offBecause}</Tooltip>
-    </TooltipTrigger>
+    </Tooltip>
   );
 }
 
@@ -104,10 +103,9 @@ function PlainIconButton({
   // A button that is off has a tooltip of its own.
   if (rest.offBecause) return <PlainButton {...rest} kind={kind} aria-label={label} className={look} />;
   return (
-    <TooltipTrigger delay={500}>
+    <Tooltip text={label} delay={500}>
       <PlainButton {...rest} kind={kind} aria-label={label} className={look} />
-      <Tooltip>{label}</Tooltip>
-    </TooltipTrigger>
+    </Tooltip>
   );
 }
 

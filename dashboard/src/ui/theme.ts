@@ -4,6 +4,8 @@ import { useSyncExternalStore } from "react";
 export type Theme = "system" | "light" | "dark";
 /** Height of the rows in tables. */
 export type Density = "comfortable" | "compact";
+/** Pixels. */
+export const ROW_HEIGHT: Readonly<Record<Density, number>> = { comfortable: 36, compact: 28 };
 
 const listeners = new Set<() => void>();
 

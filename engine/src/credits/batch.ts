@@ -1,47 +1,168 @@
 import type { Instant, Milliseconds } from "../clock/clock.ts";
 import type { IdempotencyRecord } from "../rules/idempotency.ts";
+import type { HoldState, OnExpiry, Uncovered } from "./hold.ts";
 
 /** The parameters of a batch. */
 export interface LedgerBatch {
-  /** The pools whose balances to lock. */
-  readonly poolIds: readonly string[];
-  /** How long to wait for a lock; undefined: pools that another transaction has locked are skipped. */
+  /** The balances to lock; those that another transaction has locked are skipped. With `lockTimeout` it is one. */
+  readonly balanceIds: readonly string[];
+  /**
+   * How long to wait for the lock of the balance. When it is granted, the batch asks for the others, which it does not wait
+   * for: a transaction that waits has no lock, and one that has a lock does not wait. Undefined: it waits for none.
+   */
   readonly lockTimeout: Milliseconds | undefined;
   readonly now: Instant;
 }
 
-/** The first question: which calls does the batch contain? Its balances are locked, except contended ones. */
+/** The question of a batch that has waited for a balance and locked it: which others does it need? */
+export interface GrantedBalance {
+  readonly step: "join";
+}
+
+/** The answer: further balances to lock. */
+export interface JoinedBalances {
+  readonly balanceIds: readonly string[];
+}
+
+/** A balance in a transaction that has locked it. */
+export interface BalanceState {
+  readonly id: string;
+  readonly remaining: number;
+  /** Whether it counts and never denies. Absent: no. */
+  readonly isWatched?: boolean;
+  /** When it is refilled. */
+  readonly refillAt?: Instant | null;
+  /** The credits of its open holds. Absent: 0. */
+  readonly held?: number;
+  /** No open hold ends earlier. Absent or null: it has none. */
+  readonly nextExpiryAt?: Instant | null;
+}
+
+/** What changes of holds need of a locked balance. */
+export interface BalanceBooks {
+  readonly id: string;
+  readonly held: number;
+  /** Increases with each refill. */
+  readonly period: number;
+  /** Up to which balance it takes what a hold of an ended period gives back. Null: it takes nothing. */
+  readonly keepsUpTo: number | null;
+}
+
+/** A balance of a hold. */
+export interface HeldBalance {
+  readonly id: string;
+  /** That of the balance when the credits were held. */
+  readonly period: number;
+}
+
+/** A hold as it is stored. */
+export interface StoredHold {
+  readonly id: string;
+  readonly workspaceId: string;
+  /** What it took from each of its balances. */
+  readonly cost: number;
+  readonly balances: readonly HeldBalance[];
+  readonly onExpiry: OnExpiry;
+  readonly state: HoldState;
+  readonly charged: number;
+  readonly lacks: readonly Uncovered[];
+  readonly settlement: string | null;
+  readonly createdAt: Instant;
+  readonly expiresAt: Instant;
+}
+
+/** The first question of other batches: which calls does the batch contain? Its balances are locked, except contended ones. */
 export interface LockedBatch {
   readonly step: "choose";
-  /** Locked balances by pool; pools that are absent are unlimited. */
-  readonly balances: readonly { poolId: string; remaining: number }[];
+  /** Locked balances; those that are absent here and not contended are unlimited. */
+  readonly balances: readonly BalanceState[];
   readonly contended: readonly string[];
 }
 
-/** The second question, only if calls have an Idempotency-Key: what do the calls spend? */
+/** The next question, only if the batch has needs: what do the calls spend? */
 export interface EarlierCalls {
   readonly step: "settle";
   /** Records of earlier calls with the scopes of the batch. */
   readonly recorded: ReadonlyMap<string, { fingerprint: string; outcome: string }>;
-  /** Scopes that another transaction has claimed and not yet recorded. */
+  /** Claims that another transaction has. */
   readonly claimedElsewhere: readonly string[];
   /** Whether the records of the batch fit into the table. */
   readonly hasCapacity: boolean;
+  /** Undefined: the batch neither makes nor changes holds. */
+  readonly holds?: EarlierHolds | undefined;
 }
 
-/** The answer to the first question if calls have an Idempotency-Key: their scopes. */
-export interface BatchScopes {
+export interface EarlierHolds {
+  /** The time by the clock of the database. */
+  readonly at: Instant;
+  /** The holds that the batch changes, by id. */
+  readonly stored: ReadonlyMap<string, StoredHold>;
+  /** The books of the locked balances. */
+  readonly books: readonly BalanceBooks[];
+}
+
+/** The answer to `choose` if calls have an Idempotency-Key, or make or change holds. */
+export interface BatchNeeds {
   readonly scopes: readonly string[];
+  /** What no lock of a balance protects from other transactions: the scopes, and the holds of which no balance is locked. */
+  readonly claims: readonly string[];
+  /** The ids of the holds that it changes. Undefined: it neither makes nor changes holds. */
+  readonly holdIds: readonly string[] | undefined;
 }
 
 /** The last answer: positive amounts to subtract, and outcomes to record. */
 export interface SettledBatch {
-  readonly spends: readonly { poolId: string; amount: number }[];
+  readonly spends: readonly { balanceId: string; amount: number }[];
   readonly records: readonly IdempotencyRecord[];
+  /** Undefined: no hold was made or changed. */
+  readonly holds?: HoldWrites | undefined;
+  /** Balances that do not cover calls of the batch, and of which holds may have expired. Their expired holds are the result. */
+  readonly due?: readonly string[] | undefined;
 }
 
+/** What the holds of a batch write. */
+export interface HoldWrites {
+  readonly balances: readonly BalanceChange[];
+  readonly opened: readonly OpenedHold[];
+  readonly changed: readonly StoredHold[];
+  readonly at: Instant;
+}
+
+/** A balance after a batch that made or changed holds of it. */
+export interface BalanceChange {
+  readonly balanceId: string;
+  readonly remaining: number;
+  readonly held: number;
+  /** Null: it has no open hold. */
+  readonly nextExpiryAt: Instant | null;
+  /** How much more was spent; negative: less. */
+  readonly spent: number;
+  /** How much was given back to ended periods. */
+  readonly lapsed: number;
+}
+
+/** A new hold. */
+export interface OpenedHold
+  extends Pick<StoredHold, "id" | "workspaceId" | "cost" | "balances" | "onExpiry" | "createdAt" | "expiresAt"> {
+  readonly keyId: string;
+  readonly apiId: string;
+  readonly subject: string | null;
+  /** JSON of the receipt of its limits; null: there is none. */
+  readonly limits: string | null;
+}
+
+/** A hold whose time has passed. */
+export interface ExpiredHold {
+  readonly id: string;
+  readonly workspaceId: string;
+  readonly balances: readonly string[];
+}
+
+export type BatchQuestion = GrantedBalance | LockedBatch | EarlierCalls;
+export type BatchAnswer = JoinedBalances | BatchNeeds | SettledBatch;
+
 /** Answers the questions of a batch during its transaction. */
-export type BatchAnswers = (question: LockedBatch | EarlierCalls) => BatchScopes | Promise<SettledBatch>;
+export type BatchAnswers = (question: BatchQuestion) => BatchAnswer | Promise<BatchAnswer>;
 
 /** The code of the error of a batch whose wait for a lock exceeded its timeout: the SQLSTATE of PostgreSQL. */
 export const LOCK_NOT_AVAILABLE = "55P03";

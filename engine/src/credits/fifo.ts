@@ -15,6 +15,19 @@ export class Fifo<T> {
     return this.#items[this.#head];
   }
 
+  /** The first item that satisfies the predicate; takes time in proportion to its position. */
+  find(predicate: (item: T) => boolean): T | undefined {
+    return this.#items.find((item, i) => i >= this.#head && predicate(item));
+  }
+
+  /** Removes and returns all items. */
+  drain(): T[] {
+    const items = this.#items.slice(this.#head);
+    this.#items = [];
+    this.#head = 0;
+    return items;
+  }
+
   shift(): T | undefined {
     if (this.length === 0) return undefined;
     const item = this.#items[this.#head]!;

@@ -2,9 +2,12 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import fc from "fast-check";
+import type { Instant } from "../clock/clock.ts";
 import { SimulatedClock } from "../clock/simulated.ts";
 import { StoreUnavailable } from "../errors/store-unavailable.ts";
-import type { BatchAnswers, LedgerBatch, SettledBatch } from "./batch.ts";
+import { seededRandom } from "../random/seeded.ts";
+import type { BatchAnswers, ExpiredHold, JoinedBalances, LedgerBatch, SettledBatch, StoredHold } from "./batch.ts";
+import type { ChangeOutcome, HoldAction, OnExpiry } from "./hold.ts";
 import { Ledger, LedgerFailed, LedgerOverloaded } from "./ledger.ts";
 import type { SpendOutcome } from "./spend.ts";
 
@@ -68,9 +71,20 @@ class TestLedger {
   readonly clock: SimulatedClock;
   readonly balances: Map<string, number>;
   readonly locks: Locks;
+  /** The credits of the open holds of a balance, and when the first of them expires. */
+  readonly held: Map<string, { held: number; nextExpiryAt: Instant | null }>;
+  readonly holds: Map<string, StoredHold>;
+  /** How often a batch had to read before it was settled. */
+  reads = 0;
+  /** The claims of each of these batches. */
+  readonly claims: number[] = [];
+  /** Balances that count and never deny. */
+  readonly watched: Set<string>;
   /** Ids of calls whose limits were charged, in that order. */
   readonly charged: number[] = [];
   readonly batches: LedgerBatch[] = [];
+  /** More batches than any test needs: a ledger that tries in vain for ever would not let a test end. */
+  batchesMax = 20_000;
   readonly ledger: Ledger<Charges, Limits>;
   /** Scopes that another node has claimed. */
   readonly claimedElsewhere = new Set<string>();
@@ -85,18 +99,27 @@ class TestLedger {
     this.clock = first?.clock ?? new SimulatedClock(1_768_478_400_000);
     this.balances = first?.balances ?? new Map(Object.entries(balances));
     this.locks = first?.locks ?? new Locks();
+    this.watched = first?.watched ?? new Set();
+    this.held = first?.held ?? new Map();
+    this.holds = first?.holds ?? new Map();
     this.ledger = new Ledger({
       clock: this.clock,
+      random: seededRandom(first ? 1 : 2),
       charge: (charges) => this.#charge(charges),
-      transact: (batch, answer) => this.#transact(batch, answer),
+      transact: async (batch, answer) => ({ due: await this.#transact(batch, answer) }),
     });
   }
 
   /** Spends for all calls without waiting in between. */
   async spendAll(calls: readonly Call[]): Promise<(Outcome | Error)[]> {
-    const spent = calls.map(({ poolId, cost, decision, isAsync = false }, id) =>
+    const spent = calls.map(({ balances, cost, decision, isAsync = false }, id) =>
       this.ledger
-        .spend({ workspaceId, poolId, cost, charges: decision === "unlimited" ? undefined : { id, decision, isAsync } })
+        .spend({
+          workspaceId,
+          balances,
+          cost,
+          charges: decision === "unlimited" ? undefined : { id, decision, isAsync },
+        })
         .catch((error: Error) => error),
     );
     return Promise.all(spent);
@@ -111,63 +134,115 @@ class TestLedger {
     return isAsync ? setImmediate().then(answer) : answer();
   }
 
-  async #transact(batch: LedgerBatch, answer: BatchAnswers): Promise<void> {
+  /** The open holds of these balances whose time has passed. */
+  expiredHolds(balanceIds: readonly string[]): ExpiredHold[] {
+    const now = this.clock.now();
+    return [...this.holds.values()]
+      .map((hold) => ({ ...hold, balances: hold.balances.map(({ id }) => id) }))
+      .filter(({ state, expiresAt, balances }) => {
+        return state === "open" && expiresAt <= now && balances.some((id) => balanceIds.includes(id));
+      });
+  }
+
+  async #transact(batch: LedgerBatch, answer: BatchAnswers): Promise<ExpiredHold[]> {
     this.batches.push(batch);
+    assert(this.batches.length < this.batchesMax, "the ledger spins");
     await this.at("begun");
     const locked: string[] = [];
     try {
       const contended: string[] = [];
-      for (const poolId of batch.poolIds.filter((id) => this.balances.has(id))) {
-        if (batch.lockTimeout === undefined) {
-          if (this.locks.tryLock(poolId)) locked.push(poolId);
-          else contended.push(poolId);
-        } else {
-          const isLocked = await this.locks.lock(poolId, this.clock, batch.lockTimeout);
-          if (!isLocked) throw Object.assign(new Error("canceling statement due to lock timeout"), { code: "55P03" });
-          locked.push(poolId);
-        }
+      let { balanceIds } = batch;
+      if (batch.lockTimeout !== undefined) {
+        assert.equal(balanceIds.length, 1, "a batch waits for one balance");
+        const [id] = balanceIds as [string];
+        const isLocked = await this.locks.lock(id, this.clock, batch.lockTimeout);
+        if (!isLocked) throw Object.assign(new Error("canceling statement due to lock timeout"), { code: "55P03" });
+        locked.push(id);
+        ({ balanceIds } = (await answer({ step: "join" })) as JoinedBalances);
       }
-      const balances = locked.map((poolId) => ({ poolId, remaining: this.balances.get(poolId)! }));
+      for (const id of balanceIds.filter((id) => this.balances.has(id))) {
+        if (this.locks.tryLock(id)) locked.push(id);
+        else contended.push(id);
+      }
+      const balances = locked
+        .filter((id) => this.balances.has(id))
+        .map((id) => {
+          const state = { id, remaining: this.balances.get(id)!, isWatched: this.watched.has(id) };
+          return { ...state, ...this.held.get(id) };
+        });
       let settled = await answer({ step: "choose", balances, contended });
       if ("scopes" in settled) {
+        this.reads++;
+        this.claims.push(settled.claims.length);
+        const found = settled.holdIds?.flatMap((id) => this.holds.get(id) ?? []);
         settled = await answer({
           step: "settle",
           recorded: this.records,
           claimedElsewhere: settled.scopes.filter((scope) => this.claimedElsewhere.has(scope)),
           hasCapacity: true,
+          holds: found && {
+            at: this.clock.now(),
+            stored: new Map(found.map((hold) => [hold.id, hold])),
+            books: balances.map(({ id, held = 0 }) => ({ id, held, period: 0, keepsUpTo: null })),
+          },
         });
       }
-      const { spends, records } = settled as SettledBatch;
+      const { spends, records, holds, due = [] } = settled as SettledBatch;
       await this.at("settled");
-      for (const { poolId, amount } of spends) {
-        const remaining = this.balances.get(poolId)! - amount;
-        assert(amount > 0 && remaining >= 0, `${amount} of ${this.balances.get(poolId)}`);
-        assert(locked.includes(poolId), `${poolId} is not locked`);
-        this.balances.set(poolId, remaining);
+      for (const { balanceId, amount } of spends) {
+        const remaining = this.balances.get(balanceId)! - amount;
+        assert(amount > 0, `${amount} of ${balanceId}`);
+        assert(remaining >= 0 || this.watched.has(balanceId), `${amount} of ${this.balances.get(balanceId)}`);
+        assert(locked.includes(balanceId), `${balanceId} is not locked`);
+        this.balances.set(balanceId, remaining);
       }
+      for (const { balanceId, remaining, held, nextExpiryAt } of holds?.balances ?? []) {
+        assert(locked.includes(balanceId), `${balanceId} is not locked`);
+        assert(remaining >= 0 || this.watched.has(balanceId), `${remaining} of ${balanceId}`);
+        assert(held >= 0, `${balanceId} holds ${held}`);
+        this.balances.set(balanceId, remaining);
+        this.held.set(balanceId, { held, nextExpiryAt });
+      }
+      const open = { state: "open", charged: 0, lacks: [], settlement: null } as const;
+      for (const hold of holds?.opened ?? []) this.holds.set(hold.id, { ...hold, ...open });
+      for (const hold of holds?.changed ?? []) this.holds.set(hold.id, hold);
       for (const { scope, ...record } of records) {
         assert(!this.records.has(scope), `${scope} is recorded already`);
         this.records.set(scope, record);
       }
       await this.at("committed");
+      return this.expiredHolds(due);
     } finally {
-      for (const poolId of locked) this.locks.unlock(poolId);
+      for (const id of locked) this.locks.unlock(id);
     }
   }
 }
 
 interface Call {
-  poolId: string;
+  balances: readonly string[];
   cost: number;
   decision: Charges["decision"] | "unlimited";
   isAsync?: boolean;
 }
 
-const calls = (poolId: string, ...list: [cost: number, decision?: Call["decision"]][]): Call[] =>
-  list.map(([cost, decision = "unlimited"]) => ({ poolId, cost, decision }));
-const spent = (remaining: number | undefined, limits?: Limits): Outcome => ({ outcome: "spent", remaining, limits });
-const limited = (remaining: number): Outcome => ({ outcome: "limited", remaining, limits: { allowed: false } });
-const insufficient = (remaining: number): Outcome => ({ outcome: "insufficient", remaining });
+const callsOf = (balances: readonly string[], ...list: [cost: number, decision?: Call["decision"]][]): Call[] =>
+  list.map(([cost, decision = "unlimited"]) => ({ balances, cost, decision }));
+const calls = (id: string, ...list: [cost: number, decision?: Call["decision"]][]): Call[] => callsOf([id], ...list);
+const spent = (remaining: number | undefined, limits?: Limits): Outcome => ({
+  outcome: "spent",
+  remaining: [remaining],
+  limits,
+});
+const limited = (remaining: number): Outcome => ({
+  outcome: "limited",
+  remaining: [remaining],
+  limits: { allowed: false },
+});
+const insufficient = (remaining: number, balanceId = "a"): Outcome => ({
+  outcome: "insufficient",
+  remaining: [remaining],
+  lacks: [{ balanceId, refillAt: null }],
+});
 
 describe("a batch of the ledger", () => {
   it("is decided in the order of arrival, each call with the balance after it", async () => {
@@ -187,7 +262,7 @@ describe("a batch of the ledger", () => {
   it("locks each balance once", async () => {
     const testLedger = new TestLedger({ a: 1, b: 1, c: 1 });
     await testLedger.spendAll(["c", "a", "b", "a", "c"].flatMap((poolId) => calls(poolId, [0])));
-    assert.deepEqual(testLedger.batches[0]!.poolIds, ["c", "a", "b"]);
+    assert.deepEqual(testLedger.batches[0]!.balanceIds, ["c", "a", "b"]);
   });
 
   it("gives the credits of a call that a limit denied to the next call that lacked them", async () => {
@@ -211,7 +286,7 @@ describe("a batch of the ledger", () => {
     const outcomes = await testLedger.spendAll(calls("a", [1e12], [1, "denied"]));
     assert.deepEqual(outcomes, [
       spent(undefined),
-      { outcome: "limited", remaining: undefined, limits: { allowed: false } },
+      { outcome: "limited", remaining: [undefined], limits: { allowed: false } },
     ]);
   });
 
@@ -251,17 +326,19 @@ describe("a batch of the ledger", () => {
     const testLedger = new TestLedger({ a: 10 });
     const ledger = new Ledger<Charges, Limits>({
       clock: testLedger.clock,
+      random: seededRandom(1),
       charge: ({ id }) => {
         testLedger.charged.push(id);
         return { allowed: true };
       },
       async transact(_, answer) {
-        await answer({ step: "choose", balances: [{ poolId: "a", remaining: 10 }], contended: [] });
+        await answer({ step: "choose", balances: [{ id: "a", remaining: 10 }], contended: [] });
         await answer({ step: "settle", recorded: new Map(), claimedElsewhere: [], hasCapacity: true });
+        return { due: [] };
       },
     });
     await assert.rejects(
-      ledger.spend({ workspaceId, poolId: "a", cost: 1, charges: { id: 1, decision: "allowed" } }),
+      ledger.spend({ workspaceId, balances: ["a"], cost: 1, charges: { id: 1, decision: "allowed" } }),
       LedgerFailed,
     );
     assert.deepEqual(testLedger.charged, [1]);
@@ -294,7 +371,7 @@ describe("a batch that hangs", () => {
     assert.equal(testLedger.balances.get("a"), 8);
   });
 
-  it("has at most 100,000 waiting calls, half of them of one workspace, a quarter of one pool", async () => {
+  it("has at most 100,000 waiting calls, half of them of one workspace, a quarter of one balance", async () => {
     const testLedger = new TestLedger({});
     const gate = Promise.withResolvers<void>();
     testLedger.at = () => gate.promise;
@@ -303,7 +380,7 @@ describe("a batch that hangs", () => {
       for (let i = 0; i < count; i++) {
         const call = testLedger.ledger.spend({
           workspaceId,
-          poolId: workspaceId + poolId,
+          balances: [workspaceId + poolId],
           cost: 0,
           charges: undefined,
         });
@@ -372,7 +449,7 @@ describe("a pool that another transaction has locked", () => {
     testLedger.clock.advance(50);
     for (const outcomes of delayed) assert.deepEqual(await outcomes, [spent(99)]);
     const waited = testLedger.batches.filter(({ lockTimeout }) => lockTimeout !== undefined);
-    assert(waited.every(({ lockTimeout, poolIds }) => lockTimeout === 3_000 && poolIds.length === 1));
+    assert(waited.every(({ lockTimeout, balanceIds }) => lockTimeout === 3_000 && balanceIds.length === 1));
   });
 
   it("for long makes its calls fail after 5 s, delays no others, and nothing is charged", async () => {
@@ -419,7 +496,7 @@ describe("a pool that another transaction has locked", () => {
 
 describe("a call that is no longer current", () => {
   const spend = (testLedger: TestLedger, isCurrent: () => boolean, cost = 1, charges?: Charges) =>
-    testLedger.ledger.spend({ workspaceId, poolId: "a", cost, charges, isCurrent });
+    testLedger.ledger.spend({ workspaceId, balances: ["a"], cost, charges, isCurrent });
 
   it("when its balance is locked is not charged, and neither are its limits", async () => {
     const testLedger = new TestLedger({ a: 1 });
@@ -435,7 +512,7 @@ describe("a call that is no longer current", () => {
     const next = spend(testLedger, () => true);
     const last = testLedger.ledger.spend({
       workspaceId,
-      poolId: "b",
+      balances: ["b"],
       cost: 0,
       charges: undefined,
       isCurrent() {
@@ -459,10 +536,10 @@ describe("calls with an Idempotency-Key", () => {
   const spend = (testLedger: TestLedger, scope: string, { poolId = "a", fingerprint = "f", cost = 1, id = 0 } = {}) =>
     testLedger.ledger.spend({
       workspaceId,
-      poolId,
+      balances: [poolId],
       cost,
       charges: { id, decision: "allowed" as const },
-      idempotent: { scope, fingerprint, keyId: null, outcome: ({ remaining }) => `left ${remaining}` },
+      idempotent: { scope, fingerprint, keyId: null, outcome: ({ remaining: [remaining] }) => `left ${remaining}` },
     });
 
   it("that another node is running are answered as running, and delay no other call", async () => {
@@ -528,9 +605,284 @@ describe("many calls on one pool that its limit denies", () => {
   });
 });
 
+describe("a call of several balances", () => {
+  it("is charged to all of them or to none, and says which lack", async () => {
+    const testLedger = new TestLedger({ key: 10, team: 5, root: 20 });
+    const [first, second, third] = await testLedger.spendAll([
+      ...callsOf(["key", "team", "root"], [4], [4]),
+      ...callsOf(["key", "root"], [6]),
+    ]);
+    assert.deepEqual(first, { outcome: "spent", remaining: [6, 1, 16], limits: undefined });
+    const lacks = [{ balanceId: "team", refillAt: null }];
+    // The balances after the batch, in which the third call was charged.
+    assert.deepEqual(second, {
+      outcome: "insufficient",
+      remaining: [0, 1, 10],
+      lacks: [{ balanceId: "key", refillAt: null }, ...lacks],
+    });
+    assert.deepEqual(third, { outcome: "spent", remaining: [0, 10], limits: undefined });
+    assert.deepEqual(Object.fromEntries(testLedger.balances), { key: 0, team: 1, root: 10 });
+    assert.deepEqual(testLedger.ledger.counts, { batches: 1, calls: 3, credits: 10, failures: 0 });
+  });
+
+  it("is never denied by a balance that is watched, which counts below 0", async () => {
+    const testLedger = new TestLedger({ key: 10, root: 3 });
+    testLedger.watched.add("root");
+    const outcomes = await testLedger.spendAll(callsOf(["key", "root"], [4], [4], [4]));
+    assert.deepEqual(outcomes.slice(0, 2), [
+      { outcome: "spent", remaining: [6, -1], limits: undefined },
+      { outcome: "spent", remaining: [2, -5], limits: undefined },
+    ]);
+    assert.deepEqual(outcomes[2], {
+      outcome: "insufficient",
+      remaining: [2, -5],
+      lacks: [{ balanceId: "key", refillAt: null }],
+    });
+  });
+
+  it("is not counted below -10^15", async () => {
+    const testLedger = new TestLedger({ root: -1e15 + 5 });
+    testLedger.watched.add("root");
+    assert.deepEqual(await testLedger.spendAll(calls("root", [4], [4], [1])), [
+      spent(-1e15 + 1),
+      spent(-1e15 + 1),
+      spent(-1e15),
+    ]);
+  });
+
+  it("passes at cost 0, also with a balance below 0 that was watched before", async () => {
+    const testLedger = new TestLedger({ key: 0, root: -5 });
+    assert.deepEqual(await testLedger.spendAll(callsOf(["key", "root"], [0])), [
+      { outcome: "spent", remaining: [0, -5], limits: undefined },
+    ]);
+  });
+
+  it("gets what a call of another key that its limit denied gives back to their budget", async () => {
+    const testLedger = new TestLedger({ a: 9, b: 9, c: 9, root: 5 });
+    const outcomes = await testLedger.spendAll([
+      ...callsOf(["a", "root"], [5, "denied"]),
+      ...callsOf(["b", "root"], [5, "allowed"]),
+      ...callsOf(["c", "root"], [5, "allowed"]),
+    ]);
+    assert.deepEqual(
+      outcomes.map((outcome) => !(outcome instanceof Error) && outcome.outcome),
+      ["limited", "spent", "insufficient"],
+    );
+    assert.deepEqual(testLedger.charged, [0, 1], "a call without credits charges no limit");
+    assert.deepEqual(Object.fromEntries(testLedger.balances), { a: 9, b: 4, c: 9, root: 0 });
+  });
+
+  it("locks each balance of a batch once", async () => {
+    const testLedger = new TestLedger({ a: 1, b: 1, root: 1 });
+    await testLedger.spendAll(["a", "b", "a"].flatMap((id) => callsOf([id, "root"], [0])).concat(calls("root", [0])));
+    assert.deepEqual(testLedger.batches[0]!.balanceIds, ["a", "root", "b"]);
+  });
+
+  it("waits with at most 25,000 others for one of its balances", async () => {
+    const testLedger = new TestLedger({});
+    const gate = Promise.withResolvers<void>();
+    testLedger.at = () => gate.promise;
+    let rejected = 0;
+    const spend = (balances: readonly string[]) =>
+      testLedger.ledger.spend({ workspaceId, balances, cost: 0, charges: undefined }).catch((error: unknown) => {
+        assert(error instanceof LedgerOverloaded);
+        rejected++;
+      });
+    const spends = Array.from({ length: 25_010 }, (_, i) => spend([`key${i % 100}`, "root"]));
+    const other = spend(["key0", "other"]);
+    await setImmediate();
+    assert.equal(rejected, 10);
+    gate.resolve();
+    await Promise.all([...spends, other]);
+    assert.equal(rejected, 10);
+    assert.equal(testLedger.ledger.waiting, 0);
+  });
+
+  it("takes time in proportion to the crowd that gets the credits of a budget from one another, and is denied by limits", async () => {
+    const took = async (count: number) => {
+      const testLedger = new TestLedger({
+        root: 5,
+        ...Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`key${i}`, 9])),
+      });
+      const denied = Array.from({ length: count }, (_, i) => callsOf([`key${i % 100}`, "root"], [1, "denied"])[0]!);
+      const before = process.threadCpuUsage();
+      const outcomes = await testLedger.spendAll(denied);
+      const { user } = process.threadCpuUsage(before);
+      for (const outcome of outcomes) assert(!(outcome instanceof Error) && outcome.outcome === "limited");
+      assert.equal(testLedger.charged.length, count);
+      return user / 1_000;
+    };
+    await took(1_000);
+    const [small, large] = [await took(2_000), await took(20_000)];
+    assert(large < 40 * small + 200, `2,000 took ${small} ms, 20,000 took ${large} ms`);
+  });
+});
+
+describe("shared balances that another transaction has locked", () => {
+  const balances = Object.fromEntries(
+    ["key0", "key1", "key2", "key3", "one", "two", "three"].map((id) => [id, 1_000_000]),
+  );
+  const settle = async () => {
+    for (let i = 0; i < 20; i++) await setImmediate();
+  };
+  const waitersOf = ({ batches }: TestLedger) =>
+    batches.flatMap(({ lockTimeout, balanceIds }) => (lockTimeout === undefined ? [] : balanceIds));
+
+  it("have one waiter, which then takes all contended calls, and delay no others", async () => {
+    const testLedger = new TestLedger(balances);
+    for (const root of ["one", "two"]) testLedger.locks.tryLock(root);
+    const delayed = testLedger.spendAll([
+      ...callsOf(["key0", "one"], [1]),
+      ...callsOf(["key1", "one"], [1]),
+      ...callsOf(["key2", "two"], [1]),
+    ]);
+    const alone = testLedger.spendAll(calls("one", [1]));
+    const others = await testLedger.spendAll(callsOf(["key3", "three"], [1]));
+    assert(others.every((outcome) => !(outcome instanceof Error)));
+    await settle();
+    assert.deepEqual(waitersOf(testLedger), ["one"]);
+    testLedger.locks.unlock("two");
+    testLedger.locks.unlock("one");
+    for (const outcome of [...(await delayed), ...(await alone)])
+      assert(!(outcome instanceof Error) && outcome.outcome === "spent");
+    assert.deepEqual(waitersOf(testLedger), ["one"]);
+    assert.equal(testLedger.balances.get("one"), 999_997);
+  });
+
+  it("are left to the waiter for a second", async () => {
+    const testLedger = new TestLedger(balances);
+    testLedger.locks.tryLock("one");
+    const delayed = testLedger.spendAll(callsOf(["key0", "one"], [1]));
+    await settle();
+    testLedger.locks.unlock("one");
+    await delayed;
+    const spend = async () => {
+      testLedger.batches.length = 0;
+      await testLedger.spendAll(callsOf(["key1", "one"], [1]));
+      return waitersOf(testLedger);
+    };
+    testLedger.clock.advance(900);
+    assert.deepEqual(await spend(), ["one"]);
+    testLedger.clock.advance(101);
+    assert.deepEqual(await spend(), []);
+  });
+
+  it("of a frozen node delay no calls of other contended ones for longer than 100 ms", async () => {
+    const testLedger = new TestLedger(balances);
+    for (const root of ["one", "two"]) testLedger.locks.tryLock(root);
+    const frozen = testLedger.spendAll(callsOf(["key0", "one"], [1]));
+    const delayed = testLedger.spendAll(callsOf(["key1", "two"], [1]));
+    await settle();
+    testLedger.locks.unlock("two");
+    testLedger.clock.advance(99);
+    await settle();
+    assert.deepEqual(waitersOf(testLedger), ["one"]);
+    testLedger.clock.advance(1);
+    await delayed;
+    assert.deepEqual(waitersOf(testLedger), ["one", "two"]);
+    testLedger.locks.unlock("one");
+    await frozen;
+  });
+
+  it("are tried again by batches while four waiters wait", async () => {
+    const names = ["one", "two", "three", "key0", "key1"];
+    const testLedger = new TestLedger(balances);
+    for (const name of names) testLedger.locks.tryLock(name);
+    const delayed = names.map((name) => testLedger.spendAll(callsOf([name, "key3"], [1])));
+    for (let i = 0; i < 4; i++) {
+      await settle();
+      testLedger.clock.advance(100);
+    }
+    await settle();
+    assert.equal(waitersOf(testLedger).length, 4);
+    testLedger.locks.unlock("key1");
+    await settle();
+    testLedger.clock.advance(50);
+    await delayed[4];
+    assert.equal(waitersOf(testLedger).length, 4);
+    for (const name of names.slice(0, 4)) testLedger.locks.unlock(name);
+    await Promise.all(delayed);
+    assert.equal(testLedger.balances.get("key3"), 999_995);
+  });
+
+  it("fail their calls with the waiter's transaction, and nothing is charged", async () => {
+    const testLedger = new TestLedger(balances);
+    testLedger.locks.tryLock("one");
+    const delayed = testLedger.spendAll(callsOf(["key0", "one"], [1, "allowed"]));
+    testLedger.at = (moment) => {
+      if (moment === "begun" && testLedger.batches.length > 1) throw new StoreUnavailable("away");
+    };
+    const [outcome] = await delayed;
+    assert(outcome instanceof StoreUnavailable);
+    assert.deepEqual(testLedger.charged, []);
+    assert.equal(testLedger.ledger.waiting, 0);
+  });
+
+  it("fail no calls that the waiter has left again", async () => {
+    const testLedger = new TestLedger(balances);
+    for (const id of ["key0", "one"]) testLedger.locks.tryLock(id);
+    const delayed = testLedger.spendAll(callsOf(["key0", "one"], [1]));
+    await settle();
+    assert.deepEqual(waitersOf(testLedger), ["key0"]);
+    testLedger.at = (moment) => {
+      if (moment !== "settled") return;
+      testLedger.at = () => {};
+      throw new Error("The connection is closed");
+    };
+    testLedger.locks.unlock("key0");
+    await settle();
+    assert.equal(testLedger.ledger.counts.failures, 1);
+    testLedger.locks.unlock("one");
+    while (testLedger.ledger.waiting > 0) {
+      testLedger.clock.advance(1);
+      await settle();
+    }
+    const [outcome] = await delayed;
+    assert(!(outcome instanceof Error), String(outcome));
+  });
+
+  it("let nodes make progress that need them in opposite order, at every turn of the other", async () => {
+    for (const delays of [
+      [1, 1],
+      [1, 2],
+      [2, 3],
+    ]) {
+      const one = new TestLedger(balances);
+      const other = new TestLedger(one);
+      const nodes = [one, other];
+      const done = [0, 0];
+      let isOver = false;
+      nodes.forEach((node, i) => {
+        node.at = async () => {
+          for (let turns = 0; turns < delays[i]!; turns++) await setImmediate();
+        };
+      });
+      const spender = async (i: number, roots: readonly string[]) => {
+        while (!isOver) {
+          const [outcome] = await nodes[i]!.spendAll(callsOf(roots, [1]));
+          assert(!(outcome instanceof Error), String(outcome));
+          done[i]!++;
+        }
+      };
+      const spenders = Array.from({ length: 40 }, (_, i) =>
+        spender(i % 2, (i >> 1) % 2 === 0 ? ["one", "two"] : ["two", "one"]),
+      );
+      for (let turns = 0; turns < 3_000; turns++) {
+        await setImmediate();
+        if (turns % 10 === 0) one.clock.advance(1);
+      }
+      isOver = true;
+      await Promise.all(spenders);
+      const sum = done[0]! + done[1]!;
+      assert.deepEqual([one.balances.get("one"), one.balances.get("two")], [1_000_000 - sum, 1_000_000 - sum]);
+      for (const count of done) assert(count * 4 > sum, `${done} at ${delays}`);
+    }
+  });
+});
+
 describe("for any calls", () => {
   const call = fc.record({
-    poolId: fc.constantFrom("a", "b", "c", "unlimited"),
+    balances: fc.uniqueArray(fc.constantFrom("a", "b", "c", "watched", "unlimited"), { minLength: 1, maxLength: 4 }),
     cost: fc.oneof(fc.integer({ min: 0, max: 5 }), fc.integer({ min: 0, max: 30 })),
     decision: fc.oneof(
       { arbitrary: fc.constantFrom("allowed" as const, "unlimited" as const), weight: 3 },
@@ -538,13 +890,24 @@ describe("for any calls", () => {
     ),
     isAsync: fc.boolean(),
   });
-  const balances = fc.record({ a: fc.nat(30), b: fc.nat(30), c: fc.constant(1e15) });
+  const balances = fc.record({
+    a: fc.nat(30),
+    b: fc.nat(30),
+    c: fc.constant(1e15),
+    watched: fc.integer({ min: -10, max: 30 }),
+  });
   /** Calls that arrive together, some of them while others are being written. */
   const waves = fc.array(fc.array(call, { maxLength: 12 }), { minLength: 1, maxLength: 4 });
 
+  function open(start: Record<string, number>): TestLedger {
+    const testLedger = new TestLedger(start);
+    testLedger.watched.add("watched");
+    return testLedger;
+  }
+
   /** Runs waves of calls and returns every call with its outcome, in the order of arrival. */
   async function play(start: Record<string, number>, waves: Call[][]) {
-    const testLedger = new TestLedger(start);
+    const testLedger = open(start);
     const outcomes: Promise<(Outcome | Error)[]>[] = [];
     for (const wave of waves) {
       outcomes.push(testLedger.spendAll(wave));
@@ -557,47 +920,65 @@ describe("for any calls", () => {
   const taken = (calls: { cost: number; outcome: Outcome | Error }[]) =>
     calls.reduce((sum, { cost, outcome }) => sum + ("outcome" in outcome && outcome.outcome === "spent" ? cost : 0), 0);
 
-  it("granted credits equal spent credits and never exceed the balance", async () => {
+  /** Each balance fell by the cost of every call that has it and was charged, so each call was charged to all or none. */
+  function assertExact(
+    after: ReadonlyMap<string, number>,
+    start: Record<string, number>,
+    calls: (Call & { outcome: Outcome | Error })[],
+  ): void {
+    for (const [id, before] of Object.entries(start)) {
+      const left = after.get(id)!;
+      assert.equal(left, before - taken(calls.filter(({ balances }) => balances.includes(id))));
+      assert(left >= 0 || id === "watched");
+    }
+  }
+
+  it("granted credits equal spent credits in each balance and never exceed it", async () => {
     await fc.assert(
       fc.asyncProperty(balances, waves, async (start, waves) => {
         const { testLedger, calls } = await play(start, waves);
-        for (const [poolId, before] of Object.entries(start)) {
-          const ofPool = calls.filter((call) => call.poolId === poolId);
-          assert.equal(testLedger.balances.get(poolId), before - taken(ofPool));
-          assert(testLedger.balances.get(poolId)! >= 0);
-        }
+        assertExact(testLedger.balances, start, calls);
       }),
       { numRuns: 300 },
     );
   });
 
-  it("every outcome follows from the call's limits and the balance", async () => {
+  it("every outcome follows from the call's limits and its balances", async () => {
     await fc.assert(
       fc.asyncProperty(balances, waves, async (start, waves) => {
         const { calls } = await play(start, waves);
-        for (const { poolId, cost, decision, outcome } of calls) {
+        for (const { balances, cost, decision, outcome } of calls) {
           if (outcome instanceof Error) {
             assert.equal(decision, "broken");
             continue;
           }
-          if (outcome.outcome === "insufficient") assert(outcome.remaining < cost);
           if (outcome.outcome === "limited") assert.equal(decision, "denied");
           if (outcome.outcome === "spent") assert(decision === "allowed" || decision === "unlimited");
-          if (poolId === "unlimited") assert.notEqual(outcome.outcome, "insufficient");
+          if (outcome.outcome !== "insufficient") continue;
+          assert(cost > 0);
+          const lacks = balances.filter(
+            (id, i) => id !== "unlimited" && id !== "watched" && outcome.remaining[i]! < cost,
+          );
+          assert(lacks.length > 0);
+          assert.deepEqual(
+            outcome.lacks.map(({ balanceId }) => balanceId),
+            lacks,
+          );
         }
       }),
       { numRuns: 300 },
     );
   });
 
-  it("a call with insufficient credits costs more than the final balance and charges no limit", async () => {
+  it("a call with insufficient credits costs more than a final balance and charges no limit", async () => {
     await fc.assert(
       fc.asyncProperty(balances, fc.array(call, { maxLength: 20 }), async (start, wave) => {
         const { testLedger, calls } = await play(start, [wave]);
-        calls.forEach(({ poolId, cost, outcome }, id) => {
+        calls.forEach(({ balances, cost, outcome }, id) => {
           if (outcome instanceof Error || outcome.outcome !== "insufficient") return;
-          assert.equal(outcome.remaining, testLedger.balances.get(poolId));
-          assert(testLedger.balances.get(poolId)! < cost);
+          const final = balances.map((one) => testLedger.balances.get(one));
+          assert.deepEqual(outcome.remaining, final);
+          for (const { balanceId } of outcome.lacks) assert(testLedger.balances.get(balanceId)! < cost);
           assert(!testLedger.charged.includes(id));
         });
       }),
@@ -616,29 +997,31 @@ describe("for any calls", () => {
         );
         const { calls } = await play(start, willing);
         const left = new Map(Object.entries(start));
-        for (const { poolId, cost, outcome } of calls) {
+        for (const { balances, cost, outcome } of calls) {
           assert(!(outcome instanceof Error));
-          const before = left.get(poolId);
-          const passes = before === undefined || before >= cost;
+          const passes = balances.every((id) => cost === 0 || id === "watched" || (left.get(id) ?? Infinity) >= cost);
           assert.equal(outcome.outcome, passes ? "spent" : "insufficient");
-          if (before === undefined) continue;
-          if (passes) left.set(poolId, before - cost);
-          if (passes) assert.equal(outcome.remaining, left.get(poolId));
+          if (!passes) continue;
+          for (const id of balances) if (left.has(id)) left.set(id, left.get(id)! - cost);
+          assert.deepEqual(
+            outcome.outcome === "spent" && outcome.remaining,
+            balances.map((id) => left.get(id)),
+          );
         }
       }),
       { numRuns: 300 },
     );
   });
 
-  it("of two calls with the same cost, the later one never gets credits that the earlier one lacked", async () => {
+  it("of two calls with the same cost and balances, the later one never gets credits that the earlier one lacked", async () => {
     await fc.assert(
       fc.asyncProperty(balances, fc.array(call, { maxLength: 20 }), async (start, wave) => {
         const { calls } = await play(start, [wave]);
-        calls.forEach(({ poolId, cost, outcome }, i) => {
+        calls.forEach(({ balances, cost, outcome }, i) => {
           if (outcome instanceof Error || outcome.outcome !== "insufficient") return;
           const overtaken = calls
             .slice(i + 1)
-            .filter((later) => later.poolId === poolId && later.cost === cost && taken([later]) > 0);
+            .filter((later) => `${later.balances}` === `${balances}` && later.cost === cost && taken([later]) > 0);
           assert.deepEqual(overtaken, []);
         });
       }),
@@ -646,26 +1029,41 @@ describe("for any calls", () => {
     );
   });
 
-  /** Locks of a third node: the pool, the start and the duration, which is 2 s when the node is frozen. */
+  /** A lock of a third node, for 2 s when the node is frozen. */
+  interface Rival {
+    id: string;
+    afterTurns: number;
+    heldFor: number;
+  }
+
   const rivals = fc.array(
     fc.record({
-      poolId: fc.constantFrom("a", "b", "c"),
+      id: fc.constantFrom("a", "b", "c", "watched"),
       afterTurns: fc.nat(30),
       heldFor: fc.oneof(fc.nat(20), fc.constant(2_000)),
     }),
     { maxLength: 6 },
   );
 
+  /** Two nodes that need the same balances in opposite order when both are released: without chance they try in step. */
+  const inStep: [Record<"a" | "b" | "c" | "watched", number>, Call[][], Call[][], Rival[]] = [
+    { a: 0, b: 0, c: 1e15, watched: 0 },
+    [[], callsOf(["a", "watched"], [0])],
+    [[], callsOf(["watched", "a"], [0])],
+    ["a", "watched"].map((id) => ({ id, afterTurns: 1, heldFor: 2_000 })),
+  ];
+
   it("at two nodes, with locks of a third one that may be frozen, balances are exact and every call is answered", async () => {
     await fc.assert(
       fc.asyncProperty(balances, waves, waves, rivals, async (start, ofOne, ofOther, rivals) => {
-        const one = new TestLedger(start);
+        const one = open(start);
         const other = new TestLedger(one);
+        one.batchesMax = other.batchesMax = 1_000;
         const outcomes: Promise<(Outcome | Error)[]>[] = [];
         let isAnswered = false;
         for (let turn = 0; turn < 2_000 && !isAnswered; turn++) {
-          for (const { poolId, heldFor } of rivals.filter(({ afterTurns }) => afterTurns === turn)) {
-            if (one.locks.tryLock(poolId)) one.clock.schedule(heldFor, () => one.locks.unlock(poolId));
+          for (const { id, heldFor } of rivals.filter(({ afterTurns }) => afterTurns === turn)) {
+            if (one.locks.tryLock(id)) one.clock.schedule(heldFor, () => one.locks.unlock(id));
           }
           if (turn % 5 === 0) {
             outcomes.push(one.spendAll(ofOne[turn / 5] ?? []), other.spendAll(ofOther[turn / 5] ?? []));
@@ -682,11 +1080,266 @@ describe("for any calls", () => {
           // A frozen node's lock ends after 2 s, so no call reaches the maximum wait.
           if (outcome instanceof Error) assert(decision === "broken", outcome.stack);
         }
-        for (const [poolId, before] of Object.entries(start)) {
-          assert.equal(one.balances.get(poolId), before - taken(calls.filter((call) => call.poolId === poolId)));
-        }
+        assertExact(one.balances, start, calls);
         assert.equal(one.ledger.waiting + other.ledger.waiting, 0);
       }),
+      { numRuns: 150, examples: [inStep] },
+    );
+  });
+});
+
+describe("holds", () => {
+  const held = (
+    { ledger }: TestLedger,
+    holdId: string,
+    {
+      balances = ["a"],
+      cost = 5,
+      ttl = 1_000,
+      onExpiry = "release",
+      decision,
+    }: Partial<Call> & { ttl?: number; onExpiry?: OnExpiry } = {},
+  ) =>
+    ledger.spend({
+      workspaceId,
+      balances,
+      cost,
+      charges: decision && decision !== "unlimited" ? { id: 0, decision } : undefined,
+      hold: { holdId, ttl, onExpiry, keyId: "key", apiId: "api" },
+    });
+  const change = ({ ledger }: TestLedger, holdId: string, action: HoldAction, balances: readonly string[] = ["a"]) =>
+    ledger.change({ workspaceId, holdId, balances, action });
+  const settleAction = (amount: number): HoldAction => ({ kind: "settle", amount, settlement: `${amount}` });
+
+  it("are changed before the calls of the batch, which may have arrived earlier", async () => {
+    const testLedger = new TestLedger({ a: 5 });
+    await held(testLedger, "one");
+    const [call, settled] = await Promise.all([
+      testLedger.spendAll(calls("a", [4])),
+      change(testLedger, "one", settleAction(1)),
+    ]);
+    assert.deepEqual(call, [spent(0)]);
+    assert.equal(settled.outcome, "changed");
+    assert.equal(testLedger.batches.length, 2);
+  });
+
+  it("cost batches without them no question, and take no credits of calls that limits deny", async () => {
+    const testLedger = new TestLedger({ a: 5 });
+    await testLedger.spendAll(calls("a", [1], [1, "allowed"]));
+    assert.equal(testLedger.reads, 0);
+    const denied = held(testLedger, "one", { cost: 3, decision: "denied" });
+    const [next] = await testLedger.spendAll(calls("a", [3, "allowed"]));
+    assert.equal((await denied).outcome, "limited");
+    assert.deepEqual([next, testLedger.reads, testLedger.holds.size], [spent(0, { allowed: true }), 1, 0]);
+  });
+
+  it("expire in the transaction of a change that comes too late, and before a call that lacks them", async () => {
+    const testLedger = new TestLedger({ a: 10 });
+    await Promise.all([held(testLedger, "one"), held(testLedger, "two", { ttl: 2_000 })]);
+    testLedger.clock.advance(1_000);
+    const late = await change(testLedger, "one", settleAction(3));
+    assert(late.outcome === "changed");
+    assert.deepEqual([late.state, late.charged, late.former.state], ["settled", 3, "open"]);
+    assert.deepEqual(await testLedger.spendAll(calls("a", [7])), [{ ...insufficient(2), held: [5] }]);
+    testLedger.clock.advance(1_000);
+    assert.deepEqual(await testLedger.spendAll(calls("a", [7], [7])), [spent(0), insufficient(0)]);
+    assert.deepEqual(
+      [...testLedger.holds.values()].map(({ state }) => state),
+      ["settled", "expired"],
+    );
+  });
+
+  it("have room of their own for changes, a quarter of it for one balance, and none of calls", async () => {
+    const testLedger = new TestLedger({ a: 100_000 });
+    const gate = Promise.withResolvers<void>();
+    await held(testLedger, "one");
+    testLedger.at = () => gate.promise;
+    const waiting = testLedger.spendAll(Array.from({ length: 25_000 }, () => calls("a", [1])[0]!));
+    await setImmediate();
+    const [refused] = await testLedger.spendAll(calls("a", [1]));
+    assert(refused instanceof LedgerOverloaded);
+    let rejected = 0;
+    const changes = Array.from({ length: 2_501 }, () =>
+      change(testLedger, "one", { kind: "release" }).catch((error: unknown) => {
+        assert(error instanceof LedgerOverloaded);
+        rejected++;
+      }),
+    );
+    await setImmediate();
+    assert.equal(rejected, 1);
+    gate.resolve();
+    const answers = (await Promise.all(changes)).filter((answer) => answer?.outcome === "changed");
+    assert.equal(answers.length, 2_500);
+    await waiting;
+    assert.equal(testLedger.ledger.waiting, 0);
+  });
+
+  it("lets a batch change at most 256 of which no balance is locked", async () => {
+    const testLedger = new TestLedger({});
+    const names = Array.from({ length: 300 }, (_, i) => `gone${i}`);
+    for (const name of names) await held(testLedger, name);
+    const before = testLedger.claims.length;
+    const answers = await Promise.all(names.map((name) => change(testLedger, name, { kind: "release" })));
+    assert(answers.every(({ outcome }) => outcome === "changed"));
+    assert.deepEqual(
+      testLedger.claims.slice(before).filter((count) => count > 0),
+      [256, 44],
+    );
+  });
+
+  it("that expire and are settled in one batch were open before it", async () => {
+    const testLedger = new TestLedger({ a: 10 });
+    await held(testLedger, "one", { onExpiry: "charge" });
+    testLedger.clock.advance(1_000);
+    const [, late] = await Promise.all([
+      change(testLedger, "one", { kind: "expire" }),
+      change(testLedger, "one", settleAction(3)),
+    ]);
+    assert(late.outcome === "changed");
+    assert.deepEqual([late.charged, late.former], [3, { state: "open", charged: 0 }]);
+  });
+
+  it("do not keep a call waiting that lacks them, when a frozen node has locked one of their balances", async () => {
+    const testLedger = new TestLedger({ a: 5, b: 5 });
+    await held(testLedger, "one", { balances: ["a", "b"] });
+    testLedger.clock.advance(1_000);
+    testLedger.locks.tryLock("b");
+    const call = testLedger.spendAll(calls("a", [1]));
+    for (let i = 0; i < 50; i++) {
+      await setImmediate();
+      testLedger.clock.advance(10);
+    }
+    testLedger.locks.unlock("b");
+    assert.deepEqual(await call, [{ ...insufficient(0), held: [5] }]);
+  });
+
+  it("give back no more than a balance can have", async () => {
+    const testLedger = new TestLedger({ a: 1e15 });
+    await held(testLedger, "one", { onExpiry: "charge", cost: 1e12 });
+    testLedger.clock.advance(1_000);
+    await change(testLedger, "one", { kind: "expire" });
+    testLedger.balances.set("a", 1e15);
+    const settled = await change(testLedger, "one", settleAction(0));
+    assert.equal(settled.outcome, "changed");
+    assert.equal(testLedger.balances.get("a"), 1e15);
+  });
+
+  it("of an unlimited balance, and of calls that lack credits, leave room for others", async () => {
+    const testLedger = new TestLedger({ a: 5 });
+    const outcomes = await Promise.all([
+      held(testLedger, "one", { balances: ["unlimited"], cost: 1e15 }),
+      held(testLedger, "two", { balances: ["unlimited"], cost: 1e15 }),
+      held(testLedger, "three", { cost: 1e15 }),
+      held(testLedger, "four", { cost: 5 }),
+    ]);
+    assert.deepEqual(
+      outcomes.map(({ outcome }) => outcome),
+      ["spent", "spent", "insufficient", "spent"],
+    );
+  });
+
+  it("never have more than 10^15 credits of a balance", async () => {
+    const testLedger = new TestLedger({ a: 0 });
+    testLedger.watched.add("a");
+    await held(testLedger, "one", { cost: 1e15 });
+    await assert.rejects(held(testLedger, "two", { cost: 1 }), /too many credits/);
+    assert.equal(testLedger.held.get("a")?.held, 1e15);
+  });
+
+  interface Step {
+    turn: number;
+    /** Which node makes the call. */
+    node: number;
+    kind: "hold" | "settle" | "release" | "extend" | "expire" | "spend";
+    which: number;
+    balances: string[];
+    amount: number;
+  }
+  const step: fc.Arbitrary<Step> = fc.record({
+    turn: fc.nat(40),
+    node: fc.nat(1),
+    kind: fc.constantFrom("hold", "hold", "settle", "settle", "release", "extend", "expire", "spend"),
+    which: fc.nat(3),
+    balances: fc.subarray(["a", "b", "watched"], { minLength: 1 }),
+    amount: fc.nat(8),
+  });
+  const freeze = fc.record({ id: fc.constantFrom("a", "b"), turn: fc.nat(30), length: fc.constantFrom(5, 2_000) });
+
+  it("at two nodes, with a third one that freezes, are closed once and no credit is lost", async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(step, { minLength: 20, maxLength: 60 }),
+        fc.array(freeze, { maxLength: 3 }),
+        async (steps, freezes) => {
+          const one = new TestLedger({ a: 30, b: 20, watched: 0 });
+          one.watched.add("watched");
+          const nodes = [one, new TestLedger(one)];
+          const start = new Map(one.balances);
+          /** What calls have spent of each balance. */
+          const spentOf = new Map([...start.keys()].map((id) => [id, 0]));
+          const closings = new Map<string, ChangeOutcome[]>();
+          const running: Promise<unknown>[] = [];
+          const run = ({ node, kind, which, balances, amount }: Step) => {
+            const ledger = nodes[node]!;
+            const holdId = `hold_${which}`;
+            const existing = one.holds.get(holdId);
+            if (kind === "spend") {
+              return ledger.spendAll(callsOf(balances, [amount])).then(([outcome]) => {
+                assert(outcome && !(outcome instanceof Error), String(outcome));
+                if (outcome.outcome !== "spent") return;
+                for (const id of balances) spentOf.set(id, spentOf.get(id)! + amount);
+              });
+            }
+            if (kind === "hold") {
+              if (existing || closings.has(holdId)) return Promise.resolve();
+              closings.set(holdId, []);
+              return held(ledger, holdId, { balances, cost: amount, ttl: 10 + which });
+            }
+            if (!existing) return Promise.resolve();
+            const actions: Record<typeof kind, HoldAction> = {
+              settle: settleAction(amount),
+              release: { kind: "release" },
+              extend: { kind: "extend", ttl: 15 },
+              expire: { kind: "expire" },
+            };
+            const ids = existing.balances.map(({ id }) => id);
+            return change(ledger, holdId, actions[kind], ids).then((outcome) => closings.get(holdId)?.push(outcome));
+          };
+          let isAnswered = false;
+          for (let turn = 0; turn < 400 && !isAnswered; turn++) {
+            for (const { id, length } of freezes.filter((freeze) => freeze.turn === turn)) {
+              if (one.locks.tryLock(id)) one.clock.schedule(length, () => one.locks.unlock(id));
+            }
+            running.push(...steps.filter((step) => step.turn === turn).map(run));
+            if (turn === 41) void Promise.all(running).then(() => (isAnswered = true));
+            await setImmediate();
+            one.clock.advance(turn < 40 ? 1 : 20);
+          }
+          assert(isAnswered, "some calls had no answer");
+          one.clock.advance(100_000);
+          const ended = one.expiredHolds([...start.keys()]).map(({ id, balances }) => {
+            return change(one, id, { kind: "expire" }, balances);
+          });
+          await Promise.all(ended);
+          for (const [id, before] of start) {
+            const charged = [...one.holds.values()].map(({ lacks, charged, balances, ...hold }) => {
+              if (!balances.some((balance) => balance.id === id)) return 0;
+              const uncovered = Math.max(0, ...lacks.map(({ lack }) => lack));
+              assert.notEqual(hold.state, "open");
+              return charged + uncovered - (lacks.find(({ balanceId }) => balanceId === id)?.lack ?? 0);
+            });
+            const taken = charged.reduce((sum, amount) => sum + amount, spentOf.get(id)!);
+            assert.equal(one.balances.get(id), before - taken, id);
+            assert.equal(one.held.get(id)?.held ?? 0, 0);
+          }
+          for (const outcomes of closings.values()) {
+            const settled = outcomes.filter(
+              (one) => one.outcome === "changed" && one.state === "settled" && !one.isRepeated,
+            );
+            assert(settled.length <= 1, "a hold was settled twice");
+          }
+        },
+      ),
       { numRuns: 150 },
     );
   });

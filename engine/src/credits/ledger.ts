@@ -1,20 +1,40 @@
 import { setImmediate as yieldToEventLoop } from "node:timers/promises";
 import type { Clock, Milliseconds } from "../clock/clock.ts";
+import { pause } from "../clock/pause.ts";
 import { Overloaded } from "../errors/overloaded.ts";
 import { StoreUnavailable } from "../errors/store-unavailable.ts";
-import type { BatchAnswers, EarlierCalls, LedgerBatch, LockedBatch, SettledBatch } from "./batch.ts";
+import type { Random } from "../random/random.ts";
+import type {
+  BatchAnswers,
+  BatchNeeds,
+  BatchQuestion,
+  EarlierCalls,
+  ExpiredHold,
+  LedgerBatch,
+  LockedBatch,
+  SettledBatch,
+} from "./batch.ts";
 import { LOCK_NOT_AVAILABLE } from "./batch.ts";
-import { answerReplay, Settlement } from "./settlement.ts";
+import { Change } from "./change.ts";
+import type { ChangeOutcome, HoldChange } from "./hold.ts";
+import { answerReplay, Settlement, type SettlementOptions } from "./settlement.ts";
 import { Call, type Decision, type Spend, type SpendOutcome } from "./spend.ts";
-import { SpendQueue } from "./spend-queue.ts";
+import { CLAIMS_MAX, type Lane, type Selection, SpendQueue } from "./spend-queue.ts";
 
 export interface LedgerOptions<Charges, Limits extends Decision> {
   clock: Clock;
+  random: Random;
   /** Charges all limits of a call, or none. */
-  charge(charges: Charges): Limits | Promise<Limits>;
-  /** Runs the procedure `spend`: locks balances, asks for calls and their spends, subtracts them, commits. */
-  transact(batch: LedgerBatch, answer: BatchAnswers): Promise<unknown>;
+  charge(charges: Charges, needsReceipts: boolean): Limits | Promise<Limits>;
+  /**
+   * Runs the procedure `spend`: locks balances, asks for calls and their spends, subtracts them, commits. Returns the expired
+   * holds of balances that are due.
+   */
+  transact(batch: LedgerBatch, answer: BatchAnswers): Promise<{ readonly due: readonly ExpiredHold[] }>;
 }
+
+/** What waits in the queue. */
+type Entry<Charges, Limits extends Decision> = Call<Charges, Limits> | Change;
 
 /** Too many calls wait for the ledger. Nothing was charged. */
 export class LedgerOverloaded extends Overloaded {
@@ -34,11 +54,16 @@ export class LedgerFailed extends StoreUnavailable {
 
 /** How long a call waits for its batch to begin. After that, it is always answered with its outcome. */
 const WAIT_MAX: Milliseconds = 5_000;
-/** The most transactions that each wait for the lock of one contended pool. */
+/** The most transactions that each wait for the lock of one contended balance. */
 const WAITERS_MAX = 4;
+/** After this time a waiter for a shared balance is taken to wait for a frozen node, and another one can begin. */
+const STALL: Milliseconds = 100;
+/** Bounds of the random pause after a waiter for shared balances that could decide no call; it doubles with each in a row. */
+const BACKOFF_MIN: Milliseconds = 4;
+const BACKOFF_MAX: Milliseconds = 128;
 /** How long they wait: longer than PostgreSQL's timeout for an idle transaction, for example of a frozen node. */
 const LOCK_TIMEOUT: Milliseconds = 3_000;
-/** Delays before contended pools are retried while no other pool has calls. */
+/** Delays before contended lanes are tried again while no other lane has calls. */
 const RETRY_DELAY_MIN: Milliseconds = 2;
 const RETRY_DELAY_MAX: Milliseconds = 32;
 /** How long the next batch waits for the answers of the previous one, so that immediate follow-up calls share a batch. */
@@ -51,16 +76,28 @@ const ANSWERS_PER_ITERATION = 128;
  * locks balances, decides the calls in the order of arrival, and subtracts the sums. Its calls are answered after the
  * commit; if it fails, all of them fail. Balances are stored only in the database.
  *
- * Locked pools leave the batch for a separate transaction, so no node delays the batches of another: a pool that another
- * transaction has locked is *contended*, and a transaction for this pool alone waits for the lock in PostgreSQL's queue. When `WAITERS_MAX` such
- * transactions exist, other contended pools are retried with each batch and after short delays.
+ * A call is decided when all its balances are locked. A batch waits for none, so no node delays the batches of another: calls
+ * of which another transaction has a balance, which is *contended*, leave the batch for a *waiter*. This is a transaction
+ * that waits for one balance in PostgreSQL's queue while it has no lock, and then locks what it can of the others, so there
+ * is no deadlock. A balance that no other calls share has a waiter of its own. For all shared ones there is one waiter, which
+ * decides all their calls, and batches leave a shared balance to it for a second after a contention: otherwise the batch that
+ * has just committed would take it again before the waiter wakes up, and each node would get fragments. When `WAITERS_MAX`
+ * waiters exist, other contended calls are tried again with each batch and after short delays.
  */
 export class Ledger<Charges, Limits extends Decision> {
   readonly #options: LedgerOptions<Charges, Limits>;
-  readonly #queue = new SpendQueue<Call<Charges, Limits>>();
+  readonly #settlementOptions: SettlementOptions<Charges, Limits>;
+  readonly #queue = new SpendQueue<Entry<Charges, Limits>>();
+  /** Calls that have waited for holds to expire, which they do once. */
+  readonly #hasAwaited = new WeakSet<Call<Charges, Limits>>();
   #sequence = 0;
   #isWriting = false;
   #waiters = 0;
+  /** The shared balances that have a waiter. */
+  readonly #awaited = new Set<string>();
+  /** The waiter for shared balances that has not stalled. */
+  #active: symbol | undefined;
+  #backoff: Milliseconds = BACKOFF_MIN;
   #retryDelay: Milliseconds = RETRY_DELAY_MIN;
   #isRetrying = false;
   #isExpiring = false;
@@ -69,20 +106,45 @@ export class Ledger<Charges, Limits extends Decision> {
 
   constructor(options: LedgerOptions<Charges, Limits>) {
     this.#options = options;
+    const { clock } = options;
+    this.#settlementOptions = {
+      clock,
+      charge: (charges, needsReceipts) => options.charge(charges, needsReceipts),
+      hasAwaited: (call) => this.#hasAwaited.has(call),
+    };
   }
 
   /** Spends credits. If it rejects, nothing was subtracted from the balance. */
   spend(spend: Spend<Charges, Limits>): Promise<SpendOutcome<Limits>> {
     const answer = Promise.withResolvers<SpendOutcome<Limits>>();
-    const arrival = { arrivedAt: this.#options.clock.monotonic(), sequence: this.#sequence++ };
-    const isQueued = this.#queue.push(new Call(spend, arrival, answer));
-    if (!isQueued) return Promise.reject(new LedgerOverloaded());
-    this.#expireLater();
-    this.#begin();
-    return answer.promise;
+    return this.#push(new Call(spend, this.#arrive(), answer))
+      ? answer.promise
+      : Promise.reject(new LedgerOverloaded());
   }
 
-  /** The number of calls that wait for a batch. */
+  /**
+   * Settles, releases, extends or expires a hold. Its balances take what it needs as far as they have it, and get the rest
+   * back. If it rejects, nothing was changed.
+   */
+  change(change: HoldChange): Promise<ChangeOutcome> {
+    const answer = Promise.withResolvers<ChangeOutcome>();
+    return this.#push(new Change(change, this.#arrive(), answer))
+      ? answer.promise
+      : Promise.reject(new LedgerOverloaded());
+  }
+
+  #arrive() {
+    return { arrivedAt: this.#options.clock.monotonic(), sequence: this.#sequence++ };
+  }
+
+  #push(entry: Entry<Charges, Limits>): boolean {
+    if (!this.#queue.push(entry)) return false;
+    this.#expireLater();
+    this.#begin();
+    return true;
+  }
+
+  /** The number of calls and changes that wait for a batch. */
   get waiting(): number {
     return this.#queue.size;
   }
@@ -96,117 +158,215 @@ export class Ledger<Charges, Limits extends Decision> {
 
   async #write(): Promise<void> {
     for (;;) {
-      const poolIds = this.#queue.choose();
-      if (poolIds.length === 0) break;
-      const calls = await this.#writeBatch(poolIds, undefined);
+      const selection = this.#queue.choose(this.#options.clock.monotonic(), this.#mayWait);
+      this.#waitForShared();
+      if (selection.lanes.length === 0) break;
+      const calls = await this.#writeBatch(selection);
       await this.#answerForAWhile(calls);
       this.#retryDelay = calls.length > 0 ? RETRY_DELAY_MIN : Math.min(2 * this.#retryDelay, RETRY_DELAY_MAX);
-      // Only contended pools are left, and an immediate retry would find them locked again.
+      // Only contended calls are left, and an immediate retry would find their balances locked again.
       if (calls.length === 0 && !this.#queue.hasReady) break;
     }
     this.#isWriting = false;
+    this.#continue();
+  }
+
+  /** Begins what can be done with the calls that wait. */
+  #continue(): void {
+    this.#waitForShared();
     this.#retryLater();
     this.#begin();
   }
 
+  get #hasContended(): boolean {
+    return this.#queue.hasRetried || (this.#queue.hasLeft && !this.#mayWait);
+  }
+
   #retryLater(): void {
-    if (this.#isRetrying || this.#isWriting || !this.#queue.hasContended) return;
+    if (this.#isRetrying || this.#isWriting || !this.#hasContended) return;
     this.#isRetrying = true;
     this.#options.clock.schedule(this.#retryDelay, () => {
       this.#isRetrying = false;
-      if (this.#isWriting || !this.#queue.hasContended) return;
+      if (this.#isWriting || !this.#hasContended) return;
       this.#isWriting = true;
       void this.#write();
     });
   }
 
-  /** Writes the calls of one contended pool when its lock is granted. */
-  async #writeContended(poolId: string): Promise<void> {
-    this.#waiters++;
-    const calls = await this.#writeBatch([poolId], LOCK_TIMEOUT);
-    this.#waiters--;
-    this.#retryLater();
-    this.#begin();
-    this.#answer(calls);
+  /** Whether there is a waiter for shared balances, or can be. */
+  get #mayWait(): boolean {
+    return this.#active !== undefined || this.#waiters < WAITERS_MAX;
   }
 
-  /** Writes the calls that are queued for these pools when their locks are granted. Returns the calls to answer. */
+  #waitForShared(): void {
+    if (this.#active !== undefined || this.#waiters >= WAITERS_MAX) return;
+    const balanceId = this.#queue.nextAwaited(this.#awaited);
+    if (balanceId !== undefined) void this.#writeShared(balanceId);
+  }
+
+  /** Writes the calls that are left to waiters when the lock of this balance is granted. */
+  async #writeShared(balanceId: string): Promise<void> {
+    const waiter = Symbol(balanceId);
+    const stop = () => {
+      if (this.#active === waiter) this.#active = undefined;
+    };
+    this.#active = waiter;
+    this.#awaited.add(balanceId);
+    const { clock, random } = this.#options;
+    const stall = clock.schedule(STALL, () => {
+      stop();
+      this.#continue();
+    });
+    this.#waiters++;
+    const calls = await this.#writeBatch({ lanes: [], balanceIds: [balanceId] }, LOCK_TIMEOUT);
+    this.#waiters--;
+    this.#awaited.delete(balanceId);
+    void this.#answer(calls);
+    if (calls.length > 0) this.#backoff = BACKOFF_MIN;
+    else {
+      // Two nodes that each had what the other needs could try again at the same times for ever.
+      await pause(clock, 1 + random.below(this.#backoff));
+      this.#backoff = Math.min(2 * this.#backoff, BACKOFF_MAX);
+    }
+    stall.cancel();
+    stop();
+    this.#continue();
+  }
+
+  /** Writes the calls of a contended lane, whose balance is in no other lane, when the lock is granted. */
+  async #writeContended(lane: Lane<Entry<Charges, Limits>>): Promise<void> {
+    this.#waiters++;
+    const calls = await this.#writeBatch(
+      { lanes: [lane], balanceIds: lane.balances.map(({ id }) => id) },
+      LOCK_TIMEOUT,
+    );
+    this.#waiters--;
+    this.#continue();
+    void this.#answer(calls);
+  }
+
+  /**
+   * Writes the calls that are queued in these lanes when their balances are locked. Returns the calls to answer. With
+   * `lockTimeout` it waits for the one balance; if the selection has no lanes, it then takes those that are left to waiters.
+   */
   async #writeBatch(
-    poolIds: readonly string[],
-    lockTimeout: Milliseconds | undefined,
-  ): Promise<Call<Charges, Limits>[]> {
+    { lanes: chosen, balanceIds }: Selection<Entry<Charges, Limits>>,
+    lockTimeout?: Milliseconds,
+  ): Promise<Entry<Charges, Limits>[]> {
     const { clock, transact } = this.#options;
-    let locked = poolIds;
-    let calls: Call<Charges, Limits>[] = [];
+    let lanes: readonly Lane<Entry<Charges, Limits>>[] = chosen;
+    let calls: Entry<Charges, Limits>[] = [];
     let balances: LockedBatch["balances"] = [];
     let settlement: Settlement<Charges, Limits> | undefined;
-    let credits = 0;
-    const settle = async (earlier?: EarlierCalls): Promise<SettledBatch> => {
-      settlement = new Settlement(this.#options, balances, earlier);
-      const settled = await settlement.settle(calls);
-      for (const { amount } of settled.spends) credits += amount;
-      return settled;
+    const settle = (earlier?: EarlierCalls): Promise<SettledBatch> => {
+      settlement = new Settlement(this.#settlementOptions, balances, earlier);
+      const firstCall = calls.findIndex(isCall);
+      if (firstCall === 0) return settlement.settle(calls as Call<Charges, Limits>[], []);
+      return settlement.settle(
+        calls.filter(isCall),
+        calls.filter((entry) => entry.isChange),
+      );
     };
+    let hasJoined = false;
+    /** The other balances of the calls that a waiter decides. */
+    const join = (): string[] => {
+      if (chosen.length > 0) return [];
+      // After a restart of the transaction it keeps its calls.
+      if (!hasJoined)
+        lanes = this.#queue.join((missing) => balanceIds.includes(missing) || !this.#awaited.has(missing));
+      hasJoined = true;
+      const ids = new Set(lanes.flatMap(({ balances }) => balances.map(({ id }) => id)));
+      return [...ids].filter((id) => !balanceIds.includes(id));
+    };
+    const answer = (question: BatchQuestion) => {
+      // A second settlement would charge the limits again.
+      if (settlement) throw new Error("A batch of the ledger must not be settled twice");
+      if (question.step === "settle") return settle(question);
+      // After a restart of the transaction, calls of the first attempt go back to the queue.
+      this.#queue.putBack(calls);
+      calls = [];
+      if (question.step === "join") return { balanceIds: join() };
+      lanes = this.#excludeContended(lanes, question.contended);
+      balances = question.balances;
+      const { chosen: taken, excess } = withinClaims(this.#queue.take(lanes), balances);
+      this.#queue.putBack(excess);
+      calls = taken;
+      return needsOf(calls, balances) ?? settle();
+    };
+    let expired: readonly ExpiredHold[];
     try {
-      await transact({ poolIds, lockTimeout, now: clock.now() }, (question) => {
-        // A second settlement would charge the limits again.
-        if (settlement) throw new Error("A batch of the ledger must not be settled twice");
-        if (question.step === "settle") return settle(question);
-        // After a restart of the transaction, calls of the first attempt go back to the queue.
-        this.#queue.putBack(calls);
-        locked = this.#excludeContended(locked, question.contended);
-        calls = this.#queue.take(locked);
-        balances = question.balances;
-        const scopes = calls.flatMap(({ scope }) => scope ?? []);
-        return scopes.length > 0 ? { scopes } : settle();
-      });
+      expired = (await transact({ balanceIds, lockTimeout, now: clock.now() }, answer)).due;
     } catch (error) {
       if (!settlement && isLockTimeout(error)) {
         this.#queue.putBack(calls);
-        for (const poolId of poolIds) this.#queue.markContended(poolId);
+        for (const lane of lanes) this.#queue.retry(lane);
         return [];
       }
       this.counts.failures++;
-      if (calls.length === 0) calls.push(...this.#queue.takeAll(locked));
+      // The calls that wait for what it could not lock.
+      if (!hasJoined) join();
+      if (calls.length === 0) calls.push(...this.#queue.takeAll(lanes));
       const failure = error instanceof StoreUnavailable ? error : new LedgerFailed(error);
       for (const call of calls) {
         call.result = undefined;
         call.failure ??= failure;
       }
-      this.#queue.release(locked);
+      this.#queue.release(lanes);
       return this.#withReplays(calls);
     }
-    const open = new Set(settlement?.open);
-    if (open.size > 0) {
-      this.#queue.putBack([...open]);
-      calls = calls.filter((call) => !open.has(call));
+    const { open = [], awaiting = [] } = settlement ?? {};
+    if (open.length > 0 || awaiting.length > 0) {
+      const undecided = new Set<Entry<Charges, Limits>>([...open, ...awaiting]);
+      calls = calls.filter((call) => !undecided.has(call));
     }
-    this.#queue.release(locked);
+    this.#queue.putBack(open);
+    this.#queue.release(lanes);
+    if (awaiting.length > 0) void this.#expireFirst(awaiting, expired);
     if (calls.length > 0) this.counts.batches++;
     this.counts.calls += calls.length;
-    this.counts.credits += credits;
+    this.counts.credits += settlement?.credits ?? 0;
     return this.#withReplays(calls);
   }
 
-  /** Arranges for contended pools to be written later; returns the others. */
-  #excludeContended(poolIds: readonly string[], contended: readonly string[]): readonly string[] {
-    if (contended.length === 0) return poolIds;
-    for (const poolId of contended) {
-      if (this.#waiters >= WAITERS_MAX) this.#queue.markContended(poolId);
-      else if (this.#queue.markWaiting(poolId)) void this.#writeContended(poolId);
-    }
+  /** Puts calls back that lacked credits, when holds have expired that may have had them. */
+  async #expireFirst(calls: readonly Call<Charges, Limits>[], holds: readonly ExpiredHold[]): Promise<void> {
+    const action = { kind: "expire" } as const;
+    const expired = holds.map(({ id: holdId, ...hold }) => this.change({ ...hold, holdId, action }));
+    // What cannot be expired now, for example at a balance that a frozen node has locked, is left to the sweep.
+    await Promise.race([Promise.allSettled(expired), pause(this.#options.clock, STALL)]);
+    for (const call of calls) this.#hasAwaited.add(call);
+    this.#queue.putBack(calls);
+    this.#continue();
+  }
+
+  /** Arranges for contended lanes to be written later; returns the others. */
+  #excludeContended(
+    lanes: readonly Lane<Entry<Charges, Limits>>[],
+    contended: readonly string[],
+  ): readonly Lane<Entry<Charges, Limits>>[] {
+    if (contended.length === 0) return lanes;
     const isContended = new Set(contended);
-    return poolIds.filter((poolId) => !isContended.has(poolId));
+    const now = this.#options.clock.monotonic();
+    const others = lanes.filter((lane) => {
+      const missing = lane.balances.find(({ id }) => isContended.has(id));
+      if (!missing) return true;
+      if (this.#queue.isShared(lane)) this.#queue.leave(lane, missing.id, now);
+      else if (this.#waiters >= WAITERS_MAX) this.#queue.retry(lane);
+      else void this.#writeContended(lane);
+      return false;
+    });
+    this.#waitForShared();
+    return others;
   }
 
   /** Appends the replays of these calls that can be answered with their outcomes. */
-  #withReplays(calls: Call<Charges, Limits>[]): Call<Charges, Limits>[] {
-    const originals = calls.filter(({ scope }) => scope !== undefined);
+  #withReplays(calls: Entry<Charges, Limits>[]): Entry<Charges, Limits>[] {
+    const originals = calls.filter(isCall).filter(({ scope }) => scope !== undefined);
     for (const { scope, recorded, idempotent, result } of originals) {
       const outcome = result?.outcome === "repeated" ? result.before : recorded;
       const isRecorded = outcome !== undefined && (result?.outcome === "spent" || result?.outcome === "repeated");
       const replays = this.#queue.finish(scope!, (call) => {
-        if (isRecorded) {
+        if (isRecorded && isCall(call)) {
           answerReplay(call, { fingerprint: idempotent!.fingerprint, outcome }, this.#options.clock.now());
         }
         return isRecorded;
@@ -217,7 +377,7 @@ export class Ledger<Charges, Limits extends Decision> {
   }
 
   /** Answers calls, a limited number in each event loop iteration. */
-  async #answer(calls: readonly Call<Charges, Limits>[], from = 0): Promise<void> {
+  async #answer(calls: readonly Entry<Charges, Limits>[], from = 0): Promise<void> {
     for (let i = from; i < calls.length; i += ANSWERS_PER_ITERATION) {
       if (i > from) await yieldToEventLoop();
       answerChunk(calls, i);
@@ -225,7 +385,7 @@ export class Ledger<Charges, Limits extends Decision> {
   }
 
   /** Does the same, but returns after `GATHER_MAX` while the rest continues in the background. */
-  async #answerForAWhile(calls: readonly Call<Charges, Limits>[]): Promise<void> {
+  async #answerForAWhile(calls: readonly Entry<Charges, Limits>[]): Promise<void> {
     const { clock } = this.#options;
     const end = clock.monotonic() + GATHER_MAX;
     for (let i = 0; i < calls.length; i += ANSWERS_PER_ITERATION) {
@@ -252,13 +412,48 @@ export class Ledger<Charges, Limits extends Decision> {
   }
 }
 
-function answerChunk<Charges, Limits extends Decision>(calls: readonly Call<Charges, Limits>[], from: number): void {
+function answerChunk<Charges, Limits extends Decision>(calls: readonly Entry<Charges, Limits>[], from: number): void {
   const end = Math.min(from + ANSWERS_PER_ITERATION, calls.length);
-  for (let i = from; i < end; i++) {
-    const { result, failure, resolve, reject } = calls[i]!;
-    if (failure === undefined) resolve(result!);
-    else reject(failure);
-  }
+  for (let i = from; i < end; i++) calls[i]!.answer();
+}
+
+function isCall<Charges, Limits extends Decision>(entry: Entry<Charges, Limits>): entry is Call<Charges, Limits> {
+  return !entry.isChange;
+}
+
+/** The changes of holds of which no balance is locked, so that their holds must be claimed. */
+function unlockedChanges(changes: readonly Change[], locked: LockedBatch["balances"]): Change[] {
+  const lockedIds = new Set(locked.map(({ id }) => id));
+  return changes.filter(({ balances }) => !balances.some((id) => lockedIds.has(id)));
+}
+
+/** Divides the entries of a batch, so that it claims few holds: each claim is a lock of the database. */
+function withinClaims<Charges, Limits extends Decision>(
+  entries: Entry<Charges, Limits>[],
+  locked: LockedBatch["balances"],
+): { chosen: Entry<Charges, Limits>[]; excess: Entry<Charges, Limits>[] } {
+  const changes = entries.filter((entry) => entry.isChange);
+  const excess = new Set<Entry<Charges, Limits>>(
+    changes.length > CLAIMS_MAX ? unlockedChanges(changes, locked).slice(CLAIMS_MAX) : [],
+  );
+  if (excess.size === 0) return { chosen: entries, excess: [] };
+  return { chosen: entries.filter((entry) => !excess.has(entry)), excess: [...excess] };
+}
+
+/** What a batch must read before it is settled; undefined: nothing. */
+function needsOf<Charges, Limits extends Decision>(
+  entries: readonly Entry<Charges, Limits>[],
+  locked: LockedBatch["balances"],
+): BatchNeeds | undefined {
+  const scopes = entries.flatMap(({ scope }) => scope ?? []);
+  const changes = entries.filter((entry) => entry.isChange);
+  const hasHolds = changes.length > 0 || entries.some((entry) => isCall(entry) && entry.hold !== undefined);
+  if (!hasHolds) return scopes.length > 0 ? { scopes, claims: scopes, holdIds: undefined } : undefined;
+  return {
+    scopes,
+    claims: [...scopes, ...new Set(unlockedChanges(changes, locked).map(({ holdId }) => holdId))],
+    holdIds: [...new Set(changes.map(({ holdId }) => holdId))],
+  };
 }
 
 function isLockTimeout(error: unknown): boolean {

@@ -1,15 +1,39 @@
 import type { Clock, Instant, Milliseconds } from "../clock/clock.ts";
 import { IdempotencyFull, IdempotencyQuotaExceeded } from "../errors/idempotency.ts";
+import { Overloaded } from "../errors/overloaded.ts";
+import { StoreUnavailable } from "../errors/store-unavailable.ts";
 import type { IdempotencyRecord } from "../rules/idempotency.ts";
-import type { EarlierCalls, LockedBatch, SettledBatch } from "./batch.ts";
-import { LackingCalls } from "./lacking-calls.ts";
-import { type Call, covers, type Decision } from "./spend.ts";
+import type { BalanceChange, EarlierCalls, LockedBatch, SettledBatch } from "./batch.ts";
+import type { Change } from "./change.ts";
+import { HeldCredits } from "./held-credits.ts";
+import type { HoldRequest } from "./hold.ts";
+import { type LackingCall, LackingCalls } from "./lacking-calls.ts";
+import { firstLacking, LockedBalance } from "./locked-balance.ts";
+import type { Call, Decision, Remaining, SpendOutcome, Spent } from "./spend.ts";
 import { TimeSlice } from "./time-slice.ts";
 
 /**
  * After this time a batch, which holds locks, starts no further round of decisions. Open calls move to a later batch.
  */
 const ROUNDS_MAX: Milliseconds = 50;
+/** How many lacking calls may move to another of their balances in a round, besides one for each call that released credits. */
+const MOVES = 64;
+
+/** The open holds of a balance have as many credits as it can count. */
+export class HoldsExceeded extends Overloaded {
+  constructor() {
+    super("The open holds of a balance have too many credits");
+    this.name = "HoldsExceeded";
+  }
+}
+
+/** Another node changes the same hold. */
+export class HoldBusy extends StoreUnavailable {
+  constructor() {
+    super("Another call changes this hold");
+    this.name = "HoldBusy";
+  }
+}
 
 /** The limits of a call could not be decided and were not charged. */
 class ChargeFailure {
@@ -25,40 +49,35 @@ const OUTDATED: unique symbol = Symbol("outdated");
 /** The result of charging the limits of a call; undefined: it has none. */
 type Answer<Limits> = Limits | undefined | ChargeFailure | typeof OUTDATED;
 
-/** A balance during a batch; undefined: unlimited. */
-interface Balance<C extends { readonly cost: number }> {
-  readonly poolId: string;
-  /** After the decided calls. */
-  remaining: number | undefined;
-  /** Credits that no call of the batch has reserved. */
-  free: number | undefined;
-  /** The sum that the batch spends. */
-  spent: number;
-  /** Calls that the free credits did not cover. */
-  lacking: LackingCalls<C> | undefined;
-}
-
 export interface SettlementOptions<Charges, Limits extends Decision> {
   clock: Clock;
-  charge(charges: Charges): Limits | Promise<Limits>;
+  charge(charges: Charges, needsReceipts: boolean): Limits | Promise<Limits>;
+  /** Whether the call has waited for holds to expire. */
+  hasAwaited(call: Call<Charges, Limits>): boolean;
 }
 
 /**
- * Decides the calls of one batch. A call that its balance covers reserves its credits, and then its limits are charged. A
- * call that its limits deny releases its credits to the next call, in the order of arrival, that they cover. Each call is
+ * Decides the calls of one batch. A call that all its balances cover reserves its credits, and then its limits are charged.
+ * A call that its limits deny releases its credits to the next call, in the order of arrival, that they cover. Each call is
  * processed a limited number of times, and long work yields to the event loop.
  */
 export class Settlement<Charges, Limits extends Decision> {
   /** Undecided calls, which go into a later batch. */
   readonly open: Call<Charges, Limits>[] = [];
+  /** Calls that lack credits of balances of which holds may have expired. */
+  readonly awaiting: Call<Charges, Limits>[] = [];
   readonly #options: SettlementOptions<Charges, Limits>;
   readonly #earlier: EarlierCalls | undefined;
   readonly #slice: TimeSlice;
-  readonly #balances = new Map<string, Balance<Call<Charges, Limits>>>();
-  /** The balance of the last look-up, because consecutive calls often have the same pool. */
-  #last: Balance<Call<Charges, Limits>> | undefined;
+  readonly #balances = new Map<string, LockedBalance>();
+  readonly #lacking = new LackingCalls<Call<Charges, Limits>>();
+  readonly #holds: HeldCredits | undefined;
+  /** The last call, because consecutive calls often have the same balances. */
+  #last: Call<Charges, Limits> | undefined;
+  /** The costs of the calls that were charged, except those whose balances are all unlimited. */
+  credits = 0;
 
-  /** `earlier`: needed if calls have an Idempotency-Key. */
+  /** `earlier`: needed if the batch has needs. */
   constructor(
     options: SettlementOptions<Charges, Limits>,
     balances: LockedBatch["balances"],
@@ -67,13 +86,15 @@ export class Settlement<Charges, Limits extends Decision> {
     this.#options = options;
     this.#earlier = earlier;
     this.#slice = new TimeSlice(options.clock);
-    for (const { poolId, remaining } of balances) {
-      this.#balances.set(poolId, { poolId, remaining, free: remaining, spent: 0, lacking: undefined });
-    }
+    for (const state of balances) this.#balances.set(state.id, new LockedBalance(state.id, state));
+    if (!earlier?.holds) return;
+    for (const books of earlier.holds.books) this.#balanceOf(books.id).books = books;
+    this.#holds = new HeldCredits(earlier.holds);
   }
 
-  /** Sets a result or a failure on every call, except on those that it adds to `open`. */
-  async settle(calls: readonly Call<Charges, Limits>[]): Promise<SettledBatch> {
+  /** Sets a result or a failure on every change and call, except on calls that it adds to `open` or `awaiting`. */
+  async settle(calls: readonly Call<Charges, Limits>[], changes: readonly Change[]): Promise<SettledBatch> {
+    for (const change of changes) this.#change(change);
     const { clock } = this.#options;
     const slice = this.#slice;
     const startedAt = clock.monotonic();
@@ -87,7 +108,8 @@ export class Settlement<Charges, Limits extends Decision> {
         decisions.push(this.#charge(call, now));
         if (slice.isOver()) await slice.yield();
       }
-      const freed = new Set<Balance<Call<Charges, Limits>>>();
+      const freed = new Set<LockedBalance>();
+      let released = 0;
       for (let i = 0; i < reserved.length; i++) {
         const call = reserved[i]!;
         const decision = decisions[i];
@@ -100,16 +122,14 @@ export class Settlement<Charges, Limits extends Decision> {
           decided.push(call);
           if (limits === undefined || limits.allowed) continue;
         }
-        const balance = this.#balanceOf(call.poolId);
-        if (balance.free !== undefined) balance.free += call.cost;
-        if (balance.lacking) freed.add(balance);
+        for (const balance of call.locked) {
+          balance.free += call.cost;
+          if (!this.#lacking.isEmpty) freed.add(balance);
+        }
+        released++;
       }
-      if (clock.monotonic() - startedAt <= ROUNDS_MAX) {
-        reserved = await this.#reserveNext(freed);
-        continue;
-      }
-      for (const balance of freed) this.#leaveOpen(balance);
-      break;
+      if (clock.monotonic() - startedAt > ROUNDS_MAX) break;
+      reserved = await this.#reserveNext(freed, MOVES + released);
     }
     return this.#conclude(decided);
   }
@@ -119,28 +139,27 @@ export class Settlement<Charges, Limits extends Decision> {
     const reserved: Call<Charges, Limits>[] = [];
     for (const call of calls) {
       if (!this.#isNew(call)) continue;
-      const balance = this.#balanceOf(call.poolId);
-      if (covers(balance.free, call.cost)) {
-        if (balance.free !== undefined) balance.free -= call.cost;
-        reserved.push(call);
-      } else {
-        balance.lacking ??= new LackingCalls();
-        balance.lacking.push(call);
+      const { cost } = call;
+      call.locked = this.#balancesOf(call);
+      if (call.hold && !call.locked.every((balance) => balance.mayHold(cost))) {
+        call.failure = new HoldsExceeded();
+        continue;
       }
+      const lacking = firstLacking(call.locked, cost);
+      if (lacking) this.#lacking.push(call, lacking);
+      else reserve(call, reserved);
       if (this.#slice.isOver()) await this.#slice.yield();
     }
     return reserved;
   }
 
   /** Reserves released credits for calls that lacked them; returns those calls. */
-  async #reserveNext(freed: ReadonlySet<Balance<Call<Charges, Limits>>>): Promise<Call<Charges, Limits>[]> {
+  async #reserveNext(freed: ReadonlySet<LockedBalance>, moves: number): Promise<Call<Charges, Limits>[]> {
     const reserved: Call<Charges, Limits>[] = [];
+    this.#lacking.moves = moves;
     for (const balance of freed) {
-      for (;;) {
-        const call = balance.lacking!.takeFirst(balance.free!);
-        if (!call) break;
-        balance.free! -= call.cost;
-        reserved.push(call);
+      for (let call = this.#lacking.take(balance); call; call = this.#lacking.take(balance)) {
+        reserve(call, reserved);
         if (this.#slice.isOver()) await this.#slice.yield();
       }
     }
@@ -150,47 +169,85 @@ export class Settlement<Charges, Limits extends Decision> {
   /** Does not yield, so that no call becomes outdated between its last check and its charge. */
   #conclude(decided: readonly Call<Charges, Limits>[]): SettledBatch {
     const now = this.#options.clock.now();
-    const spends: { poolId: string; amount: number }[] = [];
     const records: IdempotencyRecord[] = [];
     for (const call of decided) {
-      const { cost, limits } = call;
-      const balance = this.#balanceOf(call.poolId);
+      const { cost, limits, locked } = call;
       if (limits?.allowed === false) {
-        call.result = { outcome: "limited", remaining: balance.remaining, limits };
+        call.result = withHeld({ outcome: "limited" as const, remaining: remainingOf(locked), limits }, locked);
         continue;
       }
       if (!isCurrent(call, now)) {
         call.result = { outcome: "outdated" };
-        // Its credits are free again, so calls that lacked them are undecided.
-        this.#leaveOpen(balance);
+        for (const balance of locked) balance.free += cost;
         continue;
       }
-      if (balance.remaining !== undefined) {
-        balance.remaining -= cost;
-        balance.spent += cost;
-      }
-      call.result = { outcome: "spent", remaining: balance.remaining, limits };
-      // Only calls that charged something are recorded.
-      if (call.idempotent && (cost > 0 || call.charges !== undefined)) {
-        call.recorded = call.idempotent.outcome(call.result);
+      const spent = call.hold && this.#holds ? this.#open(call, call.hold, this.#holds) : this.#spend(call);
+      call.result = spent;
+      // Only calls that charged or held something are recorded.
+      if (call.idempotent && (cost > 0 || call.charges !== undefined || call.hold)) {
+        call.recorded = call.idempotent.outcome(spent);
         const { scope, fingerprint, keyId } = call.idempotent;
         records.push({ scope, fingerprint, keyId, workspaceId: call.workspaceId, outcome: call.recorded });
       }
     }
-    for (const { poolId, remaining, spent, lacking } of this.#balances.values()) {
-      if (spent > 0) spends.push({ poolId, amount: spent });
-      for (const call of lacking?.rest() ?? []) {
-        call.result = isCurrent(call, now)
-          ? { outcome: "insufficient", remaining: remaining! }
-          : { outcome: "outdated" };
-      }
+    const spends: { balanceId: string; amount: number }[] = [];
+    const changed: BalanceChange[] = [];
+    for (const balance of this.#balances.values()) {
+      const change = this.#holds && balance.change;
+      if (change) changed.push(change);
+      else if (balance.spent > 0) spends.push({ balanceId: balance.id, amount: balance.spent });
     }
-    return { spends, records };
+    // Credits that were released since a call was last tried may cover it.
+    const { lacking, untried } = this.#lacking.rest();
+    this.open.push(...untried);
+    const due = new Set<string>();
+    for (const call of lacking) {
+      if (!isCurrent(call, now)) call.result = { outcome: "outdated" };
+      else if (this.#awaits(call, now, due)) this.awaiting.push(call);
+      else call.result = insufficient(call);
+    }
+    return {
+      spends,
+      records,
+      holds: this.#holds?.writes(changed),
+      due: due.size > 0 ? [...due] : undefined,
+    };
   }
 
-  #leaveOpen(balance: Balance<Call<Charges, Limits>>): void {
-    this.open.push(...(balance.lacking?.rest() ?? []));
-    balance.lacking = undefined;
+  /** Whether holds may have expired of what a call lacks. */
+  #awaits(call: Call<Charges, Limits>, now: Instant, due: Set<string>): boolean {
+    if (this.#options.hasAwaited(call)) return false;
+    let awaits = false;
+    for (const balance of call.locked) {
+      if (balance.nextExpiryAt === null || balance.nextExpiryAt > now || balance.covers(call.cost)) continue;
+      awaits = true;
+      due.add(balance.id);
+    }
+    return awaits;
+  }
+
+  #open(call: Call<Charges, Limits>, hold: HoldRequest, holds: HeldCredits): Spent<Limits> {
+    const { locked, limits } = call;
+    const made = { holdId: hold.holdId, expiresAt: holds.open(call, hold) };
+    return withHeld({ outcome: "spent" as const, remaining: remainingOf(locked), limits, hold: made }, locked);
+  }
+
+  #spend({ cost, limits, locked }: Call<Charges, Limits>): Spent<Limits> {
+    let isCharged = false;
+    for (const balance of locked) if (balance.spend(cost)) isCharged = true;
+    if (isCharged) this.credits += cost;
+    return withHeld({ outcome: "spent" as const, remaining: remainingOf(locked), limits }, locked);
+  }
+
+  #change(change: Change): void {
+    const holds = this.#holds;
+    if (!holds || this.#earlier?.claimedElsewhere.includes(change.holdId)) change.failure = new HoldBusy();
+    else if (!holds.isLocked(change)) change.failure = new Error(`${change.holdId} has other balances`);
+    else {
+      const charged = holds.chargedOf(change.holdId);
+      change.result = holds.change(change, (id) => this.#balanceOf(id));
+      this.credits += holds.chargedOf(change.holdId) - charged;
+    }
   }
 
   /** Whether a call must be decided; a replay gets the recorded outcome. */
@@ -207,14 +264,19 @@ export class Settlement<Charges, Limits extends Decision> {
     return false;
   }
 
-  #balanceOf(poolId: string): Balance<Call<Charges, Limits>> {
-    if (poolId === this.#last?.poolId) return this.#last;
-    let balance = this.#balances.get(poolId);
+  #balancesOf(call: Call<Charges, Limits>): readonly LockedBalance[] {
+    const last = this.#last;
+    this.#last = call;
+    if (last?.lane === call.lane) return last.locked;
+    return call.balances.map((id) => this.#balanceOf(id));
+  }
+
+  #balanceOf(id: string): LockedBalance {
+    let balance = this.#balances.get(id);
     if (!balance) {
-      balance = { poolId, remaining: undefined, free: undefined, spent: 0, lacking: undefined };
-      this.#balances.set(poolId, balance);
+      balance = new LockedBalance(id, undefined);
+      this.#balances.set(id, balance);
     }
-    this.#last = balance;
     return balance;
   }
 
@@ -223,12 +285,35 @@ export class Settlement<Charges, Limits extends Decision> {
     if (!isCurrent(call, now)) return OUTDATED;
     if (call.charges === undefined) return undefined;
     try {
-      const decision = this.#options.charge(call.charges);
+      const decision = this.#options.charge(call.charges, call.hold !== undefined);
       return decision instanceof Promise ? decision.catch((error: unknown) => new ChargeFailure(error)) : decision;
     } catch (error) {
       return new ChargeFailure(error);
     }
   }
+}
+
+function reserve<C extends LackingCall>(call: C, reserved: C[]): void {
+  for (const balance of call.locked) balance.free -= call.cost;
+  reserved.push(call);
+}
+
+function remainingOf(balances: readonly LockedBalance[]): Remaining {
+  return balances.map(({ remaining }) => remaining);
+}
+
+/** An outcome with the credits of the open holds of each balance, if one has any. */
+function withHeld<O extends object>(outcome: O, balances: readonly LockedBalance[]): O {
+  for (const { held } of balances) if (held > 0) return { ...outcome, held: balances.map(({ held }) => held) };
+  return outcome;
+}
+
+/** The result of a call that some balance does not cover. */
+function insufficient({ cost, locked }: LackingCall): SpendOutcome<never> {
+  const lacks = locked.flatMap((balance) =>
+    balance.covers(cost) ? [] : { balanceId: balance.id, refillAt: balance.refillAt },
+  );
+  return withHeld({ outcome: "insufficient" as const, remaining: remainingOf(locked), lacks }, locked);
 }
 
 function isCurrent<Charges, Limits extends Decision>(call: Call<Charges, Limits>, now: Instant): boolean {

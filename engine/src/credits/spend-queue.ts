@@ -1,10 +1,15 @@
 import type { Milliseconds } from "../clock/clock.ts";
 import { Fifo } from "./fifo.ts";
 
-/** The part of a call that the queue uses. */
+/** The part of a call, or of a change of a hold, that the queue uses. */
 export interface QueuedCall {
+  /** Whether it changes a hold: it has room of its own and is served first. */
+  readonly isChange: boolean;
   readonly workspaceId: string;
-  readonly poolId: string;
+  /** The balances that must be locked to decide the call. */
+  readonly balances: readonly string[];
+  /** Identifies these balances. */
+  readonly lane: string;
   /** Identifies the call's Idempotency-Key; undefined without one. */
   readonly scope: string | undefined;
   /** By the monotonic clock. */
@@ -17,185 +22,282 @@ export interface QueuedCall {
 
 /** The most waiting calls in total. */
 export const WAITING_MAX = 100_000;
+/** The most waiting changes of holds in total, which have no room of calls: they give credits back that calls lack. */
+export const CHANGES_WAITING_MAX = WAITING_MAX / 10;
+/** The part of the room that one workspace can have. */
+const WORKSPACE_PART = 1 / 2;
+/** The part of the room that one balance can have. */
+const BALANCE_PART = 1 / 4;
 /** The most waiting calls of one workspace. */
-export const WORKSPACE_WAITING_MAX = WAITING_MAX / 2;
-/** The most waiting calls of one pool. */
-export const POOL_WAITING_MAX = WAITING_MAX / 4;
+export const WORKSPACE_WAITING_MAX = WAITING_MAX * WORKSPACE_PART;
+/** The most waiting calls of one balance. */
+export const BALANCE_WAITING_MAX = WAITING_MAX * BALANCE_PART;
 
-/** The most pools that one batch tries to lock. */
-const POOLS_MAX = 8_192;
-/** The most contended pools among them. */
+/** The most balances that one batch tries to lock, not counting the further ones of its last lane. */
+const BALANCES_MAX = 8_192;
+/** The most contended lanes that a batch tries again. */
 const CONTENDED_MAX = 256;
 /** The most weight of one batch. */
 const WEIGHT_MAX = 8_192;
-/** The most Idempotency-Keys of one batch. Each takes a lock, and PostgreSQL's lock table is limited. */
-const SCOPES_MAX = 256;
-/** The most calls of one pool before the next pool is served. */
-const POOL_SLICE = 64;
+/**
+ * The most claims of one batch: Idempotency-Keys, and changes of holds without balances. Each takes a lock, and PostgreSQL's
+ * lock table is limited.
+ */
+export const CLAIMS_MAX = 256;
+/** The most calls of one lane before the next lane is served. */
+const LANE_SLICE = 64;
+/** How long a shared balance that was contended is left to waiters. */
+const CONTENTION: Milliseconds = 1_000;
+
+/** A balance that waiting calls have. */
+interface Balance<C> {
+  readonly id: string;
+  /** The lane of the calls that have no other balance. */
+  alone: Lane<C> | undefined;
+  /** How many lanes have it. */
+  lanes: number;
+  /** How many calls of these lanes wait. */
+  waiting: number;
+  /** How many changes of these lanes wait. */
+  changes: number;
+  /** The last selection that contains it. */
+  selection: number;
+}
 
 /**
- * The state of a pool. `idle`: it has no calls and is in no batch. `ready`: it has calls and is in the round-robin.
- * `chosen`: a batch is about to lock it. `contended`: another transaction held its lock when a batch last tried. `waiting`:
- * a separate transaction waits for its lock or holds it.
+ * Calls of the same balances. `idle`: it has no calls and is in no batch. `ready`: it has calls and is in the round-robin.
+ * `chosen`: a transaction is about to lock its balances, or has locked them. `contended`: another transaction had a balance
+ * when it was last tried, or it is left to a waiter.
  */
-type PoolState = "idle" | "ready" | "chosen" | "contended" | "waiting";
-
-interface Pool<C> {
+export interface Lane<C> {
   readonly id: string;
+  /** Whether it has changes of holds, and no calls. */
+  readonly isOfChanges: boolean;
   readonly workspace: Workspace<C>;
+  /** In the order of its calls. */
+  readonly balances: readonly Balance<C>[];
   readonly calls: Fifo<C>;
-  state: PoolState;
+  state: "idle" | "ready" | "chosen" | "contended";
+  /** The balance to wait for, if it is contended. */
+  missing: string;
 }
 
 interface Workspace<C> {
   readonly id: string;
-  readonly ready: Fifo<Pool<C>>;
-  pools: number;
+  readonly ready: Fifo<Lane<C>>;
+  lanes: number;
   waiting: number;
+  changes: number;
   isQueued: boolean;
 }
 
+/** Lanes for a transaction, and the balances that it locks, each once. */
+export interface Selection<C> {
+  readonly lanes: Lane<C>[];
+  readonly balanceIds: string[];
+}
+
 /**
- * Calls that wait for a batch. Workspaces are served round-robin, and so are the pools of a workspace; the calls of a pool
- * are served in the order of arrival. Of calls with the same Idempotency-Key one is queued and the others are parked.
+ * Calls that wait for a batch, in lanes: calls of the same balances. Workspaces are served round-robin, and so are the lanes
+ * of a workspace; the calls of a lane are served in the order of arrival. Of calls with the same Idempotency-Key one is
+ * queued and the others are parked.
+ *
+ * A contended lane whose only balance no other lane has is tried again by batches. Others are left to a waiter.
  */
 export class SpendQueue<C extends QueuedCall> {
-  readonly #pools = new Map<string, Pool<C>>();
+  readonly #balances = new Map<string, Balance<C>>();
+  /** The lanes of several balances, and those of changes. */
+  readonly #lanes = new Map<string, Lane<C>>();
   readonly #workspaces = new Map<string, Workspace<C>>();
   readonly #workspaceQueue = new Fifo<Workspace<C>>();
-  readonly #contended = new Fifo<Pool<C>>();
+  /** Contended lanes that batches try again. */
+  readonly #retried = new Fifo<Lane<C>>();
+  /** Contended lanes that are left to waiters. */
+  readonly #left = new Fifo<Lane<C>>();
+  /** The shared balances that were contended lately, with the time until which they are left to waiters, in its order. */
+  readonly #contentions = new Map<string, Milliseconds>();
   /** The parked calls by the scope of a call that is queued or in a batch. */
   readonly #parked = new Map<string, Fifo<C>>();
-  #size = 0;
+  #selections = 0;
+  #waiting = 0;
+  #changes = 0;
 
+  /** How many calls and changes wait. */
   get size(): number {
-    return this.#size;
+    return this.#waiting + this.#changes;
   }
 
-  /** Whether any pool is ready. */
+  /** Whether any lane is ready. */
   get hasReady(): boolean {
     return this.#workspaceQueue.length > 0;
   }
 
-  get hasContended(): boolean {
-    return this.#contended.length > 0;
+  /** Whether contended lanes are to be tried again by batches. */
+  get hasRetried(): boolean {
+    return this.#retried.length > 0;
   }
 
-  /** Adds a call; false if too many calls wait in total, in its workspace or in its pool. */
+  /** Whether contended lanes are left to waiters. */
+  get hasLeft(): boolean {
+    return this.#left.length > 0;
+  }
+
+  /** Adds a call; false if too many of its kind wait in total, in its workspace or for one of its balances. */
   push(call: C): boolean {
-    if (this.#size >= WAITING_MAX) return false;
+    const { isChange } = call;
+    const max = isChange ? CHANGES_WAITING_MAX : WAITING_MAX;
+    if ((isChange ? this.#changes : this.#waiting) >= max) return false;
     const workspace = this.#workspaceOf(call.workspaceId);
-    if (workspace.waiting >= WORKSPACE_WAITING_MAX) return false;
+    if ((isChange ? workspace.changes : workspace.waiting) >= max * WORKSPACE_PART) return false;
     const parked = call.scope === undefined ? undefined : this.#parked.get(call.scope);
     if (parked) {
-      if (parked.length >= POOL_WAITING_MAX) return false;
+      if (parked.length >= BALANCE_WAITING_MAX) return false;
       parked.push(call);
       this.#count(workspace, 1);
       return true;
     }
-    const pool = this.#poolOf(call.poolId, workspace);
-    if (pool.calls.length >= POOL_WAITING_MAX) return false;
+    const lane = this.#laneOf(call, workspace);
+    for (const balance of lane.balances) {
+      if ((isChange ? balance.changes : balance.waiting) < max * BALANCE_PART) continue;
+      if (lane.state === "idle") this.#remove(lane);
+      return false;
+    }
     if (call.scope !== undefined) this.#parked.set(call.scope, new Fifo());
-    this.#enqueue(pool, call);
-    this.#count(workspace, 1);
+    this.#enqueue(lane, call);
     return true;
   }
 
-  /** Returns the pools that a batch should lock. The caller must pass each one to `release`, `markContended` or `markWaiting`. */
-  choose(): string[] {
-    const chosen: string[] = [];
-    const choose = (pool: Pool<C>) => {
-      // Its calls may have expired.
-      if (pool.calls.length === 0) return this.#removePool(pool);
-      pool.state = "chosen";
-      chosen.push(pool.id);
-    };
+  /**
+   * Selects the lanes of a batch. Each one must be passed to `release`, `retry` or `leave`.
+   *
+   * @param mayLeave whether a waiter can take the lanes that are left; otherwise the batch tries them.
+   */
+  choose(now: Milliseconds, mayLeave: boolean): Selection<C> {
+    for (const [id, until] of this.#contentions) {
+      if (until > now) break;
+      this.#contentions.delete(id);
+    }
+    const selection = this.#newSelection();
     for (let workspace = this.#workspaceQueue.shift(); workspace; workspace = this.#workspaceQueue.shift()) {
-      const pool = workspace.ready.shift()!;
+      const lane = workspace.ready.shift()!;
       if (workspace.ready.length > 0) this.#workspaceQueue.push(workspace);
       else workspace.isQueued = false;
-      choose(pool);
-      if (chosen.length >= POOLS_MAX) break;
+      const contended = mayLeave ? this.#contendedOf(lane) : undefined;
+      if (contended === undefined) this.#select(lane, selection);
+      else this.#leave(lane, contended);
+      if (selection.balanceIds.length >= BALANCES_MAX) break;
     }
-    for (let count = 0; count < CONTENDED_MAX && this.#contended.length > 0; count++) choose(this.#contended.shift()!);
-    return chosen;
+    this.#selectSome(this.#retried, CONTENDED_MAX, selection);
+    if (!mayLeave) this.#selectSome(this.#left, CONTENDED_MAX, selection);
+    return selection;
   }
 
-  /** Takes calls of these pools in the order of arrival: a slice of each pool until the batch is full. */
-  take(poolIds: readonly string[]): C[] {
+  /** The balance of the first lane that is left to waiters and for which none waits. */
+  nextAwaited(awaited: ReadonlySet<string>): string | undefined {
+    // Their calls may have expired.
+    for (let lane = this.#left.peek(); lane?.calls.length === 0; lane = this.#left.peek()) {
+      this.#left.shift();
+      this.#remove(lane);
+    }
+    return this.#left.find(({ calls, missing }) => calls.length > 0 && !awaited.has(missing))?.missing;
+  }
+
+  /** Selects the lanes of a waiter that has locked a balance: all that are left and whose missing balance is accepted. */
+  join(accepts: (missing: string) => boolean): readonly Lane<C>[] {
+    const selection = this.#newSelection();
+    for (const lane of this.#left.drain()) {
+      if (selection.balanceIds.length < BALANCES_MAX && accepts(lane.missing)) this.#select(lane, selection);
+      else this.#left.push(lane);
+    }
+    return selection.lanes;
+  }
+
+  /**
+   * Takes calls of these lanes in the order of arrival: a slice of each lane until the batch is full. First those of all
+   * changes.
+   */
+  take(lanes: readonly Lane<C>[]): C[] {
+    const ofChanges = lanes.filter(({ isOfChanges }) => isOfChanges);
+    if (ofChanges.length === 0) return this.#takeSlices(lanes, WEIGHT_MAX);
+    const changes = this.#takeSlices(ofChanges, WEIGHT_MAX);
+    const ofCalls = lanes.filter(({ isOfChanges }) => !isOfChanges);
+    return [...changes, ...this.#takeSlices(ofCalls, WEIGHT_MAX - changes.length)];
+  }
+
+  #takeSlices(lanes: readonly Lane<C>[], weightMax: number): C[] {
     const batch: C[] = [];
     let weight = 0;
-    let scopes = 0;
-    let turns = poolIds.flatMap((id) => this.#pools.get(id) ?? []);
-    while (turns.length > 0 && weight < WEIGHT_MAX) {
-      const next: Pool<C>[] = [];
-      for (const pool of turns) {
+    let claims = 0;
+    let turns = lanes;
+    while (turns.length > 0 && weight < weightMax) {
+      const next: Lane<C>[] = [];
+      for (const lane of turns) {
         let taken = 0;
-        for (; taken < POOL_SLICE && weight < WEIGHT_MAX; taken++) {
-          const call = pool.calls.peek();
-          if (!call || (call.scope !== undefined && scopes === SCOPES_MAX)) break;
-          pool.calls.shift();
+        for (; taken < LANE_SLICE && weight < weightMax; taken++) {
+          const call = lane.calls.peek();
+          if (!call) break;
+          const isClaim = call.scope !== undefined || call.balances.length === 0;
+          if (isClaim && claims === CLAIMS_MAX) break;
+          lane.calls.shift();
           batch.push(call);
           weight += call.weight;
-          if (call.scope !== undefined) scopes++;
+          if (isClaim) claims++;
         }
-        this.#count(pool.workspace, -taken);
-        if (taken === POOL_SLICE) next.push(pool);
+        this.#countOf(lane, -taken);
+        if (taken === LANE_SLICE) next.push(lane);
       }
       turns = next;
     }
-    return poolIds.length === 1 ? batch : batch.sort((a, b) => a.sequence - b.sequence);
+    return lanes.length === 1 ? batch : batch.sort((a, b) => a.sequence - b.sequence);
   }
 
-  /** Takes everything that is queued for these pools. */
-  takeAll(poolIds: readonly string[]): C[] {
+  /** Takes everything that is queued in these lanes. */
+  takeAll(lanes: readonly Lane<C>[]): C[] {
     const all: C[] = [];
-    for (const id of poolIds) {
-      const pool = this.#pools.get(id);
-      for (let call = pool?.calls.shift(); call; call = pool!.calls.shift()) {
-        all.push(call);
-        this.#count(this.#workspaceOf(call.workspaceId), -1);
-      }
+    for (const lane of lanes) {
+      const { length } = lane.calls;
+      for (let call = lane.calls.shift(); call; call = lane.calls.shift()) all.push(call);
+      this.#countOf(lane, -length);
     }
     return all;
   }
 
-  /** Puts calls back that were taken and not decided, before all others of their pools. */
+  /** Puts calls back that were taken and not decided, before all others of their lanes. */
   putBack(calls: readonly C[]): void {
-    for (const [poolId, ofPool] of Map.groupBy(calls, (call) => call.poolId)) {
-      const workspace = this.#workspaceOf(ofPool[0]!.workspaceId);
-      const pool = this.#poolOf(poolId, workspace);
-      pool.calls.unshift(ofPool);
-      this.#count(workspace, ofPool.length);
-      if (pool.state === "idle") this.#makeReady(pool);
+    for (const ofLane of Map.groupBy(calls, ({ lane }) => lane).values()) {
+      const first = ofLane[0]!;
+      const lane = this.#laneOf(first, this.#workspaceOf(first.workspaceId));
+      lane.calls.unshift(ofLane);
+      this.#countOf(lane, ofLane.length);
+      if (lane.state === "idle") this.#makeReady(lane);
     }
   }
 
-  /** Called when no transaction of this node uses these pools any more: those with calls become ready. */
-  release(poolIds: readonly string[]): void {
-    for (const id of poolIds) {
-      const pool = this.#pools.get(id);
-      if (!pool || pool.state === "contended") continue;
-      pool.state = "idle";
-      if (pool.calls.length > 0) this.#makeReady(pool);
-      else this.#removePool(pool);
+  /** Called when no transaction of this node uses these lanes any more: those with calls become ready. */
+  release(lanes: readonly Lane<C>[]): void {
+    for (const lane of lanes) {
+      lane.state = "idle";
+      if (lane.calls.length > 0) this.#makeReady(lane);
+      else this.#remove(lane);
     }
   }
 
-  /** Another transaction has the pool's lock. */
-  markContended(poolId: string): void {
-    const pool = this.#pools.get(poolId);
-    if (pool?.state !== "chosen" && pool?.state !== "waiting") return;
-    pool.state = "contended";
-    this.#contended.push(pool);
+  /** Whether another lane has a balance of this one, or had it lately. */
+  isShared({ balances }: Lane<C>): boolean {
+    return balances.length > 1 || balances.some(({ id, lanes }) => lanes > 1 || this.#contentions.has(id));
   }
 
-  /** A transaction of its own is to wait for the pool's lock. False: there is one already. */
-  markWaiting(poolId: string): boolean {
-    const pool = this.#pools.get(poolId);
-    if (pool?.state !== "chosen") return false;
-    pool.state = "waiting";
-    return true;
+  /** Another transaction has the balance of a lane that has no other: batches try it again. */
+  retry(lane: Lane<C>): void {
+    lane.state = "contended";
+    this.#retried.push(lane);
+  }
+
+  /** Another transaction has a balance of this lane: it is left to a waiter. */
+  leave(lane: Lane<C>, balanceId: string, now: Milliseconds): void {
+    this.#contentions.delete(balanceId);
+    this.#contentions.set(balanceId, now + CONTENTION);
+    this.#leave(lane, balanceId);
   }
 
   /**
@@ -208,13 +310,13 @@ export class SpendQueue<C extends QueuedCall> {
     const answered: C[] = [];
     for (let call = parked.shift(); call; call = parked.shift()) {
       const workspace = this.#workspaceOf(call.workspaceId);
-      this.#count(workspace, -1);
       if (answers(call)) {
         answered.push(call);
+        this.#count(workspace, -1);
         continue;
       }
-      this.#count(workspace, 1);
-      this.#enqueue(this.#poolOf(call.poolId, workspace), call);
+      this.#enqueue(this.#laneOf(call, workspace), call);
+      this.#count(workspace, -1);
       return answered;
     }
     this.#parked.delete(scope);
@@ -225,28 +327,71 @@ export class SpendQueue<C extends QueuedCall> {
   expire(until: Milliseconds): C[] {
     const expired: C[] = [];
     const drop = (calls: Fifo<C>) => {
+      const before = expired.length;
       for (let call = calls.peek(); call && call.arrivedAt <= until; call = calls.peek()) {
         calls.shift();
         expired.push(call);
-        this.#count(this.#workspaceOf(call.workspaceId), -1);
       }
+      return expired.length - before;
     };
     for (const parked of this.#parked.values()) drop(parked);
     const parkedCount = expired.length;
-    for (const pool of this.#pools.values()) drop(pool.calls);
+    for (const { workspaceId } of expired) this.#count(this.#workspaceOf(workspaceId), -1);
+    for (const { alone } of this.#balances.values()) if (alone) this.#countOf(alone, -drop(alone.calls));
+    for (const lane of this.#lanes.values()) this.#countOf(lane, -drop(lane.calls));
     for (const { scope } of expired.slice(parkedCount)) if (scope !== undefined) this.finish(scope, () => false);
     return expired;
   }
 
-  #enqueue(pool: Pool<C>, call: C): void {
-    pool.calls.push(call);
-    if (pool.state === "idle") this.#makeReady(pool);
+  #newSelection(): Selection<C> {
+    this.#selections++;
+    return { lanes: [], balanceIds: [] };
   }
 
-  #makeReady(pool: Pool<C>): void {
-    const { workspace } = pool;
-    pool.state = "ready";
-    workspace.ready.push(pool);
+  #select(lane: Lane<C>, { lanes, balanceIds }: Selection<C>): void {
+    // Its calls may have expired.
+    if (lane.calls.length === 0) {
+      this.#remove(lane);
+      return;
+    }
+    lane.state = "chosen";
+    lanes.push(lane);
+    for (const balance of lane.balances) {
+      if (balance.selection === this.#selections) continue;
+      balance.selection = this.#selections;
+      balanceIds.push(balance.id);
+    }
+  }
+
+  #selectSome(lanes: Fifo<Lane<C>>, count: number, selection: Selection<C>): void {
+    for (let i = 0; i < count; i++) {
+      const lane = lanes.shift();
+      if (!lane) return;
+      this.#select(lane, selection);
+    }
+  }
+
+  #contendedOf({ balances }: Lane<C>): string | undefined {
+    if (this.#contentions.size === 0) return undefined;
+    return balances.find(({ id }) => this.#contentions.has(id))?.id;
+  }
+
+  #leave(lane: Lane<C>, balanceId: string): void {
+    lane.state = "contended";
+    lane.missing = balanceId;
+    this.#left.push(lane);
+  }
+
+  #enqueue(lane: Lane<C>, call: C): void {
+    lane.calls.push(call);
+    this.#countOf(lane, 1);
+    if (lane.state === "idle") this.#makeReady(lane);
+  }
+
+  #makeReady(lane: Lane<C>): void {
+    const { workspace } = lane;
+    lane.state = "ready";
+    workspace.ready.push(lane);
     if (workspace.isQueued) return;
     workspace.isQueued = true;
     this.#workspaceQueue.push(workspace);
@@ -255,35 +400,65 @@ export class SpendQueue<C extends QueuedCall> {
   #workspaceOf(id: string): Workspace<C> {
     let workspace = this.#workspaces.get(id);
     if (!workspace) {
-      workspace = { id, ready: new Fifo(), pools: 0, waiting: 0, isQueued: false };
+      workspace = { id, ready: new Fifo(), lanes: 0, waiting: 0, changes: 0, isQueued: false };
       this.#workspaces.set(id, workspace);
     }
     return workspace;
   }
 
-  #poolOf(id: string, workspace: Workspace<C>): Pool<C> {
-    let pool = this.#pools.get(id);
-    if (!pool) {
-      pool = { id, workspace, calls: new Fifo(), state: "idle" };
-      workspace.pools++;
-      this.#pools.set(id, pool);
+  #laneOf({ lane: id, balances: ids, isChange: isOfChanges }: C, workspace: Workspace<C>): Lane<C> {
+    const isAlone = ids.length === 1 && !isOfChanges;
+    const known = isAlone ? this.#balances.get(id)?.alone : this.#lanes.get(id);
+    if (known) return known;
+    const balances = ids.map((balanceId) => this.#balanceOf(balanceId));
+    const calls = new Fifo<C>();
+    const lane: Lane<C> = { id, isOfChanges, workspace, balances, calls, state: "idle", missing: "" };
+    for (const balance of balances) balance.lanes++;
+    workspace.lanes++;
+    if (isAlone) for (const balance of balances) balance.alone = lane;
+    else this.#lanes.set(id, lane);
+    return lane;
+  }
+
+  #balanceOf(id: string): Balance<C> {
+    let balance = this.#balances.get(id);
+    if (!balance) {
+      balance = { id, alone: undefined, lanes: 0, waiting: 0, changes: 0, selection: 0 };
+      this.#balances.set(id, balance);
     }
-    return pool;
+    return balance;
+  }
+
+  /** Counts calls of a lane. */
+  #countOf({ isOfChanges, balances, workspace }: Lane<C>, difference: number): void {
+    if (!isOfChanges) {
+      for (const balance of balances) balance.waiting += difference;
+      this.#count(workspace, difference);
+      return;
+    }
+    for (const balance of balances) balance.changes += difference;
+    workspace.changes += difference;
+    this.#changes += difference;
   }
 
   #count(workspace: Workspace<C>, difference: number): void {
-    this.#size += difference;
+    this.#waiting += difference;
     workspace.waiting += difference;
     this.#removeIfEmpty(workspace);
   }
 
-  #removePool({ id, workspace }: Pool<C>): void {
-    this.#pools.delete(id);
-    workspace.pools--;
+  #remove(lane: Lane<C>): void {
+    const { id, workspace, balances } = lane;
+    this.#lanes.delete(id);
+    for (const balance of balances) {
+      if (balance.alone === lane) balance.alone = undefined;
+      if (--balance.lanes === 0) this.#balances.delete(balance.id);
+    }
+    workspace.lanes--;
     this.#removeIfEmpty(workspace);
   }
 
-  #removeIfEmpty({ id, pools, waiting }: Workspace<C>): void {
-    if (pools === 0 && waiting === 0) this.#workspaces.delete(id);
+  #removeIfEmpty({ id, lanes, waiting }: Workspace<C>): void {
+    if (lanes === 0 && waiting === 0) this.#workspaces.delete(id);
   }
 }

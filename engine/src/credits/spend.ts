@@ -1,19 +1,26 @@
 import type { Instant, Milliseconds } from "../clock/clock.ts";
 import type { IdempotencyRecord } from "../rules/idempotency.ts";
+import type { HoldRequest } from "./hold.ts";
+import type { LockedBalance } from "./locked-balance.ts";
 
 /** The weight of a call with limits; a call without limits has weight 1. */
 const WEIGHT_LIMITED = 4;
 
+const NOT_LOCKED: readonly LockedBalance[] = [];
+
 /** The part of a limit decision that the ledger uses. */
 export interface Decision {
   readonly allowed: boolean;
+  /** What is needed to correct the charge later, if it was asked for. */
+  readonly receipt?: object | undefined;
 }
 
 /** A call that costs credits, together with the limits that it charges, which only the limiter interprets. */
 export interface Spend<Charges, Limits extends Decision> {
   readonly workspaceId: string;
-  readonly poolId: string;
-  /** Credits to spend; 0 only reads the balance. */
+  /** The ids of its balances, each once, at most 9: the cost is taken from all of them, or from none. */
+  readonly balances: readonly string[];
+  /** Credits to spend; 0 only reads the balances. */
   readonly cost: number;
   /** Undefined: the call has no limits. */
   readonly charges: Charges | undefined;
@@ -22,25 +29,44 @@ export interface Spend<Charges, Limits extends Decision> {
     | (Omit<IdempotencyRecord, "outcome" | "workspaceId"> & { outcome(spent: Spent<Limits>): string })
     | undefined;
   /**
-   * Whether the records that authorized the call are still current. Checked when its balance is locked and before it is
+   * Whether the records that authorized the call are still current. Checked when its balances are locked and before it is
    * charged. Undefined: always.
    */
   readonly isCurrent?: ((now: Instant) => boolean) | undefined;
+  /** The cost is held, and a later settlement says what is spent. Undefined: it is spent. */
+  readonly hold?: HoldRequest | undefined;
 }
 
-/** Whether free credits cover a cost. Undefined: the pool is unlimited. */
-export function covers(free: number | undefined, cost: number): boolean {
-  return free === undefined || free >= cost;
+/** What each balance of a call has after it, in their order. Undefined: it is, or has become, unlimited. */
+export type Remaining = readonly (number | undefined)[];
+
+/** The credits of open holds of each balance of a call. Absent: none of them has any. */
+export type Held = readonly number[];
+
+/** A balance that does not cover a call. */
+export interface Lack {
+  readonly balanceId: string;
+  /** When the balance is refilled; null: it has no refill. */
+  readonly refillAt: Instant | null;
+}
+
+/** A new hold. */
+export interface OpenHold {
+  readonly holdId: string;
+  readonly expiresAt: Instant;
 }
 
 /** A call that was charged. */
 export interface Spent<Limits> {
   readonly outcome: "spent";
-  readonly remaining: number | undefined;
+  readonly remaining: Remaining;
+  readonly held?: Held;
   readonly limits: Limits | undefined;
+  /** The hold that it made. */
+  readonly hold?: OpenHold;
 }
 
-/** The outcome of a spend. `remaining` is the balance after it; undefined: the pool has become unlimited. */
+/** The outcome of a spend. */
 export type SpendOutcome<Limits extends Decision> =
   | Spent<Limits>
   /** A replay: the original call was charged. */
@@ -49,8 +75,18 @@ export type SpendOutcome<Limits extends Decision> =
   | { readonly outcome: "mismatched" }
   /** Another node is running a call with this Idempotency-Key. */
   | { readonly outcome: "running" }
-  | { readonly outcome: "insufficient"; readonly remaining: number }
-  | { readonly outcome: "limited"; readonly remaining: number | undefined; readonly limits: Limits }
+  | {
+      readonly outcome: "insufficient";
+      readonly remaining: Remaining;
+      readonly held?: Held;
+      readonly lacks: readonly Lack[];
+    }
+  | {
+      readonly outcome: "limited";
+      readonly remaining: Remaining;
+      readonly held?: Held;
+      readonly limits: Limits;
+    }
   /** The call is no longer current: no credits were spent. */
   | { readonly outcome: "outdated" };
 
@@ -62,17 +98,22 @@ export type SpendOutcome<Limits extends Decision> =
  */
 export class Call<Charges, Limits extends Decision> implements Spend<Charges, Limits> {
   readonly workspaceId: string;
-  readonly poolId: string;
+  readonly balances: readonly string[];
+  /** The lane in which it waits: calls of the same balances share one. */
+  readonly lane: string;
   readonly cost: number;
   readonly charges: Charges | undefined;
   readonly idempotent: Spend<Charges, Limits>["idempotent"];
   readonly isCurrent: Spend<Charges, Limits>["isCurrent"];
+  readonly hold: HoldRequest | undefined;
   readonly scope: string | undefined;
   readonly arrivedAt: Milliseconds;
   readonly sequence: number;
   readonly weight: number;
   readonly resolve: (outcome: SpendOutcome<Limits>) => void;
   readonly reject: (error: unknown) => void;
+  /** Its balances in the batch that decides it. */
+  locked: readonly LockedBalance[] = NOT_LOCKED;
   /** The decision of its limits, if they were charged. */
   limits: Limits | undefined = undefined;
   result: SpendOutcome<Limits> | undefined = undefined;
@@ -87,16 +128,27 @@ export class Call<Charges, Limits extends Decision> implements Spend<Charges, Li
     { resolve, reject }: PromiseWithResolvers<SpendOutcome<Limits>>,
   ) {
     this.workspaceId = spend.workspaceId;
-    this.poolId = spend.poolId;
+    this.balances = spend.balances;
+    this.lane = (spend.balances.length === 1 ? spend.balances[0] : undefined) ?? spend.balances.join(" ");
     this.cost = spend.cost;
     this.charges = spend.charges;
     this.idempotent = spend.idempotent;
     this.isCurrent = spend.isCurrent;
+    this.hold = spend.hold;
     this.scope = spend.idempotent?.scope;
     this.arrivedAt = arrival.arrivedAt;
     this.sequence = arrival.sequence;
     this.weight = spend.charges === undefined ? 1 : WEIGHT_LIMITED;
     this.resolve = resolve;
     this.reject = reject;
+  }
+
+  get isChange(): false {
+    return false;
+  }
+
+  answer(): void {
+    if (this.failure === undefined && this.result) this.resolve(this.result);
+    else this.reject(this.failure);
   }
 }

@@ -1,6 +1,6 @@
 import type { Milliseconds } from "../clock/clock.ts";
 
-/** The most rows of one read, so that a reader that was away does not block its event loop. */
+/** The most rows of one read, so that a reader that was disconnected does not block its event loop. */
 export const CHANGES_PER_READ = 5_000;
 
 /** The position of a reader. Opaque: only the database that returned it can interpret it. */
@@ -18,5 +18,5 @@ export interface Changes {
   isLost: boolean;
 }
 
-/** Older changes are deleted, except the newest. A reader that was away longer must invalidate its whole cache. */
+/** Older changes are deleted, except the newest. A reader that was disconnected for longer must invalidate its whole cache. */
 export const CHANGES_RETENTION: Milliseconds = 24 * 3_600_000;

@@ -1,5 +1,6 @@
 import type { Clock, Milliseconds } from "../clock/clock.ts";
 import type { BloomFilter } from "../crypto/bloom-filter.ts";
+import { KeyRecords } from "./cached-key.ts";
 import type { Changes, ChangesCursor } from "./changes.ts";
 import { ChangesFollower } from "./changes-follower.ts";
 import { Generations, newGenerationsBuffer } from "./generations.ts";
@@ -13,11 +14,9 @@ import {
   type RecordCacheOptions,
 } from "./record-cache.ts";
 import {
-  deletedKeyRecord,
   type KeyMigrationRecord,
   type KeyRecord,
   keyMigrationRecord,
-  keyRecord,
   type NamespaceRecord,
   namespaceRecord,
   type PortalSessionRecord,
@@ -38,14 +37,14 @@ import type {
   DirectoryRootKey,
   DirectorySession,
   DirectoryWorkspace,
+  KeyLocation,
   KeyMigrationReference,
-  KeyPlace,
   NamespaceReference,
 } from "./stored.ts";
 
 /** The queries of the record caches. */
 export interface DirectorySource {
-  keysAt(locations: readonly KeyPlace[]): Promise<(DirectoryKey | DeletedKey)[]>;
+  keysAt(locations: readonly KeyLocation[]): Promise<(DirectoryKey | DeletedKey)[]>;
   rootKeysByHashes(hashes: readonly string[]): Promise<DirectoryRootKey[]>;
   workspaces(ids: readonly string[]): Promise<DirectoryWorkspace[]>;
   keyMigrations(references: readonly KeyMigrationReference[]): Promise<DirectoryKeyMigration[]>;
@@ -74,7 +73,7 @@ export interface DirectoriesOptions extends Omit<RecordCachesOptions, "generatio
 }
 
 /** Fewer bytes than any cached key takes. */
-const RECORD_BYTES_MIN = 1_000;
+const RECORD_BYTES_MIN = 400;
 
 export type DirectoryKind =
   | "keys"
@@ -148,6 +147,7 @@ export class RecordCaches {
         tagOf: (name) => name,
       });
 
+    const keyRecords = new KeyRecords(generations);
     this.keys = openCache<KeyRecord>("keys", 1, {
       tagOf: (name) => hashOf(name),
       mayExist: (name) =>
@@ -159,7 +159,7 @@ export class RecordCaches {
       load: async (names) => {
         const keys = await source.keysAt(names.flatMap(locationsOf).map(parseKeyLocation));
         const byLocation = new Map(keys.map((key) => [keyLocation(key.hash, key.workspace_id, key.migration_id), key]));
-        return new Map(names.map((name) => [name, keyRecordOf(name, byLocation)]));
+        return new Map(names.map((name) => [name, keyRecordOf(name, byLocation, keyRecords)]));
       },
     });
     this.rootKeys = openDirectory({
@@ -268,6 +268,18 @@ export class Directories extends RecordCaches implements CallDirectories {
   }
 }
 
+/**
+ * Invalidates the records that a change of this node affects, before its answer: the caller's next call must see the change.
+ * The follower then skips the change's row. Without a sequence there is no row.
+ */
+export function applyOwnChange(
+  { generations, changes }: Pick<CallDirectories, "generations" | "changes">,
+  { tags, sequence }: { readonly tags: readonly string[]; readonly sequence?: number | undefined },
+): void {
+  if (tags.length > 0) generations.bump(tags);
+  if (sequence !== undefined) changes.recordOwn(sequence);
+}
+
 /** The location of a key: its hash and its workspace, and its migration if the hash alone does not identify it. */
 export function keyLocation(hash: string, workspaceId: string, migrationId: string | null = null): string {
   return migrationId === null ? `${hash}:${workspaceId}` : `${hash}:${workspaceId}:${migrationId}`;
@@ -283,7 +295,7 @@ function locationsOf(name: string): string[] {
 }
 
 /** Drops the migration: a query returns the keys of all migrations, and the caller selects by location. */
-function parseKeyLocation(location: string): KeyPlace {
+function parseKeyLocation(location: string): KeyLocation {
   const [hash, workspace_id] = location.split(":") as [string, string];
   return { hash, workspace_id };
 }
@@ -301,7 +313,11 @@ export function importTag(workspaceId: string): string {
   return `import ${workspaceId}`;
 }
 
-function keyRecordOf(name: string, keys: ReadonlyMap<string, DirectoryKey | DeletedKey>): LoadedRecord<KeyRecord> {
+function keyRecordOf(
+  name: string,
+  keys: ReadonlyMap<string, DirectoryKey | DeletedKey>,
+  records: KeyRecords,
+): LoadedRecord<KeyRecord> {
   const locations = locationsOf(name);
   const isLive = (location: string) => keys.has(location) && !("deleted" in keys.get(location)!);
   const liveAt = locations.findIndex(isLive);
@@ -310,7 +326,7 @@ function keyRecordOf(name: string, keys: ReadonlyMap<string, DirectoryKey | Dele
   const workspaceTag = importTag(locations[0]!.split(":")[1]!);
   if (at === -1) return missingRecord([workspaceTag]);
   const key = keys.get(locations[at]!)!;
-  const loaded = "deleted" in key ? deletedKeyRecord(key) : keyRecord(key);
+  const loaded = "deleted" in key ? records.ofDeleted(key) : records.of(key);
   // An import into an earlier location would take precedence over this record.
   return liveAt === 0 ? loaded : { ...loaded, tags: [...loaded.tags, workspaceTag] };
 }

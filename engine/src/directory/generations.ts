@@ -76,11 +76,16 @@ export class Generations {
     return this.#fingerprint.low & this.#mask;
   }
 
+  /** Whether this slot did not change after `generation`. Not enough alone: `areUnchanged` also compares `bumpAll`. */
+  isUnchanged(slot: number, generation: number): boolean {
+    return ((Atomics.load(this.#slots, slot) - generation) | 0) <= 0;
+  }
+
   /** Whether none of these slots changed after `generation`. */
   areUnchanged(slots: ArrayLike<number>, generation: number): boolean {
     if (((Atomics.load(this.#head, EVERYTHING) - generation) | 0) > 0) return false;
     for (let i = 0; i < slots.length; i++) {
-      if (((Atomics.load(this.#slots, slots[i]!) - generation) | 0) > 0) return false;
+      if (!this.isUnchanged(slots[i]!, generation)) return false;
     }
     return true;
   }

@@ -3,22 +3,51 @@ import { StoreUnavailable } from "../errors/store-unavailable.ts";
 import type { Generations } from "./generations.ts";
 import { NegativeCache } from "./negative-cache.ts";
 
-/** A cached record. */
-interface Entry<R> {
-  readonly name: string;
-  readonly record: R;
+/**
+ * A record in the cache. A record can be its own entry, which saves the memory of a second object; others are in one of
+ * the class `Entry`.
+ */
+export abstract class CacheEntry<R> {
+  abstract readonly record: R;
+  /** Estimated memory of the record and its entry. */
+  abstract readonly bytes: number;
+  /** The name under which it is cached. */
+  name = "";
   /** A generation at which the record was valid: when it was read, or when its slots were last compared. */
-  generation: number;
-  /** Generation slots of the tags that outdate the record. */
-  readonly slots: readonly number[];
-  readonly bytes: number;
+  generation = 0;
   /** Whether the record was used since the hand last passed. */
-  visited: boolean;
+  visited = false;
   /** Index in the ring. */
-  index: number;
+  index = 0;
+
+  /** @param slots the generation slots of the tags that outdate the record: of its name, then of `LoadedRecord.tags`. */
+  abstract setSlots(slots: readonly number[]): void;
+
+  /** Whether none of its slots changed after this generation. */
+  abstract areSlotsUnchanged(generations: Generations, generation: number): boolean;
 }
 
-/** The result of a look-up in the store: the record to cache, the tags that outdate it, and its size. */
+class Entry<R> extends CacheEntry<R> {
+  readonly record: R;
+  readonly bytes: number;
+  #slots: readonly number[] = [];
+
+  constructor(record: R, bytes: number) {
+    super();
+    this.record = record;
+    this.bytes = bytes;
+  }
+
+  override setSlots(slots: readonly number[]): void {
+    this.#slots = slots;
+  }
+
+  override areSlotsUnchanged(generations: Generations, generation: number): boolean {
+    return generations.areUnchanged(this.#slots, generation);
+  }
+}
+
+/** The result of a look-up in the store: the record to cache, the tags that outdate it, and its estimated memory. */
 export interface LoadedRecord<R> {
   record: R | null;
   tags: readonly string[];
@@ -86,9 +115,9 @@ export function missingRecord(tags: readonly string[] = []): LoadedRecord<never>
  */
 export class RecordCache<R> {
   readonly #options: RecordCacheOptions<R>;
-  readonly #shards = Array.from({ length: SHARDS }, () => new Map<string, Entry<R>>());
+  readonly #shards = Array.from({ length: SHARDS }, () => new Map<string, CacheEntry<R>>());
   /** All entries, in the circular list of the CLOCK algorithm. */
-  readonly #ring: Entry<R>[] = [];
+  readonly #ring: CacheEntry<R>[] = [];
   #hand = 0;
   /** Names without a record. Separate, so that look-ups of invented names evict no record. */
   readonly #negativeCache: NegativeCache;
@@ -120,8 +149,8 @@ export class RecordCache<R> {
     return undefined;
   }
 
-  /** Whether an outdated record of this name is in the cache. For names that `get` misses. */
-  isOutdated(name: string): boolean {
+  /** Whether a record of this name is in the cache, although a change may have outdated it. */
+  has(name: string): boolean {
     return this.#shardOf(name).has(name);
   }
 
@@ -180,7 +209,13 @@ export class RecordCache<R> {
       this.#remove(name);
       const { record, bytes } = loaded;
       if (record === null) this.#negativeCache.add(name, generation, slots);
-      else this.#insert({ name, record, generation, slots, bytes, visited: false, index: this.#ring.length });
+      else {
+        const entry = record instanceof CacheEntry ? (record as CacheEntry<R>) : new Entry(record, bytes);
+        entry.name = name;
+        entry.generation = generation;
+        entry.setSlots(slots);
+        this.#insert(entry);
+      }
       this.#pending.delete(name);
       pending.resolve(record);
     }
@@ -193,10 +228,10 @@ export class RecordCache<R> {
     }
   }
 
-  #insert(entry: Entry<R>): void {
+  #insert(entry: CacheEntry<R>): void {
     const { counts } = this.#options;
     this.#shardOf(entry.name).set(entry.name, entry);
-    this.#ring.push(entry);
+    entry.index = this.#ring.push(entry) - 1;
     counts.entries++;
     counts.bytes += entry.bytes;
     this.#evict();
@@ -241,17 +276,17 @@ export class RecordCache<R> {
   }
 
   /** Names of keys begin with a hash. Others begin with a workspace id: their shards are less even, and smaller. */
-  #shardOf(name: string): Map<string, Entry<R>> {
+  #shardOf(name: string): Map<string, CacheEntry<R>> {
     const mixed = 7 * name.charCodeAt(0) + 13 * name.charCodeAt(1) + 29 * name.charCodeAt(2);
     return this.#shards[mixed & (SHARDS - 1)]!;
   }
 }
 
 /** Compares the slots of an entry only if anything changed since the last comparison: each is a miss of the CPU cache. */
-function isValid(entry: Entry<unknown>, generations: Generations): boolean {
+function isValid(entry: CacheEntry<unknown>, generations: Generations): boolean {
   if (entry.generation === generations.newest()) return true;
   const settled = generations.settled();
-  if (!generations.areUnchanged(entry.slots, entry.generation)) return false;
+  if (!entry.areSlotsUnchanged(generations, entry.generation)) return false;
   if (settled !== undefined) entry.generation = settled;
   return true;
 }

@@ -1,15 +1,12 @@
 import type { BlockList } from "node:net";
 import { type Instant, instantAt, type Milliseconds } from "../clock/clock.ts";
-import { addressList } from "../rules/address.ts";
-import { type HashAlgorithm, hashVersions } from "../rules/imported-keys.ts";
+import type { HashAlgorithm } from "../rules/imported-keys.ts";
 import { compiledBytes, Overrides } from "../rules/override-patterns.ts";
-import { compilePermissions, type Permissions } from "../rules/permissions.ts";
+import type { Permissions } from "../rules/permissions.ts";
 import type { LimitMode } from "../rules/strict-window.ts";
 import type { LoadedRecord } from "./record-cache.ts";
 import type {
-  DeletedKey,
   DirectoryIdentity,
-  DirectoryKey,
   DirectoryKeyMigration,
   DirectoryLimit,
   DirectoryNamespace,
@@ -39,17 +36,28 @@ export interface KeyRecord {
   readonly permissions: Permissions;
   /** Whether its pool has a balance. The balance itself is in the ledger. */
   readonly hasBalance: boolean;
+  /** The budget of the key with its ancestors, then that of its identity with its ancestors; each once. */
+  readonly budgets: readonly KeyBudget[];
   readonly identity: { readonly id: string; readonly externalId: string } | null;
   /** The limits of the key and of its identity. */
   readonly limits: readonly KeyLimit[];
   /** Whether the key was imported and never verified since, so that the start of its string is unknown. */
   readonly isUnused: boolean;
+  /** Clears `isUnused` until the record is read again, or the returned function is called. */
+  markUsed(): () => void;
   /** Whether the key is looked up by its long token and its migration. */
   readonly isTokenPending: boolean;
   /** JSON members of a verification's `data` after `code`, without braces, for a caller with a root key. */
   readonly members: string;
   /** The same for a caller without a root key: without the members that end users must not see. */
   readonly anonymousMembers: string;
+}
+
+/** A budget as verification needs it. Its balance is in the ledger. */
+export interface KeyBudget {
+  readonly budgetId: string;
+  readonly name: string;
+  readonly unit: string | null;
 }
 
 /** A stored limit as verification needs it. */
@@ -122,86 +130,6 @@ export interface NamespaceRecord {
   /** The root-key permission that is required to count in the namespace. */
   readonly limitRequirement: string;
   readonly overrides: Overrides;
-}
-
-export function keyRecord(key: DirectoryKey): LoadedRecord<KeyRecord> {
-  const shared = {
-    keyId: key.id,
-    apiId: key.api_id,
-    enabled: key.enabled === 1,
-    meta: key.meta === null ? {} : JSON.parse(key.meta),
-    ...(key.expires_at !== null && { expires: key.expires_at }),
-    ...(key.identity && { identity: identityRecord(key.identity) }),
-  };
-  const record: KeyRecord = {
-    keyId: key.id,
-    isDeleted: false,
-    workspaceId: key.workspace_id,
-    workspaceEnabled: key.workspace_enabled === 1,
-    apiId: key.api_id,
-    verifyRequirement: `apis.${key.api_id}.verify_key`,
-    poolId: key.pool_id,
-    enabled: key.enabled === 1,
-    expiresAt: key.expires_at === null ? null : instantAt(key.expires_at),
-    allowedIps: key.api_allowed_ips === null ? null : addressList(JSON.parse(key.api_allowed_ips)),
-    hasOwnAccess: key.api_own_key_access === 1,
-    permissions: compilePermissions(key.permissions),
-    hasBalance: key.balance !== null,
-    identity: key.identity && { id: key.identity.id, externalId: key.identity.external_id },
-    isUnused: key.start === "",
-    isTokenPending: key.hash_version === hashVersions["prefixed-api-key"],
-    limits: [
-      ...key.ratelimits.map((limit) => keyLimit(limit, "key", key.pool_id)),
-      ...(key.identity?.ratelimits ?? []).map((limit) => keyLimit(limit, "identity", key.identity!.id)),
-    ],
-    members: members({
-      ...shared,
-      ...(key.name !== null && { name: key.name }),
-      ...(key.roles.length > 0 && { roles: key.roles }),
-      ...(key.permissions.length > 0 && { permissions: key.permissions }),
-    }),
-    anonymousMembers: members(shared),
-  };
-  return {
-    record,
-    tags: [key.id, key.api_id, key.workspace_id, key.pool_id, ...(key.identity ? [key.identity.id] : [])],
-    // Strings take one or two bytes per character. A permission is in a string, in the set, and in a string of its own.
-    bytes:
-      1_000 +
-      2 * (record.members.length + record.anonymousMembers.length) +
-      150 * key.permissions.length +
-      500 * record.limits.length,
-  };
-}
-
-/** The record of a deleted key. */
-export function deletedKeyRecord(key: DeletedKey): LoadedRecord<KeyRecord> {
-  const { id, workspace_id, api_id, identity_id } = key;
-  return {
-    record: {
-      keyId: id,
-      isDeleted: true,
-      workspaceId: workspace_id,
-      workspaceEnabled: false,
-      apiId: api_id,
-      verifyRequirement: `apis.${api_id}.verify_key`,
-      poolId: "",
-      enabled: false,
-      expiresAt: null,
-      allowedIps: null,
-      hasOwnAccess: false,
-      permissions: compilePermissions([]),
-      hasBalance: false,
-      identity: identity_id === null ? null : { id: identity_id, externalId: "" },
-      isUnused: false,
-      isTokenPending: false,
-      limits: [],
-      members: "",
-      anonymousMembers: "",
-    },
-    tags: [id, api_id, workspace_id],
-    bytes: 1_000,
-  };
 }
 
 export function rootKeyRecord(rootKey: DirectoryRootKey): LoadedRecord<RootKeyRecord> {
@@ -295,7 +223,8 @@ export function identityRecord(identity: DirectoryIdentity) {
   };
 }
 
-function keyLimit(stored: DirectoryLimit, owner: KeyLimit["owner"], ownerId: string): KeyLimit {
+/** A limit of the key or the identity with this id: for a key, that of its pool. */
+export function keyLimit(stored: DirectoryLimit, owner: KeyLimit["owner"], ownerId: string): KeyLimit {
   const { name, limit, duration, mode, auto_apply } = stored;
   const shown = { ...ratelimitRecord(stored), ...(owner === "identity" && { autoApply: true }) };
   return {
@@ -318,11 +247,17 @@ export function limitCounter(owner: KeyLimit["owner"], ownerId: string, name: st
   return `${owner}\0${ownerId}\0${name}`;
 }
 
+/** The name of the limit of such a counter. */
+export function limitNameOf(counter: string): string {
+  return counter.split("\0").slice(2).join("\0");
+}
+
 /** A stored limit as the API returns it. */
 export function ratelimitRecord({ id, name, limit, duration, mode, auto_apply }: DirectoryLimit) {
   return { id, name, limit, duration, ...(mode === "strict" && { mode }), autoApply: auto_apply === 1 };
 }
 
-function members(object: object): string {
+/** JSON members of an object, without braces. */
+export function members(object: object): string {
   return JSON.stringify(object).slice(1, -1);
 }

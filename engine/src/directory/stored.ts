@@ -29,14 +29,21 @@ export interface DirectoryIdentity {
   ratelimits: readonly DirectoryLimit[];
 }
 
+/** A budget of a key or of an identity, or one of its ancestors. */
+export interface DirectoryBudget {
+  id: string;
+  name: string;
+  unit: string | null;
+}
+
 /** What a key is looked up by. */
-export interface KeyPlace {
+export interface KeyLocation {
   hash: string;
   workspace_id: string;
 }
 
 /** A key that is not deleted, with all related rows. */
-export interface DirectoryKey extends KeyPlace {
+export interface DirectoryKey extends KeyLocation {
   id: string;
   api_id: string;
   pool_id: string;
@@ -56,6 +63,8 @@ export interface DirectoryKey extends KeyPlace {
   workspace_enabled: StoredBoolean;
   /** Null: unlimited. */
   balance: object | null;
+  /** The budget of the key with its ancestors, then that of its identity with its ancestors; each once. */
+  budgets: readonly DirectoryBudget[];
   identity: DirectoryIdentity | null;
   ratelimits: readonly DirectoryLimit[];
   /** Role names in order. */
@@ -65,7 +74,7 @@ export interface DirectoryKey extends KeyPlace {
 }
 
 /** A deleted key, or a key of a deleted API. Its verifications are attributed to its owner. */
-export interface DeletedKey extends KeyPlace {
+export interface DeletedKey extends KeyLocation {
   id: string;
   api_id: string;
   identity_id: string | null;

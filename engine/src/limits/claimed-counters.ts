@@ -1,4 +1,4 @@
-import type { Charge, ChargeResult, Counters, CountersUnavailable } from "./counters.ts";
+import type { Charge, ChargeResult, Counters, CountersUnavailable, Receipt } from "./counters.ts";
 
 const unclaimed: CountersUnavailable = { outcome: "unclaimed" };
 
@@ -12,11 +12,15 @@ export class ClaimedCounters implements Counters {
     this.#claim = claim;
   }
 
-  charge(charges: readonly Charge[]): ChargeResult | Promise<ChargeResult> {
-    return this.#claim.mayCount ? this.#counters.charge(charges) : unclaimed;
+  charge(charges: readonly Charge[], asksReceipt?: boolean): ChargeResult | Promise<ChargeResult> {
+    return this.#claim.mayCount ? this.#counters.charge(charges, asksReceipt) : unclaimed;
   }
 
   peek(charges: readonly Charge[]): ChargeResult | Promise<ChargeResult> {
     return this.#claim.mayCount ? this.#counters.peek(charges) : unclaimed;
+  }
+
+  adjust(receipt: Receipt, costs: readonly (number | undefined)[]): readonly boolean[] | Promise<readonly boolean[]> {
+    return this.#claim.mayCount ? this.#counters.adjust(receipt, costs) : receipt.charges.map(() => false);
   }
 }

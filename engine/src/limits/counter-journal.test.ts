@@ -8,7 +8,7 @@ import { SimulatedClock } from "../clock/simulated.ts";
 import { seededRandom } from "../random/seeded.ts";
 import { type CounterFile, type CounterFiles, counterFilesIn } from "./counter-files.ts";
 import { CounterJournal } from "./counter-journal.ts";
-import type { ChargeResult } from "./counters.ts";
+import type { ChargeResult, LimitDecision } from "./counters.ts";
 import { MemoryCounters } from "./memory-counters.ts";
 import { MemoryTable, reserveTable, SEGMENT_BYTES } from "./memory-table.ts";
 
@@ -58,6 +58,8 @@ class FaultyFiles implements CounterFiles {
   }
 }
 
+let processes = 0;
+
 async function start(files: CounterFiles, clock: SimulatedClock, segments = 8) {
   const failures: unknown[] = [];
   const journal = await CounterJournal.open({
@@ -70,7 +72,7 @@ async function start(files: CounterFiles, clock: SimulatedClock, segments = 8) {
   });
   const table = new MemoryTable(reserveTable(segments * SEGMENT_BYTES, false), 1, journal.key);
   const restored = await journal.restore(table);
-  const counters = new MemoryCounters(table, clock);
+  const counters = new MemoryCounters(table, clock, `process ${processes++}`);
   const spend = (counter: string, cost = 1, duration = minute): number => {
     const verdict = counters.charge([{ counter, limit: 1000, duration, cost }]);
     return verdict.outcome === "decided" ? verdict.limits[0]!.remaining : -1;
@@ -87,6 +89,42 @@ function outcomeOf(result: ChargeResult): [boolean, number] {
 }
 
 describe("CounterJournal", () => {
+  it("gives nothing back after a crash, which may have lost the charge", async () => {
+    const files = new FaultyFiles();
+    const clock = new SimulatedClock(noon);
+    const first = await start(files, clock);
+    const others = { counter: "a", limit: 1000, duration: minute, cost: 100 };
+    const ask = (cost: number) => first.counters.charge([{ ...others, cost }], true) as LimitDecision;
+    const corrected = ask(30).receipt!;
+    const kept = ask(20).receipt!;
+    first.spend("a", 100);
+    await first.journal.save();
+    const lost = ask(40).receipt!;
+    assert.deepEqual(first.counters.adjust(corrected, [10]), [true]);
+    assert.equal(first.left("a"), 1000 - 10 - 20 - 100 - 40);
+    const second = await start(files, clock);
+    // What the journal had when the process died: without the last charge and the last correction.
+    assert.equal(second.left("a"), 1000 - 30 - 20 - 100);
+    for (const receipt of [corrected, kept, lost]) assert.deepEqual(second.counters.adjust(receipt, [0]), [false]);
+    assert.equal(second.left("a"), 1000 - 30 - 20 - 100);
+  });
+
+  it("restores a corrected count", async () => {
+    const files = new FaultyFiles();
+    const clock = new SimulatedClock(noon);
+    const first = await start(files, clock);
+    for (const mode of ["standard", "strict"] as const) {
+      const charge = { counter: mode, limit: 1000, duration: minute, mode, cost: 30 };
+      const { receipt } = first.counters.charge([charge], true) as LimitDecision;
+      await first.journal.save();
+      first.counters.adjust(receipt!, [10]);
+      await first.journal.save();
+      const second = await start(files, clock);
+      const { limits } = second.counters.peek([{ ...charge, cost: 0 }]) as LimitDecision;
+      assert.equal(limits[0]!.remaining, 990);
+    }
+  });
+
   it("restores all counters after a stop, from a file that only its owner can read", async () => {
     const folder = await mkdtemp(join(tmpdir(), "counters-"));
     try {

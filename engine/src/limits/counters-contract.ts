@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
 import fc from "fast-check";
 import { DURATION_MAX, LIMIT_MAX } from "../rules/window.ts";
-import type { Charge, ChargeResult, Counters, LimitDecision } from "./counters.ts";
-import { CountersModel } from "./counters-model.ts";
+import type { Charge, ChargeResult, Counters, LimitDecision, LimitState, Receipt } from "./counters.ts";
+import { CountersModel, type ModelReceipt } from "./counters-model.ts";
 
 /** Empty counters of one kind, with a clock that the suite moves. */
 export interface OpenCounters {
@@ -12,6 +12,8 @@ export interface OpenCounters {
   now(): number;
   /** Lets `length` milliseconds pass, or, when it is negative, steps the clock back. */
   advance(length: number): void;
+  /** Loses all counts, as a crash or an emptied Redis does. */
+  lose?(): Promise<void>;
   close(): void | Promise<void>;
 }
 
@@ -37,12 +39,11 @@ export function describeCounters(name: string, open: () => OpenCounters | Promis
       for (const remaining of [2, 1, 0]) {
         const verdict = decided(await counters.charge(call));
         assert.equal(verdict.allowed, true);
-        assert.equal(verdict.limits[0]!.remaining, remaining);
+        assert.equal(verdict.limits[0].remaining, remaining);
       }
-      const denied = decided(await counters.charge(call));
-      assert.equal(denied.allowed, false);
-      assert.equal(denied.limits[0]!.reset, (Math.floor(now() / 60_000) + 1) * 60_000);
-      advance(denied.retryAfter! - 1);
+      const denied = deniedBy(await counters.charge(call));
+      assert.equal(denied.limits[0].reset, (Math.floor(now() / 60_000) + 1) * 60_000);
+      advance(denied.retryAfter - 1);
       assert.equal(decided(await counters.charge(call)).allowed, false);
       advance(1);
       assert.equal(decided(await counters.charge(call)).allowed, true);
@@ -98,8 +99,8 @@ export function describeCounters(name: string, open: () => OpenCounters | Promis
         const verdict = decided(await counters.charge([{ ...charge, cost: 1, commit: false }, never]));
         assert.equal(verdict.allowed, false);
         assert.equal(verdict.retryAfter, undefined);
-        assert.equal(verdict.limits[1]!.retryAfter, undefined);
-        assert.equal(verdict.limits[1]!.remaining, never.limit);
+        const [, state] = verdict.limits;
+        assert.deepEqual([state?.retryAfter, state?.remaining], [undefined, never.limit]);
       }
     });
 
@@ -117,12 +118,11 @@ export function describeCounters(name: string, open: () => OpenCounters | Promis
       const { counters, advance, now } = await openOne();
       const charge = { counter: "a", limit: 2, duration: 60_000, cost: 2 };
       advance(60_000 - (now() % 60_000) + 10);
-      const reset = decided(await counters.charge([charge])).limits[0]!.reset;
+      const reset = decided(await counters.charge([charge])).limits[0].reset;
       advance(-60_010);
-      const denied = decided(await counters.charge([charge]));
-      assert.equal(denied.allowed, false);
-      assert.equal(denied.limits[0]!.reset, reset);
-      advance(denied.retryAfter! - 1);
+      const denied = deniedBy(await counters.charge([charge]));
+      assert.equal(denied.limits[0].reset, reset);
+      advance(denied.retryAfter - 1);
       assert.equal(decided(await counters.charge([charge])).allowed, false);
       advance(1);
       assert.equal(decided(await counters.charge([charge])).allowed, true);
@@ -135,11 +135,10 @@ export function describeCounters(name: string, open: () => OpenCounters | Promis
       advance(day);
       await counters.charge([charge]);
       advance(-day);
-      const denied = decided(await counters.peek([charge]));
-      assert.equal(denied.allowed, false);
-      assert.equal(denied.limits[0]!.reset, (Math.floor(now() / 60_000) + 1) * 60_000);
-      assert.ok(denied.retryAfter! <= 2 * 60_000, `${denied.retryAfter}`);
-      advance(denied.retryAfter! - 1);
+      const denied = deniedBy(await counters.peek([charge]));
+      assert.equal(denied.limits[0].reset, (Math.floor(now() / 60_000) + 1) * 60_000);
+      assert.ok(denied.retryAfter <= 2 * 60_000, `${denied.retryAfter}`);
+      advance(denied.retryAfter - 1);
       assert.equal(decided(await counters.charge([charge])).allowed, false);
       advance(1);
       assert.equal(decided(await counters.charge([charge])).allowed, true);
@@ -185,11 +184,12 @@ export function describeCounters(name: string, open: () => OpenCounters | Promis
         const verdict = decided(await counters.peek([{ ...charge, cost }]));
         assert.deepEqual(verdict, model.peek([{ ...charge, cost }], now()));
         if (verdict.allowed) continue;
-        advance(verdict.retryAfter! - 1);
+        const { retryAfter } = deniedBy(verdict);
+        advance(retryAfter - 1);
         assert.equal(decided(await counters.peek([{ ...charge, cost }])).allowed, false);
         advance(1);
         assert.equal(decided(await counters.peek([{ ...charge, cost }])).allowed, true);
-        advance(-verdict.retryAfter!);
+        advance(-retryAfter);
       }
     });
 
@@ -387,7 +387,7 @@ export function describeCounters(name: string, open: () => OpenCounters | Promis
       const charge = { counter: "a", limit: 3, duration: 1600, mode: "strict", cost: 1 } as const;
       advance(100 - (now() % 100));
       const begin = now();
-      const resetOf = async (cost: number) => decided(await counters.charge([{ ...charge, cost }])).limits[0]!.reset;
+      const resetOf = async (cost: number) => decided(await counters.charge([{ ...charge, cost }])).limits[0].reset;
       assert.equal(await resetOf(0), begin + 1699);
       // Charges in one sub-window leave together, with its last millisecond.
       assert.equal(await resetOf(1), begin + 1699);
@@ -396,7 +396,7 @@ export function describeCounters(name: string, open: () => OpenCounters | Promis
       advance(1);
       assert.equal(await resetOf(1), begin + 1699);
       const denied = decided(await counters.charge([{ ...charge, cost: 2 }]));
-      assert.equal(denied.limits[0]!.retryAfter, 1599);
+      assert.equal(denied.limits[0].retryAfter, 1599);
       assert.equal(decided(await counters.peek([{ ...charge, cost: 3 }])).retryAfter, 1699);
       advance(1599);
       assert.deepEqual(states(await counters.charge([{ ...charge, cost: 2 }])), [true, 0]);
@@ -429,15 +429,139 @@ export function describeCounters(name: string, open: () => OpenCounters | Promis
         advance(4_000);
       }
       advance(-day - 20_000);
-      const denied = decided(await counters.peek([charge]));
-      assert.equal(denied.allowed, false);
-      assert.ok(denied.retryAfter! <= 3 * 60_000, `${denied.retryAfter}`);
-      advance(denied.retryAfter! - 1);
+      const denied = deniedBy(await counters.peek([charge]));
+      assert.ok(denied.retryAfter <= 3 * 60_000, `${denied.retryAfter}`);
+      advance(denied.retryAfter - 1);
       assert.equal(decided(await counters.charge([charge])).allowed, false);
       advance(1);
       assert.equal(decided(await counters.charge([charge])).allowed, true);
       assert.equal(decided(await counters.charge([charge])).allowed, false);
     });
+
+    it("lets a forced charge exceed the limit, and denies all others then", async () => {
+      for (const mode of ["standard", "strict"] as const) {
+        const { counters } = await openOne();
+        const charge = { counter: "a", limit: 10, duration: 60_000, mode, cost: 4 };
+        const forced = { ...charge, cost: 9, force: true };
+        await counters.charge([charge]);
+        assert.deepEqual(states(await counters.peek([forced])), [true, 6]);
+        assert.deepEqual(states(await counters.charge([forced])), [true, 0]);
+        assert.deepEqual(states(await counters.charge([{ ...charge, cost: 0 }])), [false, 0]);
+        assert.deepEqual(states(await counters.peek([{ ...charge, limit: 20, cost: 0 }])), [true, 7]);
+        // Again, although Redis may have told this node that the counter is exhausted.
+        assert.deepEqual(states(await counters.charge([forced])), [true, 0]);
+        assert.deepEqual(states(await counters.peek([{ ...charge, limit: 30, cost: 0 }])), [true, 8]);
+      }
+    });
+
+    it("charges nothing for a forced charge in a call that another limit denies", async () => {
+      const { counters } = await openOne();
+      const charge = { counter: "a", limit: 10, duration: 60_000, cost: 11 };
+      assert.deepEqual(states(await counters.charge([{ ...charge, force: true, counter: "b" }, charge])), [
+        true,
+        10,
+        false,
+        10,
+      ]);
+      assert.deepEqual(states(await counters.peek([{ ...charge, cost: 0, counter: "b" }])), [true, 10]);
+    });
+
+    it("stops a count of forced charges at the largest limit, from which nothing is given back", async () => {
+      for (const mode of ["standard", "strict"] as const) {
+        const { counters } = await openOne();
+        const charge = { counter: "a", limit: LIMIT_MAX, duration: 60_000, mode, cost: 5 };
+        const receipt = receiptOf(await counters.charge([charge], true));
+        for (let i = 0; i < 3; i++) await counters.charge([{ ...charge, cost: LIMIT_MAX, force: true }]);
+        await counters.adjust(receipt, [0]);
+        assert.deepEqual(states(await counters.charge([{ ...charge, cost: 1 }])), [false, 0]);
+      }
+    });
+
+    it("gives a receipt only to a call that asks for it and is allowed", async () => {
+      const { counters } = await openOne();
+      const charge = { counter: "a", limit: 10, duration: 60_000, cost: 6 };
+      const looked = { ...charge, counter: "looked", commit: false };
+      assert.equal(decided(await counters.charge([charge])).receipt, undefined);
+      assert.equal(decided(await counters.charge([charge], true)).receipt, undefined);
+      const receipt = receiptOf(
+        await counters.charge([looked, { ...charge, cost: 0 }, { ...charge, counter: "b" }], true),
+      );
+      assert.deepEqual(
+        receipt.charges.map(({ counter, cost }) => [counter, cost]),
+        [
+          ["a", 0],
+          ["b", 6],
+        ],
+      );
+    });
+
+    it("corrects a call to what it did cost, by a receipt that was stored", async () => {
+      for (const mode of ["standard", "strict"] as const) {
+        const { counters } = await openOne();
+        const charge = (counter: string, cost: number) => ({ counter, limit: 10, duration: 60_000, mode, cost });
+        const all = (cost: number) => ["lower", "same", "higher", "free"].map((counter) => charge(counter, cost));
+        await counters.charge(all(2));
+        // The order of first charges of counters is not that of the call.
+        const call = [
+          charge("free", 0),
+          { ...charge("higher", 1), commit: false },
+          ...all(3).slice(0, 3),
+          charge("lower", 1),
+        ];
+        const receipt = receiptOf(await counters.charge(call, true));
+        const stored = JSON.parse(JSON.stringify(receipt)) as Receipt;
+        const corrected = await counters.adjust(stored, [4, 1, undefined, 9, 1]);
+        assert.deepEqual(corrected, [true, true, true, true, true]);
+        const used = decided(await counters.peek(all(0))).limits.map(({ remaining }) => 10 - remaining);
+        assert.deepEqual(used, [2 + 1 + 1, 2 + 3, 10, 2 + 4]);
+        const exceeded = await counters.peek([{ ...charge("higher", 0), limit: 20 }]);
+        assert.deepEqual(states(exceeded), [true, 20 - 2 - 9]);
+      }
+    });
+
+    it("gives back only in the window of the charge, and forces what is more in the present one", async () => {
+      for (const mode of ["standard", "strict"] as const) {
+        const { counters, advance, now } = await openOne();
+        const charge = { counter: "a", limit: 100, duration: 60_000, mode, cost: 40 };
+        const usedNow = async () => 100 - decided(await counters.peek([{ ...charge, cost: 0 }])).limits[0].remaining;
+        const ask = async (cost: number) => receiptOf(await counters.charge([{ ...charge, cost }], true));
+        advance(60_000 - (now() % 60_000));
+        const [first, second] = [await ask(40), await ask(40)];
+        advance(90_000);
+        // 80 weigh half, or not at all.
+        const third = await ask(5);
+        assert.equal(await usedNow(), mode === "strict" ? 5 : 45);
+        const isStandard = mode === "standard";
+        assert.deepEqual(await counters.adjust(first, [0]), [isStandard]);
+        assert.equal(await usedNow(), isStandard ? 25 : 5);
+        advance(60_000);
+        const rest = await usedNow();
+        await ask(1);
+        assert.deepEqual(await counters.adjust(second, [50]), [true]);
+        assert.equal(await usedNow(), rest + 1 + 10);
+        advance(600_000);
+        await ask(7);
+        assert.deepEqual(await counters.adjust(third, [0]), [false]);
+        assert.equal(await usedNow(), 7);
+      }
+    });
+
+    it("never takes away what others have charged when the clock was set back", async () => {
+      for (const mode of ["standard", "strict"] as const) {
+        const day = 86_400_000;
+        const { counters, advance } = await openOne();
+        const charge = { counter: "a", limit: 100, duration: 60_000, mode, cost: 40 };
+        advance(day);
+        const receipt = receiptOf(await counters.charge([charge], true));
+        advance(-day);
+        await counters.charge([{ ...charge, cost: 30 }]);
+        await counters.adjust(receipt, [0]);
+        const { remaining } = decided(await counters.peek([{ ...charge, cost: 0 }])).limits[0];
+        assert.ok(remaining <= 70, `${remaining}`);
+      }
+    });
+
+    it("corrects calls like the exact model", () => assertCorrections(open, 60));
 
     it("admits exactly the limit of a thousand concurrent calls", async () => {
       const { counters } = await openOne();
@@ -449,6 +573,63 @@ export function describeCounters(name: string, open: () => OpenCounters | Promis
     });
   });
 }
+
+/**
+ * Compares random charges, forced charges, corrections and losses with the exact model. Time only passes: how far a set-back
+ * clock moves counts differs between counters.
+ */
+export async function assertCorrections(open: () => OpenCounters | Promise<OpenCounters>, runs: number): Promise<void> {
+  await fc.assert(
+    fc.asyncProperty(fc.array(correctionStep, { minLength: 5, maxLength: 40 }), async (steps) => {
+      const { counters, advance, now, lose, close } = await open();
+      let model = new CountersModel();
+      const receipts: { own: Receipt; ofModel: ModelReceipt | undefined }[] = [];
+      for (const { pass, action, charges, chosen, costs } of steps) {
+        advance(pass);
+        if (action === "lose" && lose) {
+          await lose();
+          model = new CountersModel();
+          for (const one of receipts) one.ofModel = undefined;
+        }
+        const [one] = action === "adjust" ? receipts.splice(chosen % (receipts.length + 1), 1) : [];
+        if (one) {
+          const corrected = await counters.adjust(one.own, costs);
+          const expected = one.ofModel && model.adjust(one.ofModel, costs, now());
+          for (const [i, { cost }] of one.own.charges.entries()) {
+            if ((costs[i] ?? cost) === cost) continue;
+            if (!expected) assert.equal(corrected[i], false);
+            else if (expected[i]) assert.equal(corrected[i], true);
+          }
+        }
+        const { receipt, ...verdict } = decided(await counters.charge(charges, true));
+        assert.deepEqual(verdict, model.charge(charges, now()));
+        if (receipt) receipts.push({ own: receipt, ofModel: model.receiptOf(charges, now()) });
+      }
+      await close();
+    }),
+    { numRuns: runs },
+  );
+}
+
+/** So long that the receipts in Redis, which last as long as the charges by its own clock, outlive a test. */
+const correctionStep = fc.record({
+  pass: fc.oneof(fc.constant(0), fc.nat(2_000), fc.nat(40_000), fc.nat(150_000)),
+  action: fc.constantFrom("charge", "charge", "adjust", "adjust", "adjust", "lose"),
+  charges: fc.array(
+    fc.record({
+      counter: fc.constantFrom("a", "b"),
+      duration: fc.constantFrom(60_000, 90_000),
+      limit: fc.constantFrom(12, 30, LIMIT_MAX),
+      cost: fc.oneof(fc.nat(6), fc.nat(6), fc.nat(6), fc.constant(LIMIT_MAX)),
+      mode: fc.constantFrom("standard" as const, "strict" as const),
+      force: fc.constantFrom(false, false, true),
+      commit: fc.constantFrom(true, true, true, false),
+    }),
+    { minLength: 1, maxLength: 4 },
+  ),
+  chosen: fc.nat(5),
+  costs: fc.array(fc.option(fc.nat(9), { nil: undefined }), { maxLength: 4 }),
+});
 
 /** Few counters and durations, so that calls collide. Amounts range from 0 to the maximum. */
 const charge: fc.Arbitrary<Charge> = fc
@@ -475,9 +656,25 @@ const step = fc.record({
   retries: fc.boolean(),
 });
 
-function decided(verdict: ChargeResult): LimitDecision {
-  assert.equal(verdict.outcome, "decided");
-  return verdict as LimitDecision;
+/** A decision on at least one limit. */
+type Decided = LimitDecision & { readonly limits: readonly [LimitState, ...LimitState[]] };
+
+function decided(verdict: ChargeResult): Decided {
+  assert(verdict.outcome === "decided" && verdict.limits.length > 0);
+  return verdict as Decided;
+}
+
+function receiptOf(verdict: ChargeResult): Receipt {
+  const { receipt } = decided(verdict);
+  assert(receipt !== undefined);
+  return receipt;
+}
+
+/** The decision on a call that is allowed later. */
+function deniedBy(verdict: ChargeResult): Decided & { readonly retryAfter: number } {
+  const { retryAfter, ...decision } = decided(verdict);
+  assert(!decision.allowed && retryAfter !== undefined);
+  return { ...decision, retryAfter };
 }
 
 /** `allowed` and `remaining` of each limit, as a flat list. */

@@ -1,4 +1,9 @@
+import assert from "node:assert/strict";
+import { LIMIT_MAX } from "../rules/window.ts";
 import type { Charge, LimitDecision, LimitState } from "./counters.ts";
+
+/** What the model remembers of a call, for `adjust`: each charge that commits, and the index of its window or sub-window. */
+export type ModelReceipt = readonly { readonly charge: Charge; readonly index: bigint }[];
 
 /**
  * A reference model of both modes, as simple as possible: in BigInt, with the whole history, and with a search instead of a
@@ -16,6 +21,31 @@ export class CountersModel {
     return this.#decide(charges, now, false);
   }
 
+  /** The receipt of a call that has just been allowed. */
+  receiptOf(charges: readonly Charge[], now: number): ModelReceipt {
+    const committed = charges.filter(({ commit }) => commit !== false);
+    return committed.map((charge) => ({ charge, index: this.#timeOf(charge, BigInt(now)) / lengthOf(charge) }));
+  }
+
+  /** Corrects a call. The result says for each charge whether it can be corrected. */
+  adjust(receipt: ModelReceipt, costs: readonly (number | undefined)[], now: number): boolean[] {
+    return receipt.map(({ charge, index }, i) => {
+      const cost = costs[i] ?? charge.cost;
+      if (cost > charge.cost) this.#consume({ ...charge, cost: cost - charge.cost }, BigInt(now));
+      if (cost >= charge.cost) return true;
+      const ends = isStrict(charge) ? releaseOf(charge, index) : (index + 2n) * lengthOf(charge);
+      if (ends <= BigInt(now)) return false;
+      const windows = this.#charged.get(counterKey(charge));
+      const count = windows?.get(index) ?? 0n;
+      const left = count - BigInt(charge.cost - cost);
+      assert(windows && left >= 0n);
+      if (count === BigInt(LIMIT_MAX)) return true;
+      if (left === 0n) windows.delete(index);
+      else windows.set(index, left);
+      return true;
+    });
+  }
+
   #decide(charges: readonly Charge[], now: number, mayConsume: boolean): LimitDecision {
     for (const charge of charges) this.#move(charge, BigInt(now));
     const views = charges.map((charge, i) => {
@@ -24,7 +54,8 @@ export class CountersModel {
         .filter((other) => counterKey(other) === counterKey(charge) && other.commit !== false);
       const before = ahead.reduce((sum, other) => sum + BigInt(other.cost), 0n);
       const cost = before + BigInt(charge.cost);
-      const allowed = charge.limit > 0 && this.#usedAt(charge, BigInt(now)) + cost <= BigInt(charge.limit);
+      const fits = charge.limit > 0 && this.#usedAt(charge, BigInt(now)) + cost <= BigInt(charge.limit);
+      const allowed = fits || charge.force === true;
       return { charge, before, cost, allowed };
     });
     const allowed = views.every((view) => view.allowed);
@@ -92,7 +123,8 @@ export class CountersModel {
     if (charge.commit === false || charge.cost === 0) return;
     const index = this.#timeOf(charge, now) / lengthOf(charge);
     const windows = this.#charged.get(counterKey(charge)) ?? new Map<bigint, bigint>();
-    windows.set(index, (windows.get(index) ?? 0n) + BigInt(charge.cost));
+    const count = (windows.get(index) ?? 0n) + BigInt(charge.cost);
+    windows.set(index, count < BigInt(LIMIT_MAX) ? count : BigInt(LIMIT_MAX));
     this.#charged.set(counterKey(charge), windows);
   }
 

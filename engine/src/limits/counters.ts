@@ -13,8 +13,13 @@ export interface Charge {
   readonly cost: number;
   /** `false`: decides as a charge of this cost would, and consumes nothing. */
   readonly commit?: boolean;
+  /**
+   * `true`: a forced charge. It never denies, and may consume more than the limit, because what it counts has happened. A
+   * count stops at 10^12, which no limit exceeds.
+   */
+  readonly force?: boolean;
   /** The workspace that owns the counter. Each owner has a share of the counter memory; without an owner there is no share. */
-  readonly owner?: string;
+  readonly owner?: string | undefined;
 }
 
 /** The state of one limit of a call. */
@@ -43,6 +48,24 @@ export interface LimitDecision {
   readonly retryAfter: number | undefined;
   /** One state per charge, in the order of the call. */
   readonly limits: readonly LimitState[];
+  /** Only if the call asked for it and was allowed. Counters leave it out if they cannot correct the call. */
+  readonly receipt?: Receipt;
+}
+
+/** What a call has charged, for `adjust`. Plain data that can be stored as JSON. */
+export interface Receipt {
+  /** Its name in Redis, which has the rest of it. */
+  readonly id?: string;
+  /** The charges that commit, in the order of the call. */
+  readonly charges: readonly ReceiptCharge[];
+}
+
+/** One charge of a receipt. */
+export interface ReceiptCharge extends Pick<Charge, "counter" | "duration" | "mode" | "cost" | "owner"> {
+  /** Names the data in which it was counted. Data with another name does not contain it. Empty: it cannot be corrected. */
+  readonly epoch: string;
+  /** In memory: the end of the counter when it was charged; of a strict one the index of the sub-window. */
+  readonly window?: number;
 }
 
 /**
@@ -66,8 +89,18 @@ export type ChargeResult = LimitDecision | CountersUnavailable;
  * it.
  */
 export interface Counters {
-  /** Decides, and consumes if all limits allow the call. */
-  charge(charges: readonly Charge[]): ChargeResult | Promise<ChargeResult>;
+  /** Decides, and consumes if all limits allow the call. With `asksReceipt`, the decision has a receipt for `adjust`. */
+  charge(charges: readonly Charge[], asksReceipt?: boolean): ChargeResult | Promise<ChargeResult>;
   /** Decides exactly as `charge` would, and consumes nothing. */
   peek(charges: readonly Charge[]): ChargeResult | Promise<ChargeResult>;
+  /**
+   * Corrects what a call was charged: `costs` has the new cost of each charge of the receipt; where it has none, the charge
+   * stays. The result says for each charge whose cost changes whether it was corrected.
+   *
+   * A lower cost is subtracted from the window in which it was charged, and only there. A higher one is a forced charge of
+   * the difference at this time. Nothing is corrected where the window has ended, the data that counted the charge is gone,
+   * or the counters cannot be reached, so a count can stay too high. It never becomes too low, if each receipt is
+   * used once. This is up to the caller, who also uses receipts without a correction: Redis keeps them until then.
+   */
+  adjust(receipt: Receipt, costs: readonly (number | undefined)[]): readonly boolean[] | Promise<readonly boolean[]>;
 }

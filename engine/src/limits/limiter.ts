@@ -1,8 +1,17 @@
 import type { Clock } from "../clock/clock.ts";
 import { Overloaded } from "../errors/overloaded.ts";
 import { releaseOf, subWindow } from "../rules/strict-window.ts";
-import type { Charge, ChargeResult, Counters, CountersUnavailable, LimitDecision, LimitState } from "./counters.ts";
+import type {
+  Charge,
+  ChargeResult,
+  Counters,
+  CountersUnavailable,
+  LimitDecision,
+  LimitState,
+  Receipt,
+} from "./counters.ts";
 import { ExceededLimits } from "./exceeded-limits.ts";
+import { uncountedReceipt } from "./receipts.ts";
 
 /** The policy for calls that the counters cannot decide: `closed` rejects them with 503, `open` allows them uncounted. */
 export type UnavailablePolicy = "closed" | "open";
@@ -50,6 +59,10 @@ export class Limiter {
   readonly exceeded = new ExceededLimits();
   /** Calls that the counters did not decide, for the metrics. */
   undecided = 0;
+  /** Charges whose cost was corrected, for the metrics. */
+  corrected = 0;
+  /** Charges whose cost could not be corrected, for the metrics. */
+  uncorrected = 0;
 
   /** `clock` approximates the clock of the counters. */
   constructor(counters: Counters, policy: UnavailablePolicy, clock: Pick<Clock, "now">) {
@@ -59,15 +72,16 @@ export class Limiter {
   }
 
   /**
-   * Decides all limits of a call, and consumes from all or none.
+   * Decides all limits of a call, and consumes from all or none. With `asksReceipt`, the decision on an allowed call has a
+   * receipt for `adjust`, also if nothing was counted.
    *
    * @throws {LimiterUnavailable} or rejects with it, where the policy is `closed`.
    */
-  charge(charges: readonly Charge[]): LimitDecision | Promise<LimitDecision> {
-    const result = this.#counters.charge(charges);
+  charge(charges: readonly Charge[], asksReceipt = false): LimitDecision | Promise<LimitDecision> {
+    const result = this.#counters.charge(charges, asksReceipt);
     return result instanceof Promise
-      ? result.then((settled) => this.#applyPolicy(settled, charges))
-      : this.#applyPolicy(result, charges);
+      ? result.then((settled) => this.#complete(settled, charges, asksReceipt))
+      : this.#complete(result, charges, asksReceipt);
   }
 
   /** Decides exactly as `charge` would, and consumes nothing. */
@@ -76,6 +90,23 @@ export class Limiter {
     return result instanceof Promise
       ? result.then((settled) => this.#applyPolicy(settled, charges))
       : this.#applyPolicy(result, charges);
+  }
+
+  /** Corrects what a call was charged, as `Counters.adjust` says. Use each receipt once. */
+  async adjust(receipt: Receipt, costs: readonly (number | undefined)[]): Promise<readonly boolean[]> {
+    const corrected = await this.#counters.adjust(receipt, costs);
+    for (const [i, { cost }] of receipt.charges.entries()) {
+      if ((costs[i] ?? cost) === cost) continue;
+      if (corrected[i]) this.corrected++;
+      else this.uncorrected++;
+    }
+    return corrected;
+  }
+
+  #complete(result: ChargeResult, charges: readonly Charge[], asksReceipt: boolean): LimitDecision {
+    const decision = this.#applyPolicy(result, charges);
+    if (!asksReceipt || decision.receipt || !decision.allowed) return decision;
+    return { ...decision, receipt: uncountedReceipt(charges) };
   }
 
   #applyPolicy(result: ChargeResult, charges: readonly Charge[]): LimitDecision {

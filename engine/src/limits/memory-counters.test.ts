@@ -2,19 +2,43 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { SimulatedClock } from "../clock/simulated.ts";
 import { seededRandom } from "../random/seeded.ts";
-import type { Charge } from "./counters.ts";
-import { describeCounters } from "./counters-contract.ts";
+import type { Charge, Counters, LimitDecision, Receipt, ReceiptCharge } from "./counters.ts";
+import { assertCorrections, describeCounters } from "./counters-contract.ts";
 import { CountersModel } from "./counters-model.ts";
 import { MemoryCounters } from "./memory-counters.ts";
 import { MemoryTable, reserveTable, SEGMENT_BYTES } from "./memory-table.ts";
 
 const noon = 1_800_000_000_000;
 
+let epochs = 0;
+
 function openMemory(segments: number, shared = false) {
   const clock = new SimulatedClock(noon);
   const table = new MemoryTable(reserveTable(segments * SEGMENT_BYTES, shared), 1, [17, -4]);
-  const counters = new MemoryCounters(table, clock);
+  const counters = new MemoryCounters(table, clock, `epoch ${epochs++}`);
   return { counters, table, clock };
+}
+
+/** Counters that can lose their counts. `adjust` uses receipts otherwise than it should. */
+function openLosing(
+  adjust = (inner: MemoryCounters, ...args: Parameters<Counters["adjust"]>) => inner.adjust(...args),
+) {
+  const { clock, ...opened } = openMemory(4);
+  let inner = opened.counters;
+  return {
+    counters: {
+      charge: (charges: readonly Charge[], asksReceipt?: boolean) => inner.charge(charges, asksReceipt),
+      peek: (charges: readonly Charge[]) => inner.peek(charges),
+      adjust: (receipt: Receipt, costs: readonly (number | undefined)[]) => adjust(inner, receipt, costs),
+    },
+    now: () => clock.now(),
+    advance: (length: number) => clock.step(length),
+    async lose() {
+      const table = new MemoryTable(reserveTable(4 * SEGMENT_BYTES, false), 1, [17, -4]);
+      inner = new MemoryCounters(table, clock, `epoch ${epochs++}`);
+    },
+    close() {},
+  };
 }
 
 for (const shared of [false, true]) {
@@ -117,6 +141,34 @@ describe("MemoryCounters", () => {
     for (let i = 0; i < 500; i++) assert.equal(counters.charge([charge(i, "other")]).outcome, "decided", `${i}`);
     // A counter whose next sub-window has no slot is not charged, and denies nobody who only looks.
     assert.equal(counters.peek([charge(0, "hostile")]).outcome, "decided");
+  });
+
+  it("corrects calls like the exact model, and none that was counted before a loss", () =>
+    assertCorrections(openLosing, 300));
+
+  it("is found wrong by the model if a receipt is used twice, for another window or after a loss", async () => {
+    const probe = (inner: MemoryCounters, charge: ReceiptCharge): ReceiptCharge => {
+      const decision = inner.charge([{ ...charge, limit: 1, cost: 0, force: true }], true) as LimitDecision;
+      return decision.receipt!.charges[0]!;
+    };
+    const faults: Record<string, NonNullable<Parameters<typeof openLosing>[0]>> = {
+      twice: (inner, receipt, costs) => {
+        inner.adjust(receipt, costs);
+        return inner.adjust(receipt, costs);
+      },
+      "for another window": (inner, { charges }, costs) =>
+        inner.adjust({ charges: charges.map((one) => ({ ...one, window: probe(inner, one).window! })) }, costs),
+      "after a loss": (inner, { charges }, costs) =>
+        inner.adjust({ charges: charges.map((one) => ({ ...one, epoch: probe(inner, one).epoch })) }, costs),
+    };
+    for (const [name, fault] of Object.entries(faults)) {
+      const isMismatch = ({ cause }: Error) => (cause as NodeJS.ErrnoException).code === "ERR_ASSERTION";
+      await assert.rejects(
+        assertCorrections(() => openLosing(fault), 300),
+        isMismatch,
+        name,
+      );
+    }
   });
 
   it("throws on invalid numbers", () => {

@@ -2,8 +2,9 @@ import type { Clock } from "../clock/clock.ts";
 import { Fingerprint } from "../crypto/fingerprint.ts";
 import { RING, releaseOf, StrictWindow, subWindow } from "../rules/strict-window.ts";
 import { DURATION_MAX, fits, LIMIT_MAX, openWindow, usedIn, Window, waitIn } from "../rules/window.ts";
-import type { Charge, ChargeResult, Counters, LimitState } from "./counters.ts";
+import type { Charge, ChargeResult, Counters, LimitDecision, LimitState, Receipt, ReceiptCharge } from "./counters.ts";
 import type { MemoryTable } from "./memory-table.ts";
+import { costChanges, receiptCharge } from "./receipts.ts";
 
 /** Owners whose tags are cached. */
 const OWNERS_CACHED_MAX = 10_000;
@@ -39,6 +40,8 @@ class Entry {
   /** The end that a charge writes. */
   end = 0;
   used = 0;
+  /** Whether this limit alone would allow the call. */
+  isAllowed = false;
   /** The cost of the earlier entries of the call with the same counter. */
   before = 0;
   /** The cost of the whole call for this counter; only in its first entry. */
@@ -56,19 +59,78 @@ export class MemoryCounters implements Counters {
   readonly #entries: Entry[] = [new Entry()];
   readonly #stripes: number[] = [];
   readonly #tags = new Map<string, number>();
+  readonly #epoch: string | undefined;
 
-  constructor(table: MemoryTable, clock: Pick<Clock, "now">) {
+  /**
+   * `epoch` names what this process counts, in receipts; another process must have another name, because the journal may
+   * lack the last charges of the one before it. Without a name there are no receipts.
+   */
+  constructor(table: MemoryTable, clock: Pick<Clock, "now">, epoch?: string) {
     this.#table = table;
     this.#clock = clock;
+    this.#epoch = epoch;
     this.#fingerprint = new Fingerprint(table.key);
   }
 
-  charge(charges: readonly Charge[]): ChargeResult {
-    return this.#decide(charges, true);
+  charge(charges: readonly Charge[], asksReceipt = false): ChargeResult {
+    const result = this.#decide(charges, true);
+    return asksReceipt && result.outcome === "decided" && result.allowed ? this.#addReceipt(charges, result) : result;
   }
 
   peek(charges: readonly Charge[]): ChargeResult {
     return this.#decide(charges, false);
+  }
+
+  adjust(receipt: Receipt, costs: readonly (number | undefined)[]): readonly boolean[] {
+    return costChanges(receipt, costs).map(({ charge, excess, raise }) => {
+      if (charge.epoch !== this.#epoch) return false;
+      if (raise) return this.charge([raise]).outcome === "decided";
+      return excess === 0 || this.#lower(charge, excess);
+    });
+  }
+
+  /** Adds the receipt of the call that was decided last. */
+  #addReceipt(charges: readonly Charge[], decision: LimitDecision): LimitDecision {
+    const epoch = this.#epoch;
+    if (epoch === undefined) return decision;
+    const committed = charges.flatMap((charge, i): ReceiptCharge[] => {
+      if (charge.commit === false) return [];
+      const { end, strict } = this.#entries[this.#entries[i]!.first]!;
+      return [{ ...receiptCharge(charge, epoch), window: charge.mode === "strict" ? strict.current : end }];
+    });
+    return { ...decision, receipt: { charges: committed } };
+  }
+
+  /** Subtracts from the window of a charge; false if that has ended. */
+  #lower(charged: ReceiptCharge, amount: number): boolean {
+    const table = this.#table;
+    const { duration, mode, window = Number.NaN } = charged;
+    this.#identify([{ ...charged, limit: 0 }]);
+    const { low, high } = this.#fingerprint;
+    const now = this.#clock.now();
+    if (table.isShared && !this.#lock(1)) return false;
+    try {
+      const pair = Math.floor(window / 2);
+      const slot = table.find(mode === "strict" ? lowOf(low, pair % STRICT_SLOTS) : low, high);
+      const end = slot === -1 ? 0 : table.endOf(slot);
+      if (end <= now) return false;
+      // 0: the charge is in the first count of the slot, 1: in the second one. Others are of another window.
+      const at =
+        mode !== "strict"
+          ? (end - window) / duration
+          : end === releaseOf(2 * pair + 1, duration)
+            ? window % 2
+            : undefined;
+      const current = table.currentOf(slot);
+      const previous = table.previousOf(slot);
+      if (at === 0) table.write(slot, end, reduce(current, amount), previous);
+      else if (at === 1) table.write(slot, end, current, reduce(previous, amount));
+      else return false;
+      table.mark(slot);
+      return true;
+    } finally {
+      if (table.isShared) this.#unlock();
+    }
   }
 
   #decide(charges: readonly Charge[], mayConsume: boolean): ChargeResult {
@@ -79,8 +141,12 @@ export class MemoryCounters implements Counters {
     try {
       return this.#decideLocked(charges, now, mayConsume);
     } finally {
-      for (let i = this.#stripes.length - 1; i >= 0; i--) this.#table.unlock(this.#stripes[i]!);
+      this.#unlock();
     }
+  }
+
+  #unlock(): void {
+    for (let i = this.#stripes.length - 1; i >= 0; i--) this.#table.unlock(this.#stripes[i]!);
   }
 
   #identify(charges: readonly Charge[]): void {
@@ -96,7 +162,8 @@ export class MemoryCounters implements Counters {
       entry.high = this.#fingerprint.high;
       entry.first = i;
       for (let k = 0; k < i; k++) {
-        if (entries[k]!.low === entry.low && entries[k]!.high === entry.high) {
+        const other = entries[k]!;
+        if (other.low === entry.low && other.high === entry.high) {
           entry.first = k;
           break;
         }
@@ -128,7 +195,7 @@ export class MemoryCounters implements Counters {
     const count = charges.length;
     let allowed = true;
     for (let i = 0; i < count; i++) {
-      const { limit, duration, mode, cost, commit } = charges[i]!;
+      const { limit, duration, mode, cost, commit, force } = charges[i]!;
       const entry = entries[i]!;
       const first = entries[entry.first]!;
       entry.isClaimed = false;
@@ -138,7 +205,8 @@ export class MemoryCounters implements Counters {
         else this.#open(entry, duration, now);
       }
       entry.before = first.total;
-      if (!fits(first.used, entry.before + cost, limit)) allowed = false;
+      entry.isAllowed = force === true || fits(first.used, entry.before + cost, limit);
+      if (!entry.isAllowed) allowed = false;
       // A rejected entry counts too, so that the `retryAfter` of the last one is that of the whole call.
       if (commit !== false) first.total += cost;
     }
@@ -153,7 +221,7 @@ export class MemoryCounters implements Counters {
         const entry = entries[i]!;
         if (entry.first !== i || entry.total === 0) continue;
         if (charges[i]!.mode === "strict") this.#writeStrict(entry);
-        else table.write(entry.slot, entry.end, entry.window.current + entry.total, entry.window.previous);
+        else table.write(entry.slot, entry.end, increase(entry.window.current, entry.total), entry.window.previous);
         table.mark(entry.slot);
       }
     }
@@ -226,7 +294,8 @@ export class MemoryCounters implements Counters {
   #writeStrict({ strict, slot, end, total }: Entry): void {
     const isOdd = strict.current % 2 === 1;
     const even = isOdd ? strict.current - 1 : strict.current;
-    this.#table.write(slot, end, strict.at(even) + (isOdd ? 0 : total), strict.at(even + 1) + (isOdd ? total : 0));
+    const current = increase(strict.at(even), isOdd ? 0 : total);
+    this.#table.write(slot, end, current, increase(strict.at(even + 1), isOdd ? total : 0));
   }
 
   #tagOf(owner: string | undefined): number {
@@ -242,7 +311,10 @@ export class MemoryCounters implements Counters {
   }
 
   #abandonClaims(count: number): void {
-    for (let k = 0; k < count; k++) if (this.#entries[k]!.isClaimed) this.#table.abandon(this.#entries[k]!.slot);
+    for (let k = 0; k < count; k++) {
+      const { isClaimed, slot } = this.#entries[k]!;
+      if (isClaimed) this.#table.abandon(slot);
+    }
   }
 
   /** Ensures a slot for each counter that will be charged, or for none. Returns the reason of a failure. */
@@ -293,13 +365,13 @@ export class MemoryCounters implements Counters {
     let retryAfter: number | undefined = 0;
     for (let i = 0; i < charges.length; i++) {
       const { limit, duration, mode, cost, commit } = charges[i]!;
-      const { first, before } = this.#entries[i]!;
+      const { first, before, isAllowed } = this.#entries[i]!;
       const { window, strict, used } = this.#entries[first]!;
       const isStrict = mode === "strict";
       const reset = isStrict ? strict.reset : window.start + duration;
-      if (fits(used, before + cost, limit)) {
+      if (isAllowed) {
         const left = isConsumed ? limit - used - before - (commit === false ? 0 : cost) : limit - used;
-        limits.push({ allowed: true, remaining: left, reset, retryAfter: 0 });
+        limits.push({ allowed: true, remaining: Math.max(0, left), reset, retryAfter: 0 });
         continue;
       }
       const need = before + cost;
@@ -310,6 +382,16 @@ export class MemoryCounters implements Counters {
     }
     return { outcome: "decided", at: now, allowed, retryAfter, limits };
   }
+}
+
+/** A count after a charge. Only forced charges reach the largest count, with which the arithmetic of windows is exact. */
+function increase(count: number, amount: number): number {
+  return Math.min(LIMIT_MAX, count + amount);
+}
+
+/** A count after a part of it was given back. The largest count may stand for more, so it stays. */
+function reduce(count: number, amount: number): number {
+  return count === LIMIT_MAX ? count : Math.max(0, count - amount);
 }
 
 /** The lower word of the fingerprint of slot `i` of a strict counter. */

@@ -18,6 +18,8 @@ export interface MemoryCountersOptions {
   folder: string;
   /** A random key for the fingerprints, so that clients cannot construct collisions. */
   freshKey: FingerprintKey;
+  /** A random name for what this process counts. */
+  epoch: string;
   /** Called when counters could not be read or written. */
   onFailure(error: unknown): void;
   /** Called once at the start if some counters on disk do not fit into the table. */
@@ -44,7 +46,7 @@ export const MAIN_THREAD = 1;
 
 /** Opens counters in memory, and restores those of the previous process. */
 export async function openMemoryCounters(options: MemoryCountersOptions): Promise<OpenMemoryCounters> {
-  const { clock, countingClock, bytes, isShared, folder, freshKey, onFailure, onDropped } = options;
+  const { clock, countingClock, bytes, isShared, folder, freshKey, epoch, onFailure, onDropped } = options;
   const journal = await CounterJournal.open({
     files: counterFilesIn(folder),
     clock,
@@ -64,5 +66,5 @@ export async function openMemoryCounters(options: MemoryCountersOptions): Promis
     sweeping.cancel();
     return journal.stop();
   };
-  return { counters: new MemoryCounters(table, countingClock), table, buffer, dropped, stop };
+  return { counters: new MemoryCounters(table, countingClock, epoch), table, buffer, dropped, stop };
 }

@@ -16,6 +16,7 @@ export function alphanumeric(random: Random, length: number): string {
 /** The prefixes of identifiers, one for each kind. */
 export type IdPrefix =
   | "api"
+  | "bud"
   | "key"
   | "node"
   | "ps"
@@ -30,6 +31,7 @@ export type IdPrefix =
   | "rk"
   | "pool"
   | "evt"
+  | "hold"
   | "wh"
   | "mig"
   | "rec";

@@ -71,6 +71,18 @@ export function addressNetwork(address: string): string {
     .join(":");
 }
 
+/**
+ * The block of an address that no longer identifies a person: the first 24 bits of an IPv4 address, the first 48 of an IPv6
+ * address. Undefined if it is not an address.
+ */
+export function addressBlock(address: string): string | undefined {
+  const network = addressNetwork(address);
+  if (network === UNREADABLE_ADDRESS) return undefined;
+  return isIPv4(network)
+    ? `${network.slice(0, network.lastIndexOf("."))}.0/24`
+    : `${network.split(":").slice(0, 3).join(":")}::/48`;
+}
+
 /** An address with or without a port, in the forms of RFC 7239, section 6: `192.0.2.1:80`, `[2001:db8::1]`, `"[2001:db8::1]:443"`. */
 const HOP = /^(?:\[([0-9a-f:.]+)\]|(\d+\.\d+\.\d+\.\d+))(?::\d{1,5})?$/i;
 

@@ -9,6 +9,7 @@ export const grantActions = {
     "read_key",
     "update_key",
     "delete_key",
+    "restore_key",
     "verify_key",
     "encrypt_key",
     "decrypt_key",
@@ -29,6 +30,7 @@ export const grantActions = {
     "read_analytics",
   ],
   identities: ["create_identity", "read_identity", "update_identity", "delete_identity"],
+  budgets: ["create_budget", "read_budget", "update_budget", "delete_budget", "assign_budget"],
   permissions: [
     "create_permission",
     "read_permission",
@@ -134,6 +136,16 @@ export function meetsForSome(grants: Grants, requirement: string): boolean {
     const idsByAction = grants.get(name);
     return idsByAction !== undefined && (idsByAction.has(action) || idsByAction.has("*"));
   });
+}
+
+/** The ids of a resource type for which an action is granted; undefined: all of them. */
+export function grantedIds(grants: Grants, resource: string, action: string): string[] | undefined {
+  const ids = new Set<string>();
+  for (const idsByAction of [grants.get(resource), grants.get("*")]) {
+    for (const granted of [idsByAction?.get(action), idsByAction?.get("*")])
+      for (const id of granted ?? []) ids.add(id);
+  }
+  return ids.has("*") ? undefined : [...ids];
 }
 
 /** Whether the grants include all others. A caller can only hand out grants that it has. */

@@ -1,15 +1,16 @@
 import type { Instant } from "../clock/clock.ts";
+import { covers } from "../credits/locked-balance.ts";
 import type { KeyRecord } from "../directory/records.ts";
 import type { LimitDecision, LimitState } from "../limits/counters.ts";
 import { hasValidChecksum } from "../rules/key-string.ts";
 import { conjunctsOf, type PermissionQuery, queryText, satisfies, slugsOf } from "../rules/permission-query.ts";
 import { grantOf } from "../rules/permissions.ts";
-import type { StoredBalance } from "../rules/refill.ts";
+import type { Refill, StoredBalance } from "../rules/refill.ts";
 import { nextDue, refillOf, withDueRefill } from "../rules/refill.ts";
 import type { Step, Trace } from "./checks.ts";
 import type { SelectedLimits } from "./limits.ts";
 import type { VerificationCode, VerificationRequest } from "./request.ts";
-import type { KeyOrigins } from "./stored.ts";
+import type { HeldBalance, KeyOrigins } from "./stored.ts";
 
 /** The number of permissions that an explanation lists. */
 export const PERMISSIONS_LISTED_MAX = 1_000;
@@ -29,6 +30,8 @@ export interface VerificationExplanation {
   ratelimits?: ExplainedLimit[];
   /** Absent: unlimited. */
   credits?: ExplainedCredits;
+  /** Absent: it has none. */
+  budgets?: ExplainedBudget[];
 }
 
 export interface ExplainedStep {
@@ -76,8 +79,19 @@ export interface ExplainedLimit {
 
 export interface ExplainedCredits {
   remaining: number;
+  /** What open holds have taken from it. */
+  held: number;
   cost: number;
-  refill?: { interval: "daily" | "monthly"; amount: number; refillDay?: number; nextAt: number };
+  refill?: Refill & { nextAt: number };
+}
+
+export interface ExplainedBudget extends ExplainedCredits {
+  budgetId: string;
+  name: string;
+  unit?: string;
+  onEmpty: "deny" | "allow";
+  /** Whether it does not cover the call. */
+  exceeded: boolean;
 }
 
 /** A key for which the steps were traced. */
@@ -101,7 +115,8 @@ interface Decision {
   counted: readonly CountedLimit[];
   origins: KeyOrigins;
   /** The balance with its due refill; undefined: unlimited. */
-  balance: StoredBalance | undefined;
+  balance: HeldBalance | undefined;
+  budgets: ExplainedBudget[];
   cost: number;
 }
 
@@ -152,7 +167,8 @@ export function explainKey(decided: DecidedKey): VerificationExplanation {
     ...(decision && {
       permissions,
       ratelimits: limitsOf(decision),
-      ...(decision.balance && { credits: { ...creditsOf(decision.balance, request.now), cost: decision.cost } }),
+      ...(decision.balance && { credits: { ...heldCreditsOf(decision.balance, request.now), cost: decision.cost } }),
+      ...(decision.budgets.length > 0 && { budgets: decision.budgets }),
     }),
   };
 }
@@ -198,14 +214,47 @@ const details: Readonly<Record<Step, (decided: Detail) => string>> = {
     const wait =
       decided.retryAfter === undefined
         ? "With this cost the call can never pass."
-        : `Without other calls it passes in ${decided.retryAfter} ms.`;
+        : `Without other calls it passes in ${inWords(decided.retryAfter)}.`;
     return `These limits are exhausted: ${exceeded.join(", ")}. ${wait}`;
   },
-  credits: ({ balance, cost }) =>
-    balance === undefined
-      ? "The key has no balance: it is unlimited."
-      : `The call costs ${cost}, and the balance is ${balance.remaining}.`,
+  credits: ({ balance, budgets = [], cost }) => {
+    if (balance === undefined && budgets.length === 0) return "The key has no balance: it is unlimited.";
+    const left = [
+      ...(balance ? [`the balance is ${balance.remaining}`] : []),
+      ...budgets.map(({ name, remaining, onEmpty }) =>
+        onEmpty === "deny"
+          ? `the budget '${name}' has ${remaining}`
+          : `the budget '${name}', which never denies, has ${remaining}`,
+      ),
+    ];
+    return `The call costs ${cost}, and ${left.join(", and ")}.`;
+  },
 };
+
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+const units = [
+  ["day", DAY],
+  ["hour", HOUR],
+  ["minute", MINUTE],
+  ["second", SECOND],
+] as const;
+
+/** A duration in at most two units, rounded up: `800 ms`, `5 seconds`, `3 minutes 23 seconds`. */
+function inWords(ms: number): string {
+  if (ms < SECOND) return `${ms} ms`;
+  const precision = ms < HOUR ? SECOND : ms < DAY ? MINUTE : HOUR;
+  let rest = Math.ceil(ms / precision) * precision;
+  const parts: string[] = [];
+  for (const [unit, length] of units) {
+    const count = Math.floor(rest / length);
+    rest %= length;
+    if (count > 0) parts.push(`${count} ${unit}${count === 1 ? "" : "s"}`);
+  }
+  return parts.join(" ");
+}
 
 /** Times in a database can be beyond those of a date. */
 function iso(time: number): string {
@@ -280,7 +329,7 @@ function isReplaced({ name }: { name: string }, selected: SelectedLimits | undef
 }
 
 /** A balance with its next refill. */
-export function creditsOf(balance: StoredBalance, now: Instant): Omit<ExplainedCredits, "cost"> {
+export function creditsOf(balance: StoredBalance, now: Instant): Omit<ExplainedCredits, "held" | "cost"> {
   const rule = refillOf(balance);
   return {
     remaining: balance.remaining,
@@ -288,7 +337,30 @@ export function creditsOf(balance: StoredBalance, now: Instant): Omit<ExplainedC
   };
 }
 
+function heldCreditsOf(balance: HeldBalance, now: Instant): Omit<ExplainedCredits, "cost"> {
+  return { ...creditsOf(balance, now), held: balance.held ?? 0 };
+}
+
 /** The balance at this time; undefined: unlimited. */
-export function balanceAt({ balance }: Pick<KeyOrigins, "balance">, now: Instant): StoredBalance | undefined {
+export function balanceAt({ balance }: Pick<KeyOrigins, "balance">, now: Instant): HeldBalance | undefined {
   return balance === null ? undefined : withDueRefill(balance, now);
+}
+
+/** The budgets of a key at this time, in the order of its record, for a call of this cost. */
+export function budgetsAt(key: KeyRecord, { budgets }: KeyOrigins, cost: number, now: Instant): ExplainedBudget[] {
+  return key.budgets.flatMap(({ budgetId, name, unit }) => {
+    const stored = budgets.find(({ pool_id }) => pool_id === budgetId);
+    if (!stored) return [];
+    const credits = heldCreditsOf(withDueRefill(stored, now), now);
+    const isDenying = stored.watched !== 1;
+    return {
+      budgetId,
+      name,
+      ...(unit !== null && { unit }),
+      onEmpty: isDenying ? "deny" : "allow",
+      ...credits,
+      cost,
+      exceeded: isDenying && !covers(credits.remaining, cost),
+    };
+  });
 }

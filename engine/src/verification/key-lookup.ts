@@ -58,7 +58,7 @@ export class KeyLookup {
     if (record === undefined) {
       onRead?.();
       // A key that existed at the last read is not a guess, so its look-up is free.
-      record = keys.isOutdated(name)
+      record = keys.has(name)
         ? await keys.load(name)
         : await keyLookups.spend(sourceOf(request), () => keys.load(name));
     }

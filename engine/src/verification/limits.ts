@@ -109,3 +109,13 @@ export function limitsText(selected: SelectedLimits, { limits, allowed, retryAft
   }
   return allowed || retryAfter === undefined ? `${text}]` : `${text}],"retryAfter":${retryAfter}`;
 }
+
+/** The name of the first limit that rejects the call; undefined if none does. */
+export function exceededLimit(
+  selected: SelectedLimits | undefined,
+  decided: LimitDecision | undefined,
+): string | undefined {
+  if (selected === undefined || decided === undefined || decided.allowed) return undefined;
+  const index = decided.limits.findIndex(({ allowed }) => !allowed);
+  return selected.limits[index]?.name;
+}

@@ -1,5 +1,5 @@
 import type { Instant } from "../clock/clock.ts";
-import { type CallDirectories, namespaceLookupKey } from "../directory/directories.ts";
+import { applyOwnChange, type CallDirectories, namespaceLookupKey } from "../directory/directories.ts";
 import type { NamespaceRecord } from "../directory/records.ts";
 
 /** What creates namespaces for a caller: a transaction in the database. */
@@ -61,8 +61,7 @@ export class Namespaces<Caller extends { readonly workspaceId: string }> {
     try {
       const sequence = await create({ ...creation, names: [...missing.values()] });
       // Another node may have created some of them: the negative cache must drop those too.
-      directories.generations.bump([...missing.keys()]);
-      if (sequence !== undefined) directories.changes.recordOwn(sequence);
+      applyOwnChange(directories, { tags: [...missing.keys()], sequence });
     } finally {
       for (const lookupKey of missing.keys()) this.#creations.delete(lookupKey);
     }

@@ -1,4 +1,5 @@
 import type { Instant, Milliseconds } from "../clock/clock.ts";
+import type { HoldRequest } from "../credits/hold.ts";
 import type { ReplayableCall } from "../limits/replay-store.ts";
 import type { NamedLimit } from "./limits.ts";
 
@@ -16,8 +17,10 @@ export interface VerificationRequest {
   permissions?: string | undefined;
   /** Limits to charge by name. */
   ratelimits?: readonly NamedLimit[] | undefined;
-  /** The price of the verification if the key has a balance; 1 when omitted. */
+  /** The price of the verification if the key has credits or budgets; 1 when omitted. */
   credits?: { cost: number } | undefined;
+  /** Holds the cost instead of spending it. Only with a root key. */
+  hold?: Pick<HoldRequest, "ttl" | "onExpiry"> | undefined;
   /** Set when the caller may repeat the call. Repetitions are charged once. */
   idempotent?: ReplayableCall | undefined;
   /** The workspace in which to look up the key. */
@@ -26,6 +29,8 @@ export interface VerificationRequest {
   principal: Caller | null;
   /** The caller's address, for the allow-list of the API. */
   address: string;
+  /** Identifies the call in its answer and in the log of decisions. */
+  requestId: string;
   /** Labels for the analytics. */
   tags?: readonly string[] | undefined;
   /** Set if an upstream verifier knew the key, which was created then. */
@@ -70,7 +75,14 @@ export type VerificationCode = (typeof verificationCodes)[number];
 
 /** An error in the request, found after the key was found. `message` describes it. */
 export interface VerificationMistake {
-  kind: "query_unreadable" | "token_unreadable" | "limit_unknown" | "replay_mismatched" | "replay_running";
+  kind:
+    | "query_unreadable"
+    | "token_unreadable"
+    | "limit_unknown"
+    | "units_mixed"
+    | "hold_limits_excessive"
+    | "replay_mismatched"
+    | "replay_running";
   /** Undefined when the kind is explanation enough. */
   message?: string;
 }

@@ -81,7 +81,7 @@ export class SingleCalls {
     }
   }
 
-  /** Finds nothing while the database is away: calls that charge nothing in it must not wait for it. */
+  /** Finds nothing while the database is unreachable: calls that charge nothing in it must not wait for it. */
   async #findRecorded({ scope, fingerprint }: ReplayableCall): Promise<Replay | undefined> {
     if (!this.#isReachable()) return undefined;
     try {

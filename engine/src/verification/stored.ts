@@ -5,6 +5,7 @@ export interface KeyOriginsQuestion {
   workspaceId: string;
   keyId: string;
   poolId: string;
+  budgetIds: readonly string[];
   /** The permissions to look for. */
   slugs: readonly string[];
 }
@@ -14,8 +15,13 @@ export interface KeyOrigins {
   /** One entry for each way in which the key has a permission. `role` is null for a direct one. */
   grants: { slug: string; role: string | null }[];
   /** Null: unlimited. */
-  balance: StoredBalance | null;
+  balance: HeldBalance | null;
+  /** Those of the budgets. `watched` is 1 if it never denies. */
+  budgets: (HeldBalance & { pool_id: string; watched: number | null })[];
 }
+
+/** A balance with the credits that open holds have taken from it; null: none. */
+export type HeldBalance = StoredBalance & { held: number | null };
 
 /** What the first verification of an imported key reveals: the import contained only a hash. */
 export interface ImportedKeyUse {

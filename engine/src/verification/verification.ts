@@ -1,6 +1,8 @@
 import type { Clock, Instant, Milliseconds } from "../clock/clock.ts";
-import type { BalanceReader } from "../credits/balance-reader.ts";
+import type { BalanceReader, ReadBalance } from "../credits/balance-reader.ts";
+import type { HoldRequest } from "../credits/hold.ts";
 import type { Ledger } from "../credits/ledger.ts";
+import type { Spent } from "../credits/spend.ts";
 import { hashSecret } from "../crypto/hash.ts";
 import type { CallDirectories } from "../directory/directories.ts";
 import type { KeyRecord } from "../directory/records.ts";
@@ -8,13 +10,15 @@ import { StoreUnavailable } from "../errors/store-unavailable.ts";
 import type { Charge, LimitDecision } from "../limits/counters.ts";
 import type { Limiter } from "../limits/limiter.ts";
 import type { Replay, ReplayableCall } from "../limits/replay-store.ts";
+import { newId, type Random } from "../random/random.ts";
 import { startOf, startOfToken } from "../rules/imported-keys.ts";
+import { type BalancesLeft, balancesOf, balancesText, hasBalances } from "./balances.ts";
 import { codeOfCharge, codeOfState, codeOfVisibility } from "./checks.ts";
 import type { DecisionRecorder } from "./event.ts";
 import { FirstUseWriter } from "./first-uses.ts";
 import { KeyLookup, tooStale } from "./key-lookup.ts";
-import { limitsText, type SelectedLimits, selectLimits } from "./limits.ts";
-import { unknownLimit } from "./mistakes.ts";
+import { exceededLimit, limitsText, type SelectedLimits, selectLimits } from "./limits.ts";
+import { excessiveHold, mixedUnits, unknownLimit } from "./mistakes.ts";
 import { PermissionQueries } from "./queries.ts";
 import {
   COST_DEFAULT,
@@ -37,6 +41,10 @@ export interface VerificationParts {
   limiter: Limiter;
   ledger: Pick<Ledger<readonly Charge[], LimitDecision>, "spend">;
   balances: Pick<BalanceReader, "read">;
+  /** Bounds the open holds of a key. `add` rejects if there is no room for another one. */
+  openHolds: { add(key: KeyRecord): Promise<void>; remove(key: KeyRecord): void };
+  /** For the ids of holds. */
+  random: Random;
   /** Makes calls with an Idempotency-Key once. */
   singleCalls: Pick<SingleCalls, "chargeOnce" | "spendOnce" | "find">;
   /** Asks other systems about keys that are unknown here. */
@@ -53,7 +61,7 @@ const NOT_FOUND = '{"valid":false,"code":"NOT_FOUND"}';
 const VALID_START = '{"valid":true';
 
 /**
- * Verifies keys. A cached key without credits is verified in memory; otherwise the database is queried.
+ * Verifies keys. A cached key without credits and budgets is verified in memory; otherwise the database is queried.
  *
  * Steps: look up the key (`KeyLookup`), check it in the order of the API contract (`#decide`), charge its limits
  * (`#chargeOnce`) or its limits and credits together (`#spend`), and build the answer (`#answer`).
@@ -64,6 +72,8 @@ export class Verification {
   readonly #limiter: Limiter;
   readonly #ledger: VerificationParts["ledger"];
   readonly #balances: VerificationParts["balances"];
+  readonly #openHolds: VerificationParts["openHolds"];
+  readonly #random: Random;
   readonly #singleCalls: VerificationParts["singleCalls"];
   readonly #lookup: KeyLookup;
   readonly #unknownKeys: UnknownKeys;
@@ -81,6 +91,8 @@ export class Verification {
     limiter,
     ledger,
     balances,
+    openHolds,
+    random,
     singleCalls,
     upstreams,
     recorder,
@@ -91,6 +103,8 @@ export class Verification {
     this.#limiter = limiter;
     this.#ledger = ledger;
     this.#balances = balances;
+    this.#openHolds = openHolds;
+    this.#random = random;
     this.#singleCalls = singleCalls;
     this.#lookup = new KeyLookup(directories);
     this.#unknownKeys = new UnknownKeys(this.#lookup, upstreams);
@@ -147,32 +161,61 @@ export class Verification {
     return NOT_FOUND;
   }
 
-  #record(key: KeyRecord | null, code: VerificationCode, request: VerificationRequest, creditsSpent: number): void {
+  #record(
+    key: KeyRecord | null,
+    code: VerificationCode,
+    request: VerificationRequest,
+    creditsSpent: number,
+    limit: string | undefined = undefined,
+  ): void {
     this.counts[code]++;
-    const { now, startedAt, workspaceId, tags } = request;
-    this.#recorder?.verification({ at: now, startedAt, workspaceId, key, code, tags, creditsSpent });
+    const { now, startedAt, workspaceId, tags, credits, address, requestId } = request;
+    this.#recorder?.verification({
+      at: now,
+      startedAt,
+      workspaceId,
+      key,
+      code,
+      tags,
+      creditsSpent,
+      cost: credits?.cost,
+      limit,
+      address,
+      requestId,
+    });
   }
 
   #decide(key: KeyRecord, request: VerificationRequest): VerificationAnswer | Promise<VerificationAnswer> {
     const answer = this.#check(key, request);
-    return key.isUnused ? this.#recordFirstUse(key, request, answer) : answer;
+    if (!key.isUnused) return answer;
+    if (key.isTokenPending) return this.#recordToken(key, request, answer);
+    if (answer instanceof Promise) return answer.then((settled) => this.#recordStart(key, request, settled));
+    return this.#recordStart(key, request, answer);
   }
 
-  /** Stores the start and the hash of an imported key, whose string is available for the first time. */
-  async #recordFirstUse(
+  /**
+   * Stores the start of an imported key, whose string is available for the first time. Nothing that is cached contains it,
+   * so the answer does not wait, and no record is outdated. A use that cannot be written is recorded again by the next one.
+   */
+  #recordStart(key: KeyRecord, { key: secret }: VerificationRequest, answer: VerificationAnswer): VerificationAnswer {
+    if (!isValid(answer) || !key.isUnused) return answer;
+    const undo = key.markUsed();
+    void this.#firstUses.record({ keyId: key.keyId, start: startOf(secret), hash: null }).then((isWritten) => {
+      if (!isWritten) undo();
+    });
+    return answer;
+  }
+
+  /** Stores the start and the hash of a key that was imported with the hash of a part: later look-ups find it by its own. */
+  async #recordToken(
     key: KeyRecord,
     { key: secret }: VerificationRequest,
     answer: VerificationAnswer | Promise<VerificationAnswer>,
   ): Promise<VerificationAnswer> {
     const settled = await answer;
     // The answer does not wait for an unreachable database: the next verification records the first use again.
-    if (typeof settled !== "string" || !settled.startsWith(VALID_START) || !this.#directories.changes.reachable)
-      return settled;
-    await this.#firstUses.record(
-      key.isTokenPending
-        ? { keyId: key.keyId, start: startOfToken(secret), hash: hashSecret(secret) }
-        : { keyId: key.keyId, start: startOf(secret), hash: null },
-    );
+    if (!isValid(settled) || !this.#directories.changes.reachable) return settled;
+    await this.#firstUses.record({ keyId: key.keyId, start: startOfToken(secret), hash: hashSecret(secret) });
     return settled;
   }
 
@@ -185,11 +228,14 @@ export class Verification {
 
     const rejection = codeOfState(key, request, query);
     if (rejection)
-      return key.hasBalance ? this.#withBalance(key, rejection, request) : this.#answer(key, rejection, request);
+      return hasBalances(key) ? this.#withBalances(key, rejection, request) : this.#answer(key, rejection, request);
 
     const selected = selectLimits(key, request.ratelimits);
     if (selected && "unknown" in selected) return unknownLimit(key, selected.unknown);
-    if (key.hasBalance) return this.#spend(key, selected, request);
+    if (hasBalances(key) || request.hold) {
+      const mistake = mixedUnits(key, request) ?? excessiveHold(selected, request);
+      return mistake ?? this.#spend(key, selected, request);
+    }
     if (!selected) return request.idempotent ? this.#answerFree(key, request) : this.#answer(key, "VALID", request);
     const decided = request.idempotent
       ? this.#chargeOnce(selected, request.idempotent)
@@ -222,7 +268,8 @@ export class Verification {
   ): VerificationAnswer {
     if ("replay" in decided) return this.#answerReplay(key, decided, request);
     if (!decided.allowed) this.#limiter.exceeded.add(key.workspaceId, selected.charges, decided, key);
-    return this.#answer(key, codeOfCharge(decided, true) ?? "VALID", request, limitsText(selected, decided));
+    const code = codeOfCharge(decided, true) ?? "VALID";
+    return this.#answer(key, code, request, limitsText(selected, decided), 0, exceededLimit(selected, decided));
   }
 
   /** A valid key that has nothing to charge. Its Idempotency-Key can belong to another call. */
@@ -254,23 +301,30 @@ export class Verification {
       peeked = await this.#limiter.peek(selected.charges);
       if (!peeked.allowed) {
         this.#limiter.exceeded.add(key.workspaceId, selected.charges, peeked, key);
-        return this.#withBalance(key, "RATE_LIMITED", request, limitsText(selected, peeked));
+        const text = limitsText(selected, peeked);
+        return this.#withBalances(key, "RATE_LIMITED", request, text, exceededLimit(selected, peeked));
       }
     }
-    const { poolId } = key;
     const cost = request.credits?.cost ?? COST_DEFAULT;
-    const resultText = ({ remaining, limits }: { remaining: number | undefined; limits?: LimitDecision | undefined }) =>
-      (remaining === undefined ? "" : `,"credits":${remaining}`) + (limits ? limitsText(selected!, limits) : "");
-    const spend = () =>
+    const resultText = ({
+      limits,
+      hold,
+      ...left
+    }: BalancesLeft & Partial<Pick<Spent<LimitDecision>, "limits" | "hold">>) =>
+      leftText(key, left, request) + holdText(hold) + (limits ? limitsText(selected!, limits) : "");
+    const spend = (hold?: HoldRequest) =>
       this.#ledger.spend({
         workspaceId: key.workspaceId,
-        poolId,
+        balances: balancesOf(key),
         cost,
         charges: selected?.charges,
         idempotent: idempotent && { ...idempotent, keyId: key.keyId, outcome: resultText },
         isCurrent,
+        hold,
       });
-    const spent = await (idempotent ? this.#singleCalls.spendOnce(idempotent, spend) : spend());
+    const spendOnce = (hold?: HoldRequest) =>
+      idempotent ? this.#singleCalls.spendOnce(idempotent, () => spend(hold)) : spend(hold);
+    const spent = await (request.hold ? this.#hold(key, request.hold, request, spendOnce) : spendOnce());
     if ("replay" in spent) return this.#answerReplay(key, spent, request);
     switch (spent.outcome) {
       case "outdated":
@@ -285,14 +339,43 @@ export class Verification {
         const limits = selected && (peeked ?? (await this.#limiter.peek(selected.charges)));
         // RATE_LIMITED has precedence over USAGE_EXCEEDED.
         const code = codeOfCharge(limits, false)!;
-        return this.#answer(key, code, request, resultText({ ...spent, limits }));
+        return this.#answer(key, code, request, resultText({ ...spent, limits }), 0, exceededLimit(selected, limits));
       }
       case "limited":
         this.#limiter.exceeded.add(key.workspaceId, selected!.charges, spent.limits, key);
-        return this.#answer(key, "RATE_LIMITED", request, resultText(spent));
-      case "spent":
-        // The pool may have become unlimited in the meantime. Then nothing was charged.
-        return this.#answer(key, "VALID", request, resultText(spent), spent.remaining === undefined ? 0 : cost);
+        return this.#answer(key, "RATE_LIMITED", request, resultText(spent), 0, exceededLimit(selected, spent.limits));
+      case "spent": {
+        // The pool may have become unlimited in the meantime. Without budgets, nothing was charged then.
+        const isCharged = spent.remaining.some((one) => one !== undefined);
+        return this.#answer(key, "VALID", request, resultText(spent), isCharged && !spent.hold ? cost : 0);
+      }
+    }
+  }
+
+  /** Makes a hold, if the key may have another one. */
+  async #hold<Outcome extends object>(
+    key: KeyRecord,
+    asked: NonNullable<VerificationRequest["hold"]>,
+    { idempotent }: VerificationRequest,
+    make: (hold: HoldRequest) => Promise<Outcome>,
+  ): Promise<Outcome | Replay> {
+    try {
+      await this.#openHolds.add(key);
+    } catch (error) {
+      // A repetition makes no other hold.
+      const before = idempotent && (await this.#singleCalls.find(idempotent));
+      if (before) return before;
+      throw error;
+    }
+    const { keyId, apiId, identity } = key;
+    const subject = identity ? JSON.stringify({ identityId: identity.id }) : undefined;
+    let isMade = false;
+    try {
+      const outcome = await make({ holdId: newId(this.#random, "hold"), ...asked, keyId, apiId, subject });
+      isMade = "hold" in outcome && outcome.hold !== undefined;
+      return outcome;
+    } finally {
+      if (!isMade) this.#openHolds.remove(key);
     }
   }
 
@@ -302,10 +385,9 @@ export class Verification {
     const generation = generations.newest();
     let slots = this.#slotsOfKeys.get(key);
     if (!slots) {
-      const { keyId, apiId, workspaceId, poolId, identity } = key;
-      slots = [keyId, apiId, workspaceId, poolId, ...(identity ? [identity.id] : [])].map((tag) =>
-        generations.slot(tag),
-      );
+      const { keyId, apiId, workspaceId, poolId, identity, budgets } = key;
+      const ofOthers = [...(identity ? [identity.id] : []), ...budgets.map(({ budgetId }) => budgetId)];
+      slots = [keyId, apiId, workspaceId, poolId, ...ofOthers].map((tag) => generations.slot(tag));
       this.#slotsOfKeys.set(key, slots);
     }
     const { expiresAt } = key;
@@ -326,15 +408,48 @@ export class Verification {
     return this.verify({ ...request, now, principal }, monotonic);
   }
 
-  /** A rejection with the unchanged balance. The balance is omitted if it cannot be read. */
-  async #withBalance(key: KeyRecord, code: VerificationCode, request: VerificationRequest, more = ""): Promise<string> {
-    const remaining = await this.#balances.read(key.poolId).catch(() => undefined);
-    return this.#answer(key, code, request, remaining === undefined ? more : `,"credits":${remaining}${more}`);
+  /** A rejection with the unchanged balances. They are omitted if they cannot be read. */
+  async #withBalances(
+    key: KeyRecord,
+    code: VerificationCode,
+    request: VerificationRequest,
+    more = "",
+    limit: string | undefined = undefined,
+  ): Promise<string> {
+    // Callers without a root key see no budgets.
+    const ids = request.principal ? balancesOf(key) : key.hasBalance ? [key.poolId] : [];
+    const read = Promise.all(ids.map((id) => this.#balances.read(id)));
+    const balances = await read.catch(() => undefined);
+    const members = balances === undefined ? more : leftText(key, leftOf(balances), request) + more;
+    return this.#answer(key, code, request, members, 0, limit);
   }
 
-  #answer(key: KeyRecord, code: VerificationCode, request: VerificationRequest, more = "", creditsSpent = 0): string {
-    this.#record(key, code, request, creditsSpent);
+  #answer(
+    key: KeyRecord,
+    code: VerificationCode,
+    request: VerificationRequest,
+    more = "",
+    creditsSpent = 0,
+    limit: string | undefined = undefined,
+  ): string {
+    this.#record(key, code, request, creditsSpent, limit);
     const members = request.principal ? key.members : key.anonymousMembers;
     return `{"valid":${code === "VALID"},"code":"${code}",${members}${more}}`;
   }
+}
+
+function leftOf(balances: readonly (ReadBalance | undefined)[]): BalancesLeft {
+  return { remaining: balances.map((one) => one?.remaining), held: balances.map((one) => one?.held ?? 0) };
+}
+
+function leftText(key: KeyRecord, left: BalancesLeft, { principal, now }: VerificationRequest): string {
+  return balancesText(key, left, { seesBudgets: principal !== null, now });
+}
+
+function holdText(hold: Spent<never>["hold"]): string {
+  return hold ? `,"hold":${JSON.stringify(hold)}` : "";
+}
+
+function isValid(answer: VerificationAnswer): boolean {
+  return typeof answer === "string" && answer.startsWith(VALID_START);
 }

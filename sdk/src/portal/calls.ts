@@ -28,10 +28,14 @@ export interface OwnKey {
   readonly lastUsedAt?: number;
   readonly name?: string;
   readonly expires?: number;
+  readonly leakedAt?: number;
   readonly roles?: readonly string[];
   readonly credits?: {
     readonly remaining: number;
-    readonly refill?: { readonly interval: "daily" | "monthly"; readonly amount: number };
+    readonly refill?: {
+      readonly interval: "hourly" | "daily" | "weekly" | "monthly" | "yearly";
+      readonly amount: number;
+    };
   };
   readonly ratelimits?: readonly { readonly name: string; readonly limit: number; readonly duration: number }[];
 }
@@ -103,6 +107,11 @@ export class Calls {
 
   getUsage(keyId: string): Promise<Usage> {
     return this.#data("getUsage", { keyId, days: 30 });
+  }
+
+  /** That of all keys together. */
+  getTotalUsage(): Promise<Usage> {
+    return this.#data("getTotalUsage", { days: 30 });
   }
 
   async #data<Data>(name: string, input: object = {}): Promise<Data> {

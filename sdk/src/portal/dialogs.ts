@@ -166,7 +166,8 @@ export async function deleteKey(parts: DialogParts, key: OwnKey, remove: () => P
 /** Shows a new key once, until the person says that it is saved. */
 export function showKey({ root, language: { texts } }: DialogParts, key: string): Promise<void> {
   const { promise, resolve } = deferred<void>();
-  const input = h("input", { class: "secret", readonly: true, "aria-label": texts.newKey, spellcheck: "false" });
+  const field = { class: "secret", dir: "ltr", rows: 1, readonly: true, spellcheck: "false" };
+  const input = h("textarea", { ...field, "aria-label": texts.newKey });
   input.value = key;
   const status = h("span", { role: "status" });
   const copy = async () => {
@@ -193,6 +194,8 @@ export function showKey({ root, language: { texts } }: DialogParts, key: string)
       resolve();
     },
   );
+  // As high as the key, which is shown whole.
+  input.style.height = `${input.scrollHeight + input.offsetHeight - input.clientHeight}px`;
   // The key cannot be shown again, so a stray Escape does not close the dialog.
   dialog.addEventListener("cancel", (event) => event.preventDefault());
   return promise;

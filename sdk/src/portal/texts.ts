@@ -8,13 +8,19 @@ const en = {
   active: "Active",
   disabled: "Disabled",
   expired: "Expired",
+  leaked: "Leaked",
+  leakedText: "This key was reported as leaked: others may know it.",
+  leakedReplace: "Replace it.",
   created: "Created {date}",
   used: "Last used {date}",
   unused: "Never used",
   expires: "Expires {date}",
   credits: "{n} credit left|{n} credits left",
-  daily: "Set to {n} every day",
-  monthly: "Set to {n} every month",
+  hourly: "Refill: {n} every hour",
+  daily: "Refill: {n} every day",
+  weekly: "Refill: {n} every week",
+  monthly: "Refill: {n} every month",
+  yearly: "Refill: {n} every year",
   usage: "{n} request in the last 30 days|{n} requests in the last 30 days",
   failed: "{n} rejected",
   more: "Show more",
@@ -45,6 +51,7 @@ const en = {
   full: "You have {n} key, which is the maximum.|You have {n} keys, which is the maximum.",
   ended: "This session has ended. Go back and open the page again.",
   error: "That did not work. Try again.",
+  offline: "There is no connection to the service. Check that you are online, then try again.",
   busy: "Too many requests. Try again in a minute.",
   retry: "Try again",
   back: "Back to {name}",
@@ -62,13 +69,19 @@ const de: Texts = {
   active: "Aktiv",
   disabled: "Deaktiviert",
   expired: "Abgelaufen",
+  leaked: "Kompromittiert",
+  leakedText: "Dieser Schlüssel wurde als öffentlich bekannt gemeldet.",
+  leakedReplace: "Ersetzen Sie ihn.",
   created: "Erstellt am {date}",
   used: "Zuletzt benutzt am {date}",
   unused: "Noch nie benutzt",
   expires: "Läuft ab am {date}",
   credits: "{n} Guthabenpunkt übrig|{n} Guthabenpunkte übrig",
-  daily: "Wird täglich auf {n} gesetzt",
-  monthly: "Wird monatlich auf {n} gesetzt",
+  hourly: "Auffüllung: {n} jede Stunde",
+  daily: "Auffüllung: {n} jeden Tag",
+  weekly: "Auffüllung: {n} jede Woche",
+  monthly: "Auffüllung: {n} jeden Monat",
+  yearly: "Auffüllung: {n} jedes Jahr",
   usage: "{n} Anfrage in den letzten 30 Tagen|{n} Anfragen in den letzten 30 Tagen",
   failed: "{n} abgelehnt",
   more: "Mehr anzeigen",
@@ -100,6 +113,7 @@ const de: Texts = {
   full: "Sie haben {n} Schlüssel, das ist die Höchstzahl.",
   ended: "Diese Sitzung ist beendet. Gehen Sie zurück und öffnen Sie die Seite erneut.",
   error: "Das hat nicht funktioniert. Versuchen Sie es noch einmal.",
+  offline: "Der Dienst ist nicht erreichbar. Prüfen Sie Ihre Internetverbindung und versuchen Sie es noch einmal.",
   busy: "Zu viele Anfragen. Versuchen Sie es in einer Minute noch einmal.",
   retry: "Noch einmal versuchen",
   back: "Zurück zu {name}",
@@ -115,13 +129,19 @@ const fr: Texts = {
   active: "Active",
   disabled: "Désactivée",
   expired: "Expirée",
+  leaked: "Divulguée",
+  leakedText: "Cette clé a été signalée comme divulguée : d’autres peuvent la connaître.",
+  leakedReplace: "Remplacez-la.",
   created: "Créée le {date}",
   used: "Dernière utilisation le {date}",
   unused: "Jamais utilisée",
   expires: "Expire le {date}",
   credits: "{n} crédit restant|{n} crédits restants",
-  daily: "Remis à {n} chaque jour",
-  monthly: "Remis à {n} chaque mois",
+  hourly: "Recharge : {n} chaque heure",
+  daily: "Recharge : {n} chaque jour",
+  weekly: "Recharge : {n} chaque semaine",
+  monthly: "Recharge : {n} chaque mois",
+  yearly: "Recharge : {n} chaque année",
   usage: "{n} requête ces 30 derniers jours|{n} requêtes ces 30 derniers jours",
   failed: "{n} rejetées",
   more: "Afficher plus",
@@ -153,6 +173,7 @@ const fr: Texts = {
   full: "Vous avez {n} clé, le maximum.|Vous avez {n} clés, le maximum.",
   ended: "Cette session est terminée. Revenez en arrière et rouvrez la page.",
   error: "L’opération a échoué. Réessayez.",
+  offline: "Le service est injoignable. Vérifiez votre connexion à Internet, puis réessayez.",
   busy: "Trop de requêtes. Réessayez dans une minute.",
   retry: "Réessayer",
   back: "Retour à {name}",
@@ -168,13 +189,19 @@ const es: Texts = {
   active: "Activa",
   disabled: "Desactivada",
   expired: "Caducada",
+  leaked: "Filtrada",
+  leakedText: "Se ha informado de que esta clave se filtró: otras personas pueden conocerla.",
+  leakedReplace: "Reemplácela.",
   created: "Creada el {date}",
   used: "Último uso el {date}",
   unused: "Nunca usada",
   expires: "Caduca el {date}",
   credits: "Queda {n} crédito|Quedan {n} créditos",
-  daily: "Se fija en {n} cada día",
-  monthly: "Se fija en {n} cada mes",
+  hourly: "Recarga: {n} cada hora",
+  daily: "Recarga: {n} cada día",
+  weekly: "Recarga: {n} cada semana",
+  monthly: "Recarga: {n} cada mes",
+  yearly: "Recarga: {n} cada año",
   usage: "{n} solicitud en los últimos 30 días|{n} solicitudes en los últimos 30 días",
   failed: "{n} rechazadas",
   more: "Mostrar más",
@@ -205,10 +232,70 @@ const es: Texts = {
   full: "Tiene {n} clave, el máximo.|Tiene {n} claves, el máximo.",
   ended: "Esta sesión ha terminado. Vuelva atrás y abra la página de nuevo.",
   error: "No ha funcionado. Inténtelo de nuevo.",
+  offline: "No hay conexión con el servicio. Compruebe su conexión a internet e inténtelo de nuevo.",
   busy: "Demasiadas solicitudes. Inténtelo de nuevo en un minuto.",
   retry: "Reintentar",
   back: "Volver a {name}",
   backPlain: "Volver",
+};
+
+const pt: Texts = {
+  title: "Chaves de API",
+  create: "Criar chave",
+  loading: "Carregando…",
+  empty: "Você ainda não tem chaves de API.",
+  unnamed: "Chave de API",
+  active: "Ativa",
+  disabled: "Desativada",
+  expired: "Expirada",
+  leaked: "Vazada",
+  leakedText: "Foi informado que esta chave vazou: outras pessoas podem conhecê-la.",
+  leakedReplace: "Substitua-a.",
+  created: "Criada em {date}",
+  used: "Último uso em {date}",
+  unused: "Nunca usada",
+  expires: "Expira em {date}",
+  credits: "{n} crédito restante|{n} créditos restantes",
+  hourly: "Recarga: {n} a cada hora",
+  daily: "Recarga: {n} a cada dia",
+  weekly: "Recarga: {n} a cada semana",
+  monthly: "Recarga: {n} a cada mês",
+  yearly: "Recarga: {n} a cada ano",
+  usage: "{n} solicitação nos últimos 30 dias|{n} solicitações nos últimos 30 dias",
+  failed: "{n} rejeitada|{n} rejeitadas",
+  more: "Mostrar mais",
+  rename: "Renomear",
+  replace: "Substituir",
+  delete: "Excluir",
+  name: "Nome",
+  nameHint: "Por exemplo, o programa que usa a chave.",
+  prefix: "Prefixo",
+  expiry: "Expira",
+  never: "Nunca",
+  after: "Após {duration}",
+  roles: "Funções",
+  cancel: "Cancelar",
+  save: "Salvar",
+  newKey: "Sua nova chave de API",
+  once: "Copie a chave agora. Ela é exibida somente uma vez.",
+  copy: "Copiar",
+  copied: "Copiada",
+  done: "Já a salvei",
+  replaceTitle: "Substituir {name}",
+  replaceText: "Você recebe uma nova chave com as mesmas configurações.",
+  old: "A chave antiga",
+  oldNow: "para de funcionar imediatamente",
+  oldLater: "continua funcionando por {duration}",
+  deleteTitle: "Excluir {name}?",
+  deleteText: "Os programas que usam esta chave param de funcionar imediatamente. Não é possível desfazer.",
+  full: "Você tem {n} chave, que é o máximo.|Você tem {n} chaves, que é o máximo.",
+  ended: "Esta sessão foi encerrada. Volte e abra a página novamente.",
+  error: "Não funcionou. Tente novamente.",
+  offline: "Não há conexão com o serviço. Verifique sua conexão com a internet e tente novamente.",
+  busy: "Muitas solicitações. Tente novamente em um minuto.",
+  retry: "Tentar novamente",
+  back: "Voltar para {name}",
+  backPlain: "Voltar",
 };
 
 const ja: Texts = {
@@ -220,13 +307,19 @@ const ja: Texts = {
   active: "有効",
   disabled: "無効",
   expired: "期限切れ",
+  leaked: "漏えい",
+  leakedText: "このキーは漏えいしたと報告されました。他人に知られている可能性があります。",
+  leakedReplace: "再発行してください。",
   created: "作成日: {date}",
   used: "最終使用: {date}",
   unused: "未使用",
   expires: "有効期限: {date}",
   credits: "残りクレジット: {n}",
-  daily: "毎日{n}に設定されます",
-  monthly: "毎月{n}に設定されます",
+  hourly: "補充: 毎時{n}",
+  daily: "補充: 毎日{n}",
+  weekly: "補充: 毎週{n}",
+  monthly: "補充: 毎月{n}",
+  yearly: "補充: 毎年{n}",
   usage: "過去30日間のリクエスト: {n}件",
   failed: "拒否: {n}件",
   more: "さらに表示",
@@ -257,33 +350,100 @@ const ja: Texts = {
   full: "キーは{n}個で、上限に達しています。",
   ended: "このセッションは終了しました。前のページに戻って、もう一度開いてください。",
   error: "処理に失敗しました。もう一度お試しください。",
+  offline: "サービスに接続できません。インターネット接続を確認してから、もう一度お試しください。",
   busy: "リクエストが多すぎます。1分後にもう一度お試しください。",
   retry: "再試行",
   back: "{name}に戻る",
   backPlain: "戻る",
 };
 
-const languages: Readonly<Record<string, Texts>> = { en, de, fr, es, ja };
+// Numbers follow a colon, so that no text needs one of the six plurals.
+const ar: Texts = {
+  title: "مفاتيح API",
+  create: "إنشاء مفتاح",
+  loading: "جارٍ التحميل…",
+  empty: "ليس لديك أي مفاتيح API بعد.",
+  unnamed: "مفتاح API",
+  active: "نشط",
+  disabled: "معطَّل",
+  expired: "منتهي الصلاحية",
+  leaked: "مسرَّب",
+  leakedText: "تم الإبلاغ عن تسرّب هذا المفتاح، وقد يعرفه آخرون.",
+  leakedReplace: "استبدله.",
+  created: "أُنشئ في {date}",
+  used: "آخر استخدام في {date}",
+  unused: "لم يُستخدم بعد",
+  expires: "تنتهي صلاحيته في {date}",
+  credits: "الرصيد المتبقي: {n}",
+  hourly: "تعبئة كل ساعة: {n}",
+  daily: "تعبئة كل يوم: {n}",
+  weekly: "تعبئة كل أسبوع: {n}",
+  monthly: "تعبئة كل شهر: {n}",
+  yearly: "تعبئة كل سنة: {n}",
+  usage: "الطلبات في آخر 30 يومًا: {n}",
+  failed: "المرفوضة: {n}",
+  more: "عرض المزيد",
+  rename: "إعادة تسمية",
+  replace: "استبدال",
+  delete: "حذف",
+  name: "الاسم",
+  nameHint: "مثلًا: البرنامج الذي يستخدم المفتاح.",
+  prefix: "البادئة",
+  expiry: "انتهاء الصلاحية",
+  never: "أبدًا",
+  after: "بعد {duration}",
+  roles: "الأدوار",
+  cancel: "إلغاء",
+  save: "حفظ",
+  newKey: "مفتاح API الجديد",
+  once: "انسخ المفتاح الآن، فلن يُعرض مرة أخرى.",
+  copy: "نسخ",
+  copied: "تم النسخ",
+  done: "لقد حفظته",
+  replaceTitle: "استبدال {name}",
+  replaceText: "ستحصل على مفتاح جديد بالإعدادات نفسها.",
+  old: "المفتاح القديم",
+  oldNow: "يتوقف عن العمل فورًا",
+  oldLater: "يظل يعمل لمدة {duration}",
+  deleteTitle: "هل تريد حذف {name}؟",
+  deleteText: "ستتوقف البرامج التي تستخدم هذا المفتاح عن العمل فورًا. لا يمكن التراجع عن ذلك.",
+  full: "عدد مفاتيحك هو الحد الأقصى: {n}.",
+  ended: "انتهت هذه الجلسة. ارجع وافتح الصفحة من جديد.",
+  error: "لم ينجح ذلك. حاول مرة أخرى.",
+  offline: "لا يوجد اتصال بالخدمة. تحقّق من اتصالك بالإنترنت ثم حاول مرة أخرى.",
+  busy: "طلبات كثيرة جدًا. حاول مرة أخرى بعد دقيقة.",
+  retry: "إعادة المحاولة",
+  back: "العودة إلى {name}",
+  backPlain: "العودة",
+};
+
+const languages: Readonly<Record<string, Texts>> = { en, de, fr, es, pt, ja, ar };
 
 /** Texts, numbers and times in one language. */
 export class Language {
   readonly code: string;
   readonly texts: Texts;
+  readonly direction: "ltr" | "rtl";
 
   /** The first of these languages that is available; otherwise English. */
   constructor(wanted: readonly (string | null | undefined)[]) {
     const codes = wanted.map((one) => one?.toLowerCase().split("-")[0] ?? "");
     this.code = codes.find((code) => Object.hasOwn(languages, code)) ?? "en";
     this.texts = languages[this.code]!;
+    this.direction = this.code === "ar" ? "rtl" : "ltr";
   }
 
-  /** A text with its values; `n` is formatted as a number and selects the singular or the plural. */
+  /**
+   * A text with its values; `n` is formatted as a number and selects the singular or the plural. `name` was given by somebody:
+   * it keeps its own direction and leaves the rest of the text as it is.
+   */
   say(text: keyof Texts, values: Readonly<Record<string, string | number>> = {}): string {
     const [one, other = one] = this.texts[text].split("|") as [string, string?];
     const n = Number(values.n);
     const form = new Intl.PluralRules(this.code).select(Number.isNaN(n) ? 2 : n) === "one" ? one : other;
     return form.replace(/\{(\w+)\}/g, (_, name: string) => {
       const value = values[name] ?? "";
+      if (name === "name") return isolated(String(value));
       return typeof value === "number" ? new Intl.NumberFormat(this.code).format(value) : value;
     });
   }
@@ -300,6 +460,11 @@ export class Language {
     const value = Math.round((ms / length) * 10) / 10;
     return new Intl.NumberFormat(this.code, { style: "unit", unit, unitDisplay }).format(value);
   }
+}
+
+/** A text between the characters "first strong isolate" and "pop directional isolate". */
+function isolated(text: string): string {
+  return `\u2068${text}\u2069`;
 }
 
 const units = [

@@ -1,15 +1,22 @@
 import { Command, CommanderError } from "commander";
+import { coloured } from "../../../cli/src/colours.ts";
+import { CommandError, UsageError } from "../../../cli/src/output.ts";
+import { printable } from "../../../cli/src/printable.ts";
 import { isOperatorError } from "../log/operator-error.ts";
 import { version } from "../platform/config/version.ts";
-import { printable } from "./client/printable.ts";
 import { addOperatorCommands, operatorCommands } from "./operator/commands.ts";
-import { CommandError, UsageError } from "./output.ts";
 
 /** Exit codes: 0 for a success, 1 for what failed or was rejected, 2 for a command line that is not valid. */
 const [FAILED, MISUSED] = [1, 2];
 
+/** The beginning of every message about an error. */
+const errorPrefix = () => coloured("red", "latchkey:", process.stderr);
+
 /** Flags of the program itself. Any other flag without a command is one of `serve`. */
 const programFlags = ["-h", "--help", "-V", "--version"];
+
+/** The rules of the service load its operations, so only commands that need them wait for that. */
+const loadRules = async () => (await import("./service-rules.ts")).serviceRules;
 
 /** Runs the command line and sets the exit code. Without a command, it starts the service. */
 export async function run(given: readonly string[], environment: NodeJS.ProcessEnv): Promise<void> {
@@ -20,23 +27,38 @@ export async function run(given: readonly string[], environment: NodeJS.ProcessE
     .version(version)
     .enablePositionalOptions()
     .showHelpAfterError("(add --help for the commands and options)")
+    .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, `${errorPrefix()} `)) })
     .exitOverride();
+  // The service goes on without its first lines and its log.
+  if (args[0] === "serve") for (const output of [process.stdout, process.stderr]) output.on("error", () => {});
+  else endWithOutput();
   addOperatorCommands(program, environment);
   try {
     // Starting the service does not load what calls it.
     if (operatorCommands.includes(args[0]!)) await program.parseAsync(args, { from: "user" });
     else {
-      const { addClientCommands, expandMembers } = await import("./client/commands.ts");
-      addClientCommands(program, environment);
+      const { addClientCommands, checkCommand, expandMembers } = await import("../../../cli/src/commands.ts");
+      addClientCommands(program, { environment, loadRules });
+      checkCommand(program, args);
       await program.parseAsync(expandMembers(args), { from: "user" });
     }
   } catch (error) {
     if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : MISUSED;
-    else if (isOperatorError(error)) {
+    else if (error instanceof CommandError || isOperatorError(error)) {
       // Messages name what is in files and answers, which may come from strangers.
-      console.error(`latchkey: ${printable(error.message.replaceAll(/\s*\n\s*/g, " "))}`);
+      console.error(`${errorPrefix()} ${printable(error.message.replaceAll(/\s*\n\s*/g, " "))}`);
       for (const line of error instanceof CommandError ? error.details : []) console.error(`  ${printable(line)}`);
       process.exitCode = error instanceof UsageError ? MISUSED : FAILED;
     } else throw error;
   }
+}
+
+/** Ends the program when its output cannot be written: without a word if a reader such as `head` has closed its end. */
+function endWithOutput(): void {
+  if (process.stdout.listenerCount("error") > 0) return;
+  process.stdout.on("error", ({ code }: NodeJS.ErrnoException) => {
+    if (code === "EPIPE") process.exit();
+    console.error(`${errorPrefix()} the output cannot be written (${code}).`);
+    process.exit(FAILED);
+  });
 }

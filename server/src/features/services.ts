@@ -1,4 +1,6 @@
 import type { Instant } from "../../../engine/src/clock/clock.ts";
+import type { Ledger } from "../../../engine/src/credits/ledger.ts";
+import type { Charge, LimitDecision } from "../../../engine/src/limits/counters.ts";
 import type { Limiter } from "../../../engine/src/limits/limiter.ts";
 import type { ReplayStore } from "../../../engine/src/limits/replay-store.ts";
 import type { Explainer } from "../../../engine/src/verification/explainer.ts";
@@ -12,12 +14,13 @@ import type { Principal } from "../platform/rpc/principal.ts";
 import type { Decision } from "./analytics/decisions.ts";
 import type { AnalyticsQueries } from "./analytics/queries.ts";
 import type { Recorder } from "./analytics/recorder.ts";
+import type { OpenHolds } from "./holds/open-holds.ts";
 import type { LeakReports } from "./leaks/reports.ts";
 import type { NodeStatus, ServiceStatus } from "./system/fields.ts";
 
 /** What operations use on the main thread. Only types come from there: handlers run in the thread of the database too. */
 export interface Services {
-  readonly analytics: Pick<AnalyticsQueries, "isOn" | "oldest" | "stats" | "count" | "rank">;
+  readonly analytics: Pick<AnalyticsQueries, "isOn" | "oldest" | "stats" | "count" | "countEach" | "rank" | "find">;
   /** What this node knows without the database. */
   readonly node: {
     status(): Promise<NodeStatus>;
@@ -37,6 +40,8 @@ export interface Services {
   };
   readonly limiter: Limiter;
   readonly replays: ReplayStore;
+  readonly ledger: Pick<Ledger<readonly Charge[], LimitDecision>, "change">;
+  readonly openHolds: Pick<OpenHolds, "remove">;
   /** Records the decisions of metered operations; null: analytics are off. */
   readonly recorder: Recorder | null;
   readonly namespaces: Pick<Namespaces<Principal>, "find" | "create">;
@@ -51,4 +56,4 @@ export interface Services {
   };
 }
 
-export const { analysis, limitedMutation, metered } = usingServices<Services>();
+export const { analysis, limitedMutation, metered, pagedAnalysis } = usingServices<Services>();

@@ -96,6 +96,8 @@ export function openEvents(log: Log, monotonic: () => number) {
         loggable(cause),
         "events of keys that expire or are not used could not be recorded: this is tried again",
       ),
+    holdSweepFailed: (cause: unknown) =>
+      sampled("holdSweep", cause, loggable(cause), "holds could not be expired: this is tried again"),
     webhookDisabled: (webhook: { webhookId: string; workspaceId: string; reason: string }) =>
       log.warn(webhook, "a webhook was disabled: its deliveries failed for too long, or its endpoint answered 410"),
     webhooksFailed: (cause: unknown) =>
@@ -138,6 +140,8 @@ export function openEvents(log: Log, monotonic: () => number) {
       log.error({ events, ...loggable(cause) }, "analytics were lost: neither their store nor the disk accepts them"),
     analyticsUnreadable: (cause: unknown) =>
       sampled("analytics", cause, loggable(cause), "analytics on disk cannot be read"),
+    analyticsMergeFailed: (cause: unknown) =>
+      sampled("merge", cause, loggable(cause), "counts of analytics cannot be merged, so statistics become slower"),
     requestFailed: (error: unknown, requestId: string, path: string) =>
       sampled("request", error, { requestId, path, ...failure(error) }, "a request failed"),
     authenticationsFailed: (failed: {
@@ -169,7 +173,10 @@ export function openEvents(log: Log, monotonic: () => number) {
           "revoke them with `latchkey root-key revoke-others`",
       ),
     dashboardMissing: (folder: string) =>
-      log.warn({ folder }, "the dashboard is not built, so / answers 404: run `npm run build --workspace dashboard`"),
+      log.warn(
+        { folder },
+        "the dashboard is not built, so /, /docs and /reference answer 404: run `npm run build --workspace dashboard`",
+      ),
     rootKeyWritten: (file: string) => log.warn({ file }, "the administrator's root key was written to a file"),
   };
 }

@@ -136,7 +136,8 @@ class Moving {
     const { tables, stoppedAt } = await this.#finish(copy, sources);
     const former = await this.#formerHolder();
     // The main database is the first of a place, and its end makes the target servable.
-    for (const target of open.toReversed()) await target.end(former);
+    const demands = await sources[0]?.demands();
+    for (const target of open.toReversed()) await target.end(former, target === targets[0] ? demands : undefined);
     const stoppedMs = this.#clock.monotonic() - stoppedAt;
     for (const target of targets) await target.validate();
     return { ...report, tables, stoppedMs };

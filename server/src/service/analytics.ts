@@ -3,22 +3,26 @@ import type { Clock } from "../../../engine/src/clock/clock.ts";
 import { StoreUnavailable } from "../../../engine/src/errors/store-unavailable.ts";
 import { newId, type Random } from "../../../engine/src/random/random.ts";
 import { Analytics } from "../features/analytics/analytics.ts";
+import { rowsPerMinute } from "../features/analytics/decision-log.ts";
 import type { KeyUse } from "../features/analytics/recorder.ts";
 import type { Rollups } from "../features/analytics/rollups.ts";
 import type { AnalyticsProcedures } from "../features/analytics/sql/procedures.ts";
-import { analyticsModule, openSqlRollups } from "../features/analytics/sql/store.ts";
+import { analyticsModule, longReads, openSqlRollups } from "../features/analytics/sql/store.ts";
 import type { Events } from "../log/events.ts";
 import { OperatorError } from "../log/operator-error.ts";
 import type { Config } from "../platform/config/config.ts";
 import type { Secrets } from "../platform/config/secrets.ts";
-import { openSqliteStore } from "../platform/store/sqlite/store.ts";
+import { openSqliteStore, type StartThread } from "../platform/store/sqlite/store.ts";
 import type { Store, StoreObserver } from "../platform/store/store.ts";
 
 /** Memory for counts while their store is unavailable. Further counts are on disk only. */
 const MEMORY_BYTES = 16 * 1024 * 1024;
 
-/** Few connections: analytics have one writer and few readers, and PostgreSQL's connections are scarce. */
-const CONNECTIONS_MAX = 3;
+/**
+ * Few connections, because PostgreSQL's are scarce: one for the writer, one for a ranking, one for long statistics, and one
+ * for the other readers, whose queries are short.
+ */
+const CONNECTIONS_MAX = 4;
 
 export type AnalyticsStore = Store<AnalyticsProcedures>;
 
@@ -28,6 +32,7 @@ export async function openAnalyticsStore(
   secrets: Secrets,
   clock: Clock,
   observe?: StoreObserver,
+  startThread?: StartThread,
 ): Promise<AnalyticsStore> {
   if (config.database.kind === "postgres") {
     const { openPostgresStore } = await import("../platform/store/postgres/store.ts");
@@ -40,7 +45,7 @@ export async function openAnalyticsStore(
   return openSqliteStore(
     file,
     { module: analyticsModule, options: null },
-    { clock, observe, durability: "normal", writePriority: "low", readsRarely: true },
+    { clock, observe, durability: "normal", writePriority: "low", readsRarely: true, longReads, startThread },
   );
 }
 
@@ -64,10 +69,10 @@ export class ClickHouseUnreachable extends OperatorError {
 }
 
 async function openRollups(config: Config, secrets: Secrets, dependencies: AnalyticsDependencies): Promise<Rollups> {
-  const { retention } = config.analytics;
-  if (secrets.clickhouseUrl === undefined) return openSqlRollups(await dependencies.openStore(), retention);
+  const { retention, decisions } = config.analytics;
+  if (secrets.clickhouseUrl === undefined) return openSqlRollups(await dependencies.openStore(), retention, decisions);
   const { openClickHouse } = await import("../features/analytics/clickhouse/rollups.ts");
-  return openClickHouse(secrets.clickhouseUrl, retention).catch((error: Error) => {
+  return openClickHouse(secrets.clickhouseUrl, retention, decisions).catch((error: Error) => {
     throw error instanceof StoreUnavailable ? new ClickHouseUnreachable(error) : error;
   });
 }
@@ -79,18 +84,20 @@ export async function openAnalytics(
   dependencies: AnalyticsDependencies,
 ): Promise<Analytics> {
   const { clock, random, events } = dependencies;
-  const { spoolBytesMax } = config.analytics;
+  const { spoolBytesMax, decisions } = config.analytics;
   const rollups = await openRollups(config, secrets, dependencies);
   const analytics = new Analytics({
     clock,
     rollups,
     recorderId: newId(random, "rec"),
+    loggedPerMinute: rowsPerMinute(decisions.rowsPerWorkspace / config.workers),
     folder: join(config.dataDirectory, "analytics"),
     bytesMax: { memory: Math.min(MEMORY_BYTES, spoolBytesMax), disk: spoolBytesMax },
     recordKeyUses: dependencies.recordKeyUses,
     onReachability: (reachable, cause) => (reachable ? events.analyticsBack() : events.analyticsOutage(cause)),
     onLoss: events.analyticsLost,
     onSpoolUnreadable: events.analyticsUnreadable,
+    onFailedMerge: events.analyticsMergeFailed,
   });
   await analytics.start();
   return analytics;

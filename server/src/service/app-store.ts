@@ -7,7 +7,7 @@ import type { Config } from "../platform/config/config.ts";
 import type { Secrets } from "../platform/config/secrets.ts";
 import { makeFolder, reasonOf, unusable } from "../platform/store/folder.ts";
 import type { QuotaLimits } from "../platform/store/quotas/workspace-usage.ts";
-import { openSqliteStore } from "../platform/store/sqlite/store.ts";
+import { openSqliteStore, type StartThread } from "../platform/store/sqlite/store.ts";
 import type { Store, StoreObserver } from "../platform/store/store.ts";
 import type { KeyRingSource } from "../platform/vault/key-ring.ts";
 import { requireIntegrity } from "./integrity-check.ts";
@@ -23,7 +23,7 @@ const KEY_FILTER_SHARE = 16;
 export async function openStore(
   config: Config,
   secrets: Secrets,
-  { clock, seed }: { clock: Clock; seed?: number | undefined },
+  { clock, seed, startThread }: { clock: Clock; seed?: number | undefined; startThread?: StartThread },
   observe?: StoreObserver,
 ): Promise<AppStore> {
   const { publicUrl } = config;
@@ -55,7 +55,7 @@ export async function openStore(
     makeFolder(dirname(file));
     requireIntegrity(settingOf(config), file);
     const options = { ...procedures, keyFilter: keyFilter.state };
-    const store = await openSqliteStore<AppProcedures>(file, { module, options }, { clock, observe });
+    const store = await openSqliteStore<AppProcedures>(file, { module, options }, { clock, observe, startThread });
     return Object.assign(store, { keyFilter });
   } catch (error) {
     throw unusable(settingOf(config), file, error);

@@ -1,5 +1,5 @@
 import type { Clock } from "../../../engine/src/clock/clock.ts";
-import { newFingerprintKey } from "../../../engine/src/crypto/secret.ts";
+import { newFingerprintKey, systemSecrets } from "../../../engine/src/crypto/secret.ts";
 import { ClaimedCounters } from "../../../engine/src/limits/claimed-counters.ts";
 import type { Counters } from "../../../engine/src/limits/counters.ts";
 import { CountingClock } from "../../../engine/src/limits/counting-clock.ts";
@@ -48,6 +48,7 @@ export async function openLimits(
     isShared: config.workers > 1 && !shared,
     folder: config.dataDirectory,
     freshKey: newFingerprintKey(),
+    epoch: Buffer.from(systemSecrets(12)).toString("base64url"),
     onFailure: events.countersFailed,
     onDropped: events.countersDropped,
   });

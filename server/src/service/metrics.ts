@@ -237,12 +237,18 @@ function webhookMetrics({ webhooks }: MetricSources): Metric[] {
   ];
 }
 
-function limitMetrics({ totals, limits: { table, dropped } }: MetricSources): Metric[] {
+function limitMetrics({ totals, limits: { limiter, table, dropped } }: MetricSources): Metric[] {
   return [
     ["latchkey_counters_segments", "Segments of the counters' memory in use.", () => table.segments.used],
     ["latchkey_counters_segments_max", "Segments that the counters' memory can have.", () => table.segments.max],
     ["latchkey_counters_dropped_total", "Counters on disk that did not fit in memory at the start.", () => dropped],
     ["latchkey_limits_undecided_total", "Calls whose limits could not be decided.", () => totals.counts.undecided],
+    ["latchkey_limits_corrected_total", "Charges of limits that settlements corrected.", () => limiter.corrected],
+    [
+      "latchkey_limits_uncorrected_total",
+      "Charges of limits that settlements could not correct, because their window has ended or their count is elsewhere.",
+      () => limiter.uncorrected,
+    ],
     [
       "latchkey_limit_events_dropped_total",
       "Rejections by limits that have no event because there were too many.",

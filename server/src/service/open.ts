@@ -27,6 +27,7 @@ import { Retention } from "./retention.ts";
 import { SchemaWatch } from "./schema-watch.ts";
 import { type StoragePlace, StorageWatch } from "./storage-watch.ts";
 import type { Waiting } from "./wait.ts";
+import { warmUp } from "./warm-up.ts";
 
 /** How long each part may take to stop. A part that does not stop must not prevent that counters are written. */
 const PART_STOP_MAX = 1_500;
@@ -204,7 +205,7 @@ function recordExceededLimits(start: Start, store: AppStore, { exceeded }: Limit
   const recording = every(start.clock, EXCEEDED_INTERVAL, record);
   deferStop(start, () => {
     recording.cancel();
-    // As after a crash: the next process reports the next window. A stop does not fail because the database is away.
+    // As after a crash: the next process reports the next window. A stop does not fail because the database is unreachable.
     return record().catch((error: unknown) => start.events.limitEventsLost(exceeded.take().length, error));
   });
 }
@@ -270,6 +271,16 @@ async function openDirectories({ config, clock, events, opened }: Start, store: 
   const stopped = new AbortController();
   opened.defer(() => stopped.abort());
   void fillKeyFilter(store, directories, stopped.signal);
+  warmUp({
+    clock,
+    store,
+    keys: directories.keys,
+    counts: directories.counts.keys,
+    bytesMax: config.directoryBytesMax / config.workers,
+    stopped: stopped.signal,
+  }).catch(() => {
+    // Every other call reports that the database is unavailable, and keys are loaded when callers ask for them.
+  });
   store.listen(() => directories.changes.wake());
   return directories;
 }

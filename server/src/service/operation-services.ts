@@ -15,7 +15,7 @@ import type { Totals } from "./workers/totals.ts";
 const HOLDING = { runningMax: 3, runningPerWorkspaceMax: 2, waitingPerWorkspaceMax: 5_000 };
 
 /** The parts of the wiring that operations use. */
-interface Wiring extends Pick<Services, "verification" | "replays" | "recorder" | "leaks"> {
+interface Wiring extends Pick<Services, "verification" | "ledger" | "openHolds" | "replays" | "recorder" | "leaks"> {
   queues: CallQueues;
   quotas: QuotaCounts;
   node: NodeDescription;
@@ -26,10 +26,12 @@ interface Wiring extends Pick<Services, "verification" | "replays" | "recorder" 
 export function operationServices(
   { config, folder }: Start,
   { store, directories, limits: { limiter }, analytics }: Parts,
-  { verification, replays, recorder, leaks, queues, quotas, node, totals }: Wiring,
+  { verification, ledger, openHolds, replays, recorder, leaks, queues, quotas, node, totals }: Wiring,
 ): Services {
   return {
     verification,
+    ledger,
+    openHolds,
     explainer: new Explainer(directories, limiter),
     ownKeys: new OwnKeys(directories, limiter),
     limiter,
@@ -45,8 +47,10 @@ export function operationServices(
     }),
     analytics: new AnalyticsQueries({
       isOn: recorder !== null,
-      stats: (question) => analytics.stats(question),
-      top: (question) => analytics.top(question),
+      stats: (query) => analytics.stats(query),
+      counts: (query) => analytics.counts(query),
+      top: (query) => analytics.top(query),
+      decisions: (query) => analytics.decisions(query),
       names: (subjects) => store.read("names", subjects),
       oldest: (level, now) => oldestKept(level, config.analytics.retention, now),
     }),

@@ -1,19 +1,35 @@
 import { getApiStats } from "../features/analytics/getApiStats.ts";
+import { getBudgetStats } from "../features/analytics/getBudgetStats.ts";
 import { getIdentityStats } from "../features/analytics/getIdentityStats.ts";
 import { getKeyStats } from "../features/analytics/getKeyStats.ts";
 import { getRatelimitStats } from "../features/analytics/getRatelimitStats.ts";
+import { listDecisions as listLoggedDecisions } from "../features/analytics/listDecisions.ts";
 import { listTopIdentities } from "../features/analytics/listTopIdentities.ts";
 import { listTopKeys } from "../features/analytics/listTopKeys.ts";
+import { listUsage } from "../features/analytics/listUsage.ts";
 import { countKeys } from "../features/apis/countKeys.ts";
 import { createApi } from "../features/apis/createApi.ts";
 import { deleteApi } from "../features/apis/deleteApi.ts";
+import { deleteKeys } from "../features/apis/deleteKeys.ts";
 import { getApi } from "../features/apis/getApi.ts";
 import { getLeakKit } from "../features/apis/getLeakKit.ts";
 import { listApis } from "../features/apis/listApis.ts";
 import { listKeys } from "../features/apis/listKeys.ts";
 import { updateApi } from "../features/apis/updateApi.ts";
+import { updateKeys } from "../features/apis/updateKeys.ts";
 import { listEvents as listAuditEvents } from "../features/audit/listEvents.ts";
+import { createBudget } from "../features/budgets/createBudget.ts";
+import { deleteBudget } from "../features/budgets/deleteBudget.ts";
+import { getBudget } from "../features/budgets/getBudget.ts";
+import { listBudgets } from "../features/budgets/listBudgets.ts";
+import { updateBudget } from "../features/budgets/updateBudget.ts";
+import { updateCredits as updateBudgetCredits } from "../features/budgets/updateCredits.ts";
 import { listEvents } from "../features/events/listEvents.ts";
+import { extendHold } from "../features/holds/extendHold.ts";
+import { getHold } from "../features/holds/getHold.ts";
+import { listHolds } from "../features/holds/listHolds.ts";
+import { releaseHold } from "../features/holds/releaseHold.ts";
+import { settleHold } from "../features/holds/settleHold.ts";
 import { createIdentity } from "../features/identities/createIdentity.ts";
 import { deleteIdentity } from "../features/identities/deleteIdentity.ts";
 import { getIdentity } from "../features/identities/getIdentity.ts";
@@ -31,6 +47,7 @@ import { removePermissions } from "../features/keys/removePermissions.ts";
 import { removeRoles } from "../features/keys/removeRoles.ts";
 import { reportLeak } from "../features/keys/reportLeak.ts";
 import { rerollKey } from "../features/keys/rerollKey.ts";
+import { restoreKey } from "../features/keys/restoreKey.ts";
 import { setPermissions } from "../features/keys/setPermissions.ts";
 import { setRoles } from "../features/keys/setRoles.ts";
 import { updateCredits } from "../features/keys/updateCredits.ts";
@@ -53,6 +70,7 @@ import { createSession as createPortalSession } from "../features/portal/createS
 import { deleteKey as deleteOwnKey } from "../features/portal/deleteKey.ts";
 import { deletePortalSessions } from "../features/portal/deletePortalSessions.ts";
 import { getSession as getPortalSession } from "../features/portal/getSession.ts";
+import { getTotalUsage } from "../features/portal/getTotalUsage.ts";
 import { getUsage } from "../features/portal/getUsage.ts";
 import { listKeys as listOwnKeys } from "../features/portal/listKeys.ts";
 import { listPortalSessions } from "../features/portal/listPortalSessions.ts";
@@ -77,6 +95,7 @@ import { updateRootKey } from "../features/rootKeys/updateRootKey.ts";
 import { getFindings } from "../features/system/getFindings.ts";
 import { getStatus } from "../features/system/getStatus.ts";
 import { listDecisions } from "../features/system/listDecisions.ts";
+import { search } from "../features/system/search.ts";
 import { createWebhook } from "../features/webhooks/createWebhook.ts";
 import { deleteWebhook } from "../features/webhooks/deleteWebhook.ts";
 import { getWebhook } from "../features/webhooks/getWebhook.ts";
@@ -96,6 +115,8 @@ export const namespaces: Readonly<Record<string, string>> = {
   apis: "An API is a namespace of keys.",
   keys: "Keys that you issue to your users and verify on their requests.",
   identities: "Owners of keys, such as users or organizations. The keys of an identity share its limits.",
+  budgets: "Credits that many keys share, in trees of up to four levels.",
+  holds: "Credits that calls hold until their cost is known.",
   analytics: "Statistics of verifications and rate limits.",
   permissions: "Permissions of keys, and roles as named sets of permissions.",
   ratelimits: "Rate limits for any identifier, independent of keys.",
@@ -118,6 +139,8 @@ const all = [
   listApis,
   listKeys,
   updateApi,
+  updateKeys,
+  deleteKeys,
   addPermissions,
   addRoles,
   createKey,
@@ -129,6 +152,7 @@ const all = [
   removeRoles,
   reportLeak,
   rerollKey,
+  restoreKey,
   setPermissions,
   setRoles,
   updateCredits,
@@ -142,6 +166,17 @@ const all = [
   getIdentity,
   listIdentities,
   updateIdentity,
+  createBudget,
+  deleteBudget,
+  getBudget,
+  listBudgets,
+  updateBudget,
+  updateBudgetCredits,
+  extendHold,
+  getHold,
+  listHolds,
+  releaseHold,
+  settleHold,
   createPermission,
   createRole,
   deletePermission,
@@ -187,14 +222,18 @@ const all = [
   sendTest,
   updateWebhook,
   getApiStats,
+  getBudgetStats,
   getIdentityStats,
   getKeyStats,
   getRatelimitStats,
+  listLoggedDecisions,
   listTopIdentities,
   listTopKeys,
+  listUsage,
   getFindings,
   getStatus,
   listDecisions,
+  search,
 ] as const;
 
 export type OperationName = (typeof all)[number]["name"];
@@ -209,6 +248,7 @@ const ofPortal = [
   renameKey,
   deleteOwnKey,
   getUsage,
+  getTotalUsage,
 ] as const;
 
 export type PortalOperationName = (typeof ofPortal)[number]["name"];

@@ -4,11 +4,14 @@ import { systemSecrets } from "../../../engine/src/crypto/secret.ts";
 import { seededRandom } from "../../../engine/src/random/seeded.ts";
 import { systemRandom } from "../../../engine/src/random/system.ts";
 import { nameProcedures } from "../features/analytics/subjects.ts";
+import { budgetRules } from "../features/budgets/statements.ts";
 import { creditProcedures } from "../features/credits/procedures.ts";
-import { balanceRules } from "../features/credits/statements.ts";
+import { balanceRules } from "../features/credits/statements/balances.ts";
 import { DASHBOARD, dashboardCallerInTransaction, sessionProcedures } from "../features/dashboard/procedures.ts";
 import type { DatabaseServices } from "../features/database-services.ts";
 import { eventProcedures } from "../features/events/procedures.ts";
+import { holdProcedures } from "../features/holds/procedures.ts";
+import { holdRules } from "../features/holds/statements.ts";
 import { keyProcedures } from "../features/keys/procedures.ts";
 import { watchKeyLocations } from "../features/keys/statements/key-locations.ts";
 import { keyRules } from "../features/keys/statements/keys.ts";
@@ -37,7 +40,7 @@ import { KeyRing, type KeyRingSource } from "../platform/vault/key-ring.ts";
 import { vaultProcedures } from "../platform/vault/procedures.ts";
 import { Vault } from "../platform/vault/vault.ts";
 import { operations, portalOperations } from "./operations.ts";
-import { retentionIndexes, retentionTasks } from "./retention-tasks.ts";
+import { lateIndexes, retentionTasks } from "./retention-tasks.ts";
 
 /** Options of the procedures. They are copied to each database thread at its start. */
 export interface ProcedureOptions {
@@ -68,7 +71,7 @@ const defaultLimits: QuotaLimits = {
 };
 
 /** What `latchkey verify-store` checks besides the constraints of the schema. */
-const rules: StoreRules = { ...balanceRules, ...keyRules, ...vaultRules };
+const rules: StoreRules = { ...balanceRules, ...budgetRules, ...holdRules, ...keyRules, ...vaultRules };
 
 /** How transactions read the callers of sessions. */
 const sessions: SessionCallers = {
@@ -116,7 +119,7 @@ export function openProcedures(options: ProcedureOptions) {
   };
   const pools: PoolsOf<typeof starting> = { prepare: "maintenance" };
   const procedures = joinProcedures(
-    storeProcedures({ retentionTasks, retentionIndexes, rules }),
+    storeProcedures({ retentionTasks, lateIndexes, rules }),
     leaseProcedures,
     operationProcedures([...operations, ...portalOperations], {
       random,
@@ -136,6 +139,7 @@ export function openProcedures(options: ProcedureOptions) {
     leakProcedures({ random }),
     upstreamProcedures({ random, vault, limits }),
     creditProcedures(random),
+    holdProcedures,
     ratelimitProcedures({ random, sessions, limits }),
     nameProcedures,
     eventProcedures({ random }),

@@ -1,6 +1,8 @@
 import { auditRetention } from "../features/audit/statements/retention.ts";
+import { budgetIndexes } from "../features/budgets/statements.ts";
 import { sessionRetention, signInLinkRetention } from "../features/dashboard/statements.ts";
 import { eventRetention } from "../features/events/statements/retention.ts";
+import { closedHoldsRetention, expiredHoldsRetention } from "../features/holds/statements.ts";
 import { identityRetention } from "../features/identities/statements.ts";
 import {
   endedKeysRetention,
@@ -8,6 +10,7 @@ import {
   keysOfApisRetention,
   purgedKeysRetention,
 } from "../features/keys/statements/key-retention.ts";
+import { deletedKeysIndex } from "../features/keys/statements/key-search.ts";
 import { portalSessionRetention } from "../features/portal/statements.ts";
 import { namespaceRetention } from "../features/ratelimits/statements/namespaces.ts";
 import { rootKeyRetention } from "../features/rootKeys/statements.ts";
@@ -15,7 +18,7 @@ import { deliveryRetention, webhookRetention } from "../features/webhooks/statem
 import { changesRetention, markersRetention } from "../platform/store/changes.ts";
 import { idempotencyRetention } from "../platform/store/idempotency.ts";
 import { bytesRetention } from "../platform/store/quotas/workspace-bytes.ts";
-import type { RetentionIndex, RetentionTask } from "../platform/store/retention.ts";
+import type { LateIndex, RetentionTask } from "../platform/store/retention.ts";
 
 /**
  * Everything that loses old rows, by the name under which logs and metrics report it. A pass runs the tasks in this order:
@@ -33,6 +36,8 @@ const tasks = {
   webhook_deliveries: deliveryRetention,
   bytes_of_audit: bytesRetention("audit"),
   bytes_of_events: bytesRetention("events"),
+  holds: closedHoldsRetention,
+  expired_holds: expiredHoldsRetention,
   keys_of_apis: keysOfApisRetention,
   ended_keys: endedKeysRetention,
   purged_keys: purgedKeysRetention,
@@ -51,7 +56,8 @@ export const retentionTables = Object.keys(tasks) as readonly RetentionTable[];
 
 const indexesOfTasks = Object.values(retentionTasks).flatMap(({ index }) => index ?? []);
 
-/** Every index that a service builds for them. */
-export const retentionIndexes: readonly RetentionIndex[] = [
-  ...new Map(indexesOfTasks.map((index) => [index.name, index])).values(),
+/** Every index that services of PostgreSQL build. */
+export const lateIndexes: readonly LateIndex[] = [
+  deletedKeysIndex,
+  ...new Map([...indexesOfTasks, ...budgetIndexes].map((index) => [index.name, index])).values(),
 ];

@@ -5,7 +5,7 @@ import type { HeldLeaseOptions } from "../platform/store/held-lease.ts";
 import type { Lease } from "../platform/store/lease.ts";
 import { LeasedWork } from "../platform/store/leased-work.ts";
 import { type MonthlyTable, monthlyTableNames } from "../platform/store/monthly-tables.ts";
-import type { RetentionTimes } from "../platform/store/retention.ts";
+import type { RetentionPlace, RetentionTimes } from "../platform/store/retention.ts";
 import type { AppStore } from "./app-store.ts";
 import { type RetentionTable, retentionTables, retentionTasks } from "./retention-tasks.ts";
 
@@ -15,6 +15,9 @@ const INTERVAL: Milliseconds = 20_000;
 /** Interval between two looks at a table, and at one in which old rows are found only by reading much of it. */
 const LOOK_INTERVAL: Milliseconds = 60_000;
 const COSTLY_INTERVAL: Milliseconds = 10 * 60_000;
+
+/** How long a task continues where it ended, before it begins at the start: a row that it left may be too old by then. */
+const WALK_LENGTH: Milliseconds = 60 * 60_000;
 
 /** The pause between two steps is this multiple of the duration of a step: retention takes a fifth of a connection. */
 const PAUSE_PER_STEP = 4;
@@ -49,6 +52,8 @@ export class Retention {
   readonly lagMs = new Map<string, Milliseconds>();
   readonly #options: RetentionOptions;
   readonly #lookedAt = new Map<string, Milliseconds>();
+  /** Where the last step of each task ended, and when it began at the start. */
+  readonly #walks = new Map<RetentionTable, { after: RetentionPlace | undefined; startedAt: Milliseconds }>();
   readonly #work: LeasedWork;
   #hasIndexes = false;
 
@@ -68,6 +73,7 @@ export class Retention {
       pass: () => this.#pass(),
       onLost: () => {
         this.#lookedAt.clear();
+        this.#walks.clear();
         this.lagMs.clear();
       },
       onFailed: (error) => events.retentionFailed("leases", error),
@@ -153,18 +159,25 @@ export class Retention {
   /** Deletes every row of a table that is too old. */
   #retain(table: RetentionTable): Promise<void> {
     const { store, clock, times } = this.#options;
+    const startedAt = clock.monotonic();
+    let walk = this.#walks.get(table);
+    if (!walk || startedAt - walk.startedAt >= WALK_LENGTH) {
+      walk = { after: undefined, startedAt };
+      this.#walks.set(table, walk);
+    }
     return this.#work.steps(async (lease) => {
       if (retentionTasks[table].index && !this.#hasIndexes) {
-        await store.read("indexDeletedRows", null);
+        await store.read("buildLateIndexes", null);
         this.#hasIndexes = true;
       }
-      const step = { table, times, now: clock.now() };
+      const step = { table, times, now: clock.now(), after: walk.after };
       const lag = await store.read("retentionLag", step);
       this.lagMs.set(table, lag ?? 0);
       if (lag === null) return false;
-      const deleted = await store.transact("retain", { ...step, lease });
+      const { deleted, end } = await store.transact("retain", { ...step, lease });
       this.#add(table, deleted);
-      return deleted > 0;
+      if (end) walk.after = end;
+      return deleted > 0 || end !== null;
     });
   }
 

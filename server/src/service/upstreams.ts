@@ -1,4 +1,5 @@
 import { hashSecret } from "../../../engine/src/crypto/hash.ts";
+import { applyOwnChange } from "../../../engine/src/directory/directories.ts";
 import { startOf } from "../../../engine/src/rules/imported-keys.ts";
 import type { ImportedAttributes } from "../features/keys/insert-imported.ts";
 import { readUpstreamAnswer } from "../features/upstreams/key.ts";
@@ -59,10 +60,7 @@ export function openUpstreams(
       const plan = { workspaceId, apiId, hash, start: startOf(key), attributes, now: clock.now() };
       const { change, exists, taken } = await store.transact("createUpstreamKey", plan);
       // Also if another node created it: this one may have cached that it is missing.
-      directories.generations.bump(change?.tags ?? [hash]);
-      if (change) {
-        directories.changes.recordOwn(change.sequence);
-      }
+      applyOwnChange(directories, change ?? { tags: [hash] });
       if (taken) quotas.note(workspaceId, taken);
       return exists;
     },

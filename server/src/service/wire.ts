@@ -1,14 +1,18 @@
 import { every } from "../../../engine/src/clock/every.ts";
 import { BalanceReader } from "../../../engine/src/credits/balance-reader.ts";
 import { Ledger } from "../../../engine/src/credits/ledger.ts";
+import { applyOwnChange } from "../../../engine/src/directory/directories.ts";
 import type { Charge } from "../../../engine/src/limits/counters.ts";
 import { MemoryReplayStore } from "../../../engine/src/limits/memory-replay-store.ts";
 import { addressList } from "../../../engine/src/rules/address.ts";
 import { SingleCalls } from "../../../engine/src/verification/single-calls.ts";
 import { Verification } from "../../../engine/src/verification/verification.ts";
-import { DashboardFiles } from "../features/dashboard/files.ts";
+import { ChangeWatch } from "../features/dashboard/change-watch.ts";
 import { dashboardSessionRoutes } from "../features/dashboard/routes.ts";
 import { DashboardSessions } from "../features/dashboard/sessions.ts";
+import { countExpiry } from "../features/holds/ends.ts";
+import { OpenHolds } from "../features/holds/open-holds.ts";
+import { HoldSweep } from "../features/holds/sweep.ts";
 import { forwardAuthRoutes } from "../features/keys/forward-auth.ts";
 import type { GithubKeys } from "../features/leaks/github-keys.ts";
 import { LeakReports } from "../features/leaks/reports.ts";
@@ -22,6 +26,7 @@ import { version } from "../platform/config/version.ts";
 import type { OtherThreads } from "../platform/http/connections.ts";
 import type { Readiness } from "../platform/http/health.ts";
 import type { Expose } from "../platform/http/metrics.ts";
+import { BuiltFiles } from "../platform/http/pages/built-files.ts";
 import { type HttpServer, openHttp } from "../platform/http/server.ts";
 import { Authenticator } from "../platform/rpc/authenticate.ts";
 import { CallQueues } from "../platform/rpc/call-queues.ts";
@@ -45,6 +50,8 @@ const MINUTE = 60_000;
 export interface Wired {
   rpc: Rpc;
   sessions: { dashboard: DashboardSessions; portal: PortalSessions };
+  /** Windows of the dashboard that wait for changes. */
+  changes: ChangeWatch;
   leaks: LeakReports;
   /** Undefined without a place of such keys. */
   githubKeys: GithubKeys | undefined;
@@ -64,20 +71,33 @@ export function wire(start: Start, parts: Parts): Wired {
   const { config, clock, random, events } = start;
   const { store, storeMetrics, directories, limits, analytics, workspaceId, tokenKey } = parts;
   const { limiter } = limits;
-  const ledger = new Ledger({
+  const openHolds = new OpenHolds({
     clock,
-    charge: (charges: readonly Charge[]) => limiter.charge(charges),
-    transact: (batch, settle) => store.transact("spend", batch, settle),
+    maxima: config.holds,
+    accept: () => store.transact("acceptHolds", null),
+    count: (of) => store.read("countOpenHolds", { workspaceId: of, now: clock.now() }),
   });
   const recorder = config.analytics.enabled ? analytics.recorder : null;
+  const ledger = new Ledger({
+    clock,
+    random,
+    charge: (charges: readonly Charge[], needsReceipt) => limiter.charge(charges, needsReceipt),
+    async transact(batch, settle) {
+      const spent = await store.transact("spend", batch, settle);
+      for (const hold of spent.ended)
+        if (hold.state === "expired") countExpiry(hold, clock.now(), { openHolds, recorder });
+      return spent;
+    },
+  });
+  const { holder, formerHolders } = start.folder;
+  const holdSweep = new HoldSweep({ store, clock, events, holder, formerHolders, ledger });
+  deferStop(start, () => holdSweep.stop());
   // Replays are stored with the counters: in this process, or where all nodes find them.
   const replays = limits.redis
     ? new DatabaseReplayStore({ clock, transact: (call, make) => store.transact("once", call, make) })
     : new MemoryReplayStore(clock);
   const recordFirstUses: RecordFirstUses = async (uses) => {
-    const { tags, sequence } = await store.transact("recordFirstUses", { uses, now: clock.now() });
-    directories.generations.bump(tags);
-    directories.changes.recordOwn(sequence);
+    applyOwnChange(directories, await store.transact("recordFirstUses", { uses, now: clock.now() }));
   };
   const quotas = quotaCounts(clock, store, config.perWorkspace);
   const upstreams = openUpstreams(start, parts, quotas);
@@ -86,6 +106,8 @@ export function wire(start: Start, parts: Parts): Wired {
     directories,
     limiter,
     ledger,
+    openHolds,
+    random,
     recorder,
     recordFirstUses,
     upstreams,
@@ -104,9 +126,7 @@ export function wire(start: Start, parts: Parts): Wired {
     find: (hashes) => store.read("leakedHashes", hashes),
     async record(reports, now) {
       const change = await store.transact("recordLeaks", { reports, now });
-      if (change === null) return;
-      directories.generations.bump(change.tags);
-      directories.changes.recordOwn(change.sequence);
+      if (change !== null) applyOwnChange(directories, change);
     },
     onFailure: events.leakReportFailed,
   });
@@ -135,12 +155,13 @@ export function wire(start: Start, parts: Parts): Wired {
   start.opened.defer(() => marking.cancel());
   const node = new NodeDescription(start, parts, recent);
   const queues = new CallQueues();
-  const wiring = { verification, replays, recorder, leaks, queues, quotas, node, totals };
+  const wiring = { verification, ledger, openHolds, replays, recorder, leaks, queues, quotas, node, totals };
   const authenticator = new Authenticator(directories);
   const sessions = {
     dashboard: new DashboardSessions({ clock, store, directories, tokenKey, authenticator, queues, limiter }),
     portal: new PortalSessions({ clock, directories, tokenKey, limiter }),
   };
+  const changes = new ChangeWatch({ clock, read: (questions) => store.read("changedKinds", questions) });
   const rpc = new Rpc({
     clock,
     random,
@@ -181,20 +202,20 @@ export function wire(start: Start, parts: Parts): Wired {
     return metrics.expose();
   };
   const githubKeys = openGithubKeys(start, parts);
-  return { rpc, sessions, leaks, githubKeys, expose, totals, counted, recordFirstUses, failedAuthentications };
+  return { rpc, sessions, changes, leaks, githubKeys, expose, totals, counted, recordFirstUses, failedAuthentications };
 }
 
 /** Opens the HTTP server, which does not listen yet. */
 export function wireHttp(
   start: Start,
-  { rpc, sessions, leaks, githubKeys, expose }: Wired,
+  { rpc, sessions, changes, leaks, githubKeys, expose }: Wired,
   readiness: () => Readiness,
   otherThreads: OtherThreads | undefined,
 ): Promise<HttpServer> {
   const { config, clock } = start;
   const { publicUrl } = config;
   const verifyKey = operations.find(({ name }) => name === "keys.verifyKey")!;
-  const dashboard = config.dashboard ? readDashboard(start) : undefined;
+  const built = readBuiltFiles(start);
   return openHttp({
     operations,
     rpc,
@@ -210,19 +231,20 @@ export function wireHttp(
       portalCallRoutes(portalOperations, sessions.portal),
       addPortalPages,
       leakRoutes({ leaks, githubKeys, verifyKey }),
-      ...(config.dashboard ? [dashboardSessionRoutes(version, sessions.dashboard)] : []),
-      ...(dashboard ? [dashboard.addRoutes] : []),
+      ...(config.dashboard ? [dashboardSessionRoutes(version, sessions.dashboard, changes)] : []),
+      ...(built ? [built.addRoutes] : []),
+      ...(built ? [config.dashboard ? built.addDashboard : built.addWayToDocs] : []),
     ],
-    answerUnrouted: dashboard?.sendPage,
+    answerUnrouted: config.dashboard ? built?.sendDashboard : undefined,
     metrics: config.metrics === "on" ? expose : null,
     securityContact: config.securityContact,
     document: publishedDocument({ version, publicUrl }, clock),
   });
 }
 
-function readDashboard({ dashboardFolder, events }: Start): DashboardFiles | undefined {
+function readBuiltFiles({ dashboardFolder, events }: Start): BuiltFiles | undefined {
   if (dashboardFolder === undefined) return undefined;
-  const files = DashboardFiles.read(dashboardFolder);
+  const files = BuiltFiles.read(dashboardFolder);
   if (files === undefined) events.dashboardMissing(dashboardFolder);
   return files;
 }

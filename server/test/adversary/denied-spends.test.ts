@@ -10,7 +10,9 @@ import type { Charge } from "../../../engine/src/limits/counters.ts";
 import { Limiter } from "../../../engine/src/limits/limiter.ts";
 import { MemoryCounters } from "../../../engine/src/limits/memory-counters.ts";
 import { MemoryTable, reserveTable } from "../../../engine/src/limits/memory-table.ts";
-import { BalanceWriter } from "../../src/features/credits/statements.ts";
+import { systemRandom } from "../../../engine/src/random/system.ts";
+import { refillColumns } from "../../src/features/credits/record.ts";
+import { BalanceWriter } from "../../src/features/credits/statements/balances.ts";
 import { openPostgresStore } from "../../src/platform/store/postgres/store.ts";
 import { openSqliteStore } from "../../src/platform/store/sqlite/store.ts";
 import { openSqliteStoreHere } from "../../src/platform/store/sqlite/store-here.ts";
@@ -38,7 +40,7 @@ interface Ending {
 
 /** Sets the balance of each pool. */
 async function fill(sql: Sql, { workspaceId, pools }: { workspaceId: string; pools: Record<string, number> }) {
-  const noRefill = { refill_interval: null, refill_amount: null, refill_day: null, refill_due_at: null };
+  const noRefill = refillColumns(null, systemClock.now());
   const balances = new BalanceWriter(sql, workspaceId);
   for (const [pool_id, remaining] of Object.entries(pools)) await balances.put({ pool_id, remaining, ...noRefill });
 }
@@ -98,6 +100,7 @@ describe(`${CALLS} spends on one pool that its limit rejects`, () => {
       gate.resolve();
       const ledger = new Ledger({
         clock: systemClock,
+        random: systemRandom,
         charge: (charges: readonly Charge[]) => limiter.charge(charges),
         transact: async (batch, answer) => {
           await gate.promise;
@@ -107,7 +110,7 @@ describe(`${CALLS} spends on one pool that its limit rejects`, () => {
       const charges = [{ counter: "contended", limit: LIMIT, duration: 3_600_000, cost: 1 }];
       const outcomes: Record<string, number> = {};
       const spend = async () => {
-        const { outcome } = await ledger.spend({ workspaceId: "one", poolId: "contended", cost: 1, charges });
+        const { outcome } = await ledger.spend({ workspaceId: "one", balances: ["contended"], cost: 1, charges });
         outcomes[outcome] = (outcomes[outcome] ?? 0) + 1;
       };
       // Warm-up, so that no compilation is measured.
@@ -130,7 +133,7 @@ describe(`${CALLS} spends on one pool that its limit rejects`, () => {
       const beside = (async () => {
         while (!isOver) {
           const before = process.cpuUsage();
-          await ledger.spend({ workspaceId: "other", poolId: "other", cost: 1, charges: undefined });
+          await ledger.spend({ workspaceId: "other", balances: ["other"], cost: 1, charges: undefined });
           const { user, system } = process.cpuUsage(before);
           waits.push((user + system) / 1_000);
           await setImmediate();

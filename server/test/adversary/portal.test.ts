@@ -28,8 +28,9 @@ const calls: Record<string, { action?: string; body(keyId: string): object; take
   renameKey: { action: "rename", body: (keyId) => ({ keyId, name: "mine" }), takesKey: true },
   deleteKey: { action: "delete", body: (keyId) => ({ keyId }), takesKey: true },
   getUsage: { action: "usage", body: (keyId) => ({ keyId }), takesKey: true },
+  getTotalUsage: { action: "usage", body: () => ({}) },
 };
-const ALL = Object.values(calls).flatMap(({ action }) => action ?? []);
+const ALL = [...new Set(Object.values(calls).flatMap(({ action }) => action ?? []))];
 const GRANTS = ["read_key", "create_key", "update_key", "delete_key", "read_analytics", "create_portal_session"];
 
 const withoutRequestId = ({ status, body }: { status: number; body: object }) => ({ status, ...body, meta: undefined });

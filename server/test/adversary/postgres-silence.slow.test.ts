@@ -15,7 +15,7 @@ import { makeFolder } from "../process.ts";
 import { freshDatabase } from "../services/postgres.ts";
 import { TcpProxy } from "../tcp-proxy.ts";
 
-/** What docs/operating.md promises, in milliseconds. Timers end the waits, so a busy machine adds little. */
+/** What docs/postgresql.md promises, in milliseconds. Timers end the waits, so a busy machine adds little. */
 const endsWithin = () => 4_000 + 500 * busyness();
 
 interface Answer {

@@ -14,7 +14,7 @@ const PATHS = [
   ["GET", "/v2/liveness"],
   ["GET", "/auth/verify"],
   ["GET", "/openapi.json"],
-  ["GET", "/reference/start.js"],
+  ["GET", "/errors/style.css"],
   ["GET", "/portal/page.js"],
   ["GET", "/dashboard/session"],
   ["POST", "/v2/keys.verifyKey"],

@@ -9,6 +9,8 @@ import { assertUnharmed, measureBeside, report, startMonitored } from "./innocen
 const CONNECTIONS = 100;
 const ANNOUNCED = 10 * 1024 * 1024;
 const MIB = 1024 * 1024;
+/** How long the attack is repeated: once takes 0.3 s, too short for a percentile and for the largest memory. */
+const ATTACK_MS = 4_000;
 
 /**
  * Sends all but the last byte of a body of 10 MiB, as far as the service reads it; returns the head of the answer, if
@@ -55,8 +57,8 @@ async function sendUnfinished(
 
 describe("bodies that are never completed", () => {
   for (const [who, rootKey, memoryMax] of [
-    ["by callers without a root key", null, 128 * MIB],
-    ["by callers with a wrong root key", "lk_root_wrong", 128 * MIB],
+    ["by callers without a root key", null, 384 * MIB],
+    ["by callers with a wrong root key", "lk_root_wrong", 384 * MIB],
     ["by a tenant", ROOT_KEY, 450 * MIB],
   ] as const) {
     it(`${who} use a bounded part of the memory`, async (t) => {
@@ -68,16 +70,30 @@ describe("bodies that are never completed", () => {
       const { key } = await server.ok("keys.createKey", { apiId });
       const innocent = { operation: "keys.verifyKey", bodies: [{ key }] };
       const sockets: Socket[] = [];
-      const measured = await measureBeside(server, innocent, () =>
-        Promise.all(
+      const closeAll = () => {
+        for (const socket of sockets.splice(0)) socket.destroy();
+      };
+      const wave = () => {
+        closeAll();
+        return Promise.all(
           Array.from({ length: CONNECTIONS }, () => sendUnfinished(server, "/v2/apis.createApi", rootKey, sockets)),
-        ),
-      );
+        );
+      };
+      // The first one touches new memory and compiles code, once in the life of the process.
+      await wave();
+      closeAll();
+      const measured = await measureBeside(server, innocent, async () => {
+        const answers: string[] = [];
+        const end = performance.now() + ATTACK_MS;
+        do answers.push(...(await wave()));
+        while (performance.now() < end);
+        return answers;
+      });
       // Calls with short bodies are answered in the meantime.
       await server.ok("apis.getApi", { apiId });
-      for (const socket of sockets) socket.destroy();
+      closeAll();
       const statuses = [...new Set(measured.result)].sort();
-      report(t, `${CONNECTIONS} bodies of 10 MiB, never completed, ${who}`, measured);
+      report(t, `${measured.result.length} bodies of 10 MiB, never completed, ${who}`, measured);
       t.diagnostic(`answers: ${JSON.stringify(statuses)}`);
       if (rootKey === null || rootKey !== ROOT_KEY) {
         assert.deepEqual(statuses, ["HTTP/1.1 401 Unauthorized"]);

@@ -62,13 +62,15 @@ describe("the books", () => {
       calls: 9,
       demand: new Map([[9, 5]]),
     };
-    const pool = { keyId: "key_2", key: "k", initial: 10, spent: 4, added: 1, openSpent: 0, openAdded: 0 };
+    const balance = { initial: 10, spent: 4, added: 1, openSpent: 0, openAdded: 0, openCalls: 0, openAdditions: 0 };
     const moves = [
       { before: 8, after: 7 },
       { before: 10, after: 11 },
       { before: 11, after: 8 },
     ];
-    journal.pools.push({ ...pool, calls: 3, openCalls: 0, additions: 1, openAdditions: 0, moves, limit: undefined });
+    const spent = { ...balance, calls: 3, additions: 1 };
+    journal.pools.push({ ...spent, id: "key_2", key: "k", moves, limit: undefined });
+    journal.budgets.push({ ...spent, id: "bud_1", moves: [...moves], isDenying: true, refused: 1 });
     journal.followed.push(...EVENTS.map(({ id }) => id));
     journal.limits.push(limit);
     for (let i = 0; i < 3; i++) limit.admissions.push(admission(0, i, i + 1));
@@ -77,14 +79,21 @@ describe("the books", () => {
       { ...row, id: "key_1", marker: "m" },
       { ...row, id: "key_2", remaining: 7 },
     ];
+    const budgets = [{ id: "bud_1", remaining: 7, granted: 11, spent: 4, lapsed: 0 }];
     const audited = (kind: string) => ({ kind, name: kind === "name" ? "a" : undefined, text: "" });
     const audit = new Map([
       // In no certain order.
       ["key_1", ["name", "created", "meta"].map(audited)],
       ["key_2", [audited("created"), audited("credits")]],
+      ["bud_1", [audited("credits")]],
     ]);
     const events = EVENTS.map((event) => ({ ...event }));
-    return { journal, database: { keys, audit, events }, timeline: new Timeline(3), promises: { ...promises } };
+    return {
+      journal,
+      database: { keys, budgets, audit, events },
+      timeline: new Timeline(3),
+      promises: { ...promises },
+    };
   }
 
   /** Those of `key_1` and of its neighbours, in their order. */
@@ -97,6 +106,7 @@ describe("the books", () => {
       ["key_1", "meta"],
       ["key_1", "name"],
       ["key_2", undefined],
+      ["bud_1", "credits"],
     ] as const
   ).map(([objectId, kind], i) => ({ id: `evt_${i}`, objectId, kind }));
 
@@ -155,6 +165,44 @@ describe("the books", () => {
     "a balance was found twice": [
       /balances that no call left/,
       ({ journal }) => journal.pools[0]!.moves!.push({ before: 8, after: 7 }),
+    ],
+    "a credit of a budget is gone": [
+      /credits of budgets lost/,
+      ({ database }) => Object.assign(database.budgets[0]!, { remaining: 6, lapsed: 1 }),
+    ],
+    "a credit of a budget came back": [
+      /credits of budgets minted/,
+      ({ database }) => Object.assign(database.budgets[0]!, { remaining: 8, lapsed: -1 }),
+    ],
+    "a balance of a budget was found twice": [
+      /balances of budgets that no call left/,
+      ({ journal }) => journal.budgets[0]!.moves!.push({ before: 8, after: 7 }),
+    ],
+    "a budget was overspent": [
+      /budgets overspent/,
+      ({ journal, database }) => {
+        Object.assign(journal.budgets[0]!, { spent: 12 });
+        Object.assign(database.budgets[0]!, { remaining: -1, spent: 12 });
+      },
+    ],
+    "the books of a budget do not add up": [
+      /books of budgets/,
+      ({ journal, database }) => {
+        Object.assign(journal.budgets[0]!, { openAdded: 1 });
+        Object.assign(database.budgets[0]!, { granted: 12 });
+      },
+    ],
+    "a budget has spent what no client was told": [
+      /books of budgets/,
+      ({ database }) => Object.assign(database.budgets[0]!, { spent: 5, lapsed: -1 }),
+    ],
+    "an addition to a budget was executed twice": [
+      /executed twice/,
+      ({ journal, database }) => {
+        database.audit.get("bud_1")!.push({ kind: "credits", name: undefined, text: "" });
+        database.events.push({ id: "evt_9", objectId: "bud_1", kind: "credits" });
+        journal.followed.push("evt_9");
+      },
     ],
     "a change has no event": [
       /changes without their event/,
@@ -389,10 +437,13 @@ describe("the books", () => {
     const counts = () => new Map(balance(journal, database, timeline, promises).map((book) => [book.title, book]));
     const compared = (title: RegExp) => [...counts()].find(([other]) => title.test(other))![1].compared;
     assert.equal(compared(/writes lost/), 3);
-    assert.equal(compared(/executed twice/), 2);
+    assert.equal(compared(/executed twice/), 3);
     assert.equal(compared(/credits lost/), 3);
+    assert.equal(compared(/credits of budgets lost/), 3);
+    assert.equal(compared(/budgets overspent/), 4);
+    assert.equal(compared(/books of budgets/), 3);
     assert.equal(compared(/balances that/), 3);
-    assert.equal(compared(/without their event/), 4);
+    assert.equal(compared(/without their event/), 5);
     assert.equal(compared(/over limits/), 1);
     assert.equal(compared(/revoked keys/), 1);
     assert.equal(compared(/504/), 1);
@@ -483,7 +534,7 @@ describe("planted faults", () => {
   it("each have a book that notices them, and change a module or the database", () => {
     const { journal, database, timeline } = {
       journal: new Journal(),
-      database: { keys: [], audit: new Map(), events: [] },
+      database: { keys: [], budgets: [], audit: new Map(), events: [] },
       timeline: new Timeline(3),
     };
     const promises: Promises = { policy: "closed", nodes: 3, staleMaxMs: 8_000, endedAt: 0 };

@@ -1,6 +1,6 @@
 import { mostAtOnce } from "../admissions.ts";
 import { KILL } from "./faults.ts";
-import { type Journal, type JournalKey, type JournalLimit, type JournalPool, windowOf } from "./journal.ts";
+import { type Journal, type JournalBalance, type JournalKey, type JournalLimit, windowOf } from "./journal.ts";
 import { RECOVERY_MAX_MS, type Timeline } from "./timeline.ts";
 
 /** What the database contains at the end, read without the service. */
@@ -12,7 +12,8 @@ export interface DatabaseState {
     isDeleted: boolean;
     remaining: number | undefined;
   }[];
-  /** The changes of each key in the audit log, in no certain order. */
+  budgets: { id: string; remaining: number; granted: number; spent: number; lapsed: number }[];
+  /** The changes of each key and budget in the audit log, in no certain order. */
   audit: ReadonlyMap<string, AuditedChange[]>;
   /** All events in the order of their numbers. */
   events: StoredEvent[];
@@ -74,7 +75,9 @@ const FINDINGS_MAX = 8;
 export function balance(journal: Journal, database: DatabaseState, timeline: Timeline, promises: Promises): Book[] {
   return [
     ...writes(journal, database),
-    ...credits(journal, database),
+    ...credits(journal.pools, database.keys, ""),
+    ...credits(journal.budgets, database.budgets, " of budgets"),
+    ...budgets(journal, database),
     ...events(journal, database),
     limits(journal.limits, timeline, promises),
     revocations(journal, timeline, promises),
@@ -115,7 +118,7 @@ class Count implements Book {
   }
 }
 
-function writes({ keys, pools }: Journal, database: DatabaseState): Book[] {
+function writes({ keys, pools, budgets }: Journal, database: DatabaseState): Book[] {
   const lost = new Count("acknowledged writes lost", "writes");
   const doubled = new Count("calls executed twice", "creations and additions");
   const byMarker = Map.groupBy(database.keys, ({ marker }) => marker);
@@ -148,32 +151,67 @@ function writes({ keys, pools }: Journal, database: DatabaseState): Book[] {
     if (deletion === "acknowledged") lost.expect(row.isDeleted, () => `${keyId} is not deleted`);
     else if (deletion === "none") lost.expect(!row.isDeleted, () => `${keyId} is deleted`);
   }
-  for (const { keyId, additions, openAdditions } of pools) {
-    const executed = creditChanges(database.audit.get(keyId));
+  for (const { id, additions, openAdditions } of [...pools, ...budgets]) {
+    const executed = creditChanges(database.audit.get(id));
     doubled.add(additions);
     const excess = executed - additions - openAdditions;
-    doubled.expect(excess <= 0, () => `${additions} calls added to ${keyId}, ${executed} times`, excess);
+    doubled.expect(excess <= 0, () => `${additions} calls added to ${id}, ${executed} times`, excess);
   }
   return [lost, doubled];
 }
 
-/** A pool whose calls all have a known outcome is compared to the credit. Another one only shows what exceeds its range. */
-function credits({ pools }: Journal, database: DatabaseState): Book[] {
-  const lost = new Count("credits lost", "spends and additions");
-  const minted = new Count("credits minted", "spends and additions");
-  const unexplained = new Count("balances that no call left", "spends and additions");
-  const rows = new Map(database.keys.map((row) => [row.id, row]));
-  for (const pool of pools) {
-    const remaining = rows.get(pool.keyId)?.remaining ?? Number.NaN;
-    const { from, to } = expectedBalance(pool);
+/** A balance whose calls all have a known outcome is compared to the credit. Another one only shows what exceeds its range. */
+function credits(
+  balances: readonly JournalBalance[],
+  rows: readonly { id: string; remaining: number | undefined }[],
+  whose: string,
+): Book[] {
+  const lost = new Count(`credits${whose} lost`, "spends and additions");
+  const minted = new Count(`credits${whose} minted`, "spends and additions");
+  const unexplained = new Count(`balances${whose} that no call left`, "spends and additions");
+  const stored = new Map(rows.map(({ id, remaining }) => [id, remaining]));
+  for (const balance of balances) {
+    const remaining = stored.get(balance.id) ?? Number.NaN;
+    const { from, to } = expectedBalance(balance);
     const describe = () =>
-      `${pool.keyId} has ${remaining}, and the calls leave ${from === to ? from : `${from} to ${to}`}`;
-    if (from === to) for (const book of [lost, minted]) book.add(pool.calls);
+      `${balance.id} has ${remaining}, and the calls leave ${from === to ? from : `${from} to ${to}`}`;
+    if (from === to) for (const book of [lost, minted]) book.add(balance.calls);
     lost.expect(remaining >= from, describe, from - remaining || 1);
     minted.expect(remaining <= to, describe, remaining - to || 1);
-    if (pool.moves) explainMoves(unexplained, pool, pool.moves);
+    if (balance.moves) explainMoves(unexplained, balance, balance.moves);
   }
   return [lost, minted, unexplained];
+}
+
+/** No budget that denies was spent beyond what it had, and the books of each are what clients were told. */
+function budgets({ budgets }: Journal, database: DatabaseState): Book[] {
+  const overspent = new Count("budgets overspent", "calls of budgets that refused some");
+  const wrong = new Count("books of budgets that do not add up, or differ from the answers", "spends and additions");
+  const rows = new Map(database.budgets.map((row) => [row.id, row]));
+  for (const { id, initial, spent, added, openSpent, openAdded, calls, isDenying, refused } of budgets) {
+    const had = initial + added;
+    if (isDenying) {
+      if (refused > 0) overspent.add(calls + refused);
+      const most = had + openAdded;
+      overspent.expect(spent <= most, () => `${spent} credits of ${id} were spent, which had ${most}`, spent - most);
+    }
+    wrong.add(calls);
+    const row = rows.get(id);
+    wrong.expect(row !== undefined, () => `${id} does not exist`);
+    if (row === undefined) continue;
+    const { granted, spent: booked, lapsed, remaining } = row;
+    wrong.expect(
+      granted === booked + lapsed + remaining &&
+        booked >= spent &&
+        booked <= spent + openSpent &&
+        granted >= had &&
+        granted <= had + openAdded,
+      () =>
+        `${id} was granted ${granted}: ${booked} spent, ${lapsed} lapsed, ${remaining} left. Clients were granted ${had} and ` +
+        `spent ${spent}, and ${openAdded} and ${openSpent} without a known outcome`,
+    );
+  }
+  return [overspent, wrong];
 }
 
 /**
@@ -182,8 +220,8 @@ function credits({ pools }: Journal, database: DatabaseState): Book[] {
  */
 function explainMoves(
   book: Count,
-  { keyId, initial, openCalls }: JournalPool,
-  moves: NonNullable<JournalPool["moves"]>,
+  { id, initial, openCalls }: JournalBalance,
+  moves: NonNullable<JournalBalance["moves"]>,
 ): void {
   book.add(moves.length);
   const left = new Map<number, number>([[initial, 1]]);
@@ -193,13 +231,16 @@ function explainMoves(
   for (const { before } of moves) {
     const count = left.get(before) ?? 0;
     const isExplained = count > 0 || unknown-- > 0;
-    book.expect(isExplained, () => `a call found ${before} credits of ${keyId}, which no other call had left`);
+    book.expect(isExplained, () => `a call found ${before} credits of ${id}, which no other call had left`);
     if (count > 0) left.set(before, count - 1);
   }
 }
 
 /** The balance that the calls leave; a range if the outcome of some is unknown. */
-function expectedBalance({ initial, added, spent, openAdded, openSpent }: JournalPool): { from: number; to: number } {
+function expectedBalance({ initial, added, spent, openAdded, openSpent }: JournalBalance): {
+  from: number;
+  to: number;
+} {
   const known = initial + added - spent;
   return { from: known - openSpent, to: known + openAdded };
 }
@@ -307,7 +348,7 @@ function failures({ failures: all, answers }: Journal, timeline: Timeline): Book
 }
 
 /** Each acknowledged change has its event, once and in order; and who follows the events gets each of them, once and in order. */
-function events({ keys, pools, followed }: Journal, { events, audit }: DatabaseState): Book[] {
+function events({ keys, pools, budgets, followed }: Journal, { events, audit }: DatabaseState): Book[] {
   const counts = new Count("changes without their event, or with several", "changes");
   const order = new Count("events out of order", "events of acknowledged changes");
   const byObject = Map.groupBy(events, ({ objectId }) => objectId);
@@ -327,10 +368,10 @@ function events({ keys, pools, followed }: Journal, { events, audit }: DatabaseS
     counts.expect(isComplete, describe("lacks an event or has one too many"));
     if (isComplete) order.expect(isSubsequence(changes, kinds), describe("has events in a wrong order"));
   }
-  for (const { keyId } of pools) {
-    const [told, audited] = [creditChanges(byObject.get(keyId)), creditChanges(audit.get(keyId))];
+  for (const { id } of [...pools, ...budgets]) {
+    const [told, audited] = [creditChanges(byObject.get(id)), creditChanges(audit.get(id))];
     counts.add(audited);
-    const finding = () => `${keyId} was charged up ${audited} times, and has ${told} events of that`;
+    const finding = () => `${id} was charged up ${audited} times, and has ${told} events of that`;
     counts.expect(told === audited, finding, Math.abs(told - audited));
   }
   return [counts, order, following(followed, events)];

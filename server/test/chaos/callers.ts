@@ -5,7 +5,21 @@ import { alphanumeric, type Random } from "../../../engine/src/random/random.ts"
 import { seededRandom } from "../../../engine/src/random/seeded.ts";
 import { Client, type Settled, type Target } from "./client.ts";
 import type { Fleet } from "./fleet.ts";
-import { type Journal, type JournalChange, type JournalKey, type JournalLimit, windowOf } from "./journal.ts";
+import {
+  closeSpend,
+  type Journal,
+  type JournalBalance,
+  type JournalBudget,
+  type JournalChange,
+  type JournalKey,
+  type JournalLimit,
+  newBalance,
+  recordAddition,
+  recordSpend,
+  sendAddition,
+  sendSpend,
+  windowOf,
+} from "./journal.ts";
 
 const DAY_MS = 86_400_000;
 /** A window that does not end within the next day: its counter never passes its limit in the whole run. */
@@ -15,6 +29,8 @@ const NAMESPACE = "chaos";
 const EXACT_POOLS = 6;
 const POOLS = 14;
 const EXACT_INITIAL = 10_000_000;
+/** Calls that are sent together to budgets that run out. */
+const CROWD = 4;
 /** Cost of a call beyond what a limit allows, in a burst. */
 const BURST_EXCESS = 2;
 /** How long a client waits after an answer, and after a failure, in ms. */
@@ -35,6 +51,14 @@ export interface CallersOptions {
   load: number;
 }
 
+/** A key, and the budgets that its calls are charged to. */
+interface Payer {
+  key: string;
+  budgets: JournalBudget[];
+  /** Whether none of them runs out, so that the outcome of each call becomes known. */
+  isExact: boolean;
+}
+
 /** Many clients that call until they are told to stop. */
 export class Callers {
   readonly #options: CallersOptions;
@@ -47,6 +71,7 @@ export class Callers {
   /** Limits of seconds, and ones that are charged until they are used up. */
   readonly #short: JournalLimit[] = [];
   readonly #endless: JournalLimit[] = [];
+  readonly #payers: Payer[] = [];
   #bursts = 0;
   #isOver = false;
   #apiId = "";
@@ -76,20 +101,10 @@ export class Callers {
           ratelimits: [{ name: "spends", limit: limit.limit, duration: limit.duration, mode, autoApply: true }],
         }),
       });
-      const { keyId, key } = data;
-      const none = {
-        spent: 0,
-        added: 0,
-        openSpent: 0,
-        openAdded: 0,
-        calls: 0,
-        openCalls: 0,
-        additions: 0,
-        openAdditions: 0,
-      };
-      journal.pools.push({ keyId, key, initial, ...none, moves: isExact ? [] : undefined, limit });
+      journal.pools.push({ ...newBalance(data.keyId, initial, isExact), key: data.key, limit });
       if (limit) journal.limits.push(limit);
     }
+    await this.#prepareBudgets(client, target);
     for (const [limit, duration] of [
       [10, 2_000],
       [40, 5_000],
@@ -111,6 +126,7 @@ export class Callers {
     const kinds = [
       { count: 26, act: (client: Client, random: Random, keys: JournalKey[]) => this.#own(client, random, keys) },
       { count: 26, act: (client: Client, random: Random) => this.#spend(client, random) },
+      { count: 12, act: (client: Client, random: Random) => this.#spendBudgets(client, random) },
       { count: 8, act: (client: Client, random: Random) => this.#count(client, random) },
       { count: 4, act: (client: Client, random: Random) => this.#burst(client, random) },
     ];
@@ -256,26 +272,12 @@ export class Callers {
     const pool = journal.pools[isExact ? random.below(EXACT_POOLS) : EXACT_POOLS + random.below(POOLS - EXACT_POOLS)]!;
     const step = random.below(100);
     if (step < 8) {
-      const value = 10 + random.below(40);
-      pool.openAdded += value;
-      pool.openCalls++;
-      pool.openAdditions++;
-      const body = { keyId: pool.keyId, operation: "increment", value };
-      const { status, data } = await client.settle(this.#target, "keys.updateCredits", body);
-      if (status !== 200) return;
-      pool.openAdded -= value;
-      pool.openCalls--;
-      pool.openAdditions--;
-      pool.additions++;
-      pool.added += value;
-      pool.calls++;
-      pool.moves?.push({ before: data.remaining - value, after: data.remaining });
+      await this.#add(client, random, pool, "keys.updateCredits", { keyId: pool.id });
       return;
     }
     const cost = random.below(6);
     const body = { key: pool.key, credits: { cost } };
-    pool.openSpent += cost;
-    pool.openCalls++;
+    sendSpend(pool, cost);
     const isRepeated = isExact || step < 80;
     const answer = isRepeated
       ? await client.settle(this.#target, "keys.verifyKey", body)
@@ -286,10 +288,7 @@ export class Callers {
     // The outcome of a call without Idempotency-Key is known from an answer of the service: a problem means that nothing
     // was spent.
     const isKnown = isFinal || (node !== undefined && status >= 400 && !isRepeated);
-    if (isKnown) {
-      pool.openSpent -= cost;
-      pool.openCalls--;
-    }
+    if (isKnown) closeSpend(pool, cost);
     if (status !== 200) return;
     const { limit } = pool;
     const state = data.ratelimits?.[0];
@@ -299,12 +298,93 @@ export class Callers {
     }
     if (data.code === "NOT_FOUND") journal.denials.push(answer);
     if (data.code !== "VALID") return;
-    pool.spent += cost;
-    if (cost > 0) {
-      pool.calls++;
-      pool.moves?.push({ before: data.credits + cost, after: data.credits });
-    }
+    recordSpend(pool, cost, data.credits);
     if (limit) admit(limit, 1, { ...answer, reset: state.reset });
+  }
+
+  /** Adds credits to a balance. */
+  async #add(client: Client, random: Random, balance: JournalBalance, operation: string, of: object): Promise<void> {
+    const value = 10 + random.below(40);
+    sendAddition(balance, value);
+    const body = { ...of, operation: "increment", value };
+    const { status, data } = await client.settle(this.#target, operation, body);
+    if (status === 200) recordAddition(balance, value, data.remaining);
+  }
+
+  /** Makes trees of budgets, and keys that spend from them. */
+  async #prepareBudgets(client: Client, target: Target): Promise<void> {
+    const { journal } = this.#options;
+    const budget = async (initial: number, isExact: boolean, more: object = {}): Promise<JournalBudget> => {
+      const body = { name: "chaos", remaining: initial, ...more };
+      const { budgetId } = (await client.settle(target, "budgets.createBudget", body)).data;
+      const made = { ...newBalance(budgetId, initial, isExact), isDenying: !("onEmpty" in more), refused: 0 };
+      journal.budgets.push(made);
+      return made;
+    };
+    const payer = async (chain: JournalBudget[], owned: JournalBudget[] = []): Promise<void> => {
+      const externalId = owned.length === 0 ? undefined : `owner-of-${owned[0]!.id}`;
+      if (externalId) {
+        await client.settle(target, "identities.createIdentity", { externalId, budgetId: owned[0]!.id });
+      }
+      const { data } = await client.settle(target, "keys.createKey", {
+        apiId: this.#apiId,
+        budgetId: chain[0]!.id,
+        ...(externalId && { externalId }),
+      });
+      this.#payers.push({ key: data.key, budgets: [...chain, ...owned], isExact: chain[0]!.moves !== undefined });
+    };
+    // Two roots that calls charge in opposite order, each with two levels below it.
+    const roots = [await budget(EXACT_INITIAL, true), await budget(EXACT_INITIAL, true)];
+    for (const [i, root] of roots.entries()) {
+      const team = await budget(EXACT_INITIAL, true, { parentId: root.id });
+      const user = await budget(EXACT_INITIAL, true, { parentId: team.id });
+      await payer([user, team, root]);
+      await payer([team, root], [roots[1 - i]!]);
+    }
+    // Roots that run out, below one that only counts.
+    const watched = await budget(0, false, { onEmpty: "allow" });
+    for (const initial of [30, 60]) {
+      const scarce = await budget(initial, false, { parentId: watched.id });
+      for (let i = 0; i < 2; i++) {
+        await payer([await budget(EXACT_INITIAL, false, { parentId: scarce.id }), scarce, watched]);
+      }
+    }
+  }
+
+  /** Spends from several budgets at once, and adds credits to one. */
+  async #spendBudgets(client: Client, random: Random): Promise<void> {
+    const isExact = random.below(100) < 60;
+    const payers = this.#payers.filter((payer) => payer.isExact === isExact);
+    const { key, budgets } = payers[random.below(payers.length)]!;
+    if (random.below(100) < 8) {
+      const budget = budgets[random.below(budgets.length)]!;
+      await this.#add(client, random, budget, "budgets.updateCredits", { budgetId: budget.id });
+      return;
+    }
+    // Together, so that nodes that each believe in the last credits would overspend them.
+    const calls = Array.from({ length: isExact ? 1 : CROWD }, () =>
+      this.#spendBudget(client, { key, budgets }, random.below(6)),
+    );
+    await Promise.all(calls);
+  }
+
+  async #spendBudget(client: Client, { key, budgets }: Pick<Payer, "key" | "budgets">, cost: number): Promise<void> {
+    const { journal } = this.#options;
+    for (const budget of budgets) sendSpend(budget, cost);
+    const answer = await client.settle(this.#target, "keys.verifyKey", { key, credits: { cost } });
+    const { status, data, attempts } = answer;
+    if (status !== 200) return;
+    // An earlier attempt can be executed after a later one was rejected, which left no record.
+    const isCharged = data.code === "VALID";
+    if (isCharged || attempts === 1) for (const budget of budgets) closeSpend(budget, cost);
+    if (data.code === "NOT_FOUND") journal.denials.push(answer);
+    const told = new Map<string, { remaining: number; exceeded: boolean }>();
+    for (const state of data.budgets ?? []) told.set(state.budgetId, state);
+    for (const budget of budgets) {
+      const state = told.get(budget.id);
+      if (isCharged) recordSpend(budget, cost, state?.remaining ?? Number.NaN);
+      else if (state?.exceeded) budget.refused++;
+    }
   }
 
   /** Charges limits: ones that never reset, and ones of seconds, in both modes. */

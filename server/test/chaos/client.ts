@@ -82,7 +82,8 @@ export class Client {
     return new Promise((resolve) => {
       const finish = (status: number, node: number | undefined, text: string) => {
         const parsed = parse(text);
-        const problem = status === 0 ? text : (parsed?.error?.type ?? (status === 200 ? undefined : "no problem"));
+        const error = parsed?.error && `${parsed.error.type}: ${parsed.error.detail}`;
+        const problem = status === 0 ? text : (error ?? (status === 200 ? undefined : "no problem"));
         resolve({ operation, status, node, problem, data: parsed?.data, sentAt, answeredAt: systemClock.monotonic() });
       };
       const call = request(

@@ -7,7 +7,7 @@ export interface Answer {
   status: number;
   /** The node that answered; undefined: the load balancer, or no one. */
   node: number | undefined;
-  /** The `type` of a problem, or the error of the connection. */
+  /** The `type` and the `detail` of a problem, or the error of the connection. */
   problem: string | undefined;
   // biome-ignore lint/suspicious/noExplicitAny: the caller knows the shape of the answer.
   data: any;
@@ -49,9 +49,9 @@ export interface JournalChange {
 }
 
 /** A balance, and what clients spent and added. */
-export interface JournalPool {
-  keyId: string;
-  key: string;
+export interface JournalBalance {
+  /** The key of a pool, or the budget. */
+  id: string;
   initial: number;
   spent: number;
   added: number;
@@ -65,12 +65,78 @@ export interface JournalPool {
   additions: number;
   openAdditions: number;
   /**
-   * Each known change of the balance, if every call of the pool has an Idempotency-Key and is repeated until its outcome is
-   * known: the balance that its answer names, and what it was before. Undefined: calls without a key use the pool too.
+   * Each known change of the balance, if every call has an Idempotency-Key and is repeated until its outcome is known: the
+   * balance that its answer names, and what it was before. Undefined: the outcome of some calls stays unknown.
    */
   moves: { before: number; after: number }[] | undefined;
+}
+
+/** The balance of a key. */
+export interface JournalPool extends JournalBalance {
+  key: string;
   /** The limit that is charged with each spend; it is not reset during the run. */
   limit: JournalLimit | undefined;
+}
+
+/** The balance of a budget. */
+export interface JournalBudget extends JournalBalance {
+  /** Whether it denies calls that it does not cover. */
+  isDenying: boolean;
+  /** How many calls it has refused. */
+  refused: number;
+}
+
+/** A balance that nobody has called. `isExact`: the outcome of each call becomes known. */
+export function newBalance(id: string, initial: number, isExact: boolean): JournalBalance {
+  const none = {
+    spent: 0,
+    added: 0,
+    openSpent: 0,
+    openAdded: 0,
+    calls: 0,
+    openCalls: 0,
+    additions: 0,
+    openAdditions: 0,
+  };
+  return { id, initial, ...none, moves: isExact ? [] : undefined };
+}
+
+/** Writes down that a call was sent that adds credits. */
+export function sendAddition(balance: JournalBalance, value: number): void {
+  balance.openAdded += value;
+  balance.openCalls++;
+  balance.openAdditions++;
+}
+
+/** Writes down that it was executed, and the balance that it left. */
+export function recordAddition(balance: JournalBalance, value: number, after: number): void {
+  balance.openAdded -= value;
+  balance.openCalls--;
+  balance.openAdditions--;
+  balance.additions++;
+  balance.added += value;
+  balance.calls++;
+  balance.moves?.push({ before: after - value, after });
+}
+
+/** Writes down that a call was sent that spends credits. */
+export function sendSpend(balance: JournalBalance, cost: number): void {
+  balance.openSpent += cost;
+  balance.openCalls++;
+}
+
+/** Writes down that its outcome is known. */
+export function closeSpend(balance: JournalBalance, cost: number): void {
+  balance.openSpent -= cost;
+  balance.openCalls--;
+}
+
+/** Writes down that it has spent, and the balance that it left. */
+export function recordSpend(balance: JournalBalance, cost: number, after: number): void {
+  balance.spent += cost;
+  if (cost === 0) return;
+  balance.calls++;
+  balance.moves?.push({ before: after + cost, after });
 }
 
 /** A counter, and the calls that it admitted. */
@@ -109,6 +175,7 @@ export interface RevokedAnswer {
 export class Journal {
   readonly keys: JournalKey[] = [];
   readonly pools: JournalPool[] = [];
+  readonly budgets: JournalBudget[] = [];
   readonly limits: JournalLimit[] = [];
   readonly revoked: RevokedAnswer[] = [];
   /** Answers other than 200, without the expected ones. */

@@ -34,6 +34,25 @@ export const plants: Readonly<Record<string, Plant>> = {
     book: /^credits minted/,
     preload: preload("credit-given-back.ts"),
   },
+  "budget-forgotten": {
+    what: "one of a hundred spends is not subtracted from its budgets",
+    book: /^credits of budgets minted/,
+    preload: preload("budget-forgotten.ts"),
+  },
+  "budget-book": {
+    what: "the book of a budget has one credit granted too many",
+    book: /^books of budgets/,
+    statements: [
+      ...chooseOnce,
+      `create function plant() returns trigger language plpgsql as $$
+       begin
+         if new.spent > old.spent and is_planted() then new.granted := new.granted + 1; end if;
+         return new;
+       end $$`,
+      "create trigger planted before update on balances for each row execute function plant()",
+    ],
+    happened: "select from planted",
+  },
   "invalidations-skipped": {
     what: "30 % of all invalidations are skipped",
     book: /^revoked keys/,

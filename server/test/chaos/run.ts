@@ -240,18 +240,19 @@ async function verifyAll(fleet: Fleet, journal: Journal): Promise<void> {
   }
 }
 
-/** Operations on keys, and what a journal calls their changes; an update is described by what it changed. */
+/** Operations, and what a journal calls their changes; an update is described by what it changed. */
 const kindOfOperation: Readonly<Record<string, string>> = {
   "keys.createKey": "created",
   "keys.deleteKey": "deleted",
   "keys.updateCredits": "credits",
+  "budgets.updateCredits": "credits",
 };
 
 const kindOfEvent: Readonly<Record<string, string>> = { "key.created": "created", "key.deleted": "deleted" };
 
-/** The id of the newest event of a change of a key. */
+/** The id of the newest event of a change of a key or a budget. */
 async function lastChange(fleet: Fleet): Promise<string | undefined> {
-  const types = "'key.created', 'key.updated', 'key.deleted'";
+  const types = "'key.created', 'key.updated', 'key.deleted', 'budget.updated'";
   const rows = await fleet.query(`select id from events where type in (${types}) order by number desc limit 1`);
   return rows[0]?.id;
 }
@@ -260,6 +261,9 @@ async function readDatabase(fleet: Fleet): Promise<DatabaseState> {
   const rows = await fleet.query(
     `select keys.id, name, meta, deleted_at is not null as "isDeleted", remaining
      from keys left join balances using (pool_id)`,
+  );
+  const budgets = await fleet.query(
+    "select id, remaining, granted, spent, lapsed from budgets join balances on pool_id = budgets.id",
   );
   const audited = await fleet.query(
     "select action, targets, meta, occurred_at, xmin from audit_events order by occurred_at, id",
@@ -272,16 +276,26 @@ async function readDatabase(fleet: Fleet): Promise<DatabaseState> {
       name: action === "keys.updateKey" ? after?.name : undefined,
       text: `audit: ${action} ${meta}, ${at}, transaction ${xmin}`,
     };
-    return { keyId: JSON.parse(targets)[0] as string, change };
+    return { objectId: JSON.parse(targets)[0] as string, change };
   });
-  const byKey = Map.groupBy(described, ({ keyId }) => keyId);
+  const byObject = Map.groupBy(described, ({ objectId }) => objectId);
   const events = await fleet.query("select id, type, object_id, data from events order by number");
   return {
-    audit: new Map([...byKey].map(([keyId, entries]) => [keyId, entries.map(({ change }) => change)])),
+    audit: new Map([...byObject].map(([objectId, entries]) => [objectId, entries.map(({ change }) => change)])),
     events: events.map(({ id, type, object_id: objectId, data }) => ({
       id,
       objectId,
-      kind: type === "key.updated" ? kindOfMembers(JSON.parse(data).changed) : kindOfEvent[type],
+      kind:
+        type === "key.updated" || type === "budget.updated"
+          ? kindOfMembers(JSON.parse(data).changed)
+          : kindOfEvent[type],
+    })),
+    budgets: budgets.map(({ id, remaining, granted, spent, lapsed }) => ({
+      id,
+      remaining: Number(remaining),
+      granted: Number(granted),
+      spent: Number(spent),
+      lapsed: Number(lapsed),
     })),
     keys: rows.map(({ id, name, meta, isDeleted, remaining }) => ({
       id,
@@ -293,7 +307,7 @@ async function readDatabase(fleet: Fleet): Promise<DatabaseState> {
   };
 }
 
-/** How a journal calls a change of these members of a key. */
+/** How a journal calls a change of these members. */
 function kindOfMembers(members: readonly string[]): string {
   return members.toSorted().join();
 }

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type ClickHouseClient, createClient } from "@clickhouse/client";
 import { openClickHouseRollups } from "../../src/features/analytics/clickhouse/rollups.ts";
-import { describeRollups, RETENTION } from "../../src/features/analytics/rollups-contract.ts";
+import { describeRollups, LOG, RETENTION } from "../../src/features/analytics/rollups-contract.ts";
 
 // It is not in the node_modules of this repository.
 const { createChdbConnection } = createRequire(join(process.env.LATCHKEY_TEST_CHDB!, "package.json"))(
@@ -15,7 +15,7 @@ const { createChdbConnection } = createRequire(join(process.env.LATCHKEY_TEST_CH
 describeRollups("ClickHouse", async () => {
   const folder = mkdtempSync(join(tmpdir(), "latchkey-clickhouse-"));
   const client: ClickHouseClient = createClient({ connection: createChdbConnection({ path: folder }) });
-  const rollups = await openClickHouseRollups(client, RETENTION);
+  const rollups = await openClickHouseRollups(client, RETENTION, LOG);
   return {
     ...rollups,
     async close() {

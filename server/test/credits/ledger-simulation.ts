@@ -10,12 +10,12 @@ import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { SimulatedClock } from "../../../engine/src/clock/simulated.ts";
 import { BalanceReader } from "../../../engine/src/credits/balance-reader.ts";
-import type { BatchScopes, EarlierCalls, LockedBatch, SettledBatch } from "../../../engine/src/credits/batch.ts";
+import type { BatchNeeds, EarlierCalls, LockedBatch, SettledBatch } from "../../../engine/src/credits/batch.ts";
 import { Ledger, LedgerOverloaded } from "../../../engine/src/credits/ledger.ts";
 import { sweepRefills } from "../../../engine/src/credits/sweep.ts";
-import { Directories } from "../../../engine/src/directory/directories.ts";
+import { applyOwnChange, Directories } from "../../../engine/src/directory/directories.ts";
 import { StoreUnavailable } from "../../../engine/src/errors/store-unavailable.ts";
-import type { Charge, ChargeResult, Counters } from "../../../engine/src/limits/counters.ts";
+import type { Charge, ChargeResult, Counters, Receipt } from "../../../engine/src/limits/counters.ts";
 import { Limiter } from "../../../engine/src/limits/limiter.ts";
 import { MemoryCounters } from "../../../engine/src/limits/memory-counters.ts";
 import { MemoryReplayStore } from "../../../engine/src/limits/memory-replay-store.ts";
@@ -156,6 +156,7 @@ class Process {
     const limiter = new Limiter(simulation.counters, "closed", clock);
     const ledger = new Ledger({
       clock,
+      random: seededRandom(1),
       charge: (charges: readonly Charge[]) => limiter.charge(charges),
       transact: (batch, settle) => store.transact("spend", batch, settle),
     });
@@ -172,6 +173,8 @@ class Process {
       limiter,
       ledger,
       balances,
+      openHolds: { async add() {}, remove() {} },
+      random: seededRandom(2),
       singleCalls,
       upstreams: { ask: () => false },
       recorder: null,
@@ -223,6 +226,10 @@ class FaultyStore implements Store<AppProcedures> {
     return grantedClaim;
   }
 
+  get writesInFlight(): number {
+    return this.#inner.writesInFlight;
+  }
+
   listen(): void {}
 
   close(): Promise<void> {
@@ -244,7 +251,7 @@ class FaultyStore implements Store<AppProcedures> {
     let balances: LockedBatch["balances"] = [];
     const answer = await procedure(sql, this.#mutated(name, argument), async (question: LockedBatch | EarlierCalls) => {
       if (question.step === "choose") balances = question.balances;
-      const reply = (await ask(question)) as BatchScopes | SettledBatch;
+      const reply = (await ask(question)) as BatchNeeds | SettledBatch;
       if ("scopes" in reply) return reply;
       this.#assertRunning();
       return this.#mutatedSettlement(balances, reply);
@@ -277,31 +284,31 @@ class FaultyStore implements Store<AppProcedures> {
 
   #mutatedSettlement(balances: LockedBatch["balances"], settlement: SettledBatch): SettledBatch {
     const { mutant, deniedPools } = this.#simulation;
-    const remaining = (poolId: string) => balances.find((balance) => balance.poolId === poolId)?.remaining ?? 0;
+    const remaining = (id: string) => balances.find((balance) => balance.id === id)?.remaining ?? 0;
     if (mutant === "a spend is not written") return { ...settlement, spends: settlement.spends.slice(1) };
     if (mutant === "a spend is written twice") {
-      const twice = settlement.spends.map(({ poolId, amount }) =>
-        2 * amount <= remaining(poolId) ? { poolId, amount: 2 * amount } : { poolId, amount },
+      const twice = settlement.spends.map(({ balanceId, amount }) =>
+        2 * amount <= remaining(balanceId) ? { balanceId, amount: 2 * amount } : { balanceId, amount },
       );
       return { ...settlement, spends: twice };
     }
     if (mutant === "the credits of a denied call are not released") {
       const kept = deniedPools.splice(0).filter((poolId) => {
-        const amount = settlement.spends.find((spend) => spend.poolId === poolId)?.amount;
+        const amount = settlement.spends.find(({ balanceId }) => balanceId === poolId)?.amount;
         return amount === undefined && remaining(poolId) > 0;
       });
       return {
         ...settlement,
-        spends: [...settlement.spends, ...[...new Set(kept)].map((poolId) => ({ poolId, amount: 1 }))],
+        spends: [...settlement.spends, ...[...new Set(kept)].map((balanceId) => ({ balanceId, amount: 1 }))],
       };
     }
     return settlement;
   }
 
   /** For a mutant: reverts what the batch spent. */
-  async #undo(sql: Sql, { poolIds }: { poolIds: string[] }): Promise<void> {
+  async #undo(sql: Sql, { balanceIds }: { balanceIds: string[] }): Promise<void> {
     for (const [poolId, remaining] of this.#simulation.lastAudited) {
-      if (!poolIds.includes(poolId)) continue;
+      if (!balanceIds.includes(poolId)) continue;
       await sql.db.updateTable("balances").set({ remaining }).where("pool_id", "=", poolId).execute();
     }
   }
@@ -372,6 +379,10 @@ class CountingCounters implements Counters {
   peek(charges: readonly Charge[]): ChargeResult | Promise<ChargeResult> {
     if (this.#simulation.mutant === "a peek at the limits charges them") return this.charge(charges);
     return this.#sometimesLater(() => this.#inner.peek(charges));
+  }
+
+  adjust(receipt: Receipt, costs: readonly (number | undefined)[]): readonly boolean[] {
+    return this.#inner.adjust(receipt, costs);
   }
 
   #sometimesLater(decide: () => ChargeResult): ChargeResult | Promise<ChargeResult> {
@@ -566,6 +577,7 @@ export class LedgerSimulation {
         workspaceId: this.#template.workspaceId,
         principal: caller,
         address: "127.0.0.1",
+        requestId: "req_1",
         now: this.clock.now(),
         startedAt: this.clock.monotonic(),
       });
@@ -655,10 +667,7 @@ export class LedgerSimulation {
       now: this.clock.now(),
       idempotent: undefined,
     });
-    if (change) {
-      directories.generations.bump(change.tags);
-      directories.changes.recordOwn(change.sequence);
-    }
+    if (change) applyOwnChange(directories, change);
     return dataOf(outcome);
   }
 

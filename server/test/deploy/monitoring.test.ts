@@ -57,8 +57,8 @@ describe("alert rules and dashboard", () => {
     assert.deepEqual(missing, [], "series that no panel shows");
   });
 
-  it("include every series that docs/operating.md calls worth an alert, and the other way round", () => {
-    const [, named] = /Worth an alert([\s\S]*?)\n## /.exec(read("docs/operating.md"))!;
+  it("include every series that docs/observability.md calls worth an alert, and the other way round", () => {
+    const [, named] = /Worth an alert([\s\S]*?)\n## /.exec(read("docs/observability.md"))!;
     const described = new Set(seriesIn(named!));
     assert.deepEqual(described, new Set(alerts.flatMap(({ expr }) => seriesIn(expr))));
   });

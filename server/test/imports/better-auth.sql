@@ -144,7 +144,7 @@ COPY public.account (id, "accountId", "providerId", "userId", "accessToken", "re
 COPY public.apikey (id, "configId", name, start, "referenceId", prefix, key, "refillInterval", "refillAmount", "lastRefillAt", enabled, "rateLimitEnabled", "rateLimitTimeWindow", "rateLimitMax", "requestCount", remaining, "lastRequest", "expiresAt", "createdAt", "updatedAt", permissions, metadata) FROM stdin;
 LxMp0opDfvYsVMZnvibKHcSKAQtoahqK	default	defaults	HozCCW	L3cVcoIz118toNguBGmRhGx2jrrgyYI0	\N	NHKEkDyh3jEkzQKKl5lc8QA5a1KulqXFzqCYJ4RwwKU	\N	\N	\N	t	t	86400000	10	0	\N	\N	\N	2026-11-22 14:31:51.024+00	2026-11-22 14:31:51.024+00	\N	null
 YycJZLHKZmoCABQ6fsinEvS1z9SZTLI0	default	disabled	ufXqTG	L3cVcoIz118toNguBGmRhGx2jrrgyYI0	\N	rkEP9KsxALTvaCKS63FP5cFPvk7XkoNFLOhb1TeFb90	\N	\N	\N	f	f	86400000	10	0	\N	\N	\N	2026-11-22 14:31:51.085+00	2026-11-22 14:31:51.085+00	\N	null
-9VbIkRxv5GiGtA52g0n3OgASmRvUljm8	default	hourly	PcOWXC	L3cVcoIz118toNguBGmRhGx2jrrgyYI0	\N	F4vfSP8RFy_mEYLKQhI8q9DoLkaZtXJpLshxDbUaV_I	3600000	5	\N	t	t	86400000	10	0	5	\N	\N	2026-11-22 14:31:51.257+00	2026-11-22 14:31:51.257+00	\N	null
+9VbIkRxv5GiGtA52g0n3OgASmRvUljm8	default	two-hourly	PcOWXC	L3cVcoIz118toNguBGmRhGx2jrrgyYI0	\N	F4vfSP8RFy_mEYLKQhI8q9DoLkaZtXJpLshxDbUaV_I	7200000	5	\N	t	t	86400000	10	0	5	\N	\N	2026-11-22 14:31:51.257+00	2026-11-22 14:31:51.257+00	\N	null
 AmDYglfRmsjKcQkhHYnD1iscLbj4TZP2	default	ci	acme_n	L3cVcoIz118toNguBGmRhGx2jrrgyYI0	acme_	rO3D9N9f6NvRRHZG9ING4Sc4DMHncoua1th1J5-BEqU	86400000	1000	\N	t	t	60000	60	1	99	2026-11-22 14:31:51.268+00	2096-09-18 11:20:06.625+00	2026-11-22 14:31:50.873+00	2026-11-22 14:31:51.289+00	{"files":["read","write"]}	{"plan":"pro","note":"tab\\there \\\\ it's\\nnew"}
 \.
 

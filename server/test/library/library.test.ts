@@ -137,5 +137,5 @@ function countersOf(clock: SimulatedClock) {
       limits: [{ allowed, remaining: limit - before, reset: at + 60_000, retryAfter }],
     };
   };
-  return { charge, peek: charge };
+  return { charge, peek: charge, adjust: () => [] };
 }

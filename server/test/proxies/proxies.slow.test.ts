@@ -9,7 +9,7 @@ import {
   request,
   type Server,
 } from "node:http";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, connect } from "node:net";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
@@ -55,6 +55,19 @@ function configuration(file: string, { apiId, service, application, inner }: Add
     .replaceAll("port_value: 9000", `port_value: ${application}`)
     .replaceAll("8079", String(inner))
     .replaceAll("8080", String(port));
+}
+
+/** HAProxy reports its start before it listens. */
+function untilListening(name: string, { url }: Service): Promise<void> {
+  const port = Number(new URL(url).port);
+  const isListening = () =>
+    new Promise<boolean>((resolve) => {
+      const socket = connect(port, "127.0.0.1", () => {
+        socket.destroy();
+        resolve(true);
+      }).once("error", () => resolve(false));
+    });
+  return eventually(`${name} to listen`, isListening);
 }
 
 async function startNginx(addresses: Addresses): Promise<Service> {
@@ -240,6 +253,7 @@ for (const { name, start, away, hung } of [
       const addresses = { apiId, service: portOf(service), application: portOf(application), inner: await freePort() };
       try {
         proxy = await start(addresses);
+        await untilListening(name, proxy);
       } catch (error) {
         // A configuration that the proxy rejects is a failure.
         if (/did not start/.test((error as Error).message)) throw error;
@@ -419,13 +433,7 @@ describe("HAProxy in front of the nodes of the cluster", () => {
       /as the polling mechanism/,
       (port) => `http://127.0.0.1:${port}`,
     );
-    // It says so before it listens.
-    const isListening = () =>
-      send(proxy.url, "/health/live").then(
-        ({ status }) => status === 200,
-        () => false,
-      );
-    await eventually("HAProxy to listen", isListening);
+    await untilListening("HAProxy", proxy);
   });
   after(async () => {
     await proxy?.stop();

@@ -18,6 +18,37 @@ const thisMinute = ({ clock }: TestServer) => {
 };
 
 describeOnStores("analytics", (server) => {
+  it("answer short queries while long ones are under way, whoever asks", async (t) => {
+    const apiId = await server.createApi();
+    const gate = Promise.withResolvers<void>();
+    const begun: string[] = [];
+    server.analytics.interception = async (name, proceed) => {
+      if (name === "top" || name === "longStats") {
+        begun.push(name);
+        await gate.promise;
+      }
+      return proceed();
+    };
+    t.after(() => {
+      server.analytics.interception = undefined;
+      gate.resolve();
+    });
+    const end = thisMinute(server).end;
+    const minutes = { start: end - DAY, end, granularity: "minute" };
+    const long = [
+      server.ok("analytics.listTopIdentities", { start: end - DAY, end }),
+      ...Array.from({ length: 8 }, () => server.ok("analytics.getApiStats", { apiId, ...minutes })),
+    ];
+    const days = { apiId, start: end - 30 * DAY, end };
+    assert.equal((await server.ok("analytics.getApiStats", days)).granularity, "day");
+    await server.ok("analytics.listDecisions", {});
+    // One of each kind at a time, which leaves connections for the others.
+    assert.deepEqual(begun.sort(), ["longStats", "top"]);
+    gate.resolve();
+    assert((await Promise.all(long)).every((answer) => answer.start < end));
+    assert.equal(begun.length, 9);
+  });
+
   const keyStats = (keyId: string, more: object = {}) =>
     server.ok("analytics.getKeyStats", { keyId, ...thisMinute(server), ...more });
 
@@ -58,6 +89,30 @@ describeOnStores("analytics", (server) => {
 
     const { total, valid } = await keyStats(keyId, { tags: ["path=/a", "eu", "eu"] });
     assert.deepEqual({ total, valid }, { total: 1, valid: 1 });
+  });
+
+  it("count what keys spent from a budget, those of identities and of budgets below it too", async () => {
+    const apiId = await server.createApi();
+    const create = async (body: object) =>
+      (await server.ok("budgets.createBudget", { name: "counted", remaining: 20, ...body })).budgetId as string;
+    const company = await create({});
+    const team = await create({ parentId: company });
+    const ofTeam = await server.createKey(apiId, { budgetId: team });
+    await server.ok("identities.createIdentity", { externalId: "budgeted", budgetId: company });
+    const ofIdentity = await server.createKey(apiId, { externalId: "budgeted", budgetId: team });
+    const free = await server.createKey(apiId, {});
+    for (const { key } of [ofTeam, ofIdentity, free]) await server.verify(key, { credits: { cost: 6 } });
+    await server.verify(ofTeam.key, { credits: { cost: 9 } });
+    await server.ok("keys.updateKey", { keyId: ofTeam.keyId, budgetId: null });
+    await server.verify(ofTeam.key, { credits: { cost: 1 } });
+    await server.pass(SECOND);
+    const statsOf = (budgetId: string) => server.ok("analytics.getBudgetStats", { budgetId, ...thisMinute(server) });
+    for (const budgetId of [team, company]) {
+      const { total, outcomes, creditsSpent, series } = await statsOf(budgetId);
+      assert.deepEqual([total, outcomes, creditsSpent], [3, { USAGE_EXCEEDED: 1, VALID: 2 }, 12]);
+      assert.equal(series[0].creditsSpent, 12);
+      assert.equal((await server.ok("budgets.getBudget", { budgetId })).spent, 12);
+    }
   });
 
   it("count attempts with a deleted key, and attempts whose answer is NOT_FOUND although the key exists", async () => {
@@ -206,6 +261,44 @@ describeOnStores("analytics", (server) => {
     await server.rejected("analytics.listTopIdentities", { ...range, apiId }, "insufficient_permissions", {
       as: reader,
     });
+  });
+
+  it("count the verifications of several keys and APIs in one call, as each of them is counted", async () => {
+    const [apiId, hidden] = [await server.createApi(), await server.createApi()];
+    const [used, unused, deleted] = await Promise.all([1, 2, 3].map(() => server.createKey(apiId)));
+    await server.verify(used!.key);
+    await server.verify(used!.key);
+    await server.verify(deleted!.key);
+    await server.ok("keys.deleteKey", { keyId: deleted!.keyId });
+    await server.verify(deleted!.key);
+    await server.pass(SECOND);
+    const { end } = thisMinute(server);
+    const range = { start: end - 3 * MINUTE, end, granularity: "minute" };
+    const keyIds = [unused!.keyId, used!.keyId, "key_0", deleted!.keyId, used!.keyId];
+    const { keys, apis } = await server.ok("analytics.listUsage", { keyIds, apiIds: [apiId, "api_0"], ...range });
+    const time = end - MINUTE;
+    assert.deepEqual(keys, [
+      { keyId: unused!.keyId, total: 0, valid: 0, series: [] },
+      { keyId: used!.keyId, total: 2, valid: 2, series: [{ time, total: 2, valid: 2 }] },
+      { keyId: deleted!.keyId, total: 2, valid: 1, series: [{ time, total: 2, valid: 1 }] },
+    ]);
+    assert.deepEqual(apis, [{ apiId, total: 4, valid: 3, series: [{ time, total: 4, valid: 3 }] }]);
+
+    const { key: as } = await server.grant(`apis.${apiId}.read_analytics`);
+    assert.equal((await server.ok("analytics.listUsage", { keyIds, ...range }, { as })).keys.length, 3);
+    await server.rejected("analytics.listUsage", { apiIds: [apiId, hidden], ...range }, "insufficient_permissions", {
+      as,
+    });
+    const many = { keyIds: Array.from({ length: 60 }, (_, i) => `key_${i}`), ...range };
+    const apiIds = Array.from({ length: 41 }, (_, i) => `api_${i}`);
+    assert.match(
+      (await server.rejected("analytics.listUsage", { ...many, apiIds }, "invalid_input")).detail,
+      /have 101 ids: send at most 100/,
+    );
+    assert.match(
+      (await server.rejected("analytics.listUsage", { ...many, start: end - 3 * HOUR }, "invalid_input")).detail,
+      /180 buckets of one minute for each of 60 ids/,
+    );
   });
 
   it("round ranges to whole buckets, of a size that suits the range", async () => {

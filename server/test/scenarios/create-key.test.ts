@@ -165,7 +165,7 @@ describeOnStores("keys.createKey", (server) => {
       { remaining: -1 },
       { remaining: 1e15 + 1 },
       { remaining: 1, refill: { interval: "daily", amount: 0 } },
-      { remaining: 1, refill: { interval: "weekly", amount: 1 } },
+      { remaining: 1, refill: { interval: "fortnightly", amount: 1 } },
       { remaining: 1, refill: monthly(32) },
       { remaining: 1, refill: { ...monthly(1), refillDay: 0 } },
     ]) {

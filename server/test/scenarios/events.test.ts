@@ -176,13 +176,14 @@ describeOnStores("events.listEvents", (server, store) => {
   it("gives an import one event for each chunk", async () => {
     const { key: as, rootKeyId: actor } = await server.workspace("imported");
     const { apiId } = await server.ok("apis.createApi", { name: "payments" }, { as });
-    const keys = Array.from({ length: 25 }, (_, i) => ({ hash: i.toString(16).padStart(64, "0") }));
+    const keys = Array.from({ length: 600 }, (_, i) => ({ hash: i.toString(16).padStart(64, "0") }));
     const { migrated } = await server.ok("keys.migrateKeys", { migrationId: "old", apiId, keys }, { as });
     const events = await told(as, { types: ["keys.imported", "key.created"] });
-    assert.deepEqual(
-      events.map(([, { keyIds, ...rest }]) => [(keyIds as string[]).length, rest]),
-      [20, 5].map((count) => [count, { apiId, migrationId: "old", actor }]),
-    );
+    assert(events.length > 1);
+    for (const [, { keyIds, ...rest }] of events) {
+      assert((keyIds as string[]).length <= 500);
+      assert.deepEqual(rest, { apiId, migrationId: "old", actor });
+    }
     const ids = events.flatMap(([, { keyIds }]) => keyIds as string[]);
     assert.deepEqual(
       ids,

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
+import { sql } from "kysely";
 import { describeOnStores, type TestServer } from "../harness.ts";
+import { numbersTo } from "../numbers.ts";
 
 const requests = { name: "requests", limit: 5, duration: 60_000 };
 
@@ -125,6 +127,24 @@ describeOnStores("identities.listIdentities", (server) => {
       } while (cursor !== undefined);
       assert.deepEqual(paged, all);
     }
+    const byExternalId = all.map(({ externalId }: { externalId: string }) => externalId).sort();
+    for (const [input, expected] of [
+      [{ orderBy: "externalId" }, byExternalId],
+      [{ orderBy: "externalId", order: "desc" }, byExternalId.toReversed()],
+      [{ order: "desc" }, all.map(({ externalId }: { externalId: string }) => externalId).reverse()],
+    ] as const) {
+      const paged: string[] = [];
+      let cursor: string | undefined;
+      do {
+        const { body } = await server.call("identities.listIdentities", { ...input, limit: 3, cursor }, { as });
+        paged.push(...body.data.map(({ externalId }: { externalId: string }) => externalId));
+        cursor = body.pagination.cursor;
+        if (cursor === undefined) continue;
+        const other = { ...input, orderBy: "orderBy" in input ? "createdAt" : "externalId", cursor };
+        await server.rejected("identities.listIdentities", other, "invalid_input", { as });
+      } while (cursor !== undefined);
+      assert.deepEqual(paged, expected);
+    }
     const found = async (search: string) =>
       (await server.ok("identities.listIdentities", { search }, { as }))
         .map(({ externalId }: { externalId: string }) => externalId)
@@ -142,6 +162,48 @@ describeOnStores("identities.listIdentities", (server) => {
     assert.equal(body.pagination.hasMore, true);
     for (const limit of [0, 101]) await server.rejected("identities.listIdentities", { limit }, "invalid_input");
     await server.rejected("identities.listIdentities", { search: "x".repeat(257) }, "invalid_input");
+  });
+
+  it("lists those with a budget, which may be many", async () => {
+    const { key: as, workspaceId } = await server.workspace("budgets");
+    const { budgetId } = await server.ok("budgets.createBudget", { name: "team", remaining: 1 }, { as });
+    for (const externalId of ["team-c", "team-a", "other", "team-b"]) {
+      const body = { externalId, ...(externalId !== "other" && { budgetId }) };
+      await server.ok("identities.createIdentity", body, { as });
+      server.clock.advance(1);
+    }
+    const list = async (input: object = {}, by = as): Promise<string[]> => {
+      const found: string[] = [];
+      let cursor: string | undefined;
+      do {
+        const { body } = await server.call(
+          "identities.listIdentities",
+          { budgetId, limit: 2, ...input, cursor },
+          { as: by },
+        );
+        found.push(...body.data.map(({ externalId }: { externalId: string }) => externalId));
+        cursor = body.pagination.cursor;
+      } while (cursor !== undefined && found.length < 4);
+      return found;
+    };
+    assert.deepEqual(await list(), ["team-c", "team-a", "team-b"]);
+    assert.deepEqual(await list({ orderBy: "externalId", order: "desc" }), ["team-c", "team-b", "team-a"]);
+    assert.deepEqual(await list({ search: "TEAM-B" }), ["team-b"]);
+    assert.deepEqual(await list({ budgetId: "bud_never0existed000" }), []);
+    const { key: stranger } = await server.workspace("stranger");
+    assert.deepEqual(await list({}, stranger), []);
+    await server.change([], async ({ db, dialect }) => {
+      await sql`insert into identities (id, workspace_id, external_id, budget_id, created_at)
+        select 'id_many' || s.n, ${workspaceId}, 'many ' || s.n, ${budgetId}, 0
+        from (${numbersTo(100_000, dialect.name)}) as s`.execute(db);
+    });
+    assert.deepEqual(await list({ orderBy: "externalId", order: "desc" }), [
+      "team-c",
+      "team-b",
+      "team-a",
+      "many 99999",
+    ]);
+    assert.deepEqual(await list({}, stranger), []);
   });
 
   it("needs the permission for every identity of the page (rule 53)", async () => {

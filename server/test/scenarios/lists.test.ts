@@ -14,6 +14,8 @@ interface List {
   /** Creates the entry of this name; returns its value of `shows` in the list. */
   create(server: TestServer, name: string, within: Record<string, string>): Promise<unknown>;
   shows: string;
+  /** The name of an entry that shows something else. */
+  nameOf?(shown: unknown): string;
   /** Restricts the list to entries of these names. */
   search?: true;
 }
@@ -24,6 +26,19 @@ const lists: Record<string, List> = {
     within: async (server) => ({ apiId: await server.createApi() }),
     create: (server, name, { apiId }) => server.createKey(apiId!, { name }),
     shows: "name",
+  },
+  "budgets.listBudgets": {
+    create: (server, name) => server.ok("budgets.createBudget", { name, remaining: 1 }),
+    shows: "name",
+    search: true,
+  },
+  "holds.listHolds": {
+    async create(server, name) {
+      const { key } = await server.createKey(await server.createApi());
+      await server.verify(key, { credits: { cost: Number(name.replace("order_", "")) }, hold: { ttl: 60_000 } });
+    },
+    shows: "credits",
+    nameOf: (credits) => `order_${credits}`,
   },
   "identities.listIdentities": {
     create: (server, externalId) => server.ok("identities.createIdentity", { externalId }),
@@ -91,6 +106,7 @@ const lists: Record<string, List> = {
 
 /** Lists in an order of their own, which their own tests check: the body of every call. */
 const ordered: Record<string, List["within"]> = {
+  "analytics.listDecisions": undefined,
   "audit.listEvents": undefined,
   "events.listEvents": undefined,
   "webhooks.listDeliveries": async (server) => {
@@ -109,7 +125,7 @@ function testLists(server: TestServer): void {
     assert.deepEqual(names.sort(), Object.keys(lists).sort());
   });
 
-  for (const [name, { within, create, shows, search }] of Object.entries(lists)) {
+  for (const [name, { within, create, shows, nameOf, search }] of Object.entries(lists)) {
     it(`${name} is in the order of creation, also while entries are created and deleted`, async () => {
       const body = { ...(await within?.(server)), ...(search && { search: "order_" }) };
       // Neither the ids nor the names are in this order.
@@ -122,7 +138,8 @@ function testLists(server: TestServer): void {
       for (let cursor: string | undefined, page = 0; ; page++) {
         const reply = await server.call(name, { ...body, limit: 2, ...(cursor !== undefined && { cursor }) });
         const items = Array.isArray(reply.body.data) ? reply.body.data : reply.body.data.overrides;
-        seen.push(...items.map((item: Record<string, unknown>) => item[shows]));
+        const shown = items.map((item: Record<string, unknown>) => item[shows]);
+        seen.push(...(nameOf ? shown.map(nameOf) : shown));
         if (!reply.body.pagination.hasMore) break;
         cursor = reply.body.pagination.cursor;
         if (page < 3) {
@@ -171,6 +188,7 @@ const scopes: Record<string, string> = {
   ratelimit_namespaces: "workspace_id",
   ratelimit_overrides: "namespace_id",
   webhooks: "workspace_id",
+  holds: "workspace_id",
   keys: "api_id",
 };
 

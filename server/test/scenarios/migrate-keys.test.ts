@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { createHash, createHmac, randomBytes } from "node:crypto";
 import { describe, it } from "node:test";
+import { setImmediate } from "node:timers/promises";
 import { describeOnStores, openTestServer, type TestServer } from "../harness.ts";
+import { eventually } from "../process.ts";
 
 const sha256 = (text: string, encoding: "hex" | "base64" | "base64url" = "hex") =>
   createHash("sha256").update(text).digest(encoding);
@@ -11,6 +13,12 @@ let made = 0;
 /** A key string that another system issued. */
 const foreignKey = () => `sk_live_${sha256(`foreign ${++made}`, "base64url")}`;
 const unique = (name: string) => `${name} ${++made}`;
+
+/** Advances the clock during a transaction, and waits for the transactions that the service begins then. */
+async function passAlone({ clock, store }: TestServer, length: number): Promise<void> {
+  clock.advance(length);
+  while (store.writesInFlight > 1) await setImmediate();
+}
 
 /** Imports key strings by their SHA-256, unless `more` says otherwise. */
 async function migrate(server: TestServer, keys: readonly object[], more: object = {}) {
@@ -47,6 +55,38 @@ describeOnStores(
       assert.equal((await server.verify(foreignKey())).code, "NOT_FOUND");
     });
 
+    it("are only looked up by a dry run", async () => {
+      const [present, fresh] = [sha256(foreignKey()), sha256(foreignKey())];
+      const { apiId } = await migrate(server, [{ hash: present }]);
+      const migrationId = unique("migration");
+      const input = { migrationId, apiId, keys: [{ hash: present }, { hash: fresh, externalId: unique("dry_owner") }] };
+      const changes = async () => (await server.ok("audit.listEvents", {})).length;
+      const before = await changes();
+      const asked = await server.ok("keys.migrateKeys", { ...input, dryRun: true });
+      assert.deepEqual(asked, { migrated: [], failed: [present] });
+      assert.equal(await changes(), before);
+      const { status } = await server.call("keys.migrateKeys", { ...input, apiId: "api_none", dryRun: true });
+      assert.equal(status, 404);
+      // The migration was not begun, so its algorithm is open.
+      const longHash = sha512(foreignKey());
+      const begun = await server.ok("keys.migrateKeys", { ...input, algorithm: "sha512", keys: [{ hash: longHash }] });
+      assert.equal(begun.migrated.length, 1);
+      const mismatch = await server.call("keys.migrateKeys", { ...input, dryRun: true });
+      assert.equal(mismatch.status, 400);
+      assert.deepEqual((await server.ok("keys.migrateKeys", { ...input, migrationId: unique("m") })).failed, [present]);
+    });
+
+    it("are the same in a dry run and in an import, also if a hash is twice in a long list", async () => {
+      const digests = Array.from({ length: 60 }, () => createHash("sha256").update(foreignKey()).digest());
+      const keys = [...digests, digests[0]!, digests[59]!, digests[0]!].map((digest, i) => ({
+        hash: digest.toString(i < 61 ? "hex" : "base64"),
+      }));
+      const repeated = keys.slice(60).map(({ hash }) => hash);
+      const [asked, done] = [await migrate(server, keys, { dryRun: true }), await migrate(server, keys)];
+      assert.deepEqual(asked.failed.toSorted(), repeated.toSorted());
+      assert.deepEqual(done.failed.toSorted(), repeated.toSorted());
+    });
+
     it("have a start from their first verification on", async () => {
       const key = foreignKey();
       const { migrated } = await migrate(server, [{ hash: sha256(key), enabled: false }]);
@@ -58,6 +98,8 @@ describeOnStores(
       const updated = await server.getKey(keyId);
       for (let time = 0; time < 2; time++) {
         assert.equal((await server.verify(key)).code, "VALID");
+        // The answer does not wait until the start is stored.
+        await eventually("the start", async () => (await server.getKey(keyId)).start !== "");
         assert.deepEqual(await server.getKey(keyId), { ...updated, start: "sk_live" });
       }
       assert.equal((await server.ok("keys.whoami", { key })).keyId, keyId);
@@ -184,7 +226,7 @@ describeOnStores(
         assert.equal((await server.verify(ours)).code, "VALID");
         assert.equal((await server.verify(foreignKey())).code, "NOT_FOUND");
       }
-      assert.equal((await server.ok("keys.whoami", { key })).start, "sk_live");
+      await eventually("the start", async () => (await server.ok("keys.whoami", { key })).start === "sk_live");
       // The same key, imported by SHA-256, takes precedence at once.
       const again = await migrate(server, [{ hash: sha256(key) }]);
       assert.equal((await server.verify(key)).keyId, again.migrated[0]!.keyId);
@@ -208,7 +250,7 @@ describeOnStores(
         assert.equal((await server.verify(later, { migrationId })).code, "NOT_FOUND");
         assert.equal((await server.verify(key, { migrationId })).keyId, migrated[0]!.keyId);
       }
-      assert.equal((await server.getKey(migrated[0]!.keyId)).start, "sk_live");
+      await eventually("the start", async () => (await server.getKey(migrated[0]!.keyId)).start === "sk_live");
       // Its hash is not the SHA-256 of any key.
       await server.rejected("keys.whoami", { key }, "key_not_found");
 
@@ -288,8 +330,8 @@ describeOnStores(
         list.map(({ hash }) => hash),
       );
       assert.deepEqual(failed, [list[0]!.hash]);
-      // One for the API; 20 keys of the list at a time.
-      assert.equal(chunks, 1 + 61);
+      // One for the API. No time passes, so chunks grow from 200 rows to 1,000, and each key takes two.
+      assert.equal(chunks, 1 + 5);
       assert.equal((await server.verify(keys[1_200]!, { permissions: "crowd.read" })).identity.externalId, "crowd_3");
     });
 
@@ -306,15 +348,17 @@ describeOnStores(
       };
       const verified = await Promise.all(keys.map((key) => server.verify(key)));
       assert(verified.every(({ code }) => code === "VALID"));
+      const isWritten = async () => (await server.ok("keys.whoami", { key: keys[299]! })).start === "sk_live";
+      await eventually("the starts", isWritten);
       assert(written > 0 && written < 30, String(written));
       server.store.interception = async (name, proceed) => {
         assert.notEqual(name, "recordFirstUses");
+        // A second look-up would cost more than the first use itself.
+        assert.notEqual(name, "keysAt");
         return proceed();
       };
       await Promise.all(keys.map((key) => server.verify(key)));
       server.store.interception = undefined;
-      const listed = await server.ok("keys.whoami", { key: keys[299]! });
-      assert.equal(listed.start, "sk_live");
     });
 
     it("of another workspace are not found", async () => {
@@ -382,12 +426,89 @@ describe("an import", () => {
       const reply = await server.ok("keys.migrateKeys", { migrationId: "stopped", apiId, keys });
       server.store.interception = undefined;
       assert.equal(chunks, 2);
-      assert.equal(reply.migrated.length, 20);
-      assert.equal(reply.failed.length, 981);
+      assert.equal(reply.migrated.length, 200);
+      assert.equal(reply.failed.length, 801);
       assert.equal(server.logged.at(-1)?.level, "error");
       // The same call again stores the rest.
       const again = await server.ok("keys.migrateKeys", { migrationId: "stopped", apiId, keys });
-      assert.deepEqual([again.migrated.length, again.failed.length], [981, 20]);
+      assert.deepEqual([again.migrated.length, again.failed.length], [801, 200]);
+    } finally {
+      await server.close();
+    }
+  });
+
+  it("makes chunks of as many keys as take 12 ms, and of 500 at most", async () => {
+    const server = await openTestServer();
+    try {
+      const apiId = await server.createApi();
+      const keys = Array.from({ length: 3_000 }, (_, i) => ({ hash: sha256(`timed ${i}`) }));
+      let microsecondsPerKey = 100;
+      const sizes: number[] = [];
+      server.store.interception = async (name, proceed) => {
+        const outcome = await proceed();
+        if (name === "mutation") {
+          const size = JSON.parse(`{${(outcome as { outcome: { body: string } }).outcome.body}}`).data.migrated.length;
+          sizes.push(size);
+          await passAlone(server, Math.ceil((size * microsecondsPerKey) / 1_000));
+        }
+        return outcome;
+      };
+      const migrate = async (from: number, to: number) => {
+        sizes.length = 0;
+        await server.ok("keys.migrateKeys", { migrationId: "timed", apiId, keys: keys.slice(from, to) });
+        return sizes;
+      };
+      assert.deepEqual(await migrate(0, 500), [200, 200, 100]);
+      microsecondsPerKey = 40;
+      assert.deepEqual(await migrate(500, 1_200), [200, 300, 200]);
+      microsecondsPerKey = 10;
+      assert.deepEqual(await migrate(1_200, 3_000), [300, 500, 500, 500]);
+    } finally {
+      await server.close();
+    }
+  });
+
+  it("pauses after a chunk for as long as it took if others wait for the database, and only then", async () => {
+    const server = await openTestServer();
+    try {
+      const apiId = await server.createApi();
+      const keys = (part: string) => Array.from({ length: 450 }, (_, i) => ({ hash: sha256(`${part} ${i}`) }));
+      let chunks = 0;
+      /** Runs during a chunk. */
+      let beside = async () => {};
+      const takeTwelve = async (proceed: () => Promise<unknown>) => {
+        chunks++;
+        const outcome = await proceed();
+        await passAlone(server, 12);
+        await beside();
+        return outcome;
+      };
+      server.store.interception = (name, proceed) => (name === "mutation" ? takeTwelve(proceed) : proceed());
+      const migrate = (part: string) =>
+        server.ok("keys.migrateKeys", { migrationId: "paused", apiId, keys: keys(part) });
+      await migrate("alone");
+      assert.equal(chunks, 3);
+      chunks = 0;
+      const others = Promise.withResolvers<void>();
+      let haveAsked = false;
+      beside = async () => {
+        server.store.interception = (name, proceed) => (name === "mutation" ? others.promise.then(proceed) : proceed());
+        void server.ok("apis.createApi", { name: "of others" });
+        while (server.store.writesInFlight < 2) await setImmediate();
+        server.store.interception = (name, proceed) => (name === "mutation" ? takeTwelve(proceed) : proceed());
+        haveAsked = true;
+        beside = async () => {};
+      };
+      const paused = migrate("beside others");
+      await eventually("the end of the first chunk", async () => haveAsked && server.store.writesInFlight === 1);
+      assert.equal(chunks, 1);
+      others.resolve();
+      server.clock.advance(11);
+      await server.store.settled();
+      assert.equal(chunks, 1);
+      server.clock.advance(1);
+      assert.equal((await paused).migrated.length, 450);
+      assert.equal(chunks, 3);
     } finally {
       await server.close();
     }

@@ -100,6 +100,72 @@ describeOnStores("a session of the portal", (server) => {
     assert(!JSON.stringify([listed, usage]).includes("internal"));
   });
 
+  it("inherits the actions and the look that the API says, as far as the session names none", async () => {
+    const { apiId } = await openSession(server);
+    const look = { name: "Acme", logoUrl: "https://acme.example/a.svg", color: "#246bce", language: "pt" };
+    await server.ok("apis.updateApi", { apiId, portal: { actions: ["list", "usage"], page: look } });
+    const sessionOf = async (input: object) => {
+      const { token } = await server.ok("portal.createSession", { apiId, externalId: "ada", ...input });
+      return (await callPortal(server, token, "getSession")).body.data;
+    };
+    const inherited = await sessionOf({});
+    assert.deepEqual(inherited.actions, ["list", "usage"]);
+    assert.deepEqual(inherited.page, { ...look, returnUrl: null });
+    const own = await sessionOf({ actions: ["list"], page: { language: "ar", returnUrl: "https://acme.example/" } });
+    assert.deepEqual(own.actions, ["list"]);
+    assert.deepEqual(own.page, { ...look, language: "ar", returnUrl: "https://acme.example/" });
+
+    await server.ok("apis.updateApi", { apiId, portal: null });
+    const { body } = await server.call("portal.createSession", { apiId, externalId: "ada" });
+    assert.match(body.error.detail, /^Name the `actions` of the session, or set those of its API/);
+  });
+
+  it("cannot inherit what its root key may not do", async () => {
+    const { apiId } = await openSession(server);
+    await server.ok("apis.updateApi", { apiId, portal: { actions: ["list", "delete"] } });
+    const { key } = await server.grant(`apis.${apiId}.create_portal_session`, `apis.${apiId}.read_key`);
+    const { status, body } = await server.call("portal.createSession", { apiId, externalId: "ada" }, { as: key });
+    assert.equal(status, 403);
+    assert.match(body.error.detail, /delete_key/);
+  });
+
+  it("inherits no action that the root key which set it lacked", async () => {
+    const { apiId } = await server.ok("apis.createApi", { name: "payments" });
+    const { key: as } = await server.grant(`apis.${apiId}.update_api`, `apis.${apiId}.read_key`);
+    await server.ok("apis.updateApi", { apiId, portal: { actions: ["list"] } }, { as });
+    const { status, body } = await server.call(
+      "apis.updateApi",
+      { apiId, portal: { actions: ["list", "delete"] } },
+      { as },
+    );
+    assert.equal(status, 403);
+    assert.match(body.error.detail, /delete_key/);
+    assert.deepEqual((await server.ok("apis.getApi", { apiId })).portal.actions, ["list"]);
+  });
+
+  it("says that a key has leaked, and counts the usage of all keys together", async () => {
+    const { apiId, ok } = await openSession(server, { actions: ["usage", "list"] });
+    const first = await server.createKey(apiId, { externalId: "ada" });
+    server.clock.advance(1);
+    const second = await server.createKey(apiId, { externalId: "ada" });
+    const other = await server.createKey(apiId, { externalId: "grace" });
+    for (const { key } of [first, first, second, other]) await server.verify(key);
+    await server.pass(1_000);
+    const usage = await ok("getTotalUsage", { days: 7 });
+    assert.deepEqual([usage.total, usage.valid, usage.series.length, usage.series.at(-1).total], [3, 3, 7, 3]);
+    const at = server.clock.now();
+    await server.ok("keys.reportLeak", { key: first.key });
+    await server.store.settled();
+    const listed = await ok("listKeys");
+    assert.deepEqual(
+      listed.map(({ keyId, leakedAt }: { keyId: string; leakedAt?: number }) => [keyId, leakedAt]),
+      [
+        [second.keyId, undefined],
+        [first.keyId, at],
+      ],
+    );
+  });
+
   it("lists long lists by pages, the newest first", async () => {
     const { apiId, call } = await openSession(server);
     const made: string[] = [];

@@ -233,7 +233,7 @@ describe("two nodes", () => {
     await pass();
     assert.equal(/^latchkey_retention_lease 1$/m.test(await other.scrape()), true);
     frozen.store.interception = undefined;
-    const times = { audit: 1, events: 1, deleted: 1 };
+    const times = { audit: 1, events: 1, deleted: 1, holds: 1, expiredHolds: 1 };
     const entries = (await first.rowsOf("audit_events")).length;
     await assert.rejects(
       frozen.store.transact("retain", { table: "audit_events", times, now: first.clock.now(), lease }),

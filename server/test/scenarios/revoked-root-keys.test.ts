@@ -38,7 +38,8 @@ async function openTenant(server: Server): Promise<Tenant> {
   return { workspaceId, administrator, victim, apiId, keyId };
 }
 
-const CHUNK = 20;
+/** Keys of an import: more than a chunk has, whatever its time. */
+const IMPORTED = 600;
 const hash = (text: string) => createHash("sha256").update(text).digest("hex");
 
 /** A call of the victim: the procedure before which it is suspended, and how many of its runs pass before. */
@@ -83,7 +84,7 @@ const victimCalls: Record<string, VictimCall> = {
     procedure: "mutation",
     skipped: 1,
     call: (server, { apiId, ...tenant }) => {
-      const keys = Array.from({ length: 3 * CHUNK }, (_, i) => ({ hash: hash(`${tenant.workspaceId} ${i}`) }));
+      const keys = Array.from({ length: IMPORTED }, (_, i) => ({ hash: hash(`${tenant.workspaceId} ${i}`) }));
       return server.call("keys.migrateKeys", { migrationId: "mine", apiId, keys }, by({ apiId, ...tenant }));
     },
   },
@@ -180,10 +181,11 @@ describeOnStores(
         const reply = await release();
         assert.deepEqual(await server.rows(), before);
         if (callName === "migrateKeys") {
-          // Chunks that were stored before stay, and the rest is reported as failed.
+          // The chunk that was stored before stays, and the rest is reported as failed.
           assert.equal(reply.status, 200);
           const { migrated, failed } = reply.body.data;
-          assert.deepEqual([migrated.length, failed.length], [CHUNK, 2 * CHUNK]);
+          assert(migrated.length > 0 && failed.length > 0);
+          assert.equal(migrated.length + failed.length, IMPORTED);
         } else {
           const problem =
             revocationName === "narrowed" ? (victimCall.narrowed ?? revocation.problem) : revocation.problem;

@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { it } from "node:test";
 import { sql as kysely } from "kysely";
 import { KEYS_EXAMINED_MAX } from "../../src/features/keys/statements/key-search.ts";
-import type { DialectName } from "../../src/platform/store/dialect.ts";
 import { describeOnStores, type TestServer } from "../harness.ts";
+import { numbersTo } from "../numbers.ts";
 
 const DAY = 86_400_000;
 
@@ -25,8 +25,16 @@ async function someKeys(server: TestServer) {
   await add("expired", { expires: server.clock.now() + 1 });
   await add("off", { enabled: false, expires: server.clock.now() + 1 });
   await add("100%_sure", { externalId: "globex" });
-  const names = async (filter: object) => {
-    const listed = await server.ok("apis.listKeys", { apiId, ...filter });
+  const names = async ({
+    orderBy,
+    order,
+    ...filter
+  }: {
+    orderBy?: string;
+    order?: string;
+    [member: string]: unknown;
+  }) => {
+    const listed = await server.ok("apis.listKeys", { apiId, ...filter, orderBy, order });
     const { count, isComplete } = await server.ok("apis.countKeys", { apiId, ...filter });
     assert.deepEqual({ count, isComplete }, { count: listed.length, isComplete: true });
     return listed.map(({ name }: { name: string }) => name);
@@ -65,6 +73,29 @@ describeOnStores("keys of an API", (server) => {
     assert.deepEqual(await names({ role: `Reader of ${apiId}`, state: "disabled" }), []);
   });
 
+  it("are filtered by their budget, not that of their identity", async () => {
+    const { ids, names } = await someKeys(server);
+    const { budgetId } = await server.ok("budgets.createBudget", { name: "team", remaining: 1 });
+    const other = await server.ok("budgets.createBudget", { name: "other", remaining: 1 });
+    for (const name of ["trial", "off", "100%_sure"]) {
+      await server.ok("keys.updateKey", { keyId: ids[name], budgetId });
+    }
+    await server.ok("keys.updateKey", { keyId: ids.staging, budgetId: other.budgetId });
+    await server.ok("identities.updateIdentity", { identity: "acme.corp", budgetId });
+    const { apiId } = await server.ok("apis.createApi", { name: "elsewhere" });
+    const { keyId } = await server.createKey(apiId, { name: "elsewhere", budgetId });
+    assert.deepEqual(await names({ budgetId }), ["trial", "off", "100%_sure"]);
+    assert.deepEqual(await names({ budgetId, orderBy: "name" }), ["100%_sure", "off", "trial"]);
+    assert.deepEqual(await names({ budgetId, state: "active" }), ["trial", "100%_sure"]);
+    assert.deepEqual(await names({ budgetId, externalId: "globex" }), ["100%_sure"]);
+    assert.deepEqual(await names({ budgetId: "bud_never0existed000" }), []);
+    const [only] = await server.ok("apis.listKeys", { apiId, budgetId });
+    assert.equal(only.keyId, keyId);
+    const { key: as } = await server.workspace("stranger");
+    const own = await server.ok("apis.createApi", { name: "own" }, { as });
+    assert.deepEqual(await server.ok("apis.listKeys", { apiId: own.apiId, budgetId }, { as }), []);
+  });
+
   it("stay current when a key is renamed", async () => {
     const { ids, names } = await someKeys(server);
     await server.ok("keys.updateKey", { keyId: ids.staging, name: "Øresund" });
@@ -99,9 +130,48 @@ describeOnStores("keys of an API", (server) => {
     assert.deepEqual(seen, ascending.toReversed());
   });
 
+  it("are listed by name, expiry and last use, both ways, page by page, with filters", async () => {
+    const { apiId, names, strings } = await someKeys(server);
+    await server.createKey(apiId, {});
+    for (const name of ["staging", "trial"]) {
+      await server.verify(strings[name]!);
+      await server.pass(60_000);
+    }
+    const listed = async (orderBy: string, order: string, limit: number) => {
+      const seen: (string | undefined)[] = [];
+      for (let cursor: string | undefined; ; ) {
+        const { body } = await server.call("apis.listKeys", { apiId, orderBy, order, limit, cursor });
+        seen.push(...body.data.map(({ name }: { name?: string }) => name));
+        cursor = body.pagination.cursor;
+        if (cursor === undefined) return seen;
+      }
+    };
+    const byName = [undefined, "100%_sure", "expired", "off", "staging", "trial", "Ålesund, production"];
+    for (const limit of [1, 3, 100]) {
+      assert.deepEqual(await listed("name", "asc", limit), byName);
+      assert.deepEqual(await listed("name", "desc", limit), byName.toReversed());
+      assert.deepEqual((await listed("expires", "asc", limit)).slice(0, 3), ["expired", "off", "trial"]);
+      assert.deepEqual((await listed("lastUsedAt", "desc", limit)).slice(0, 2), ["trial", "staging"]);
+      assert.deepEqual(new Set(await listed("lastUsedAt", "asc", limit)).size, 7);
+    }
+    assert.deepEqual(await names({ state: "active", orderBy: "name", order: "desc" }), [
+      "Ålesund, production",
+      "trial",
+      "staging",
+      "100%_sure",
+      undefined,
+    ]);
+    const { cursor } = (await server.call("apis.listKeys", { apiId, orderBy: "expires", limit: 1 })).body.pagination;
+    for (const orderBy of ["createdAt", "name", "lastUsedAt"]) {
+      const { detail } = await server.rejected("apis.listKeys", { apiId, orderBy, cursor }, "invalid_input");
+      assert.match(detail, /a list in another order/);
+    }
+  });
+
   it("are examined in bounded steps, each of which ends in a page", async () => {
     const apiId = await server.createApi();
-    const { keyId } = await server.createKey(apiId, { name: "needle", externalId: "haystack" });
+    const { budgetId } = await server.ok("budgets.createBudget", { name: "large", remaining: 1 });
+    const { keyId } = await server.createKey(apiId, { name: "needle", externalId: "haystack", budgetId });
     server.clock.advance(1);
     await insertCopies(server, keyId, KEYS_EXAMINED_MAX);
     const first = (await server.call("apis.listKeys", { apiId, search: "NEEDLE", order: "desc" })).body;
@@ -112,7 +182,11 @@ describeOnStores("keys of an API", (server) => {
     const ofOwner = { apiId, externalId: "haystack", state: "disabled", order: "desc" };
     const none = (await server.call("apis.listKeys", ofOwner)).body;
     assert.deepEqual([none.data, none.pagination.hasMore], [[], true]);
-    for (const filter of [{}, { externalId: "haystack" }, { search: "STACK" }]) {
+    for (const more of [{}, { externalId: "haystack" }, { budgetId }]) {
+      const { detail } = await server.rejected("apis.listKeys", { apiId, orderBy: "name", ...more }, "invalid_input");
+      assert.match(detail, /An API with more than 100000 keys is listed in order of creation/);
+    }
+    for (const filter of [{}, { externalId: "haystack" }, { budgetId }, { search: "STACK" }]) {
       const counted = await server.ok("apis.countKeys", { apiId, ...filter });
       assert.deepEqual(counted, { count: KEYS_EXAMINED_MAX, isComplete: false });
     }
@@ -124,9 +198,9 @@ async function insertCopies(server: TestServer, keyId: string, copies: number): 
   await server.change([], async ({ db, dialect }) => {
     await kysely`
       insert into keys (id, workspace_id, api_id, pool_id, hash, hash_version, start, name, name_folded, enabled,
-        recoverable, identity_id, created_at)
+        recoverable, identity_id, budget_id, created_at)
       select 'key_copy' || s.n, k.workspace_id, k.api_id, 'key_copy' || s.n, 'copy' || s.n, 1, '', 'hay ' || s.n,
-        'hay ' || s.n, 1, 0, k.identity_id, k.created_at + 1
+        'hay ' || s.n, 1, 0, k.identity_id, k.budget_id, k.created_at + 1
       from (${numbersTo(copies, dialect.name)}) as s cross join keys as k where k.id = ${keyId}`.execute(db);
   });
 }
@@ -139,10 +213,4 @@ async function insertIdentities(server: TestServer, count: number): Promise<void
       db,
     );
   });
-}
-
-function numbersTo(last: number, dialect: DialectName) {
-  return dialect === "postgres"
-    ? kysely`select n from generate_series(1, ${kysely.lit(last)}) as s(n)`
-    : kysely`with recursive s(n) as (select 1 union all select n + 1 from s where n < ${kysely.lit(last)}) select n from s`;
 }

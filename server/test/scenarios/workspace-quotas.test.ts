@@ -29,6 +29,9 @@ type Creation = (server: TestServer, workspace: Workspace, i: number) => Promise
 
 const creations: Record<Exclude<Quota, "permissions">, Record<string, Creation>> = {
   apis: { createApi: (server, { as }, i) => server.call("apis.createApi", { name: `api ${i}` }, { as }) },
+  budgets: {
+    createBudget: (server, { as }, i) => server.call("budgets.createBudget", { name: `b${i}`, remaining: 1 }, { as }),
+  },
   identities: {
     createIdentity: (server, { as }, i) => server.call("identities.createIdentity", { externalId: `a${i}` }, { as }),
     "a new key of a new owner": (server, { as, apiId }, i) =>
@@ -98,6 +101,8 @@ describeOnStores(
             const use = { namespace: "overrides", identifier: "a", ...ONCE };
             await server.ok("ratelimits.limit", use, { as: workspace.as });
           }
+          // The first one of the database raises its demand on programs, and others wait for that.
+          if (quota === "budgets") await server.ok("budgets.createBudget", { name: "first", remaining: 1 });
           // The workspace itself has one API and one root key.
           const room = quota === "keys" ? KEYS_MAX : quota === "apis" || quota === "rootKeys" ? MAX - 1 : MAX;
           // Together, on two nodes if the database can have them: none may pass because of the others.
@@ -141,6 +146,15 @@ describeOnStores(
           { as },
         );
       }
+    });
+
+    it("counts a restored key again", async () => {
+      const { as, apiId } = await open("restored");
+      const { keyId } = await server.ok("keys.createKey", { apiId }, { as });
+      await server.ok("keys.deleteKey", { keyId }, { as });
+      for (let i = 0; i < KEYS_MAX; i++) await server.ok("keys.createKey", { apiId }, { as });
+      await server.rejected("keys.restoreKey", { keyId }, "workspace_quota_exceeded", { as });
+      assert.equal((await server.ok("keys.getKey", { keyId, deleted: true }, { as })).keyId, keyId);
     });
 
     it("stops an import before the chunk that would cross it", async () => {

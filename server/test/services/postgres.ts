@@ -4,6 +4,7 @@ import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { Client } from "pg";
 import { sharedService } from "./ask.ts";
+import { dataFolder } from "./data-folder.ts";
 import {
   findFolder,
   installPackage,
@@ -19,15 +20,74 @@ export interface FreshDatabase {
   drop(): Promise<void>;
 }
 
+/** The setting of the server's address, and of the server of the run. */
+const CHOSEN = "LATCHKEY_TEST_POSTGRES_URL";
+/** The database that `filledDatabase` copies. */
+const FILLED = "latchkey_filled";
+/** An arbitrary number that nothing else on the server uses as a lock. */
+const FILLED_LOCK = 7_262_837_123_999;
+/** The first version, as PostgreSQL numbers them, that copies a database through its log unless told otherwise. */
+const LOGGED_COPIES = 150_000;
+let copied: Promise<string> | undefined;
+
 /** Creates an empty database, UTF-8, on the server of this test run. */
 export async function freshDatabase(): Promise<FreshDatabase> {
-  const server = await sharedService("postgres", "LATCHKEY_TEST_POSTGRES_URL");
-  const name = `latchkey_test_${randomUUID().replaceAll("-", "")}`;
+  const server = await sharedService("postgres", CHOSEN);
   // template0 has no connections, so concurrent creations do not fail.
-  await execute(server, `create database ${name} template template0 encoding 'UTF8'`);
+  return createDatabase(server, "template0 encoding 'UTF8'");
+}
+
+/**
+ * Creates a database as `fill` fills an empty one. `fill` is the same for all callers: it runs once per server, and the
+ * database is a copy. On a server that the run has not started, which keeps nothing of it, `fill` runs for each database.
+ */
+export async function filledDatabase(fill: (url: string) => Promise<void>): Promise<FreshDatabase> {
+  if (process.env[CHOSEN]) {
+    const database = await freshDatabase();
+    await fill(database.url);
+    return database;
+  }
+  const server = await sharedService("postgres", CHOSEN);
+  copied ??= ensureFilled(server, fill);
+  return createDatabase(server, await copied);
+}
+
+async function createDatabase(server: string, template: string): Promise<FreshDatabase> {
+  const name = `latchkey_test_${randomUUID().replaceAll("-", "")}`;
+  await execute(server, `create database ${name} template ${template}`);
+  return { url: urlOf(server, name), drop: () => execute(server, `drop database if exists ${name} with (force)`) };
+}
+
+/** Fills the database that others are copied from, and returns the options of a copy. */
+async function ensureFilled(server: string, fill: (url: string) => Promise<void>): Promise<string> {
+  const client = new Client({ connectionString: server });
+  await client.connect();
+  try {
+    // Another test file may be filling it.
+    await client.query(`select pg_advisory_lock(${FILLED_LOCK})`);
+    const { rows } = await client.query(
+      `select current_setting('server_version_num')::int version,
+        exists (select from pg_database where datname = '${FILLED}') as "isFilled"`,
+    );
+    const [{ version, isFilled }] = rows;
+    // A copy of the files is cheaper than one through the log where a sync takes no time.
+    const copy = version >= LOGGED_COPIES ? `${FILLED} strategy file_copy` : FILLED;
+    if (isFilled) return copy;
+    const filling = `${FILLED}_filling`;
+    await client.query(`drop database if exists ${filling} with (force)`);
+    await client.query(`create database ${filling} template template0 encoding 'UTF8'`);
+    await fill(urlOf(server, filling));
+    await client.query(`alter database ${filling} rename to ${FILLED}`);
+    return copy;
+  } finally {
+    await client.end();
+  }
+}
+
+function urlOf(server: string, database: string): string {
   const url = new URL(server);
-  url.pathname = name;
-  return { url: url.href, drop: () => execute(server, `drop database if exists ${name} with (force)`) };
+  url.pathname = database;
+  return url.href;
 }
 
 /**
@@ -45,7 +105,7 @@ export async function startPostgres(special: Readonly<Record<string, string>> = 
   const account = unprivilegedAccount("postgres");
   return startService(
     (port) => {
-      const directory = makeDirectory("postgres", account);
+      const directory = makeDirectory("postgres", account, dataFolder());
       const data = join(directory, "data");
       try {
         const args = ["-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"];
@@ -78,7 +138,7 @@ export async function startStandby(primary: string, source = primary): Promise<S
   const account = unprivilegedAccount("postgres");
   return startService(
     (port) => {
-      const directory = makeDirectory("standby", account);
+      const directory = makeDirectory("standby", account, dataFolder());
       const data = join(directory, "data");
       const args = ["-D", data, "-d", primary, "-R", "-X", "stream", "--checkpoint=fast", "--no-sync"];
       const settings = [...serverSettings(port), `primary_conninfo=${source}?application_name=standby`];
@@ -97,7 +157,7 @@ export async function startStandby(primary: string, source = primary): Promise<S
 }
 
 function serverSettings(port: number): string[] {
-  // Loopback only, and no socket in a shared folder. fsync stays on, so that the tests see what a user's server does.
+  // Loopback only, and no socket in a shared folder. fsync stays on, so that the tests see what a user's server does. It costs little on data in memory.
   return [`port=${port}`, "listen_addresses=127.0.0.1", "unix_socket_directories=", "max_connections=200"];
 }
 

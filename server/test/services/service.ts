@@ -31,9 +31,9 @@ export function installPackage(name: string): boolean {
   return true;
 }
 
-/** An empty directory for `account`, directly in the temporary folder, so that removing it removes everything. */
-export function makeDirectory(name: string, account: Guarded["account"]): string {
-  const directory = mkdtempSync(join(tmpdir(), `latchkey-${name}-`));
+/** An empty directory for `account`, directly in `parent`, so that removing it removes everything. */
+export function makeDirectory(name: string, account: Guarded["account"], parent = tmpdir()): string {
+  const directory = mkdtempSync(join(parent, `latchkey-${name}-`));
   if (account) chownSync(directory, account.uid, account.gid);
   return directory;
 }

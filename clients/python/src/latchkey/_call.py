@@ -11,7 +11,7 @@ import re
 import threading
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, TypedDict, TypeVar, cast
 from urllib.parse import urlsplit
@@ -19,6 +19,7 @@ from weakref import WeakKeyDictionary
 
 import httpx
 
+from latchkey import _aiohttp
 from latchkey._breaker import Breaker, Outcome
 from latchkey._error import InputError, LatchkeyError
 from latchkey._json import UnexpectedShape, decode, encode
@@ -547,11 +548,13 @@ class Caller:
             response.close()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Loop:
     """What an event loop has of its own: connections belong to the loop that opened them."""
 
     http: httpx.AsyncClient
+    closing: AsyncGenerator[None]
+    """Closes the connections when it is closed. An event loop that ends closes the generators that it has started."""
     slots: Slots = field(default_factory=lambda: Slots(_CALLS_MAX))
     attempts: set[asyncio.Task[_Answer | Exception]] = field(default_factory=set)
 
@@ -568,13 +571,28 @@ class AsyncCaller:
 
     async def close(self) -> None:
         """Closes the connections of this event loop, unless the HTTP client was given."""
-        if self._http is not None or (own := self._loops.pop(asyncio.get_running_loop(), None)) is None:
-            return
-        if attempts := list(own.attempts):
-            for each in attempts:
-                each.cancel()
-            await asyncio.wait(attempts)
-        await own.http.aclose()
+        if self._http is None and (own := self._loops.get(asyncio.get_running_loop())) is not None:
+            await own.closing.aclose()
+
+    async def _open(self) -> _Loop:
+        """Opens what the running event loop has of its own."""
+        http = self._http or _aiohttp.open_client(_CALLS_MAX)
+        own = _Loop(http, self._closing(http))
+        if self._http is None:
+            await own.closing.__anext__()
+        self._loops[asyncio.get_running_loop()] = own
+        return own
+
+    async def _closing(self, http: httpx.AsyncClient) -> AsyncGenerator[None]:
+        try:
+            yield
+        finally:
+            own = self._loops.pop(asyncio.get_running_loop(), None)
+            if own is not None and (attempts := list(own.attempts)):
+                for each in attempts:
+                    each.cancel()
+                await asyncio.wait(attempts)
+            await http.aclose()
 
     async def call(self, operation: Operation[Data], input: object, options: CallOptions | None) -> Result[Data]:
         call = _Call(self._settings, self._breaker, operation, input, options)
@@ -591,9 +609,7 @@ class AsyncCaller:
         the end of its time reaches into it: its own timeouts end the attempt.
         """
         running = asyncio.get_running_loop()
-        loop = self._loops.get(running)
-        if loop is None:
-            loop = self._loops[running] = _Loop(self._http or httpx.AsyncClient())
+        loop = self._loops.get(running) or await self._open()
         if not self._breaker.allows():
             raise call.not_admitted()
         if not await loop.slots.acquire(call.longest_wait):
@@ -670,5 +686,5 @@ class AsyncCaller:
                 return _Answer(response.status_code, response.headers, bytes(body))
             finally:
                 await response.aclose()
-        except httpx.RequestError as error:
-            return error
+        except _aiohttp.ERRORS as error:
+            return _aiohttp.error_of(error)

@@ -24,8 +24,25 @@ class InputError:
     """How to fix it."""
 
 
+_NAMED_MAX = 3
+"""How many errors in an input a message names."""
+
+
+def _with_errors(detail: str, errors: Sequence[InputError]) -> str:
+    """A detail with what is wrong in the input, and how to fix it."""
+    if not errors:
+        return detail
+    named = [f"{each.message}. {each.fix}" if each.fix else f"{each.message}." for each in errors[:_NAMED_MAX]]
+    if len(errors) > _NAMED_MAX:
+        named.append(f"And {len(errors) - _NAMED_MAX} more.")
+    return f"{detail.removesuffix('.')}: {' '.join(named)}"
+
+
 class LatchkeyError(Exception):
-    """Why a call failed. Only an option that cannot be used is a `ValueError` instead."""
+    """Why a call failed. Only an option that cannot be used is a `ValueError` instead.
+
+    The message has the first errors in the input, with what to do.
+    """
 
     type: ErrorType
     """Identifies the error; compare this one."""
@@ -53,7 +70,7 @@ class LatchkeyError(Exception):
         retry_after: float | None = None,
         request_id: str | None = None,
     ) -> None:
-        super().__init__(f"{operation}: {detail} ({type})")
+        super().__init__(f"{operation}: {_with_errors(detail, errors)} ({type})")
         self.type = type
         self.operation = operation
         self.detail = detail

@@ -12,8 +12,11 @@ from latchkey._unset import UNSET, Unset
 from latchkey.types import (
     Api,
     AuditEvent,
+    Budget,
     CountKeysOutput,
     CreateApiOutput,
+    CreateBudgetInputRefill,
+    CreateBudgetOutput,
     CreateIdentityInputRatelimitsEntry,
     CreateIdentityOutput,
     CreateKeyInputCredits,
@@ -27,9 +30,12 @@ from latchkey.types import (
     CreateSessionOutput,
     CreateWebhookOutput,
     CreateWorkspaceOutput,
+    Credits,
     DeleteApiOutput,
+    DeleteBudgetOutput,
     DeleteIdentityOutput,
     DeleteKeyOutput,
+    DeleteKeysOutput,
     DeleteNamespaceOutput,
     DeleteOverrideOutput,
     DeletePermissionOutput,
@@ -41,9 +47,12 @@ from latchkey.types import (
     Event,
     ExplainLimitOutput,
     ExplainVerificationInputCredits,
+    ExplainVerificationInputHold,
     ExplainVerificationInputRatelimitsEntry,
     ExplainVerificationOutput,
+    ExtendHoldOutput,
     GetApiStatsOutput,
+    GetBudgetStatsOutput,
     GetFindingsOutput,
     GetIdentityStatsOutput,
     GetKeyStatsOutput,
@@ -51,14 +60,16 @@ from latchkey.types import (
     GetOwnKeyOutput,
     GetRatelimitStatsOutput,
     GetStatusOutput,
+    Hold,
     Identity,
     Key,
     LimitOutput,
-    ListDecisionsOutput,
     ListNamespacesOutputEntry,
     ListOverridesOutput,
     ListTopIdentitiesOutput,
     ListTopKeysOutput,
+    ListUsageOutput,
+    LoggedDecision,
     MigrateKeysInputKeysEntry,
     MigrateKeysOutput,
     MultiLimitInputEntry,
@@ -67,27 +78,37 @@ from latchkey.types import (
     Permission,
     PortalSession,
     RedeliverOutput,
+    ReleaseHoldOutput,
     ReportLeakOutput,
     RerollKeyOutput,
     RerollRootKeyOutput,
+    RestoreKeyOutput,
     Role,
     RootKey,
     RotateSecretOutput,
+    SearchOutput,
     SendTestOutput,
     Session,
     SetOverrideOutput,
+    SettleHoldInputRatelimitsEntry,
+    SettleHoldOutput,
+    SystemListDecisionsOutput,
+    UpdateApiInputPortal,
     UpdateApiInputUpstream,
     UpdateApiOutput,
+    UpdateBudgetInputRefill,
     UpdateCreditsOutput,
     UpdateIdentityInputRatelimitsEntry,
     UpdateKeyInputCredits,
     UpdateKeyInputRatelimitsEntry,
     UpdateKeyOutput,
+    UpdateKeysOutput,
     UpdateRoleOutput,
     UpdateRootKeyOutput,
     UpdateWebhookOutput,
     UpdateWorkspaceOutput,
     VerifyKeyInputCredits,
+    VerifyKeyInputHold,
     VerifyKeyInputRatelimitsEntry,
     VerifyKeyOutput,
     Webhook,
@@ -103,6 +124,8 @@ _APIS_GET_LEAK_KIT: Final = Operation("apis.getLeakKit", GetLeakKitOutput, repea
 _APIS_LIST_APIS: Final = Operation("apis.listApis", list[Api], repeatable="always", is_paged=True)
 _APIS_LIST_KEYS: Final = Operation("apis.listKeys", list[Key], repeatable="always", is_paged=True)
 _APIS_UPDATE_API: Final = Operation("apis.updateApi", UpdateApiOutput)
+_APIS_UPDATE_KEYS: Final = Operation("apis.updateKeys", UpdateKeysOutput, repeatable="idempotent")
+_APIS_DELETE_KEYS: Final = Operation("apis.deleteKeys", DeleteKeysOutput)
 _KEYS_ADD_PERMISSIONS: Final = Operation("keys.addPermissions", list[Permission])
 _KEYS_ADD_ROLES: Final = Operation("keys.addRoles", list[Role])
 _KEYS_CREATE_KEY: Final = Operation("keys.createKey", CreateKeyOutput, repeatable="idempotent")
@@ -114,6 +137,7 @@ _KEYS_REMOVE_PERMISSIONS: Final = Operation("keys.removePermissions", list[Permi
 _KEYS_REMOVE_ROLES: Final = Operation("keys.removeRoles", list[Role])
 _KEYS_REPORT_LEAK: Final = Operation("keys.reportLeak", ReportLeakOutput)
 _KEYS_REROLL_KEY: Final = Operation("keys.rerollKey", RerollKeyOutput, repeatable="idempotent")
+_KEYS_RESTORE_KEY: Final = Operation("keys.restoreKey", RestoreKeyOutput)
 _KEYS_SET_PERMISSIONS: Final = Operation("keys.setPermissions", list[Permission])
 _KEYS_SET_ROLES: Final = Operation("keys.setRoles", list[Role])
 _KEYS_UPDATE_CREDITS: Final = Operation("keys.updateCredits", UpdateCreditsOutput, repeatable="idempotent")
@@ -126,12 +150,26 @@ _IDENTITIES_DELETE_IDENTITY: Final = Operation("identities.deleteIdentity", Dele
 _IDENTITIES_GET_IDENTITY: Final = Operation("identities.getIdentity", Identity, repeatable="always")
 _IDENTITIES_LIST_IDENTITIES: Final = Operation("identities.listIdentities", list[Identity], repeatable="always", is_paged=True)
 _IDENTITIES_UPDATE_IDENTITY: Final = Operation("identities.updateIdentity", Identity)
+_BUDGETS_CREATE_BUDGET: Final = Operation("budgets.createBudget", CreateBudgetOutput, repeatable="idempotent")
+_BUDGETS_DELETE_BUDGET: Final = Operation("budgets.deleteBudget", DeleteBudgetOutput)
+_BUDGETS_GET_BUDGET: Final = Operation("budgets.getBudget", Budget, repeatable="always")
+_BUDGETS_LIST_BUDGETS: Final = Operation("budgets.listBudgets", list[Budget], repeatable="always", is_paged=True)
+_BUDGETS_UPDATE_BUDGET: Final = Operation("budgets.updateBudget", Budget)
+_BUDGETS_UPDATE_CREDITS: Final = Operation("budgets.updateCredits", Credits, repeatable="idempotent")
+_HOLDS_EXTEND_HOLD: Final = Operation("holds.extendHold", ExtendHoldOutput, repeatable="always")
+_HOLDS_GET_HOLD: Final = Operation("holds.getHold", Hold, repeatable="always")
+_HOLDS_LIST_HOLDS: Final = Operation("holds.listHolds", list[Hold], repeatable="always", is_paged=True)
+_HOLDS_RELEASE_HOLD: Final = Operation("holds.releaseHold", ReleaseHoldOutput, repeatable="always")
+_HOLDS_SETTLE_HOLD: Final = Operation("holds.settleHold", SettleHoldOutput, repeatable="always")
 _ANALYTICS_GET_API_STATS: Final = Operation("analytics.getApiStats", GetApiStatsOutput, repeatable="always")
+_ANALYTICS_GET_BUDGET_STATS: Final = Operation("analytics.getBudgetStats", GetBudgetStatsOutput, repeatable="always")
 _ANALYTICS_GET_IDENTITY_STATS: Final = Operation("analytics.getIdentityStats", GetIdentityStatsOutput, repeatable="always")
 _ANALYTICS_GET_KEY_STATS: Final = Operation("analytics.getKeyStats", GetKeyStatsOutput, repeatable="always")
 _ANALYTICS_GET_RATELIMIT_STATS: Final = Operation("analytics.getRatelimitStats", GetRatelimitStatsOutput, repeatable="always")
+_ANALYTICS_LIST_DECISIONS: Final = Operation("analytics.listDecisions", list[LoggedDecision], repeatable="always", is_paged=True)
 _ANALYTICS_LIST_TOP_IDENTITIES: Final = Operation("analytics.listTopIdentities", ListTopIdentitiesOutput, repeatable="always")
 _ANALYTICS_LIST_TOP_KEYS: Final = Operation("analytics.listTopKeys", ListTopKeysOutput, repeatable="always")
+_ANALYTICS_LIST_USAGE: Final = Operation("analytics.listUsage", ListUsageOutput, repeatable="always")
 _PERMISSIONS_CREATE_PERMISSION: Final = Operation("permissions.createPermission", CreatePermissionOutput, repeatable="idempotent")
 _PERMISSIONS_CREATE_ROLE: Final = Operation("permissions.createRole", CreateRoleOutput, repeatable="idempotent")
 _PERMISSIONS_DELETE_PERMISSION: Final = Operation("permissions.deletePermission", DeletePermissionOutput)
@@ -178,7 +216,8 @@ _WEBHOOKS_SEND_TEST: Final = Operation("webhooks.sendTest", SendTestOutput, repe
 _WEBHOOKS_UPDATE_WEBHOOK: Final = Operation("webhooks.updateWebhook", UpdateWebhookOutput)
 _SYSTEM_GET_FINDINGS: Final = Operation("system.getFindings", GetFindingsOutput, repeatable="always")
 _SYSTEM_GET_STATUS: Final = Operation("system.getStatus", GetStatusOutput, repeatable="always")
-_SYSTEM_LIST_DECISIONS: Final = Operation("system.listDecisions", ListDecisionsOutput, repeatable="always")
+_SYSTEM_LIST_DECISIONS: Final = Operation("system.listDecisions", SystemListDecisionsOutput, repeatable="always")
+_SYSTEM_SEARCH: Final = Operation("system.search", SearchOutput, repeatable="always")
 
 
 class ListApis:
@@ -234,10 +273,13 @@ class ListKeys:
         cursor: str | Unset = UNSET,
         search: str | Unset = UNSET,
         external_id: str | Unset = UNSET,
+        budget_id: str | Unset = UNSET,
         state: Literal["active", "disabled", "expired"] | Unset = UNSET,
         expires_before: int | Unset = UNSET,
         prefix: str | Unset = UNSET,
         role: str | Unset = UNSET,
+        deleted: bool | Unset = UNSET,
+        order_by: Literal["createdAt", "name", "expires", "lastUsedAt"] | Unset = UNSET,
         order: Literal["asc", "desc"] | Unset = UNSET,
         decrypt: bool | Unset = UNSET,
         revalidate_keys_cache: bool | Unset = UNSET,
@@ -245,9 +287,10 @@ class ListKeys:
     ) -> Page[list[Key]]:
         """List the keys of an API.
 
-        Ordered by creation time. Includes disabled and expired keys, but not deleted ones. With a filter, one call
-        examines at most 100,000 keys: a page can have fewer entries than `limit`, or none, although `has_more` is true.
-        An API that the root key may not read looks like one that does not exist.
+        Ordered by creation time, or by `order_by`. Includes disabled and expired keys, but not deleted ones: `deleted`
+        lists those, with `deleted_at` and without `plaintext`. With a filter, one call examines at most 100,000 keys: a
+        page can have fewer entries than `limit`, or none, although `has_more` is true. An API that the root key may not
+        read looks like one that does not exist.
 
         Permissions of the root key: `apis.{apiId}.read_key`, `apis.{apiId}.read_api`, `apis.{apiId}.decrypt_key`
 
@@ -258,12 +301,18 @@ class ListKeys:
             search: Only entries whose name, `key_id`, `start` or `external_id` contain this text, regardless of
                 case. Blank: all.
             external_id: Only keys of the identity with this external id.
+            budget_id: Only keys with this budget; not those that have it by their identity.
             state: Only keys in this state. A disabled key that has expired counts as disabled.
             expires_before: Only keys that expire before this Unix time in milliseconds, including those that have
                 expired.
             prefix: Only keys whose string begins with this prefix and an underscore.
             role: Only keys with the role of this name, regardless of case.
-            order: Order by creation time; `desc`: the newest first. Default: "asc".
+            deleted: Only keys that were deleted without `permanent` and that `keys.restore_key` can restore,
+                instead of those that are not deleted. Default: False.
+            order_by: What the keys are in order by. Names are compared regardless of case. Any order but
+                `created_at` needs an API with at most 100,000 keys, or an `external_id` or `budget_id` with at most as
+                many. Default: "created_at".
+            order: `desc`: the newest, the last name or the latest time first. Default: "asc".
             decrypt: Whether to return the `plaintext` of recoverable keys. Default: False.
             revalidate_keys_cache: Accepted for compatibility, without effect: the list is always current. Default:
                 False.
@@ -278,10 +327,13 @@ class ListKeys:
             "cursor": cursor,
             "search": search,
             "externalId": external_id,
+            "budgetId": budget_id,
             "state": state,
             "expiresBefore": expires_before,
             "prefix": prefix,
             "role": role,
+            "deleted": deleted,
+            "orderBy": order_by,
             "order": order,
             "decrypt": decrypt,
             "revalidateKeysCache": revalidate_keys_cache,
@@ -295,10 +347,13 @@ class ListKeys:
         cursor: str | Unset = UNSET,
         search: str | Unset = UNSET,
         external_id: str | Unset = UNSET,
+        budget_id: str | Unset = UNSET,
         state: Literal["active", "disabled", "expired"] | Unset = UNSET,
         expires_before: int | Unset = UNSET,
         prefix: str | Unset = UNSET,
         role: str | Unset = UNSET,
+        deleted: bool | Unset = UNSET,
+        order_by: Literal["createdAt", "name", "expires", "lastUsedAt"] | Unset = UNSET,
         order: Literal["asc", "desc"] | Unset = UNSET,
         decrypt: bool | Unset = UNSET,
         revalidate_keys_cache: bool | Unset = UNSET,
@@ -311,10 +366,13 @@ class ListKeys:
             "cursor": cursor,
             "search": search,
             "externalId": external_id,
+            "budgetId": budget_id,
             "state": state,
             "expiresBefore": expires_before,
             "prefix": prefix,
             "role": role,
+            "deleted": deleted,
+            "orderBy": order_by,
             "order": order,
             "decrypt": decrypt,
             "revalidateKeysCache": revalidate_keys_cache,
@@ -335,10 +393,12 @@ class ApisOperations:
         api_id: str,
         search: str | Unset = UNSET,
         external_id: str | Unset = UNSET,
+        budget_id: str | Unset = UNSET,
         state: Literal["active", "disabled", "expired"] | Unset = UNSET,
         expires_before: int | Unset = UNSET,
         prefix: str | Unset = UNSET,
         role: str | Unset = UNSET,
+        deleted: bool | Unset = UNSET,
         options: CallOptions | None = None,
     ) -> Result[CountKeysOutput]:
         """Count the keys of an API.
@@ -353,11 +413,14 @@ class ApisOperations:
             search: Only entries whose name, `key_id`, `start` or `external_id` contain this text, regardless of
                 case. Blank: all.
             external_id: Only keys of the identity with this external id.
+            budget_id: Only keys with this budget; not those that have it by their identity.
             state: Only keys in this state. A disabled key that has expired counts as disabled.
             expires_before: Only keys that expire before this Unix time in milliseconds, including those that have
                 expired.
             prefix: Only keys whose string begins with this prefix and an underscore.
             role: Only keys with the role of this name, regardless of case.
+            deleted: Only keys that were deleted without `permanent` and that `keys.restore_key` can restore,
+                instead of those that are not deleted. Default: False.
 
         Raises:
             LatchkeyError: `data/api_not_found`. Besides the errors of every operation.
@@ -366,10 +429,12 @@ class ApisOperations:
             "apiId": api_id,
             "search": search,
             "externalId": external_id,
+            "budgetId": budget_id,
             "state": state,
             "expiresBefore": expires_before,
             "prefix": prefix,
             "role": role,
+            "deleted": deleted,
         }, options)
 
     def create_api(
@@ -463,6 +528,7 @@ class ApisOperations:
         expiry_notices: Sequence[Literal[1, 3, 7, 14, 30, 60, 90]] | None | Unset = UNSET,
         upstream: UpdateApiInputUpstream | None | Unset = UNSET,
         own_key_access: bool | Unset = UNSET,
+        portal: UpdateApiInputPortal | None | Unset = UNSET,
         options: CallOptions | None = None,
     ) -> Result[UpdateApiOutput]:
         """Update an API.
@@ -487,6 +553,8 @@ class ApisOperations:
                 key that it knows is created here. Needs `create_key` too. Null: none.
             own_key_access: Whether holders of its keys may read what is left of them, without a root key: see
                 `keys.get_own_key`.
+            portal: What sessions of the portal inherit unless they say otherwise. It is set as a whole. The root
+                key needs the permission of each action. Null: nothing.
 
         Raises:
             LatchkeyError: `data/api_not_found`, `application/precondition_failed`. Besides the errors of every
@@ -503,6 +571,132 @@ class ApisOperations:
             "expiryNotices": expiry_notices,
             "upstream": upstream,
             "ownKeyAccess": own_key_access,
+            "portal": portal,
+        }, options)
+
+    def update_keys(
+        self,
+        *,
+        api_id: str,
+        search: str | Unset = UNSET,
+        external_id: str | Unset = UNSET,
+        budget_id: str | Unset = UNSET,
+        state: Literal["active", "disabled", "expired"] | Unset = UNSET,
+        expires_before: int | Unset = UNSET,
+        prefix: str | Unset = UNSET,
+        role: str | Unset = UNSET,
+        limit: int | Unset = UNSET,
+        cursor: str | Unset = UNSET,
+        enabled: bool | Unset = UNSET,
+        expires: int | None | Unset = UNSET,
+        add_roles: Sequence[str] | Unset = UNSET,
+        add_permissions: Sequence[str] | Unset = UNSET,
+        add_credits: int | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[UpdateKeysOutput]:
+        """Update the keys of an API that match.
+
+        Changes keys as `keys.update_key`, `keys.add_roles`, `keys.add_permissions` and `keys.update_credits` do. One
+        call processes up to `limit` of the keys that `apis.list_keys` lists with the same filters, the newest first, in
+        one transaction; fewer if they get more than 1,000 roles or permissions in all, or have more than 10,000
+        permissions. Repeat it with `cursor` until the answer has none. Keys that are created meanwhile are not
+        processed.
+
+        Permissions of the root key: `apis.{apiId}.update_key`, `apis.{apiId}.read_key`, `apis.{apiId}.read_api`,
+        `permissions.*.add_role_to_key`, `permissions.*.add_permission_to_key`, `permissions.*.create_permission`
+
+        Args:
+            api_id: Identifier of the API.
+            search: Only entries whose name, `key_id`, `start` or `external_id` contain this text, regardless of
+                case. Blank: all.
+            external_id: Only keys of the identity with this external id.
+            budget_id: Only keys with this budget; not those that have it by their identity.
+            state: Only keys in this state. A disabled key that has expired counts as disabled.
+            expires_before: Only keys that expire before this Unix time in milliseconds, including those that have
+                expired.
+            prefix: Only keys whose string begins with this prefix and an underscore.
+            role: Only keys with the role of this name, regardless of case.
+            limit: Maximum number of keys that one call processes. Default: 100.
+            cursor: Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page.
+            expires: Null: the keys never expire.
+            add_roles: Names of existing roles.
+            add_permissions: Slugs. New ones are created.
+            add_credits: Added to each balance: keys that share one after a reroll get it once, with the newest of
+                them that matches. Keys with unlimited credits fail.
+
+        Raises:
+            LatchkeyError: `data/api_not_found`, `data/role_not_found`. Besides the errors of every operation.
+        """
+        return self._caller.call(_APIS_UPDATE_KEYS, {
+            "apiId": api_id,
+            "search": search,
+            "externalId": external_id,
+            "budgetId": budget_id,
+            "state": state,
+            "expiresBefore": expires_before,
+            "prefix": prefix,
+            "role": role,
+            "limit": limit,
+            "cursor": cursor,
+            "enabled": enabled,
+            "expires": expires,
+            "addRoles": add_roles,
+            "addPermissions": add_permissions,
+            "addCredits": add_credits,
+        }, options)
+
+    def delete_keys(
+        self,
+        *,
+        api_id: str,
+        search: str | Unset = UNSET,
+        external_id: str | Unset = UNSET,
+        budget_id: str | Unset = UNSET,
+        state: Literal["active", "disabled", "expired"] | Unset = UNSET,
+        expires_before: int | Unset = UNSET,
+        prefix: str | Unset = UNSET,
+        role: str | Unset = UNSET,
+        limit: int | Unset = UNSET,
+        cursor: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[DeleteKeysOutput]:
+        """Delete the keys of an API that match.
+
+        Deletes keys as `keys.delete_key` does. One call processes up to `limit` of the keys that `apis.list_keys` lists
+        with the same filters, the newest first, in one transaction; fewer if they get more than 1,000 roles or
+        permissions in all, or have more than 10,000 permissions. Repeat it with `cursor` until the answer has none.
+        Keys that are created meanwhile are not processed.
+
+        Permissions of the root key: `apis.{apiId}.delete_key`, `apis.{apiId}.read_key`, `apis.{apiId}.read_api`
+
+        Args:
+            api_id: Identifier of the API.
+            search: Only entries whose name, `key_id`, `start` or `external_id` contain this text, regardless of
+                case. Blank: all.
+            external_id: Only keys of the identity with this external id.
+            budget_id: Only keys with this budget; not those that have it by their identity.
+            state: Only keys in this state. A disabled key that has expired counts as disabled.
+            expires_before: Only keys that expire before this Unix time in milliseconds, including those that have
+                expired.
+            prefix: Only keys whose string begins with this prefix and an underscore.
+            role: Only keys with the role of this name, regardless of case.
+            limit: Maximum number of keys that one call processes. Default: 100.
+            cursor: Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page.
+
+        Raises:
+            LatchkeyError: `data/api_not_found`. Besides the errors of every operation.
+        """
+        return self._caller.call(_APIS_DELETE_KEYS, {
+            "apiId": api_id,
+            "search": search,
+            "externalId": external_id,
+            "budgetId": budget_id,
+            "state": state,
+            "expiresBefore": expires_before,
+            "prefix": prefix,
+            "role": role,
+            "limit": limit,
+            "cursor": cursor,
         }, options)
 
 
@@ -563,6 +757,7 @@ class KeysOperations:
         permissions: Sequence[str] | Unset = UNSET,
         expires: int | Unset = UNSET,
         credits: CreateKeyInputCredits | Unset = UNSET,
+        budget_id: str | Unset = UNSET,
         ratelimits: Sequence[CreateKeyInputRatelimitsEntry] | Unset = UNSET,
         enabled: bool | Unset = UNSET,
         recoverable: bool | Unset = UNSET,
@@ -573,7 +768,8 @@ class KeysOperations:
         Only this response contains the key string: the service stores a hash of it. Permissions and an identity that do
         not exist yet are created. Roles must exist.
 
-        Permissions of the root key: `apis.{apiId}.create_key`, `apis.{apiId}.encrypt_key`
+        Permissions of the root key: `apis.{apiId}.create_key`, `apis.{apiId}.encrypt_key`,
+        `budgets.{budgetId}.assign_budget`
 
         Args:
             api_id: Identifier of an API, as create_api gave it.
@@ -586,13 +782,15 @@ class KeysOperations:
             permissions: Slugs. `documents.*` grants every permission that begins with `documents.`.
             expires: Unix time in milliseconds at which the key expires.
             credits: A balance of credits. Omitted: unlimited.
+            budget_id: The budget that verifications spend from too, together with its ancestors. Needs
+                `assign_budget` on it.
             enabled: Default: True.
             recoverable: Whether `keys.get_key` can return the key string. It is then stored encrypted. Default:
                 False.
 
         Raises:
-            LatchkeyError: `data/api_not_found`, `data/role_not_found`, `application/precondition_failed`. Besides
-                the errors of every operation.
+            LatchkeyError: `data/api_not_found`, `data/budget_not_found`, `data/role_not_found`,
+                `application/precondition_failed`. Besides the errors of every operation.
         """
         return self._caller.call(_KEYS_CREATE_KEY, {
             "apiId": api_id,
@@ -605,6 +803,7 @@ class KeysOperations:
             "permissions": permissions,
             "expires": expires,
             "credits": credits,
+            "budgetId": budget_id,
             "ratelimits": ratelimits,
             "enabled": enabled,
             "recoverable": recoverable,
@@ -619,9 +818,9 @@ class KeysOperations:
     ) -> Result[DeleteKeyOutput]:
         """Delete a key.
 
-        The next verification on the same node answers NOT_FOUND. The key stays in the database for the audit log and
-        the analytics. With `permanent`, the key is erased together with its limits, roles, permissions and encrypted
-        key string.
+        The next verification on the same node answers NOT_FOUND. The key stays in the database for
+        `LATCHKEY_RETENTION_DELETED`, by default 90 days, in which `keys.restore_key` restores it. With `permanent`, the
+        key is erased together with its limits, roles, permissions and encrypted key string.
 
         Permissions of the root key: `apis.{apiId}.delete_key`
 
@@ -634,22 +833,33 @@ class KeysOperations:
         """
         return self._caller.call(_KEYS_DELETE_KEY, {"keyId": key_id, "permanent": permanent}, options)
 
-    def get_key(self, *, key_id: str, decrypt: bool | Unset = UNSET, options: CallOptions | None = None) -> Result[Key]:
+    def get_key(
+        self,
+        *,
+        key_id: str,
+        decrypt: bool | Unset = UNSET,
+        deleted: bool | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[Key]:
         """Get a key.
 
-        Returns the key without its key string. With `decrypt`, a recoverable key includes the key string.
+        Returns the key without its key string. With `decrypt`, a recoverable key includes the key string. A key that
+        was deleted without `permanent` is kept for a while (`LATCHKEY_RETENTION_DELETED`): `deleted` returns it, and
+        `keys.restore_key` restores it.
 
         Permissions of the root key: `apis.{apiId}.read_key`, `apis.{apiId}.decrypt_key`
 
         Args:
             key_id: Identifier of a key, as create_key gave it; not the secret.
             decrypt: Whether to return the `plaintext` of a recoverable key. Default: False.
+            deleted: Whether to return the key although it is deleted, then with `deleted_at` and without
+                `plaintext`. Default: False.
 
         Raises:
             LatchkeyError: `data/key_not_found`, `application/precondition_failed`. Besides the errors of every
                 operation.
         """
-        return self._caller.call(_KEYS_GET_KEY, {"keyId": key_id, "decrypt": decrypt}, options)
+        return self._caller.call(_KEYS_GET_KEY, {"keyId": key_id, "decrypt": decrypt, "deleted": deleted}, options)
 
     def get_own_key(self, *, key: str | Secret, options: CallOptions | None = None) -> Result[GetOwnKeyOutput]:
         """Get the key that you hold.
@@ -678,6 +888,7 @@ class KeysOperations:
         algorithm: Literal["sha256", "sha512", "hmac-sha256", "prefixed-api-key"] | Unset = UNSET,
         pepper: str | Secret | Unset = UNSET,
         pepper_encoding: Literal["utf8", "hex", "base64"] | Unset = UNSET,
+        dry_run: bool | Unset = UNSET,
         options: CallOptions | None = None,
     ) -> Result[MigrateKeysOutput]:
         """Import keys from another system.
@@ -689,10 +900,10 @@ class KeysOperations:
         SHA-256 of the long part.
 
         The status is 200 even if some keys could not be imported. `failed` lists their hashes: a key with the hash
-        exists already, or the hash occurs earlier in the list. The list is imported in chunks of at most 20 keys. Each
-        chunk is imported completely or not at all.
+        exists already, or the hash occurs earlier in the list. The list is imported in chunks of up to 500 keys, sized
+        so that each takes some milliseconds. Each chunk is imported completely or not at all.
 
-        Permissions of the root key: `apis.{apiId}.create_key`
+        Permissions of the root key: `apis.{apiId}.create_key`, `budgets.{budgetId}.assign_budget`
 
         Args:
             migration_id: A name of your choice for the source of the keys.
@@ -700,10 +911,12 @@ class KeysOperations:
             algorithm: The algorithm of the hashes. Default: "sha256".
             pepper: With `hmac-sha256`: the secret of the HMAC, stored encrypted. Required in the first call only.
             pepper_encoding: Encoding of `pepper`. Default: "utf8".
+            dry_run: Whether to import nothing. `migrated` is empty then, and `failed` has the hashes that would
+                fail. Default: False.
 
         Raises:
-            LatchkeyError: `data/api_not_found`, `application/precondition_failed`. Besides the errors of every
-                operation.
+            LatchkeyError: `data/api_not_found`, `data/budget_not_found`, `application/precondition_failed`. Besides
+                the errors of every operation.
         """
         return self._caller.call(_KEYS_MIGRATE_KEYS, {
             "migrationId": migration_id,
@@ -711,6 +924,7 @@ class KeysOperations:
             "algorithm": algorithm,
             "pepper": pepper,
             "pepperEncoding": pepper_encoding,
+            "dryRun": dry_run,
             "keys": keys,
         }, options)
 
@@ -807,6 +1021,28 @@ class KeysOperations:
         """
         return self._caller.call(_KEYS_REROLL_KEY, {"keyId": key_id, "expiration": expiration}, options)
 
+    def restore_key(self, *, key_id: str, options: CallOptions | None = None) -> Result[RestoreKeyOutput]:
+        """Restore a deleted key.
+
+        Brings back a key that was deleted without `permanent`, until `LATCHKEY_RETENTION_DELETED` after its deletion:
+        with its key string, name, credits, limits, permissions, and the roles and the identity that still exist. What
+        was deleted meanwhile stays away from it: a role with its permissions, or the identity with its limits. A key
+        whose API or whose own budget was deleted cannot be restored. A key that was reported as leaked, before its
+        deletion or after it, is restored disabled. A key that has expired stays expired. The key counts against the
+        quota of the workspace again. The next verification on the same node finds it, and on other nodes within a
+        second.
+
+        Permissions of the root key: `apis.{apiId}.restore_key`
+
+        Args:
+            key_id: Identifier of a key, as create_key gave it; not the secret.
+
+        Raises:
+            LatchkeyError: `data/key_not_found`, `data/api_not_found`, `data/budget_not_found`,
+                `data/key_not_deleted`. Besides the errors of every operation.
+        """
+        return self._caller.call(_KEYS_RESTORE_KEY, {"keyId": key_id}, options)
+
     def set_permissions(
         self,
         *,
@@ -878,6 +1114,7 @@ class KeysOperations:
         meta: Mapping[str, Any] | None | Unset = UNSET,
         expires: int | None | Unset = UNSET,
         credits: UpdateKeyInputCredits | None | Unset = UNSET,
+        budget_id: str | None | Unset = UNSET,
         ratelimits: Sequence[UpdateKeyInputRatelimitsEntry] | None | Unset = UNSET,
         enabled: bool | Unset = UNSET,
         roles: Sequence[str] | Unset = UNSET,
@@ -889,19 +1126,23 @@ class KeysOperations:
         Omitted fields do not change. Null removes a value. Lists and `meta` are replaced as a whole. The next
         verification on the same node uses the new values.
 
-        Permissions of the root key: `apis.{apiId}.update_key`
+        Permissions of the root key: `apis.{apiId}.update_key`, `budgets.{budgetId}.assign_budget`
 
         Args:
             key_id: Identifier of a key, as create_key gave it; not the secret.
             name: A label. Of your end users, at most the owner of the key sees it.
-            external_id: Null removes the key from its identity. The identity is not deleted.
+            external_id: Null removes the key from its identity. The identity is not deleted. If the identity has a
+                budget, a key that leaves it needs `assign_budget` on that.
             meta: Any JSON object, up to 64 KiB as text and 100 levels deep. Do not store secrets in it.
             expires: Null: the key never expires.
             credits: Null: unlimited.
+            budget_id: The budget that verifications spend from too, together with its ancestors. Null: none. Needs
+                `assign_budget` on the former one and on the new one.
             ratelimits: All limits of the key. A limit with an existing name keeps its id.
 
         Raises:
-            LatchkeyError: `data/key_not_found`, `data/role_not_found`. Besides the errors of every operation.
+            LatchkeyError: `data/key_not_found`, `data/budget_not_found`, `data/role_not_found`,
+                `application/precondition_failed`. Besides the errors of every operation.
         """
         return self._caller.call(_KEYS_UPDATE_KEY, {
             "keyId": key_id,
@@ -910,6 +1151,7 @@ class KeysOperations:
             "meta": meta,
             "expires": expires,
             "credits": credits,
+            "budgetId": budget_id,
             "ratelimits": ratelimits,
             "enabled": enabled,
             "roles": roles,
@@ -925,6 +1167,7 @@ class KeysOperations:
         permissions: str | Unset = UNSET,
         tags: Sequence[str] | Unset = UNSET,
         credits: VerifyKeyInputCredits | Unset = UNSET,
+        hold: VerifyKeyInputHold | Unset = UNSET,
         ratelimits: Sequence[VerifyKeyInputRatelimitsEntry] | Unset = UNSET,
         migration_id: str | Unset = UNSET,
         client_ip: str | Unset = UNSET,
@@ -947,6 +1190,9 @@ class KeysOperations:
             tags: Tags of this verification in the analytics.
             credits: Credits that this verification costs if the key has a balance. Omitted: 1. 0: check without
                 charging.
+            hold: Holds the cost instead of spending it, for work whose cost is known afterwards:
+                `holds.settle_hold` charges what it really was. The call can then charge up to 10 limits, whose names
+                have up to 1000 characters together. Requires a root key.
             ratelimits: Limits to charge, by name. Limits with `auto_apply` that are not in the list are then
                 checked but not charged. Omitted or empty: each limit with `auto_apply` is charged 1.
             migration_id: The migration that imported the key, for keys that need it: see `keys.migrate_keys`.
@@ -964,6 +1210,7 @@ class KeysOperations:
             "permissions": permissions,
             "tags": tags,
             "credits": credits,
+            "hold": hold,
             "ratelimits": ratelimits,
             "migrationId": migration_id,
             "clientIp": client_ip,
@@ -979,6 +1226,7 @@ class KeysOperations:
         permissions: str | Unset = UNSET,
         tags: Sequence[str] | Unset = UNSET,
         credits: ExplainVerificationInputCredits | Unset = UNSET,
+        hold: ExplainVerificationInputHold | Unset = UNSET,
         ratelimits: Sequence[ExplainVerificationInputRatelimitsEntry] | Unset = UNSET,
         migration_id: str | Unset = UNSET,
         client_ip: str | Unset = UNSET,
@@ -987,10 +1235,10 @@ class KeysOperations:
         """Explain a verification.
 
         Says how `keys.verify_key` would answer this body now, and why: each step in its order with what it compared,
-        the permissions with where each comes from, the limits with their counters, and the credits. It charges nothing
-        and is not in the analytics. Give `key` or `key_id`. A key that the root key may not read looks like one that
-        does not exist. A root key without `verify_key` gets `NOT_FOUND` with that reason, as a verification gets
-        `NOT_FOUND`. With `NOT_FOUND`, the explanation ends with that step.
+        the permissions with where each comes from, the limits with their counters, the credits and the budgets. It
+        charges nothing and is not in the analytics. Give `key` or `key_id`. A key that the root key may not read looks
+        like one that does not exist. A root key without `verify_key` gets `NOT_FOUND` with that reason, as a
+        verification gets `NOT_FOUND`. With `NOT_FOUND`, the explanation ends with that step.
 
         Permissions of the root key: `apis.{apiId}.read_key`, `apis.{apiId}.verify_key`
 
@@ -1004,6 +1252,9 @@ class KeysOperations:
             tags: Tags of this verification in the analytics.
             credits: Credits that this verification costs if the key has a balance. Omitted: 1. 0: check without
                 charging.
+            hold: Holds the cost instead of spending it, for work whose cost is known afterwards:
+                `holds.settle_hold` charges what it really was. The call can then charge up to 10 limits, whose names
+                have up to 1000 characters together. Requires a root key.
             ratelimits: Limits to charge, by name. Limits with `auto_apply` that are not in the list are then
                 checked but not charged. Omitted or empty: each limit with `auto_apply` is charged 1.
             migration_id: The migration that imported the key, for keys that need it: see `keys.migrate_keys`.
@@ -1022,6 +1273,7 @@ class KeysOperations:
             "permissions": permissions,
             "tags": tags,
             "credits": credits,
+            "hold": hold,
             "ratelimits": ratelimits,
             "migrationId": migration_id,
             "clientIp": client_ip,
@@ -1055,11 +1307,14 @@ class ListIdentities:
         limit: int | Unset = UNSET,
         cursor: str | Unset = UNSET,
         search: str | Unset = UNSET,
+        budget_id: str | Unset = UNSET,
+        order_by: Literal["createdAt", "externalId"] | Unset = UNSET,
+        order: Literal["asc", "desc"] | Unset = UNSET,
         options: CallOptions | None = None,
     ) -> Page[list[Identity]]:
         """List identities.
 
-        Ordered by creation time. The root key must be allowed to read every identity on the page.
+        Ordered by creation time, or by `order_by`. The root key must be allowed to read every identity on the page.
 
         Permissions of the root key: `identities.{identityId}.read_identity`
 
@@ -1067,8 +1322,18 @@ class ListIdentities:
             limit: Maximum number of entries per page. Default: 100.
             cursor: Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page.
             search: Only entries whose ids and external ids contain this text, regardless of case. Blank: all.
+            budget_id: Only identities with this budget.
+            order_by: What the identities are in order by. Default: "created_at".
+            order: `desc`: the newest, or the last external id, first. Default: "asc".
         """
-        return self._caller.page(_IDENTITIES_LIST_IDENTITIES, {"limit": limit, "cursor": cursor, "search": search}, options)
+        return self._caller.page(_IDENTITIES_LIST_IDENTITIES, {
+            "limit": limit,
+            "cursor": cursor,
+            "search": search,
+            "budgetId": budget_id,
+            "orderBy": order_by,
+            "order": order,
+        }, options)
 
     def all(
         self,
@@ -1076,10 +1341,20 @@ class ListIdentities:
         limit: int | Unset = UNSET,
         cursor: str | Unset = UNSET,
         search: str | Unset = UNSET,
+        budget_id: str | Unset = UNSET,
+        order_by: Literal["createdAt", "externalId"] | Unset = UNSET,
+        order: Literal["asc", "desc"] | Unset = UNSET,
         options: CallOptions | None = None,
     ) -> Iterator[Identity]:
         """Every entry, from the page of `cursor` on. It gets the next page when the entries of one are used up."""
-        return self._caller.all(_IDENTITIES_LIST_IDENTITIES, {"limit": limit, "cursor": cursor, "search": search}, options)
+        return self._caller.all(_IDENTITIES_LIST_IDENTITIES, {
+            "limit": limit,
+            "cursor": cursor,
+            "search": search,
+            "budgetId": budget_id,
+            "orderBy": order_by,
+            "order": order,
+        }, options)
 
 
 class IdentitiesOperations:
@@ -1095,6 +1370,7 @@ class IdentitiesOperations:
         external_id: str,
         meta: Mapping[str, Any] | Unset = UNSET,
         ratelimits: Sequence[CreateIdentityInputRatelimitsEntry] | Unset = UNSET,
+        budget_id: str | Unset = UNSET,
         options: CallOptions | None = None,
     ) -> Result[CreateIdentityOutput]:
         """Create an identity.
@@ -1102,29 +1378,33 @@ class IdentitiesOperations:
         An identity is an owner of keys, such as a user or an organization. All its keys share its limits. Creating or
         updating a key with a new external id creates an identity without limits.
 
-        Permissions of the root key: `identities.*.create_identity`
+        Permissions of the root key: `identities.*.create_identity`, `budgets.{budgetId}.assign_budget`
 
         Args:
             external_id: Your own identifier of the owner of the key, such as a user id.
             meta: Any JSON object, up to 1024 KiB as text and 100 levels deep. Do not store secrets in it.
             ratelimits: Limits that all keys of the identity share.
+            budget_id: The budget that verifications spend from too, together with its ancestors. Needs
+                `assign_budget` on it.
 
         Raises:
-            LatchkeyError: `data/identity_already_exists`. Besides the errors of every operation.
+            LatchkeyError: `data/identity_already_exists`, `data/budget_not_found`. Besides the errors of every
+                operation.
         """
         return self._caller.call(_IDENTITIES_CREATE_IDENTITY, {
             "externalId": external_id,
             "meta": meta,
             "ratelimits": ratelimits,
+            "budgetId": budget_id,
         }, options)
 
     def delete_identity(self, *, identity: str, options: CallOptions | None = None) -> Result[DeleteIdentityOutput]:
         """Delete an identity.
 
         Its keys remain valid, without the identity and its limits. The external id can be used again at once, by an
-        identity with a new id.
+        identity with a new id. If the identity has a budget, its keys leave that.
 
-        Permissions of the root key: `identities.*.delete_identity`
+        Permissions of the root key: `identities.*.delete_identity`, `budgets.{budgetId}.assign_budget`
 
         Args:
             identity: The identity's id, or your external id.
@@ -1155,6 +1435,7 @@ class IdentitiesOperations:
         identity: str,
         meta: Mapping[str, Any] | Unset = UNSET,
         ratelimits: Sequence[UpdateIdentityInputRatelimitsEntry] | Unset = UNSET,
+        budget_id: str | None | Unset = UNSET,
         options: CallOptions | None = None,
     ) -> Result[Identity]:
         """Update an identity.
@@ -1162,20 +1443,472 @@ class IdentitiesOperations:
         Omitted fields do not change. `meta` and `ratelimits` are replaced as a whole. The next verification of any of
         its keys on the same node uses the new limits.
 
-        Permissions of the root key: `identities.*.update_identity`
+        Permissions of the root key: `identities.*.update_identity`, `budgets.{budgetId}.assign_budget`
 
         Args:
             identity: The identity's id, or your external id.
             meta: Any JSON object, up to 1024 KiB as text and 100 levels deep. Do not store secrets in it.
             ratelimits: All limits of the identity. A limit with an existing name keeps its id.
+            budget_id: The budget that verifications of all its keys spend from too, together with its ancestors.
+                Null: none. Needs `assign_budget` on the former one and on the new one.
 
         Raises:
-            LatchkeyError: `data/identity_not_found`. Besides the errors of every operation.
+            LatchkeyError: `data/identity_not_found`, `data/budget_not_found`. Besides the errors of every
+                operation.
         """
         return self._caller.call(_IDENTITIES_UPDATE_IDENTITY, {
             "identity": identity,
             "meta": meta,
             "ratelimits": ratelimits,
+            "budgetId": budget_id,
+        }, options)
+
+
+class ListBudgets:
+    """The operation `list_budgets`: a call returns one page, `all` the entries of all pages."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    def __call__(
+        self,
+        *,
+        limit: int | Unset = UNSET,
+        cursor: str | Unset = UNSET,
+        search: str | Unset = UNSET,
+        parent_id: str | None | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Page[list[Budget]]:
+        """List budgets.
+
+        Ordered by creation time. The root key must be allowed to read every budget on the page.
+
+        Permissions of the root key: `budgets.{budgetId}.read_budget`
+
+        Args:
+            limit: Maximum number of entries per page. Default: 100.
+            cursor: Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page.
+            search: Only entries whose names and ids contain this text, regardless of case. Blank: all.
+            parent_id: Only the children of this budget. Null: only budgets without a parent.
+        """
+        return self._caller.page(_BUDGETS_LIST_BUDGETS, {
+            "limit": limit,
+            "cursor": cursor,
+            "search": search,
+            "parentId": parent_id,
+        }, options)
+
+    def all(
+        self,
+        *,
+        limit: int | Unset = UNSET,
+        cursor: str | Unset = UNSET,
+        search: str | Unset = UNSET,
+        parent_id: str | None | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Iterator[Budget]:
+        """Every entry, from the page of `cursor` on. It gets the next page when the entries of one are used up."""
+        return self._caller.all(_BUDGETS_LIST_BUDGETS, {
+            "limit": limit,
+            "cursor": cursor,
+            "search": search,
+            "parentId": parent_id,
+        }, options)
+
+
+class BudgetsOperations:
+    """Credits that many keys share, in trees of up to four levels."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+        self.list_budgets: Final = ListBudgets(caller)
+
+    def create_budget(
+        self,
+        *,
+        name: str,
+        remaining: int,
+        refill: CreateBudgetInputRefill | Unset = UNSET,
+        parent_id: str | Unset = UNSET,
+        on_empty: Literal["deny", "allow"] | Unset = UNSET,
+        thresholds: Sequence[int] | Unset = UNSET,
+        unit: str | Unset = UNSET,
+        meta: Mapping[str, Any] | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[CreateBudgetOutput]:
+        """Create a budget.
+
+        A budget is a balance that many keys spend from: those with its `budget_id`, and those of identities with it. A
+        call is charged to the budget and its ancestors together, or to none of them. A budget never gets another
+        parent.
+
+        Permissions of the root key: `budgets.*.create_budget`, `budgets.{parentId}.assign_budget`
+
+        Args:
+            name: The name of the budget. Verifications with a root key show it.
+            remaining: The credits that it begins with.
+            refill: Sets the balance to an amount at regular intervals.
+            parent_id: The budget that its spends are charged to as well. A tree has at most 4 levels.
+            on_empty: What happens to calls that it does not cover. `deny`: `USAGE_EXCEEDED`. `allow`: it counts
+                them, and may fall below 0. Default: "deny".
+            thresholds: Percentages of a period's credits. The event `budget.threshold_reached` is written with the
+                spend that reaches one.
+            unit: What a credit is, as a label: `usd_micro`, `token`. Never changes. A child has the unit of its
+                parent.
+            meta: Any JSON object, up to 1024 KiB as text and 100 levels deep. Do not store secrets in it.
+
+        Raises:
+            LatchkeyError: `data/budget_not_found`, `application/precondition_failed`. Besides the errors of every
+                operation.
+        """
+        return self._caller.call(_BUDGETS_CREATE_BUDGET, {
+            "name": name,
+            "remaining": remaining,
+            "refill": refill,
+            "parentId": parent_id,
+            "onEmpty": on_empty,
+            "thresholds": thresholds,
+            "unit": unit,
+            "meta": meta,
+        }, options)
+
+    def delete_budget(self, *, budget_id: str, options: CallOptions | None = None) -> Result[DeleteBudgetOutput]:
+        """Delete a budget.
+
+        Its credits are lost. Refused while keys, identities, other budgets or open holds use it: they would have no
+        cap. A deleted key that used it cannot be restored afterwards.
+
+        Permissions of the root key: `budgets.{budgetId}.delete_budget`
+
+        Args:
+            budget_id: Identifier of a budget, as create_budget gave it.
+
+        Raises:
+            LatchkeyError: `data/budget_not_found`, `data/budget_in_use`. Besides the errors of every operation.
+        """
+        return self._caller.call(_BUDGETS_DELETE_BUDGET, {"budgetId": budget_id}, options)
+
+    def get_budget(self, *, budget_id: str, options: CallOptions | None = None) -> Result[Budget]:
+        """Get a budget.
+
+        A budget with its balance and its books.
+
+        Permissions of the root key: `budgets.{budgetId}.read_budget`
+
+        Args:
+            budget_id: Identifier of a budget, as create_budget gave it.
+
+        Raises:
+            LatchkeyError: `data/budget_not_found`. Besides the errors of every operation.
+        """
+        return self._caller.call(_BUDGETS_GET_BUDGET, {"budgetId": budget_id}, options)
+
+    def update_budget(
+        self,
+        *,
+        budget_id: str,
+        name: str | Unset = UNSET,
+        refill: UpdateBudgetInputRefill | None | Unset = UNSET,
+        on_empty: Literal["deny", "allow"] | Unset = UNSET,
+        thresholds: Sequence[int] | Unset = UNSET,
+        meta: Mapping[str, Any] | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[Budget]:
+        """Update a budget.
+
+        Omitted fields do not change. `thresholds` and `meta` are replaced as a whole. The parent and the unit never
+        change. With `on_empty: "deny"`, a balance below 0 becomes 0. To change the balance, use
+        `budgets.update_credits`.
+
+        Permissions of the root key: `budgets.{budgetId}.update_budget`
+
+        Args:
+            budget_id: Identifier of a budget, as create_budget gave it.
+            name: The name of the budget. Verifications with a root key show it.
+            refill: The new refill. Null: no refill. The balance does not change.
+            on_empty: What happens to calls that it does not cover. `deny`: `USAGE_EXCEEDED`. `allow`: it counts
+                them, and may fall below 0.
+            thresholds: Percentages of a period's credits. The event `budget.threshold_reached` is written with the
+                spend that reaches one.
+            meta: Any JSON object, up to 1024 KiB as text and 100 levels deep. Do not store secrets in it.
+
+        Raises:
+            LatchkeyError: `data/budget_not_found`. Besides the errors of every operation.
+        """
+        return self._caller.call(_BUDGETS_UPDATE_BUDGET, {
+            "budgetId": budget_id,
+            "name": name,
+            "refill": refill,
+            "onEmpty": on_empty,
+            "thresholds": thresholds,
+            "meta": meta,
+        }, options)
+
+    def update_credits(
+        self,
+        *,
+        budget_id: str,
+        operation: Literal["set", "increment", "decrement"],
+        value: int,
+        options: CallOptions | None = None,
+    ) -> Result[Credits]:
+        """Update the credits of a budget.
+
+        Sets, increments or decrements the balance. A decrement stops at 0. What the balance really changes by counts as
+        granted, also below 0.
+
+        Permissions of the root key: `budgets.{budgetId}.update_budget`
+
+        Args:
+            budget_id: Identifier of a budget, as create_budget gave it.
+            value: The new balance, or the amount of the change.
+
+        Raises:
+            LatchkeyError: `data/budget_not_found`. Besides the errors of every operation.
+        """
+        return self._caller.call(_BUDGETS_UPDATE_CREDITS, {
+            "budgetId": budget_id,
+            "operation": operation,
+            "value": value,
+        }, options)
+
+
+class ListHolds:
+    """The operation `list_holds`: a call returns one page, `all` the entries of all pages."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    def __call__(
+        self,
+        *,
+        limit: int | Unset = UNSET,
+        cursor: str | Unset = UNSET,
+        key_id: str | Unset = UNSET,
+        state: Literal["open", "settled", "released", "expired"] | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Page[list[Hold]]:
+        """List holds.
+
+        Ordered by creation time. The root key must be allowed to read the keys of every hold on the page. With `key_id`
+        or `state`, a page is what matches among up to 2000 holds: it can have fewer entries than `limit`, or none, and
+        yet not be the last one.
+
+        Permissions of the root key: `apis.{apiId}.read_key`
+
+        Args:
+            limit: Maximum number of entries per page. Default: 100.
+            cursor: Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page.
+            key_id: Only holds of this key.
+            state: Only holds in this state.
+        """
+        return self._caller.page(_HOLDS_LIST_HOLDS, {
+            "limit": limit,
+            "cursor": cursor,
+            "keyId": key_id,
+            "state": state,
+        }, options)
+
+    def all(
+        self,
+        *,
+        limit: int | Unset = UNSET,
+        cursor: str | Unset = UNSET,
+        key_id: str | Unset = UNSET,
+        state: Literal["open", "settled", "released", "expired"] | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Iterator[Hold]:
+        """Every entry, from the page of `cursor` on. It gets the next page when the entries of one are used up."""
+        return self._caller.all(_HOLDS_LIST_HOLDS, {
+            "limit": limit,
+            "cursor": cursor,
+            "keyId": key_id,
+            "state": state,
+        }, options)
+
+
+class HoldsOperations:
+    """Credits that calls hold until their cost is known."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+        self.list_holds: Final = ListHolds(caller)
+
+    def extend_hold(self, *, hold_id: str, ttl: int, options: CallOptions | None = None) -> Result[ExtendHoldOutput]:
+        """Extend a hold.
+
+        Lets an open hold expire later, for work that lasts longer than expected. It never expires earlier by that, and
+        at the latest 24 hours after it was made.
+
+        Permissions of the root key: `apis.{apiId}.verify_key`
+
+        Args:
+            hold_id: Identifier of a hold, as verify_key gave it.
+            ttl: Milliseconds from now until the hold expires.
+
+        Raises:
+            LatchkeyError: `data/hold_not_found`, `data/hold_closed`. Besides the errors of every operation.
+        """
+        return self._caller.call(_HOLDS_EXTEND_HOLD, {"holdId": hold_id, "ttl": ttl}, options)
+
+    def get_hold(self, *, hold_id: str, options: CallOptions | None = None) -> Result[Hold]:
+        """Get a hold.
+
+        A hold with its state. Settled and released holds stay for an hour after their expiry, expired ones for a day.
+
+        Permissions of the root key: `apis.{apiId}.read_key`
+
+        Args:
+            hold_id: Identifier of a hold, as verify_key gave it.
+
+        Raises:
+            LatchkeyError: `data/hold_not_found`. Besides the errors of every operation.
+        """
+        return self._caller.call(_HOLDS_GET_HOLD, {"holdId": hold_id}, options)
+
+    def release_hold(self, *, hold_id: str, options: CallOptions | None = None) -> Result[ReleaseHoldOutput]:
+        """Release a hold.
+
+        Gives back what was held and charges nothing, for work that was not done. A repetition has the same answer. A
+        hold that expired cannot be released: settle it with 0 credits if its expiry charged it.
+
+        Permissions of the root key: `apis.{apiId}.verify_key`
+
+        Args:
+            hold_id: Identifier of a hold, as verify_key gave it.
+
+        Raises:
+            LatchkeyError: `data/hold_not_found`, `data/hold_closed`. Besides the errors of every operation.
+        """
+        return self._caller.call(_HOLDS_RELEASE_HOLD, {"holdId": hold_id}, options)
+
+    def settle_hold(
+        self,
+        *,
+        hold_id: str,
+        credits: int,
+        ratelimits: Sequence[SettleHoldInputRatelimitsEntry] | Unset = UNSET,
+        tags: Sequence[str] | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[SettleHoldOutput]:
+        """Settle a hold.
+
+        Charges what the work did cost, and gives back the rest of what was held. If it did cost more, every balance is
+        charged as far as it has credits; `uncovered` says what was lacking. A repetition with the same amounts has the
+        same answer and charges nothing. An expired hold can be settled for as long as it is stored: what its expiry
+        charged is given back first. `ratelimits` corrects limits that the verification charged; the others stay
+        charged.
+
+        Permissions of the root key: `apis.{apiId}.verify_key`
+
+        Args:
+            hold_id: Identifier of a hold, as verify_key gave it.
+            credits: What the work did cost. It can be more than was held.
+            ratelimits: What the work did cost of limits that the verification charged, by name. Less is given back
+                in the window of the charge. What is more is charged now, also beyond the limit. A limit that is counted
+                elsewhere by now, as after an outage of Redis, stays as it is.
+            tags: Tags of these credits in the analytics.
+
+        Raises:
+            LatchkeyError: `data/hold_not_found`, `data/hold_closed`, `application/precondition_failed`. Besides the
+                errors of every operation.
+        """
+        return self._caller.call(_HOLDS_SETTLE_HOLD, {
+            "holdId": hold_id,
+            "credits": credits,
+            "ratelimits": ratelimits,
+            "tags": tags,
+        }, options)
+
+
+class ListDecisions:
+    """The operation `list_decisions`: a call returns one page, `all` the entries of all pages."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    def __call__(
+        self,
+        *,
+        start: int | Unset = UNSET,
+        end: int | Unset = UNSET,
+        refused: bool | Unset = UNSET,
+        codes: Sequence[Literal["VALID", "NOT_FOUND", "FORBIDDEN", "INSUFFICIENT_PERMISSIONS", "USAGE_EXCEEDED", "RATE_LIMITED", "DISABLED", "EXPIRED", "PASSED", "DENIED"]] | Unset = UNSET,
+        key_id: str | Unset = UNSET,
+        api_id: str | Unset = UNSET,
+        identity_id: str | Unset = UNSET,
+        namespace_id: str | Unset = UNSET,
+        request_id: str | Unset = UNSET,
+        limit: int | Unset = UNSET,
+        cursor: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Page[list[LoggedDecision]]:
+        """List logged decisions.
+
+        The log of refused verifications and rate limit decisions, with a sample of those that passed, the newest first.
+        It contains decisions about APIs and namespaces whose analytics the root key may read. Of one key or namespace
+        and one code, the first refusals of a minute are in the log one by one; the others of the minute are counted in
+        `left_out` of the last one. A decision is in the log a few seconds later, the last one of a minute when it is
+        over. `LATCHKEY_RETENTION_DECISIONS` and `LATCHKEY_DECISIONS_PER_WORKSPACE` bound the log.
+
+        Permissions of the root key: `apis.{apiId}.read_analytics`, `ratelimits.{namespaceId}.read_analytics`
+
+        Args:
+            start: Only decisions at or after this Unix time in milliseconds.
+            end: Only decisions before this Unix time in milliseconds.
+            refused: Only refusals: every code but `VALID` and `PASSED`. Default: False.
+            codes: Only decisions with these codes.
+            key_id: Only verifications of this key.
+            api_id: Only verifications of keys of this API.
+            identity_id: Only verifications of keys of this identity.
+            namespace_id: Only decisions in this rate limit namespace.
+            request_id: Only decisions of this request: `meta.request_id` of its answer.
+            limit: Maximum number of entries per page. Default: 100.
+            cursor: Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page.
+        """
+        return self._caller.page(_ANALYTICS_LIST_DECISIONS, {
+            "start": start,
+            "end": end,
+            "refused": refused,
+            "codes": codes,
+            "keyId": key_id,
+            "apiId": api_id,
+            "identityId": identity_id,
+            "namespaceId": namespace_id,
+            "requestId": request_id,
+            "limit": limit,
+            "cursor": cursor,
+        }, options)
+
+    def all(
+        self,
+        *,
+        start: int | Unset = UNSET,
+        end: int | Unset = UNSET,
+        refused: bool | Unset = UNSET,
+        codes: Sequence[Literal["VALID", "NOT_FOUND", "FORBIDDEN", "INSUFFICIENT_PERMISSIONS", "USAGE_EXCEEDED", "RATE_LIMITED", "DISABLED", "EXPIRED", "PASSED", "DENIED"]] | Unset = UNSET,
+        key_id: str | Unset = UNSET,
+        api_id: str | Unset = UNSET,
+        identity_id: str | Unset = UNSET,
+        namespace_id: str | Unset = UNSET,
+        request_id: str | Unset = UNSET,
+        limit: int | Unset = UNSET,
+        cursor: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Iterator[LoggedDecision]:
+        """Every entry, from the page of `cursor` on. It gets the next page when the entries of one are used up."""
+        return self._caller.all(_ANALYTICS_LIST_DECISIONS, {
+            "start": start,
+            "end": end,
+            "refused": refused,
+            "codes": codes,
+            "keyId": key_id,
+            "apiId": api_id,
+            "identityId": identity_id,
+            "namespaceId": namespace_id,
+            "requestId": request_id,
+            "limit": limit,
+            "cursor": cursor,
         }, options)
 
 
@@ -1184,6 +1917,7 @@ class AnalyticsOperations:
 
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
+        self.list_decisions: Final = ListDecisions(caller)
 
     def get_api_stats(
         self,
@@ -1214,6 +1948,45 @@ class AnalyticsOperations:
         """
         return self._caller.call(_ANALYTICS_GET_API_STATS, {
             "apiId": api_id,
+            "start": start,
+            "end": end,
+            "granularity": granularity,
+            "tags": tags,
+        }, options)
+
+    def get_budget_stats(
+        self,
+        *,
+        budget_id: str,
+        start: int,
+        end: int,
+        granularity: Literal["minute", "hour", "day"] | Unset = UNSET,
+        tags: Sequence[str] | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[GetBudgetStatsOutput]:
+        """Get the verification statistics of a budget.
+
+        The same as `analytics.get_key_stats`, for all keys that spent from the budget at the time of the verification:
+        those with it, those of identities with it, and those that spend from a budget below it. `credits_spent` is what
+        they spent from it. Of a settlement with `uncovered` it has what every balance covered, also where this budget
+        was charged more. A verification counts for each budget that it spends from. Requires the permission to read the
+        budget.
+
+        Permissions of the root key: `budgets.{budgetId}.read_budget`
+
+        Args:
+            budget_id: Identifier of a budget, as create_budget gave it.
+            start: Start of the range, Unix time in milliseconds. Rounded down to the start of a bucket.
+            end: End of the range (exclusive), Unix time in milliseconds. Rounded up to the end of a bucket.
+            granularity: Length of a bucket, aligned to UTC. Omitted: minutes for up to 3 hours, hours for up to 7
+                days, else days.
+            tags: Only verifications with all of these tags.
+
+        Raises:
+            LatchkeyError: `data/budget_not_found`. Besides the errors of every operation.
+        """
+        return self._caller.call(_ANALYTICS_GET_BUDGET_STATS, {
+            "budgetId": budget_id,
             "start": start,
             "end": end,
             "granularity": granularity,
@@ -1398,6 +2171,40 @@ class AnalyticsOperations:
             "granularity": granularity,
             "apiId": api_id,
             "limit": limit,
+        }, options)
+
+    def list_usage(
+        self,
+        *,
+        start: int,
+        end: int,
+        key_ids: Sequence[str] | Unset = UNSET,
+        api_ids: Sequence[str] | Unset = UNSET,
+        granularity: Literal["minute", "hour", "day"] | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[ListUsageOutput]:
+        """List the verifications of several keys and APIs.
+
+        Counts the verifications of each of up to 100 keys and APIs over time, as `analytics.get_key_stats` and
+        `analytics.get_api_stats` do, without codes and tags. Ids that do not exist have no entry. Deleted keys and APIs
+        have one.
+
+        Permissions of the root key: `apis.{apiId}.read_analytics`
+
+        Args:
+            key_ids: The keys. With `api_ids` at most 100. Default: [].
+            api_ids: The APIs. Default: [].
+            start: Start of the range, Unix time in milliseconds. Rounded down to the start of a bucket.
+            end: End of the range (exclusive), Unix time in milliseconds. Rounded up to the end of a bucket.
+            granularity: Length of a bucket, aligned to UTC. Omitted: minutes for up to 3 hours, hours for up to 7
+                days, else days.
+        """
+        return self._caller.call(_ANALYTICS_LIST_USAGE, {
+            "keyIds": key_ids,
+            "apiIds": api_ids,
+            "start": start,
+            "end": end,
+            "granularity": granularity,
         }, options)
 
 
@@ -2039,9 +2846,9 @@ class PortalOperations:
         self,
         *,
         api_id: str,
-        actions: Sequence[Literal["list", "create", "reroll", "rename", "delete", "usage"]],
         external_id: str | Unset = UNSET,
         identity: str | Unset = UNSET,
+        actions: Sequence[Literal["list", "create", "reroll", "rename", "delete", "usage"]] | Unset = UNSET,
         keys: CreateSessionInputKeys | Unset = UNSET,
         page: CreateSessionInputPage | Unset = UNSET,
         expires_in: int | Unset = UNSET,
@@ -2063,8 +2870,9 @@ class PortalOperations:
             identity: Instead of `external_id`: the id or external id of an existing identity.
             actions: What the holder of the session may do with the keys: `list` them, `create` new ones, `reroll`,
                 `rename` and `delete` them, and see their `usage`. The root key needs the permission for each action.
+                Omitted: what the `portal` of the API says.
             keys: Limits on the keys.
-            page: How the page looks.
+            page: How the page looks. A member that is omitted is as the `portal` of the API says.
             expires_in: When the session ends, in milliseconds from now: at most one hour. Default: 900000.
 
         Raises:
@@ -2540,7 +3348,7 @@ class EventsListEvents:
         *,
         order: Literal["asc", "desc"] | Unset = UNSET,
         after: str | Unset = UNSET,
-        types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.rerolled", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.leaked", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "quota.near", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]] | Unset = UNSET,
+        types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.restored", "key.rerolled", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "budget.created", "budget.updated", "budget.deleted", "budget.refilled", "budget.threshold_reached", "hold.expired", "hold.uncovered", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.leaked", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "quota.near", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]] | Unset = UNSET,
         object_id: str | Unset = UNSET,
         start: int | Unset = UNSET,
         end: int | Unset = UNSET,
@@ -2583,7 +3391,7 @@ class EventsListEvents:
         *,
         order: Literal["asc", "desc"] | Unset = UNSET,
         after: str | Unset = UNSET,
-        types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.rerolled", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.leaked", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "quota.near", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]] | Unset = UNSET,
+        types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.restored", "key.rerolled", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "budget.created", "budget.updated", "budget.deleted", "budget.refilled", "budget.threshold_reached", "hold.expired", "hold.uncovered", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.leaked", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "quota.near", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]] | Unset = UNSET,
         object_id: str | Unset = UNSET,
         start: int | Unset = UNSET,
         end: int | Unset = UNSET,
@@ -2723,7 +3531,7 @@ class WebhooksOperations:
         *,
         endpoint: str,
         name: str | None | Unset = UNSET,
-        event_types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.rerolled", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.leaked", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "quota.near", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]] | None | Unset = UNSET,
+        event_types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.restored", "key.rerolled", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "budget.created", "budget.updated", "budget.deleted", "budget.refilled", "budget.threshold_reached", "hold.expired", "hold.uncovered", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.leaked", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "quota.near", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]] | None | Unset = UNSET,
         api_ids: Sequence[str] | None | Unset = UNSET,
         options: CallOptions | None = None,
     ) -> Result[CreateWebhookOutput]:
@@ -2857,7 +3665,7 @@ class WebhooksOperations:
         webhook_id: str,
         endpoint: str | Unset = UNSET,
         name: str | None | Unset = UNSET,
-        event_types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.rerolled", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.leaked", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "quota.near", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]] | None | Unset = UNSET,
+        event_types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.restored", "key.rerolled", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "budget.created", "budget.updated", "budget.deleted", "budget.refilled", "budget.threshold_reached", "hold.expired", "hold.uncovered", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.leaked", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "quota.near", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]] | None | Unset = UNSET,
         api_ids: Sequence[str] | None | Unset = UNSET,
         enabled: bool | Unset = UNSET,
         options: CallOptions | None = None,
@@ -2928,7 +3736,7 @@ class SystemOperations:
         key_id: str | Unset = UNSET,
         limit: int | Unset = UNSET,
         options: CallOptions | None = None,
-    ) -> Result[ListDecisionsOutput]:
+    ) -> Result[SystemListDecisionsOutput]:
         """List recent decisions.
 
         A sample of the decisions of the last 10 minutes on the node that answers, the newest first: in each second the
@@ -2951,6 +3759,40 @@ class SystemOperations:
             "limit": limit,
         }, options)
 
+    def search(
+        self,
+        *,
+        query: str | Secret,
+        limit: int | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[SearchOutput]:
+        """Search keys, identities, APIs and everything else.
+
+        Finds keys, identities, APIs, budgets, namespaces of rate limits, webhooks, roles, permissions and root keys of
+        the workspace, as far as the root key may read them. Each word of the query must occur in what an object is
+        called: in its name, its id, or the description of a role or permission; of a key also in its `start`, in the
+        external id of its identity or, if another word occurs in the key, in the name of its API. Words may be in any
+        order; case does not matter, and no character is a wildcard. Exact matches come first, then each kind with its
+        newest objects first.
+
+        A key string or root key is looked up by its hash. It is neither stored nor logged, and one with a valid
+        checksum is not compared with anything else.
+
+        One call examines the newest 100,000 keys and identities, the keys divided among the APIs, and the newest 10,000
+        objects of each other kind. Of more than 8 words it compares the longest. An id, an external id, a whole name
+        and a key string are found whatever their age. `apis.list_keys` searches all keys of an API, page by page.
+
+        Permissions of the root key: `apis.{apiId}.read_key`, `apis.{apiId}.read_api`,
+        `identities.{identityId}.read_identity`, `budgets.{budgetId}.read_budget`, `ratelimits.*.read_namespace`,
+        `webhooks.{webhookId}.read_webhook`, `permissions.*.read_role`, `permissions.*.read_permission`,
+        `rootKeys.{rootKeyId}.read_root_key`
+
+        Args:
+            query: Words, an id or a key string. Blank: no results.
+            limit: Maximum number of results of each kind, exact matches not counted. Default: 5.
+        """
+        return self._caller.call(_SYSTEM_SEARCH, {"query": query, "limit": limit}, options)
+
 
 class Operations:
     """The operations of the service, by namespace."""
@@ -2959,6 +3801,8 @@ class Operations:
         self.apis: Final = ApisOperations(caller)
         self.keys: Final = KeysOperations(caller)
         self.identities: Final = IdentitiesOperations(caller)
+        self.budgets: Final = BudgetsOperations(caller)
+        self.holds: Final = HoldsOperations(caller)
         self.analytics: Final = AnalyticsOperations(caller)
         self.permissions: Final = PermissionsOperations(caller)
         self.ratelimits: Final = RatelimitsOperations(caller)
@@ -3024,10 +3868,13 @@ class AsyncListKeys:
         cursor: str | Unset = UNSET,
         search: str | Unset = UNSET,
         external_id: str | Unset = UNSET,
+        budget_id: str | Unset = UNSET,
         state: Literal["active", "disabled", "expired"] | Unset = UNSET,
         expires_before: int | Unset = UNSET,
         prefix: str | Unset = UNSET,
         role: str | Unset = UNSET,
+        deleted: bool | Unset = UNSET,
+        order_by: Literal["createdAt", "name", "expires", "lastUsedAt"] | Unset = UNSET,
         order: Literal["asc", "desc"] | Unset = UNSET,
         decrypt: bool | Unset = UNSET,
         revalidate_keys_cache: bool | Unset = UNSET,
@@ -3035,9 +3882,10 @@ class AsyncListKeys:
     ) -> Page[list[Key]]:
         """List the keys of an API.
 
-        Ordered by creation time. Includes disabled and expired keys, but not deleted ones. With a filter, one call
-        examines at most 100,000 keys: a page can have fewer entries than `limit`, or none, although `has_more` is true.
-        An API that the root key may not read looks like one that does not exist.
+        Ordered by creation time, or by `order_by`. Includes disabled and expired keys, but not deleted ones: `deleted`
+        lists those, with `deleted_at` and without `plaintext`. With a filter, one call examines at most 100,000 keys: a
+        page can have fewer entries than `limit`, or none, although `has_more` is true. An API that the root key may not
+        read looks like one that does not exist.
 
         Permissions of the root key: `apis.{apiId}.read_key`, `apis.{apiId}.read_api`, `apis.{apiId}.decrypt_key`
 
@@ -3048,12 +3896,18 @@ class AsyncListKeys:
             search: Only entries whose name, `key_id`, `start` or `external_id` contain this text, regardless of
                 case. Blank: all.
             external_id: Only keys of the identity with this external id.
+            budget_id: Only keys with this budget; not those that have it by their identity.
             state: Only keys in this state. A disabled key that has expired counts as disabled.
             expires_before: Only keys that expire before this Unix time in milliseconds, including those that have
                 expired.
             prefix: Only keys whose string begins with this prefix and an underscore.
             role: Only keys with the role of this name, regardless of case.
-            order: Order by creation time; `desc`: the newest first. Default: "asc".
+            deleted: Only keys that were deleted without `permanent` and that `keys.restore_key` can restore,
+                instead of those that are not deleted. Default: False.
+            order_by: What the keys are in order by. Names are compared regardless of case. Any order but
+                `created_at` needs an API with at most 100,000 keys, or an `external_id` or `budget_id` with at most as
+                many. Default: "created_at".
+            order: `desc`: the newest, the last name or the latest time first. Default: "asc".
             decrypt: Whether to return the `plaintext` of recoverable keys. Default: False.
             revalidate_keys_cache: Accepted for compatibility, without effect: the list is always current. Default:
                 False.
@@ -3068,10 +3922,13 @@ class AsyncListKeys:
             "cursor": cursor,
             "search": search,
             "externalId": external_id,
+            "budgetId": budget_id,
             "state": state,
             "expiresBefore": expires_before,
             "prefix": prefix,
             "role": role,
+            "deleted": deleted,
+            "orderBy": order_by,
             "order": order,
             "decrypt": decrypt,
             "revalidateKeysCache": revalidate_keys_cache,
@@ -3085,10 +3942,13 @@ class AsyncListKeys:
         cursor: str | Unset = UNSET,
         search: str | Unset = UNSET,
         external_id: str | Unset = UNSET,
+        budget_id: str | Unset = UNSET,
         state: Literal["active", "disabled", "expired"] | Unset = UNSET,
         expires_before: int | Unset = UNSET,
         prefix: str | Unset = UNSET,
         role: str | Unset = UNSET,
+        deleted: bool | Unset = UNSET,
+        order_by: Literal["createdAt", "name", "expires", "lastUsedAt"] | Unset = UNSET,
         order: Literal["asc", "desc"] | Unset = UNSET,
         decrypt: bool | Unset = UNSET,
         revalidate_keys_cache: bool | Unset = UNSET,
@@ -3101,10 +3961,13 @@ class AsyncListKeys:
             "cursor": cursor,
             "search": search,
             "externalId": external_id,
+            "budgetId": budget_id,
             "state": state,
             "expiresBefore": expires_before,
             "prefix": prefix,
             "role": role,
+            "deleted": deleted,
+            "orderBy": order_by,
             "order": order,
             "decrypt": decrypt,
             "revalidateKeysCache": revalidate_keys_cache,
@@ -3125,10 +3988,12 @@ class AsyncApisOperations:
         api_id: str,
         search: str | Unset = UNSET,
         external_id: str | Unset = UNSET,
+        budget_id: str | Unset = UNSET,
         state: Literal["active", "disabled", "expired"] | Unset = UNSET,
         expires_before: int | Unset = UNSET,
         prefix: str | Unset = UNSET,
         role: str | Unset = UNSET,
+        deleted: bool | Unset = UNSET,
         options: CallOptions | None = None,
     ) -> Result[CountKeysOutput]:
         """Count the keys of an API.
@@ -3143,11 +4008,14 @@ class AsyncApisOperations:
             search: Only entries whose name, `key_id`, `start` or `external_id` contain this text, regardless of
                 case. Blank: all.
             external_id: Only keys of the identity with this external id.
+            budget_id: Only keys with this budget; not those that have it by their identity.
             state: Only keys in this state. A disabled key that has expired counts as disabled.
             expires_before: Only keys that expire before this Unix time in milliseconds, including those that have
                 expired.
             prefix: Only keys whose string begins with this prefix and an underscore.
             role: Only keys with the role of this name, regardless of case.
+            deleted: Only keys that were deleted without `permanent` and that `keys.restore_key` can restore,
+                instead of those that are not deleted. Default: False.
 
         Raises:
             LatchkeyError: `data/api_not_found`. Besides the errors of every operation.
@@ -3156,10 +4024,12 @@ class AsyncApisOperations:
             "apiId": api_id,
             "search": search,
             "externalId": external_id,
+            "budgetId": budget_id,
             "state": state,
             "expiresBefore": expires_before,
             "prefix": prefix,
             "role": role,
+            "deleted": deleted,
         }, options)
 
     async def create_api(
@@ -3253,6 +4123,7 @@ class AsyncApisOperations:
         expiry_notices: Sequence[Literal[1, 3, 7, 14, 30, 60, 90]] | None | Unset = UNSET,
         upstream: UpdateApiInputUpstream | None | Unset = UNSET,
         own_key_access: bool | Unset = UNSET,
+        portal: UpdateApiInputPortal | None | Unset = UNSET,
         options: CallOptions | None = None,
     ) -> Result[UpdateApiOutput]:
         """Update an API.
@@ -3277,6 +4148,8 @@ class AsyncApisOperations:
                 key that it knows is created here. Needs `create_key` too. Null: none.
             own_key_access: Whether holders of its keys may read what is left of them, without a root key: see
                 `keys.get_own_key`.
+            portal: What sessions of the portal inherit unless they say otherwise. It is set as a whole. The root
+                key needs the permission of each action. Null: nothing.
 
         Raises:
             LatchkeyError: `data/api_not_found`, `application/precondition_failed`. Besides the errors of every
@@ -3293,6 +4166,132 @@ class AsyncApisOperations:
             "expiryNotices": expiry_notices,
             "upstream": upstream,
             "ownKeyAccess": own_key_access,
+            "portal": portal,
+        }, options)
+
+    async def update_keys(
+        self,
+        *,
+        api_id: str,
+        search: str | Unset = UNSET,
+        external_id: str | Unset = UNSET,
+        budget_id: str | Unset = UNSET,
+        state: Literal["active", "disabled", "expired"] | Unset = UNSET,
+        expires_before: int | Unset = UNSET,
+        prefix: str | Unset = UNSET,
+        role: str | Unset = UNSET,
+        limit: int | Unset = UNSET,
+        cursor: str | Unset = UNSET,
+        enabled: bool | Unset = UNSET,
+        expires: int | None | Unset = UNSET,
+        add_roles: Sequence[str] | Unset = UNSET,
+        add_permissions: Sequence[str] | Unset = UNSET,
+        add_credits: int | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[UpdateKeysOutput]:
+        """Update the keys of an API that match.
+
+        Changes keys as `keys.update_key`, `keys.add_roles`, `keys.add_permissions` and `keys.update_credits` do. One
+        call processes up to `limit` of the keys that `apis.list_keys` lists with the same filters, the newest first, in
+        one transaction; fewer if they get more than 1,000 roles or permissions in all, or have more than 10,000
+        permissions. Repeat it with `cursor` until the answer has none. Keys that are created meanwhile are not
+        processed.
+
+        Permissions of the root key: `apis.{apiId}.update_key`, `apis.{apiId}.read_key`, `apis.{apiId}.read_api`,
+        `permissions.*.add_role_to_key`, `permissions.*.add_permission_to_key`, `permissions.*.create_permission`
+
+        Args:
+            api_id: Identifier of the API.
+            search: Only entries whose name, `key_id`, `start` or `external_id` contain this text, regardless of
+                case. Blank: all.
+            external_id: Only keys of the identity with this external id.
+            budget_id: Only keys with this budget; not those that have it by their identity.
+            state: Only keys in this state. A disabled key that has expired counts as disabled.
+            expires_before: Only keys that expire before this Unix time in milliseconds, including those that have
+                expired.
+            prefix: Only keys whose string begins with this prefix and an underscore.
+            role: Only keys with the role of this name, regardless of case.
+            limit: Maximum number of keys that one call processes. Default: 100.
+            cursor: Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page.
+            expires: Null: the keys never expire.
+            add_roles: Names of existing roles.
+            add_permissions: Slugs. New ones are created.
+            add_credits: Added to each balance: keys that share one after a reroll get it once, with the newest of
+                them that matches. Keys with unlimited credits fail.
+
+        Raises:
+            LatchkeyError: `data/api_not_found`, `data/role_not_found`. Besides the errors of every operation.
+        """
+        return await self._caller.call(_APIS_UPDATE_KEYS, {
+            "apiId": api_id,
+            "search": search,
+            "externalId": external_id,
+            "budgetId": budget_id,
+            "state": state,
+            "expiresBefore": expires_before,
+            "prefix": prefix,
+            "role": role,
+            "limit": limit,
+            "cursor": cursor,
+            "enabled": enabled,
+            "expires": expires,
+            "addRoles": add_roles,
+            "addPermissions": add_permissions,
+            "addCredits": add_credits,
+        }, options)
+
+    async def delete_keys(
+        self,
+        *,
+        api_id: str,
+        search: str | Unset = UNSET,
+        external_id: str | Unset = UNSET,
+        budget_id: str | Unset = UNSET,
+        state: Literal["active", "disabled", "expired"] | Unset = UNSET,
+        expires_before: int | Unset = UNSET,
+        prefix: str | Unset = UNSET,
+        role: str | Unset = UNSET,
+        limit: int | Unset = UNSET,
+        cursor: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[DeleteKeysOutput]:
+        """Delete the keys of an API that match.
+
+        Deletes keys as `keys.delete_key` does. One call processes up to `limit` of the keys that `apis.list_keys` lists
+        with the same filters, the newest first, in one transaction; fewer if they get more than 1,000 roles or
+        permissions in all, or have more than 10,000 permissions. Repeat it with `cursor` until the answer has none.
+        Keys that are created meanwhile are not processed.
+
+        Permissions of the root key: `apis.{apiId}.delete_key`, `apis.{apiId}.read_key`, `apis.{apiId}.read_api`
+
+        Args:
+            api_id: Identifier of the API.
+            search: Only entries whose name, `key_id`, `start` or `external_id` contain this text, regardless of
+                case. Blank: all.
+            external_id: Only keys of the identity with this external id.
+            budget_id: Only keys with this budget; not those that have it by their identity.
+            state: Only keys in this state. A disabled key that has expired counts as disabled.
+            expires_before: Only keys that expire before this Unix time in milliseconds, including those that have
+                expired.
+            prefix: Only keys whose string begins with this prefix and an underscore.
+            role: Only keys with the role of this name, regardless of case.
+            limit: Maximum number of keys that one call processes. Default: 100.
+            cursor: Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page.
+
+        Raises:
+            LatchkeyError: `data/api_not_found`. Besides the errors of every operation.
+        """
+        return await self._caller.call(_APIS_DELETE_KEYS, {
+            "apiId": api_id,
+            "search": search,
+            "externalId": external_id,
+            "budgetId": budget_id,
+            "state": state,
+            "expiresBefore": expires_before,
+            "prefix": prefix,
+            "role": role,
+            "limit": limit,
+            "cursor": cursor,
         }, options)
 
 
@@ -3359,6 +4358,7 @@ class AsyncKeysOperations:
         permissions: Sequence[str] | Unset = UNSET,
         expires: int | Unset = UNSET,
         credits: CreateKeyInputCredits | Unset = UNSET,
+        budget_id: str | Unset = UNSET,
         ratelimits: Sequence[CreateKeyInputRatelimitsEntry] | Unset = UNSET,
         enabled: bool | Unset = UNSET,
         recoverable: bool | Unset = UNSET,
@@ -3369,7 +4369,8 @@ class AsyncKeysOperations:
         Only this response contains the key string: the service stores a hash of it. Permissions and an identity that do
         not exist yet are created. Roles must exist.
 
-        Permissions of the root key: `apis.{apiId}.create_key`, `apis.{apiId}.encrypt_key`
+        Permissions of the root key: `apis.{apiId}.create_key`, `apis.{apiId}.encrypt_key`,
+        `budgets.{budgetId}.assign_budget`
 
         Args:
             api_id: Identifier of an API, as create_api gave it.
@@ -3382,13 +4383,15 @@ class AsyncKeysOperations:
             permissions: Slugs. `documents.*` grants every permission that begins with `documents.`.
             expires: Unix time in milliseconds at which the key expires.
             credits: A balance of credits. Omitted: unlimited.
+            budget_id: The budget that verifications spend from too, together with its ancestors. Needs
+                `assign_budget` on it.
             enabled: Default: True.
             recoverable: Whether `keys.get_key` can return the key string. It is then stored encrypted. Default:
                 False.
 
         Raises:
-            LatchkeyError: `data/api_not_found`, `data/role_not_found`, `application/precondition_failed`. Besides
-                the errors of every operation.
+            LatchkeyError: `data/api_not_found`, `data/budget_not_found`, `data/role_not_found`,
+                `application/precondition_failed`. Besides the errors of every operation.
         """
         return await self._caller.call(_KEYS_CREATE_KEY, {
             "apiId": api_id,
@@ -3401,6 +4404,7 @@ class AsyncKeysOperations:
             "permissions": permissions,
             "expires": expires,
             "credits": credits,
+            "budgetId": budget_id,
             "ratelimits": ratelimits,
             "enabled": enabled,
             "recoverable": recoverable,
@@ -3415,9 +4419,9 @@ class AsyncKeysOperations:
     ) -> Result[DeleteKeyOutput]:
         """Delete a key.
 
-        The next verification on the same node answers NOT_FOUND. The key stays in the database for the audit log and
-        the analytics. With `permanent`, the key is erased together with its limits, roles, permissions and encrypted
-        key string.
+        The next verification on the same node answers NOT_FOUND. The key stays in the database for
+        `LATCHKEY_RETENTION_DELETED`, by default 90 days, in which `keys.restore_key` restores it. With `permanent`, the
+        key is erased together with its limits, roles, permissions and encrypted key string.
 
         Permissions of the root key: `apis.{apiId}.delete_key`
 
@@ -3435,23 +4439,28 @@ class AsyncKeysOperations:
         *,
         key_id: str,
         decrypt: bool | Unset = UNSET,
+        deleted: bool | Unset = UNSET,
         options: CallOptions | None = None,
     ) -> Result[Key]:
         """Get a key.
 
-        Returns the key without its key string. With `decrypt`, a recoverable key includes the key string.
+        Returns the key without its key string. With `decrypt`, a recoverable key includes the key string. A key that
+        was deleted without `permanent` is kept for a while (`LATCHKEY_RETENTION_DELETED`): `deleted` returns it, and
+        `keys.restore_key` restores it.
 
         Permissions of the root key: `apis.{apiId}.read_key`, `apis.{apiId}.decrypt_key`
 
         Args:
             key_id: Identifier of a key, as create_key gave it; not the secret.
             decrypt: Whether to return the `plaintext` of a recoverable key. Default: False.
+            deleted: Whether to return the key although it is deleted, then with `deleted_at` and without
+                `plaintext`. Default: False.
 
         Raises:
             LatchkeyError: `data/key_not_found`, `application/precondition_failed`. Besides the errors of every
                 operation.
         """
-        return await self._caller.call(_KEYS_GET_KEY, {"keyId": key_id, "decrypt": decrypt}, options)
+        return await self._caller.call(_KEYS_GET_KEY, {"keyId": key_id, "decrypt": decrypt, "deleted": deleted}, options)
 
     async def get_own_key(self, *, key: str | Secret, options: CallOptions | None = None) -> Result[GetOwnKeyOutput]:
         """Get the key that you hold.
@@ -3480,6 +4489,7 @@ class AsyncKeysOperations:
         algorithm: Literal["sha256", "sha512", "hmac-sha256", "prefixed-api-key"] | Unset = UNSET,
         pepper: str | Secret | Unset = UNSET,
         pepper_encoding: Literal["utf8", "hex", "base64"] | Unset = UNSET,
+        dry_run: bool | Unset = UNSET,
         options: CallOptions | None = None,
     ) -> Result[MigrateKeysOutput]:
         """Import keys from another system.
@@ -3491,10 +4501,10 @@ class AsyncKeysOperations:
         SHA-256 of the long part.
 
         The status is 200 even if some keys could not be imported. `failed` lists their hashes: a key with the hash
-        exists already, or the hash occurs earlier in the list. The list is imported in chunks of at most 20 keys. Each
-        chunk is imported completely or not at all.
+        exists already, or the hash occurs earlier in the list. The list is imported in chunks of up to 500 keys, sized
+        so that each takes some milliseconds. Each chunk is imported completely or not at all.
 
-        Permissions of the root key: `apis.{apiId}.create_key`
+        Permissions of the root key: `apis.{apiId}.create_key`, `budgets.{budgetId}.assign_budget`
 
         Args:
             migration_id: A name of your choice for the source of the keys.
@@ -3502,10 +4512,12 @@ class AsyncKeysOperations:
             algorithm: The algorithm of the hashes. Default: "sha256".
             pepper: With `hmac-sha256`: the secret of the HMAC, stored encrypted. Required in the first call only.
             pepper_encoding: Encoding of `pepper`. Default: "utf8".
+            dry_run: Whether to import nothing. `migrated` is empty then, and `failed` has the hashes that would
+                fail. Default: False.
 
         Raises:
-            LatchkeyError: `data/api_not_found`, `application/precondition_failed`. Besides the errors of every
-                operation.
+            LatchkeyError: `data/api_not_found`, `data/budget_not_found`, `application/precondition_failed`. Besides
+                the errors of every operation.
         """
         return await self._caller.call(_KEYS_MIGRATE_KEYS, {
             "migrationId": migration_id,
@@ -3513,6 +4525,7 @@ class AsyncKeysOperations:
             "algorithm": algorithm,
             "pepper": pepper,
             "pepperEncoding": pepper_encoding,
+            "dryRun": dry_run,
             "keys": keys,
         }, options)
 
@@ -3609,6 +4622,28 @@ class AsyncKeysOperations:
         """
         return await self._caller.call(_KEYS_REROLL_KEY, {"keyId": key_id, "expiration": expiration}, options)
 
+    async def restore_key(self, *, key_id: str, options: CallOptions | None = None) -> Result[RestoreKeyOutput]:
+        """Restore a deleted key.
+
+        Brings back a key that was deleted without `permanent`, until `LATCHKEY_RETENTION_DELETED` after its deletion:
+        with its key string, name, credits, limits, permissions, and the roles and the identity that still exist. What
+        was deleted meanwhile stays away from it: a role with its permissions, or the identity with its limits. A key
+        whose API or whose own budget was deleted cannot be restored. A key that was reported as leaked, before its
+        deletion or after it, is restored disabled. A key that has expired stays expired. The key counts against the
+        quota of the workspace again. The next verification on the same node finds it, and on other nodes within a
+        second.
+
+        Permissions of the root key: `apis.{apiId}.restore_key`
+
+        Args:
+            key_id: Identifier of a key, as create_key gave it; not the secret.
+
+        Raises:
+            LatchkeyError: `data/key_not_found`, `data/api_not_found`, `data/budget_not_found`,
+                `data/key_not_deleted`. Besides the errors of every operation.
+        """
+        return await self._caller.call(_KEYS_RESTORE_KEY, {"keyId": key_id}, options)
+
     async def set_permissions(
         self,
         *,
@@ -3686,6 +4721,7 @@ class AsyncKeysOperations:
         meta: Mapping[str, Any] | None | Unset = UNSET,
         expires: int | None | Unset = UNSET,
         credits: UpdateKeyInputCredits | None | Unset = UNSET,
+        budget_id: str | None | Unset = UNSET,
         ratelimits: Sequence[UpdateKeyInputRatelimitsEntry] | None | Unset = UNSET,
         enabled: bool | Unset = UNSET,
         roles: Sequence[str] | Unset = UNSET,
@@ -3697,19 +4733,23 @@ class AsyncKeysOperations:
         Omitted fields do not change. Null removes a value. Lists and `meta` are replaced as a whole. The next
         verification on the same node uses the new values.
 
-        Permissions of the root key: `apis.{apiId}.update_key`
+        Permissions of the root key: `apis.{apiId}.update_key`, `budgets.{budgetId}.assign_budget`
 
         Args:
             key_id: Identifier of a key, as create_key gave it; not the secret.
             name: A label. Of your end users, at most the owner of the key sees it.
-            external_id: Null removes the key from its identity. The identity is not deleted.
+            external_id: Null removes the key from its identity. The identity is not deleted. If the identity has a
+                budget, a key that leaves it needs `assign_budget` on that.
             meta: Any JSON object, up to 64 KiB as text and 100 levels deep. Do not store secrets in it.
             expires: Null: the key never expires.
             credits: Null: unlimited.
+            budget_id: The budget that verifications spend from too, together with its ancestors. Null: none. Needs
+                `assign_budget` on the former one and on the new one.
             ratelimits: All limits of the key. A limit with an existing name keeps its id.
 
         Raises:
-            LatchkeyError: `data/key_not_found`, `data/role_not_found`. Besides the errors of every operation.
+            LatchkeyError: `data/key_not_found`, `data/budget_not_found`, `data/role_not_found`,
+                `application/precondition_failed`. Besides the errors of every operation.
         """
         return await self._caller.call(_KEYS_UPDATE_KEY, {
             "keyId": key_id,
@@ -3718,6 +4758,7 @@ class AsyncKeysOperations:
             "meta": meta,
             "expires": expires,
             "credits": credits,
+            "budgetId": budget_id,
             "ratelimits": ratelimits,
             "enabled": enabled,
             "roles": roles,
@@ -3733,6 +4774,7 @@ class AsyncKeysOperations:
         permissions: str | Unset = UNSET,
         tags: Sequence[str] | Unset = UNSET,
         credits: VerifyKeyInputCredits | Unset = UNSET,
+        hold: VerifyKeyInputHold | Unset = UNSET,
         ratelimits: Sequence[VerifyKeyInputRatelimitsEntry] | Unset = UNSET,
         migration_id: str | Unset = UNSET,
         client_ip: str | Unset = UNSET,
@@ -3755,6 +4797,9 @@ class AsyncKeysOperations:
             tags: Tags of this verification in the analytics.
             credits: Credits that this verification costs if the key has a balance. Omitted: 1. 0: check without
                 charging.
+            hold: Holds the cost instead of spending it, for work whose cost is known afterwards:
+                `holds.settle_hold` charges what it really was. The call can then charge up to 10 limits, whose names
+                have up to 1000 characters together. Requires a root key.
             ratelimits: Limits to charge, by name. Limits with `auto_apply` that are not in the list are then
                 checked but not charged. Omitted or empty: each limit with `auto_apply` is charged 1.
             migration_id: The migration that imported the key, for keys that need it: see `keys.migrate_keys`.
@@ -3772,6 +4817,7 @@ class AsyncKeysOperations:
             "permissions": permissions,
             "tags": tags,
             "credits": credits,
+            "hold": hold,
             "ratelimits": ratelimits,
             "migrationId": migration_id,
             "clientIp": client_ip,
@@ -3787,6 +4833,7 @@ class AsyncKeysOperations:
         permissions: str | Unset = UNSET,
         tags: Sequence[str] | Unset = UNSET,
         credits: ExplainVerificationInputCredits | Unset = UNSET,
+        hold: ExplainVerificationInputHold | Unset = UNSET,
         ratelimits: Sequence[ExplainVerificationInputRatelimitsEntry] | Unset = UNSET,
         migration_id: str | Unset = UNSET,
         client_ip: str | Unset = UNSET,
@@ -3795,10 +4842,10 @@ class AsyncKeysOperations:
         """Explain a verification.
 
         Says how `keys.verify_key` would answer this body now, and why: each step in its order with what it compared,
-        the permissions with where each comes from, the limits with their counters, and the credits. It charges nothing
-        and is not in the analytics. Give `key` or `key_id`. A key that the root key may not read looks like one that
-        does not exist. A root key without `verify_key` gets `NOT_FOUND` with that reason, as a verification gets
-        `NOT_FOUND`. With `NOT_FOUND`, the explanation ends with that step.
+        the permissions with where each comes from, the limits with their counters, the credits and the budgets. It
+        charges nothing and is not in the analytics. Give `key` or `key_id`. A key that the root key may not read looks
+        like one that does not exist. A root key without `verify_key` gets `NOT_FOUND` with that reason, as a
+        verification gets `NOT_FOUND`. With `NOT_FOUND`, the explanation ends with that step.
 
         Permissions of the root key: `apis.{apiId}.read_key`, `apis.{apiId}.verify_key`
 
@@ -3812,6 +4859,9 @@ class AsyncKeysOperations:
             tags: Tags of this verification in the analytics.
             credits: Credits that this verification costs if the key has a balance. Omitted: 1. 0: check without
                 charging.
+            hold: Holds the cost instead of spending it, for work whose cost is known afterwards:
+                `holds.settle_hold` charges what it really was. The call can then charge up to 10 limits, whose names
+                have up to 1000 characters together. Requires a root key.
             ratelimits: Limits to charge, by name. Limits with `auto_apply` that are not in the list are then
                 checked but not charged. Omitted or empty: each limit with `auto_apply` is charged 1.
             migration_id: The migration that imported the key, for keys that need it: see `keys.migrate_keys`.
@@ -3830,6 +4880,7 @@ class AsyncKeysOperations:
             "permissions": permissions,
             "tags": tags,
             "credits": credits,
+            "hold": hold,
             "ratelimits": ratelimits,
             "migrationId": migration_id,
             "clientIp": client_ip,
@@ -3863,11 +4914,14 @@ class AsyncListIdentities:
         limit: int | Unset = UNSET,
         cursor: str | Unset = UNSET,
         search: str | Unset = UNSET,
+        budget_id: str | Unset = UNSET,
+        order_by: Literal["createdAt", "externalId"] | Unset = UNSET,
+        order: Literal["asc", "desc"] | Unset = UNSET,
         options: CallOptions | None = None,
     ) -> Page[list[Identity]]:
         """List identities.
 
-        Ordered by creation time. The root key must be allowed to read every identity on the page.
+        Ordered by creation time, or by `order_by`. The root key must be allowed to read every identity on the page.
 
         Permissions of the root key: `identities.{identityId}.read_identity`
 
@@ -3875,8 +4929,18 @@ class AsyncListIdentities:
             limit: Maximum number of entries per page. Default: 100.
             cursor: Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page.
             search: Only entries whose ids and external ids contain this text, regardless of case. Blank: all.
+            budget_id: Only identities with this budget.
+            order_by: What the identities are in order by. Default: "created_at".
+            order: `desc`: the newest, or the last external id, first. Default: "asc".
         """
-        return await self._caller.page(_IDENTITIES_LIST_IDENTITIES, {"limit": limit, "cursor": cursor, "search": search}, options)
+        return await self._caller.page(_IDENTITIES_LIST_IDENTITIES, {
+            "limit": limit,
+            "cursor": cursor,
+            "search": search,
+            "budgetId": budget_id,
+            "orderBy": order_by,
+            "order": order,
+        }, options)
 
     def all(
         self,
@@ -3884,10 +4948,20 @@ class AsyncListIdentities:
         limit: int | Unset = UNSET,
         cursor: str | Unset = UNSET,
         search: str | Unset = UNSET,
+        budget_id: str | Unset = UNSET,
+        order_by: Literal["createdAt", "externalId"] | Unset = UNSET,
+        order: Literal["asc", "desc"] | Unset = UNSET,
         options: CallOptions | None = None,
     ) -> AsyncIterator[Identity]:
         """Every entry, from the page of `cursor` on. It gets the next page when the entries of one are used up."""
-        return self._caller.all(_IDENTITIES_LIST_IDENTITIES, {"limit": limit, "cursor": cursor, "search": search}, options)
+        return self._caller.all(_IDENTITIES_LIST_IDENTITIES, {
+            "limit": limit,
+            "cursor": cursor,
+            "search": search,
+            "budgetId": budget_id,
+            "orderBy": order_by,
+            "order": order,
+        }, options)
 
 
 class AsyncIdentitiesOperations:
@@ -3903,6 +4977,7 @@ class AsyncIdentitiesOperations:
         external_id: str,
         meta: Mapping[str, Any] | Unset = UNSET,
         ratelimits: Sequence[CreateIdentityInputRatelimitsEntry] | Unset = UNSET,
+        budget_id: str | Unset = UNSET,
         options: CallOptions | None = None,
     ) -> Result[CreateIdentityOutput]:
         """Create an identity.
@@ -3910,20 +4985,24 @@ class AsyncIdentitiesOperations:
         An identity is an owner of keys, such as a user or an organization. All its keys share its limits. Creating or
         updating a key with a new external id creates an identity without limits.
 
-        Permissions of the root key: `identities.*.create_identity`
+        Permissions of the root key: `identities.*.create_identity`, `budgets.{budgetId}.assign_budget`
 
         Args:
             external_id: Your own identifier of the owner of the key, such as a user id.
             meta: Any JSON object, up to 1024 KiB as text and 100 levels deep. Do not store secrets in it.
             ratelimits: Limits that all keys of the identity share.
+            budget_id: The budget that verifications spend from too, together with its ancestors. Needs
+                `assign_budget` on it.
 
         Raises:
-            LatchkeyError: `data/identity_already_exists`. Besides the errors of every operation.
+            LatchkeyError: `data/identity_already_exists`, `data/budget_not_found`. Besides the errors of every
+                operation.
         """
         return await self._caller.call(_IDENTITIES_CREATE_IDENTITY, {
             "externalId": external_id,
             "meta": meta,
             "ratelimits": ratelimits,
+            "budgetId": budget_id,
         }, options)
 
     async def delete_identity(
@@ -3935,9 +5014,9 @@ class AsyncIdentitiesOperations:
         """Delete an identity.
 
         Its keys remain valid, without the identity and its limits. The external id can be used again at once, by an
-        identity with a new id.
+        identity with a new id. If the identity has a budget, its keys leave that.
 
-        Permissions of the root key: `identities.*.delete_identity`
+        Permissions of the root key: `identities.*.delete_identity`, `budgets.{budgetId}.assign_budget`
 
         Args:
             identity: The identity's id, or your external id.
@@ -3968,6 +5047,7 @@ class AsyncIdentitiesOperations:
         identity: str,
         meta: Mapping[str, Any] | Unset = UNSET,
         ratelimits: Sequence[UpdateIdentityInputRatelimitsEntry] | Unset = UNSET,
+        budget_id: str | None | Unset = UNSET,
         options: CallOptions | None = None,
     ) -> Result[Identity]:
         """Update an identity.
@@ -3975,20 +5055,478 @@ class AsyncIdentitiesOperations:
         Omitted fields do not change. `meta` and `ratelimits` are replaced as a whole. The next verification of any of
         its keys on the same node uses the new limits.
 
-        Permissions of the root key: `identities.*.update_identity`
+        Permissions of the root key: `identities.*.update_identity`, `budgets.{budgetId}.assign_budget`
 
         Args:
             identity: The identity's id, or your external id.
             meta: Any JSON object, up to 1024 KiB as text and 100 levels deep. Do not store secrets in it.
             ratelimits: All limits of the identity. A limit with an existing name keeps its id.
+            budget_id: The budget that verifications of all its keys spend from too, together with its ancestors.
+                Null: none. Needs `assign_budget` on the former one and on the new one.
 
         Raises:
-            LatchkeyError: `data/identity_not_found`. Besides the errors of every operation.
+            LatchkeyError: `data/identity_not_found`, `data/budget_not_found`. Besides the errors of every
+                operation.
         """
         return await self._caller.call(_IDENTITIES_UPDATE_IDENTITY, {
             "identity": identity,
             "meta": meta,
             "ratelimits": ratelimits,
+            "budgetId": budget_id,
+        }, options)
+
+
+class AsyncListBudgets:
+    """The operation `list_budgets`: a call returns one page, `all` the entries of all pages."""
+
+    def __init__(self, caller: AsyncCaller) -> None:
+        self._caller = caller
+
+    async def __call__(
+        self,
+        *,
+        limit: int | Unset = UNSET,
+        cursor: str | Unset = UNSET,
+        search: str | Unset = UNSET,
+        parent_id: str | None | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Page[list[Budget]]:
+        """List budgets.
+
+        Ordered by creation time. The root key must be allowed to read every budget on the page.
+
+        Permissions of the root key: `budgets.{budgetId}.read_budget`
+
+        Args:
+            limit: Maximum number of entries per page. Default: 100.
+            cursor: Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page.
+            search: Only entries whose names and ids contain this text, regardless of case. Blank: all.
+            parent_id: Only the children of this budget. Null: only budgets without a parent.
+        """
+        return await self._caller.page(_BUDGETS_LIST_BUDGETS, {
+            "limit": limit,
+            "cursor": cursor,
+            "search": search,
+            "parentId": parent_id,
+        }, options)
+
+    def all(
+        self,
+        *,
+        limit: int | Unset = UNSET,
+        cursor: str | Unset = UNSET,
+        search: str | Unset = UNSET,
+        parent_id: str | None | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> AsyncIterator[Budget]:
+        """Every entry, from the page of `cursor` on. It gets the next page when the entries of one are used up."""
+        return self._caller.all(_BUDGETS_LIST_BUDGETS, {
+            "limit": limit,
+            "cursor": cursor,
+            "search": search,
+            "parentId": parent_id,
+        }, options)
+
+
+class AsyncBudgetsOperations:
+    """Credits that many keys share, in trees of up to four levels."""
+
+    def __init__(self, caller: AsyncCaller) -> None:
+        self._caller = caller
+        self.list_budgets: Final = AsyncListBudgets(caller)
+
+    async def create_budget(
+        self,
+        *,
+        name: str,
+        remaining: int,
+        refill: CreateBudgetInputRefill | Unset = UNSET,
+        parent_id: str | Unset = UNSET,
+        on_empty: Literal["deny", "allow"] | Unset = UNSET,
+        thresholds: Sequence[int] | Unset = UNSET,
+        unit: str | Unset = UNSET,
+        meta: Mapping[str, Any] | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[CreateBudgetOutput]:
+        """Create a budget.
+
+        A budget is a balance that many keys spend from: those with its `budget_id`, and those of identities with it. A
+        call is charged to the budget and its ancestors together, or to none of them. A budget never gets another
+        parent.
+
+        Permissions of the root key: `budgets.*.create_budget`, `budgets.{parentId}.assign_budget`
+
+        Args:
+            name: The name of the budget. Verifications with a root key show it.
+            remaining: The credits that it begins with.
+            refill: Sets the balance to an amount at regular intervals.
+            parent_id: The budget that its spends are charged to as well. A tree has at most 4 levels.
+            on_empty: What happens to calls that it does not cover. `deny`: `USAGE_EXCEEDED`. `allow`: it counts
+                them, and may fall below 0. Default: "deny".
+            thresholds: Percentages of a period's credits. The event `budget.threshold_reached` is written with the
+                spend that reaches one.
+            unit: What a credit is, as a label: `usd_micro`, `token`. Never changes. A child has the unit of its
+                parent.
+            meta: Any JSON object, up to 1024 KiB as text and 100 levels deep. Do not store secrets in it.
+
+        Raises:
+            LatchkeyError: `data/budget_not_found`, `application/precondition_failed`. Besides the errors of every
+                operation.
+        """
+        return await self._caller.call(_BUDGETS_CREATE_BUDGET, {
+            "name": name,
+            "remaining": remaining,
+            "refill": refill,
+            "parentId": parent_id,
+            "onEmpty": on_empty,
+            "thresholds": thresholds,
+            "unit": unit,
+            "meta": meta,
+        }, options)
+
+    async def delete_budget(self, *, budget_id: str, options: CallOptions | None = None) -> Result[DeleteBudgetOutput]:
+        """Delete a budget.
+
+        Its credits are lost. Refused while keys, identities, other budgets or open holds use it: they would have no
+        cap. A deleted key that used it cannot be restored afterwards.
+
+        Permissions of the root key: `budgets.{budgetId}.delete_budget`
+
+        Args:
+            budget_id: Identifier of a budget, as create_budget gave it.
+
+        Raises:
+            LatchkeyError: `data/budget_not_found`, `data/budget_in_use`. Besides the errors of every operation.
+        """
+        return await self._caller.call(_BUDGETS_DELETE_BUDGET, {"budgetId": budget_id}, options)
+
+    async def get_budget(self, *, budget_id: str, options: CallOptions | None = None) -> Result[Budget]:
+        """Get a budget.
+
+        A budget with its balance and its books.
+
+        Permissions of the root key: `budgets.{budgetId}.read_budget`
+
+        Args:
+            budget_id: Identifier of a budget, as create_budget gave it.
+
+        Raises:
+            LatchkeyError: `data/budget_not_found`. Besides the errors of every operation.
+        """
+        return await self._caller.call(_BUDGETS_GET_BUDGET, {"budgetId": budget_id}, options)
+
+    async def update_budget(
+        self,
+        *,
+        budget_id: str,
+        name: str | Unset = UNSET,
+        refill: UpdateBudgetInputRefill | None | Unset = UNSET,
+        on_empty: Literal["deny", "allow"] | Unset = UNSET,
+        thresholds: Sequence[int] | Unset = UNSET,
+        meta: Mapping[str, Any] | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[Budget]:
+        """Update a budget.
+
+        Omitted fields do not change. `thresholds` and `meta` are replaced as a whole. The parent and the unit never
+        change. With `on_empty: "deny"`, a balance below 0 becomes 0. To change the balance, use
+        `budgets.update_credits`.
+
+        Permissions of the root key: `budgets.{budgetId}.update_budget`
+
+        Args:
+            budget_id: Identifier of a budget, as create_budget gave it.
+            name: The name of the budget. Verifications with a root key show it.
+            refill: The new refill. Null: no refill. The balance does not change.
+            on_empty: What happens to calls that it does not cover. `deny`: `USAGE_EXCEEDED`. `allow`: it counts
+                them, and may fall below 0.
+            thresholds: Percentages of a period's credits. The event `budget.threshold_reached` is written with the
+                spend that reaches one.
+            meta: Any JSON object, up to 1024 KiB as text and 100 levels deep. Do not store secrets in it.
+
+        Raises:
+            LatchkeyError: `data/budget_not_found`. Besides the errors of every operation.
+        """
+        return await self._caller.call(_BUDGETS_UPDATE_BUDGET, {
+            "budgetId": budget_id,
+            "name": name,
+            "refill": refill,
+            "onEmpty": on_empty,
+            "thresholds": thresholds,
+            "meta": meta,
+        }, options)
+
+    async def update_credits(
+        self,
+        *,
+        budget_id: str,
+        operation: Literal["set", "increment", "decrement"],
+        value: int,
+        options: CallOptions | None = None,
+    ) -> Result[Credits]:
+        """Update the credits of a budget.
+
+        Sets, increments or decrements the balance. A decrement stops at 0. What the balance really changes by counts as
+        granted, also below 0.
+
+        Permissions of the root key: `budgets.{budgetId}.update_budget`
+
+        Args:
+            budget_id: Identifier of a budget, as create_budget gave it.
+            value: The new balance, or the amount of the change.
+
+        Raises:
+            LatchkeyError: `data/budget_not_found`. Besides the errors of every operation.
+        """
+        return await self._caller.call(_BUDGETS_UPDATE_CREDITS, {
+            "budgetId": budget_id,
+            "operation": operation,
+            "value": value,
+        }, options)
+
+
+class AsyncListHolds:
+    """The operation `list_holds`: a call returns one page, `all` the entries of all pages."""
+
+    def __init__(self, caller: AsyncCaller) -> None:
+        self._caller = caller
+
+    async def __call__(
+        self,
+        *,
+        limit: int | Unset = UNSET,
+        cursor: str | Unset = UNSET,
+        key_id: str | Unset = UNSET,
+        state: Literal["open", "settled", "released", "expired"] | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Page[list[Hold]]:
+        """List holds.
+
+        Ordered by creation time. The root key must be allowed to read the keys of every hold on the page. With `key_id`
+        or `state`, a page is what matches among up to 2000 holds: it can have fewer entries than `limit`, or none, and
+        yet not be the last one.
+
+        Permissions of the root key: `apis.{apiId}.read_key`
+
+        Args:
+            limit: Maximum number of entries per page. Default: 100.
+            cursor: Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page.
+            key_id: Only holds of this key.
+            state: Only holds in this state.
+        """
+        return await self._caller.page(_HOLDS_LIST_HOLDS, {
+            "limit": limit,
+            "cursor": cursor,
+            "keyId": key_id,
+            "state": state,
+        }, options)
+
+    def all(
+        self,
+        *,
+        limit: int | Unset = UNSET,
+        cursor: str | Unset = UNSET,
+        key_id: str | Unset = UNSET,
+        state: Literal["open", "settled", "released", "expired"] | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> AsyncIterator[Hold]:
+        """Every entry, from the page of `cursor` on. It gets the next page when the entries of one are used up."""
+        return self._caller.all(_HOLDS_LIST_HOLDS, {
+            "limit": limit,
+            "cursor": cursor,
+            "keyId": key_id,
+            "state": state,
+        }, options)
+
+
+class AsyncHoldsOperations:
+    """Credits that calls hold until their cost is known."""
+
+    def __init__(self, caller: AsyncCaller) -> None:
+        self._caller = caller
+        self.list_holds: Final = AsyncListHolds(caller)
+
+    async def extend_hold(
+        self,
+        *,
+        hold_id: str,
+        ttl: int,
+        options: CallOptions | None = None,
+    ) -> Result[ExtendHoldOutput]:
+        """Extend a hold.
+
+        Lets an open hold expire later, for work that lasts longer than expected. It never expires earlier by that, and
+        at the latest 24 hours after it was made.
+
+        Permissions of the root key: `apis.{apiId}.verify_key`
+
+        Args:
+            hold_id: Identifier of a hold, as verify_key gave it.
+            ttl: Milliseconds from now until the hold expires.
+
+        Raises:
+            LatchkeyError: `data/hold_not_found`, `data/hold_closed`. Besides the errors of every operation.
+        """
+        return await self._caller.call(_HOLDS_EXTEND_HOLD, {"holdId": hold_id, "ttl": ttl}, options)
+
+    async def get_hold(self, *, hold_id: str, options: CallOptions | None = None) -> Result[Hold]:
+        """Get a hold.
+
+        A hold with its state. Settled and released holds stay for an hour after their expiry, expired ones for a day.
+
+        Permissions of the root key: `apis.{apiId}.read_key`
+
+        Args:
+            hold_id: Identifier of a hold, as verify_key gave it.
+
+        Raises:
+            LatchkeyError: `data/hold_not_found`. Besides the errors of every operation.
+        """
+        return await self._caller.call(_HOLDS_GET_HOLD, {"holdId": hold_id}, options)
+
+    async def release_hold(self, *, hold_id: str, options: CallOptions | None = None) -> Result[ReleaseHoldOutput]:
+        """Release a hold.
+
+        Gives back what was held and charges nothing, for work that was not done. A repetition has the same answer. A
+        hold that expired cannot be released: settle it with 0 credits if its expiry charged it.
+
+        Permissions of the root key: `apis.{apiId}.verify_key`
+
+        Args:
+            hold_id: Identifier of a hold, as verify_key gave it.
+
+        Raises:
+            LatchkeyError: `data/hold_not_found`, `data/hold_closed`. Besides the errors of every operation.
+        """
+        return await self._caller.call(_HOLDS_RELEASE_HOLD, {"holdId": hold_id}, options)
+
+    async def settle_hold(
+        self,
+        *,
+        hold_id: str,
+        credits: int,
+        ratelimits: Sequence[SettleHoldInputRatelimitsEntry] | Unset = UNSET,
+        tags: Sequence[str] | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[SettleHoldOutput]:
+        """Settle a hold.
+
+        Charges what the work did cost, and gives back the rest of what was held. If it did cost more, every balance is
+        charged as far as it has credits; `uncovered` says what was lacking. A repetition with the same amounts has the
+        same answer and charges nothing. An expired hold can be settled for as long as it is stored: what its expiry
+        charged is given back first. `ratelimits` corrects limits that the verification charged; the others stay
+        charged.
+
+        Permissions of the root key: `apis.{apiId}.verify_key`
+
+        Args:
+            hold_id: Identifier of a hold, as verify_key gave it.
+            credits: What the work did cost. It can be more than was held.
+            ratelimits: What the work did cost of limits that the verification charged, by name. Less is given back
+                in the window of the charge. What is more is charged now, also beyond the limit. A limit that is counted
+                elsewhere by now, as after an outage of Redis, stays as it is.
+            tags: Tags of these credits in the analytics.
+
+        Raises:
+            LatchkeyError: `data/hold_not_found`, `data/hold_closed`, `application/precondition_failed`. Besides the
+                errors of every operation.
+        """
+        return await self._caller.call(_HOLDS_SETTLE_HOLD, {
+            "holdId": hold_id,
+            "credits": credits,
+            "ratelimits": ratelimits,
+            "tags": tags,
+        }, options)
+
+
+class AsyncListDecisions:
+    """The operation `list_decisions`: a call returns one page, `all` the entries of all pages."""
+
+    def __init__(self, caller: AsyncCaller) -> None:
+        self._caller = caller
+
+    async def __call__(
+        self,
+        *,
+        start: int | Unset = UNSET,
+        end: int | Unset = UNSET,
+        refused: bool | Unset = UNSET,
+        codes: Sequence[Literal["VALID", "NOT_FOUND", "FORBIDDEN", "INSUFFICIENT_PERMISSIONS", "USAGE_EXCEEDED", "RATE_LIMITED", "DISABLED", "EXPIRED", "PASSED", "DENIED"]] | Unset = UNSET,
+        key_id: str | Unset = UNSET,
+        api_id: str | Unset = UNSET,
+        identity_id: str | Unset = UNSET,
+        namespace_id: str | Unset = UNSET,
+        request_id: str | Unset = UNSET,
+        limit: int | Unset = UNSET,
+        cursor: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Page[list[LoggedDecision]]:
+        """List logged decisions.
+
+        The log of refused verifications and rate limit decisions, with a sample of those that passed, the newest first.
+        It contains decisions about APIs and namespaces whose analytics the root key may read. Of one key or namespace
+        and one code, the first refusals of a minute are in the log one by one; the others of the minute are counted in
+        `left_out` of the last one. A decision is in the log a few seconds later, the last one of a minute when it is
+        over. `LATCHKEY_RETENTION_DECISIONS` and `LATCHKEY_DECISIONS_PER_WORKSPACE` bound the log.
+
+        Permissions of the root key: `apis.{apiId}.read_analytics`, `ratelimits.{namespaceId}.read_analytics`
+
+        Args:
+            start: Only decisions at or after this Unix time in milliseconds.
+            end: Only decisions before this Unix time in milliseconds.
+            refused: Only refusals: every code but `VALID` and `PASSED`. Default: False.
+            codes: Only decisions with these codes.
+            key_id: Only verifications of this key.
+            api_id: Only verifications of keys of this API.
+            identity_id: Only verifications of keys of this identity.
+            namespace_id: Only decisions in this rate limit namespace.
+            request_id: Only decisions of this request: `meta.request_id` of its answer.
+            limit: Maximum number of entries per page. Default: 100.
+            cursor: Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page.
+        """
+        return await self._caller.page(_ANALYTICS_LIST_DECISIONS, {
+            "start": start,
+            "end": end,
+            "refused": refused,
+            "codes": codes,
+            "keyId": key_id,
+            "apiId": api_id,
+            "identityId": identity_id,
+            "namespaceId": namespace_id,
+            "requestId": request_id,
+            "limit": limit,
+            "cursor": cursor,
+        }, options)
+
+    def all(
+        self,
+        *,
+        start: int | Unset = UNSET,
+        end: int | Unset = UNSET,
+        refused: bool | Unset = UNSET,
+        codes: Sequence[Literal["VALID", "NOT_FOUND", "FORBIDDEN", "INSUFFICIENT_PERMISSIONS", "USAGE_EXCEEDED", "RATE_LIMITED", "DISABLED", "EXPIRED", "PASSED", "DENIED"]] | Unset = UNSET,
+        key_id: str | Unset = UNSET,
+        api_id: str | Unset = UNSET,
+        identity_id: str | Unset = UNSET,
+        namespace_id: str | Unset = UNSET,
+        request_id: str | Unset = UNSET,
+        limit: int | Unset = UNSET,
+        cursor: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> AsyncIterator[LoggedDecision]:
+        """Every entry, from the page of `cursor` on. It gets the next page when the entries of one are used up."""
+        return self._caller.all(_ANALYTICS_LIST_DECISIONS, {
+            "start": start,
+            "end": end,
+            "refused": refused,
+            "codes": codes,
+            "keyId": key_id,
+            "apiId": api_id,
+            "identityId": identity_id,
+            "namespaceId": namespace_id,
+            "requestId": request_id,
+            "limit": limit,
+            "cursor": cursor,
         }, options)
 
 
@@ -3997,6 +5535,7 @@ class AsyncAnalyticsOperations:
 
     def __init__(self, caller: AsyncCaller) -> None:
         self._caller = caller
+        self.list_decisions: Final = AsyncListDecisions(caller)
 
     async def get_api_stats(
         self,
@@ -4027,6 +5566,45 @@ class AsyncAnalyticsOperations:
         """
         return await self._caller.call(_ANALYTICS_GET_API_STATS, {
             "apiId": api_id,
+            "start": start,
+            "end": end,
+            "granularity": granularity,
+            "tags": tags,
+        }, options)
+
+    async def get_budget_stats(
+        self,
+        *,
+        budget_id: str,
+        start: int,
+        end: int,
+        granularity: Literal["minute", "hour", "day"] | Unset = UNSET,
+        tags: Sequence[str] | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[GetBudgetStatsOutput]:
+        """Get the verification statistics of a budget.
+
+        The same as `analytics.get_key_stats`, for all keys that spent from the budget at the time of the verification:
+        those with it, those of identities with it, and those that spend from a budget below it. `credits_spent` is what
+        they spent from it. Of a settlement with `uncovered` it has what every balance covered, also where this budget
+        was charged more. A verification counts for each budget that it spends from. Requires the permission to read the
+        budget.
+
+        Permissions of the root key: `budgets.{budgetId}.read_budget`
+
+        Args:
+            budget_id: Identifier of a budget, as create_budget gave it.
+            start: Start of the range, Unix time in milliseconds. Rounded down to the start of a bucket.
+            end: End of the range (exclusive), Unix time in milliseconds. Rounded up to the end of a bucket.
+            granularity: Length of a bucket, aligned to UTC. Omitted: minutes for up to 3 hours, hours for up to 7
+                days, else days.
+            tags: Only verifications with all of these tags.
+
+        Raises:
+            LatchkeyError: `data/budget_not_found`. Besides the errors of every operation.
+        """
+        return await self._caller.call(_ANALYTICS_GET_BUDGET_STATS, {
+            "budgetId": budget_id,
             "start": start,
             "end": end,
             "granularity": granularity,
@@ -4211,6 +5789,40 @@ class AsyncAnalyticsOperations:
             "granularity": granularity,
             "apiId": api_id,
             "limit": limit,
+        }, options)
+
+    async def list_usage(
+        self,
+        *,
+        start: int,
+        end: int,
+        key_ids: Sequence[str] | Unset = UNSET,
+        api_ids: Sequence[str] | Unset = UNSET,
+        granularity: Literal["minute", "hour", "day"] | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[ListUsageOutput]:
+        """List the verifications of several keys and APIs.
+
+        Counts the verifications of each of up to 100 keys and APIs over time, as `analytics.get_key_stats` and
+        `analytics.get_api_stats` do, without codes and tags. Ids that do not exist have no entry. Deleted keys and APIs
+        have one.
+
+        Permissions of the root key: `apis.{apiId}.read_analytics`
+
+        Args:
+            key_ids: The keys. With `api_ids` at most 100. Default: [].
+            api_ids: The APIs. Default: [].
+            start: Start of the range, Unix time in milliseconds. Rounded down to the start of a bucket.
+            end: End of the range (exclusive), Unix time in milliseconds. Rounded up to the end of a bucket.
+            granularity: Length of a bucket, aligned to UTC. Omitted: minutes for up to 3 hours, hours for up to 7
+                days, else days.
+        """
+        return await self._caller.call(_ANALYTICS_LIST_USAGE, {
+            "keyIds": key_ids,
+            "apiIds": api_ids,
+            "start": start,
+            "end": end,
+            "granularity": granularity,
         }, options)
 
 
@@ -4863,9 +6475,9 @@ class AsyncPortalOperations:
         self,
         *,
         api_id: str,
-        actions: Sequence[Literal["list", "create", "reroll", "rename", "delete", "usage"]],
         external_id: str | Unset = UNSET,
         identity: str | Unset = UNSET,
+        actions: Sequence[Literal["list", "create", "reroll", "rename", "delete", "usage"]] | Unset = UNSET,
         keys: CreateSessionInputKeys | Unset = UNSET,
         page: CreateSessionInputPage | Unset = UNSET,
         expires_in: int | Unset = UNSET,
@@ -4887,8 +6499,9 @@ class AsyncPortalOperations:
             identity: Instead of `external_id`: the id or external id of an existing identity.
             actions: What the holder of the session may do with the keys: `list` them, `create` new ones, `reroll`,
                 `rename` and `delete` them, and see their `usage`. The root key needs the permission for each action.
+                Omitted: what the `portal` of the API says.
             keys: Limits on the keys.
-            page: How the page looks.
+            page: How the page looks. A member that is omitted is as the `portal` of the API says.
             expires_in: When the session ends, in milliseconds from now: at most one hour. Default: 900000.
 
         Raises:
@@ -5364,7 +6977,7 @@ class AsyncEventsListEvents:
         *,
         order: Literal["asc", "desc"] | Unset = UNSET,
         after: str | Unset = UNSET,
-        types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.rerolled", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.leaked", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "quota.near", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]] | Unset = UNSET,
+        types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.restored", "key.rerolled", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "budget.created", "budget.updated", "budget.deleted", "budget.refilled", "budget.threshold_reached", "hold.expired", "hold.uncovered", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.leaked", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "quota.near", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]] | Unset = UNSET,
         object_id: str | Unset = UNSET,
         start: int | Unset = UNSET,
         end: int | Unset = UNSET,
@@ -5407,7 +7020,7 @@ class AsyncEventsListEvents:
         *,
         order: Literal["asc", "desc"] | Unset = UNSET,
         after: str | Unset = UNSET,
-        types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.rerolled", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.leaked", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "quota.near", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]] | Unset = UNSET,
+        types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.restored", "key.rerolled", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "budget.created", "budget.updated", "budget.deleted", "budget.refilled", "budget.threshold_reached", "hold.expired", "hold.uncovered", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.leaked", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "quota.near", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]] | Unset = UNSET,
         object_id: str | Unset = UNSET,
         start: int | Unset = UNSET,
         end: int | Unset = UNSET,
@@ -5547,7 +7160,7 @@ class AsyncWebhooksOperations:
         *,
         endpoint: str,
         name: str | None | Unset = UNSET,
-        event_types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.rerolled", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.leaked", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "quota.near", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]] | None | Unset = UNSET,
+        event_types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.restored", "key.rerolled", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "budget.created", "budget.updated", "budget.deleted", "budget.refilled", "budget.threshold_reached", "hold.expired", "hold.uncovered", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.leaked", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "quota.near", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]] | None | Unset = UNSET,
         api_ids: Sequence[str] | None | Unset = UNSET,
         options: CallOptions | None = None,
     ) -> Result[CreateWebhookOutput]:
@@ -5686,7 +7299,7 @@ class AsyncWebhooksOperations:
         webhook_id: str,
         endpoint: str | Unset = UNSET,
         name: str | None | Unset = UNSET,
-        event_types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.rerolled", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.leaked", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "quota.near", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]] | None | Unset = UNSET,
+        event_types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.restored", "key.rerolled", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "budget.created", "budget.updated", "budget.deleted", "budget.refilled", "budget.threshold_reached", "hold.expired", "hold.uncovered", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.leaked", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "quota.near", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]] | None | Unset = UNSET,
         api_ids: Sequence[str] | None | Unset = UNSET,
         enabled: bool | Unset = UNSET,
         options: CallOptions | None = None,
@@ -5757,7 +7370,7 @@ class AsyncSystemOperations:
         key_id: str | Unset = UNSET,
         limit: int | Unset = UNSET,
         options: CallOptions | None = None,
-    ) -> Result[ListDecisionsOutput]:
+    ) -> Result[SystemListDecisionsOutput]:
         """List recent decisions.
 
         A sample of the decisions of the last 10 minutes on the node that answers, the newest first: in each second the
@@ -5780,6 +7393,40 @@ class AsyncSystemOperations:
             "limit": limit,
         }, options)
 
+    async def search(
+        self,
+        *,
+        query: str | Secret,
+        limit: int | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[SearchOutput]:
+        """Search keys, identities, APIs and everything else.
+
+        Finds keys, identities, APIs, budgets, namespaces of rate limits, webhooks, roles, permissions and root keys of
+        the workspace, as far as the root key may read them. Each word of the query must occur in what an object is
+        called: in its name, its id, or the description of a role or permission; of a key also in its `start`, in the
+        external id of its identity or, if another word occurs in the key, in the name of its API. Words may be in any
+        order; case does not matter, and no character is a wildcard. Exact matches come first, then each kind with its
+        newest objects first.
+
+        A key string or root key is looked up by its hash. It is neither stored nor logged, and one with a valid
+        checksum is not compared with anything else.
+
+        One call examines the newest 100,000 keys and identities, the keys divided among the APIs, and the newest 10,000
+        objects of each other kind. Of more than 8 words it compares the longest. An id, an external id, a whole name
+        and a key string are found whatever their age. `apis.list_keys` searches all keys of an API, page by page.
+
+        Permissions of the root key: `apis.{apiId}.read_key`, `apis.{apiId}.read_api`,
+        `identities.{identityId}.read_identity`, `budgets.{budgetId}.read_budget`, `ratelimits.*.read_namespace`,
+        `webhooks.{webhookId}.read_webhook`, `permissions.*.read_role`, `permissions.*.read_permission`,
+        `root_keys.{rootKeyId}.read_root_key`
+
+        Args:
+            query: Words, an id or a key string. Blank: no results.
+            limit: Maximum number of results of each kind, exact matches not counted. Default: 5.
+        """
+        return await self._caller.call(_SYSTEM_SEARCH, {"query": query, "limit": limit}, options)
+
 
 class AsyncOperations:
     """The operations of the service, by namespace."""
@@ -5788,6 +7435,8 @@ class AsyncOperations:
         self.apis: Final = AsyncApisOperations(caller)
         self.keys: Final = AsyncKeysOperations(caller)
         self.identities: Final = AsyncIdentitiesOperations(caller)
+        self.budgets: Final = AsyncBudgetsOperations(caller)
+        self.holds: Final = AsyncHoldsOperations(caller)
         self.analytics: Final = AsyncAnalyticsOperations(caller)
         self.permissions: Final = AsyncPermissionsOperations(caller)
         self.ratelimits: Final = AsyncRatelimitsOperations(caller)

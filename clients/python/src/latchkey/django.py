@@ -113,7 +113,7 @@ def verify(
 ) -> Callable[[View], View]:
     """A decorator of sync and async views that verifies the key of each request. Views find it in `request.latchkey`.
 
-    It is None only with `fail_open`, while the service is away. For a class-based view, use
+    It is None only with `fail_open`, while the service is unreachable. For a class-based view, use
     `method_decorator(verify(…), name="dispatch")`.
 
     Args:

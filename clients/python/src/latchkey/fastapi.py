@@ -86,7 +86,7 @@ _reader: RequestReader[HTTPConnection] = RequestReader(
 class Verify(SecurityBase):
     """A dependency that verifies the key of each request, and is the verified key.
 
-    It is None only with `fail_open`, while the service is away. It is also `request.state.latchkey`.
+    It is None only with `fail_open`, while the service is unreachable. It is also `request.state.latchkey`.
 
     Args:
         latchkey: What calls the service. Omitted: `AsyncLatchkey(retry_wait_max=0)`, with the environment.

@@ -95,7 +95,7 @@ class Guard:
 def verify(*, latchkey: Latchkey | None = None, **options: Unpack[VerifyOptions[flask.Request]]) -> Guard:
     """Verifies the key of each request. Views find it in `g.latchkey`.
 
-    It is None only with `fail_open`, while the service is away.
+    It is None only with `fail_open`, while the service is unreachable.
 
     Args:
         latchkey: What calls the service. Omitted: `Latchkey(retry_wait_max=0)`, with the environment.

@@ -41,11 +41,16 @@ ProblemType = Literal[
     "data/permission_not_found",
     "data/identity_not_found",
     "data/ratelimit_namespace_not_found",
+    "data/budget_not_found",
+    "data/hold_not_found",
     "data/ratelimit_override_not_found",
     "application/method_not_allowed",
     "user/bad_request/request_timeout",
+    "data/key_not_deleted",
     "data/identity_already_exists",
     "data/permission_already_exists",
+    "data/hold_closed",
+    "data/budget_in_use",
     "data/role_already_exists",
     "data/ratelimit_override_limit_reached",
     "data/webhook_limit_reached",
@@ -85,6 +90,23 @@ class ApiUpstream:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ApiPortalPage:
+    name: str | None = None
+    logo_url: str | None = None
+    color: str | None = None
+    language: Literal["en", "de", "fr", "es", "pt", "ja", "ar"] | None = None
+    return_url: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ApiPortal:
+    """What sessions of the portal inherit unless they say otherwise. Absent: nothing."""
+
+    actions: list[Literal["list", "create", "reroll", "rename", "delete", "usage"]] | None = None
+    page: ApiPortalPage | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Api:
     """A namespace of keys. `id` and `api_id` are equal."""
 
@@ -107,6 +129,8 @@ class Api:
     """The endpoint that is asked about unknown keys. Absent: none."""
     own_key_access: bool | None = None
     """Present and true if holders of its keys may read them with `keys.get_own_key`."""
+    portal: ApiPortal | None = None
+    """What sessions of the portal inherit unless they say otherwise. Absent: nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,6 +149,10 @@ class Key:
     """Time of a recent verification, Unix time in milliseconds."""
     leaked_at: int | None = None
     """When the key was first reported as leaked, Unix time in milliseconds. Absent: never."""
+    deleted_at: int | None = None
+    """When the key was deleted, Unix time in milliseconds. Only `keys.get_key` and `apis.list_keys` with `deleted`
+    return such keys.
+    """
     name: str | None = None
     meta: dict[str, Any] | None = None
     expires: int | None = None
@@ -134,6 +162,8 @@ class Key:
     roles: list[str] | None = None
     credits: Credits | None = None
     """Absent: unlimited."""
+    budget_id: str | None = None
+    """The budget that its verifications spend from too."""
     identity: Identity | None = None
     ratelimits: list[Ratelimit] | None = None
     """The key's own limits."""
@@ -143,9 +173,12 @@ class Key:
 
 @dataclass(frozen=True, kw_only=True)
 class CreditsRefill:
-    interval: Literal["daily", "monthly"]
+    interval: Literal["hourly", "daily", "weekly", "monthly", "yearly"]
     amount: int
     refill_day: int | None = None
+    refill_month: int | None = None
+    time_zone: str | None = None
+    rollover: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,6 +199,8 @@ class Identity:
     meta: dict[str, Any]
     ratelimits: list[Ratelimit]
     """Limits that all keys of the identity share."""
+    budget_id: str | None = None
+    """The budget that verifications of all its keys spend from too."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -202,6 +237,87 @@ class Role:
     description: str | None = None
     permissions: list[Permission] | None = None
     """The permissions of the role, sorted by slug."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BudgetRefill:
+    interval: Literal["hourly", "daily", "weekly", "monthly", "yearly"]
+    amount: int
+    refill_day: int | None = None
+    refill_month: int | None = None
+    time_zone: str | None = None
+    rollover: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class BudgetTotals:
+    """Since its creation: `granted` = `spent` + `held` + `remaining` + `lapsed`. They begin again with the present
+    period when `granted` exceeds 4 × 10^15.
+    """
+
+    granted: int
+    spent: int
+    lapsed: int
+    """What refills have replaced, and what holds gave back after them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Budget:
+    """Credits that many keys share. Fields without a value are omitted."""
+
+    budget_id: str
+    name: str
+    parent_id: str | None = None
+    """The budget that its spends are charged to as well."""
+    unit: str | None = None
+    on_empty: Literal["deny", "allow"]
+    """What happens to calls that it does not cover. `deny`: `USAGE_EXCEEDED`. `allow`: it counts them, and may fall
+    below 0.
+    """
+    remaining: int
+    """Its credits. Below 0 only with `on_empty: "allow"`."""
+    held: int
+    """What open holds have taken from it."""
+    refill: BudgetRefill | None = None
+    spent: int
+    """What was spent since the last refill; without a refill, since credits were last added."""
+    totals: BudgetTotals
+    """Since its creation: `granted` = `spent` + `held` + `remaining` + `lapsed`. They begin again with the present
+    period when `granted` exceeds 4 × 10^15.
+    """
+    thresholds: list[int]
+    """In ascending order."""
+    meta: dict[str, Any] | None = None
+    created_at: int
+    """Unix time in milliseconds."""
+    updated_at: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hold:
+    """Credits that a call holds until its cost is known."""
+
+    hold_id: str
+    key_id: str
+    api_id: str
+    state: Literal["open", "settled", "released", "expired"]
+    """`open` becomes one of the others. Of these, only `expired` becomes `settled`: by a late settlement."""
+    credits: int
+    """The credits that it takes from each balance until it ends."""
+    on_expiry: Literal["release", "charge"]
+    """What happens to the credits if nobody settles or releases the hold in time. `release`: they are given back.
+    `charge`: they are spent.
+    """
+    created_at: int
+    """Unix time in milliseconds."""
+    expires_at: int
+    """When it expires, or would have expired."""
+    closed_at: int | None = None
+    """When it was settled or released, or its expiry was noticed."""
+    charged: int | None = None
+    """The credits that its end charged. Absent while it is open."""
+    uncovered: int | None = None
+    """What its settlement asked for besides. Absent while it is open."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -315,7 +431,8 @@ class AuditEvent:
     meta: dict[str, Any]
     """What changed. Never contains a secret. Of an update, `before` and `after` have the former and the new values of
     the members that differ; a value of more than 1,000 characters of JSON is its `beginning` with its `length`. Of
-    `keys.update_credits`, they are balances.
+    `keys.update_credits`, they are balances. Of `apis.update_keys` and `apis.delete_keys`, `change` is what each key
+    was to get, and `changes` what each of the `keys` that changed got, its beginning beyond 200 characters.
     """
 
 
@@ -324,7 +441,7 @@ class Event:
     """A change of state, or a moment that it led to."""
 
     id: str
-    type: Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.rerolled", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.leaked", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "quota.near", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]
+    type: Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.restored", "key.rerolled", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "budget.created", "budget.updated", "budget.deleted", "budget.refilled", "budget.threshold_reached", "hold.expired", "hold.uncovered", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.leaked", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "quota.near", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]
     version: int
     """The version of the schema of `data`, among those of the type."""
     created_at: int
@@ -419,6 +536,82 @@ class WebhookDelivery:
 
 
 @dataclass(frozen=True, kw_only=True)
+class LoggedDecisionLimit:
+    """The limit that decided. Absent for a verification that no limit rejected."""
+
+    name: str | None = None
+    """Of a verification: the name of the limit."""
+    limit: int | None = None
+    """Of a rate limit: its limit, after overrides."""
+    duration: int | None = None
+    """Of a rate limit: its window in milliseconds, after overrides."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoggedDecision:
+    """A verification or a rate limit decision in the log."""
+
+    id: str
+    at: int
+    """Unix time in milliseconds."""
+    kind: Literal["verification", "ratelimit"]
+    code: Literal["VALID", "NOT_FOUND", "FORBIDDEN", "INSUFFICIENT_PERMISSIONS", "USAGE_EXCEEDED", "RATE_LIMITED", "DISABLED", "EXPIRED", "PASSED", "DENIED"]
+    """The code of the verification; of a rate limit, `PASSED` or `DENIED`."""
+    request_id: str
+    """`meta.request_id` of the answer."""
+    latency_us: int
+    """Time that the decision took, in microseconds."""
+    key_id: str | None = None
+    """Of a verification: the key. Absent if it does not exist, as are its API and identity."""
+    api_id: str | None = None
+    """Of a verification: the API of the key."""
+    identity_id: str | None = None
+    """Of a verification: the identity of the key."""
+    namespace_id: str | None = None
+    """Of a rate limit: the namespace."""
+    identifier: str | None = None
+    """Of a rate limit: the identifier. Of an address it is the block, as in `network`."""
+    limit: LoggedDecisionLimit | None = None
+    """The limit that decided. Absent for a verification that no limit rejected."""
+    cost: int
+    """What the call asked for: credits of a verification, the cost of a rate limit."""
+    credits_spent: int | None = None
+    """Of a verification: the credits that it spent."""
+    tags: list[str] | None = None
+    """Of a verification: its tags."""
+    network: str | None = None
+    """The block of the address that the decision was about: 24 bits of an IPv4 address, 48 of an IPv6 address. The log
+    has no full address.
+    """
+    left_out: int | None = None
+    """Refusals before this one that are not in the log: of the same key or namespace, with the same code, in the same
+    minute. Absent: none.
+    """
+    left_out_of_others: int | None = None
+    """The same of other keys and namespaces of the workspace, when too many had refusals. Absent: none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchResult:
+    """An object that a search found."""
+
+    kind: Literal["key", "identity", "api", "budget", "namespace", "webhook", "role", "permission", "rootKey"]
+    id: str
+    name: str | None = None
+    """Its name; of an identity the external id, of a permission the slug, of a webhook its name or URL."""
+    is_exact: bool
+    """Whether the query is its id, its whole name or its key string."""
+    api_id: str | None = None
+    """Of a key: its API."""
+    start: str | None = None
+    """Of a key: the beginning of the key string."""
+    external_id: str | None = None
+    """Of a key: the external id of its identity."""
+    created_at: int
+    """Unix time in milliseconds."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class CountKeysOutput:
     count: int
     is_complete: bool
@@ -491,20 +684,92 @@ class UpdateApiInputUpstream(TypedDict):
     """
 
 
+class UpdateApiInputPortalPage(TypedDict):
+    """How the page looks."""
+
+    name: NotRequired[str]
+    """Your name, in the title."""
+    logo_url: NotRequired[str]
+    """Your logo: an https address that every browser can load. It is shown 32 pixels high."""
+    color: NotRequired[str]
+    """The color of buttons and links, such as `#246bce`. It is made lighter or darker where it could not be read."""
+    language: NotRequired[Literal["en", "de", "fr", "es", "pt", "ja", "ar"]]
+    """The language of the page. Omitted: the first of the browser's languages that is available, or English."""
+    return_url: NotRequired[str]
+    """Where the link back leads. Omitted: there is none."""
+
+
+class UpdateApiInputPortal(TypedDict):
+    """What sessions of the portal inherit unless they say otherwise. It is set as a whole. The root key needs the
+    permission of each action. Null: nothing.
+    """
+
+    actions: NotRequired[Sequence[Literal["list", "create", "reroll", "rename", "delete", "usage"]]]
+    """What the holder of the session may do with the keys: `list` them, `create` new ones, `reroll`, `rename` and
+    `delete` them, and see their `usage`. The root key needs the permission for each action.
+    """
+    page: NotRequired[UpdateApiInputPortalPage]
+    """How the page looks."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class UpdateApiOutput:
     pass
 
 
+@dataclass(frozen=True, kw_only=True)
+class UpdateKeysOutputFailedEntry:
+    key_id: str
+    detail: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class UpdateKeysOutput:
+    changed: int
+    """Number of keys that changed. Those that had the value, the roles or the permissions are not counted."""
+    failed: list[UpdateKeysOutputFailedEntry]
+    """Keys that could not be changed. The others were."""
+    cursor: str | None = None
+    """Continues with the next keys. Absent: every key that matches was processed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeleteKeysOutputFailedEntry:
+    key_id: str
+    detail: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeleteKeysOutput:
+    changed: int
+    """Number of keys that changed. Those that had the value, the roles or the permissions are not counted."""
+    failed: list[DeleteKeysOutputFailedEntry]
+    """Keys that could not be changed. The others were."""
+    cursor: str | None = None
+    """Continues with the next keys. Absent: every key that matches was processed."""
+
+
 class CreateKeyInputCreditsRefill(TypedDict):
     """Sets the balance to an amount at regular intervals."""
 
-    interval: Literal["daily", "monthly"]
-    """Daily at midnight UTC, or monthly."""
+    interval: Literal["hourly", "daily", "weekly", "monthly", "yearly"]
+    """At the start of each hour, or of a day at midnight."""
     amount: int
     """The balance after a refill."""
     refill_day: NotRequired[int]
-    """With `monthly`: the day of the month. In a shorter month, the last day. Omitted: the 1st."""
+    """With `weekly`: the day of the week, 1 (Monday) to 7. With `monthly` and `yearly`: the day of the month; in a
+    shorter month, the last day. Omitted: 1.
+    """
+    refill_month: NotRequired[int]
+    """With `yearly`: the month. Omitted: January."""
+    time_zone: NotRequired[str]
+    """The time zone whose midnight counts, by its name in the IANA database, such as `Europe/Berlin`. Not with
+    `hourly`. Omitted: UTC.
+    """
+    rollover: NotRequired[int]
+    """The most of the balance that is kept: a refill adds `amount` to it, and each missed refill counts. Omitted:
+    nothing is kept.
+    """
 
 
 class CreateKeyInputCredits(TypedDict):
@@ -545,11 +810,14 @@ class DeleteKeyOutput:
 
 @dataclass(frozen=True, kw_only=True)
 class GetOwnKeyOutputCreditsRefill:
-    interval: Literal["daily", "monthly"]
+    interval: Literal["hourly", "daily", "weekly", "monthly", "yearly"]
     amount: int
     refill_day: int | None = None
+    refill_month: int | None = None
+    time_zone: str | None = None
+    rollover: int | None = None
     next_at: int
-    """When the balance is next set to `amount`, Unix time in milliseconds."""
+    """When the next refill is due, Unix time in milliseconds."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -616,12 +884,24 @@ class GetOwnKeyOutput:
 class MigrateKeysInputKeysEntryCreditsRefill(TypedDict):
     """Sets the balance to an amount at regular intervals."""
 
-    interval: Literal["daily", "monthly"]
-    """Daily at midnight UTC, or monthly."""
+    interval: Literal["hourly", "daily", "weekly", "monthly", "yearly"]
+    """At the start of each hour, or of a day at midnight."""
     amount: int
     """The balance after a refill."""
     refill_day: NotRequired[int]
-    """With `monthly`: the day of the month. In a shorter month, the last day. Omitted: the 1st."""
+    """With `weekly`: the day of the week, 1 (Monday) to 7. With `monthly` and `yearly`: the day of the month; in a
+    shorter month, the last day. Omitted: 1.
+    """
+    refill_month: NotRequired[int]
+    """With `yearly`: the month. Omitted: January."""
+    time_zone: NotRequired[str]
+    """The time zone whose midnight counts, by its name in the IANA database, such as `Europe/Berlin`. Not with
+    `hourly`. Omitted: UTC.
+    """
+    rollover: NotRequired[int]
+    """The most of the balance that is kept: a refill adds `amount` to it, and each missed refill counts. Omitted:
+    nothing is kept.
+    """
 
 
 class MigrateKeysInputKeysEntryCredits(TypedDict):
@@ -668,6 +948,8 @@ class MigrateKeysInputKeysEntry(TypedDict):
     credits: NotRequired[MigrateKeysInputKeysEntryCredits]
     """A balance of credits. Omitted: unlimited."""
     ratelimits: NotRequired[Sequence[MigrateKeysInputKeysEntryRatelimitsEntry]]
+    budget_id: NotRequired[str]
+    """The budget that verifications spend from too, together with its ancestors. Needs `assign_budget` on it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -697,10 +979,19 @@ class RerollKeyOutput:
 
 
 @dataclass(frozen=True, kw_only=True)
+class RestoreKeyOutput:
+    enabled: bool
+    """False if the key was disabled when it was deleted, or was reported as leaked."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class UpdateCreditsOutputRefill:
-    interval: Literal["daily", "monthly"]
+    interval: Literal["hourly", "daily", "weekly", "monthly", "yearly"]
     amount: int
     refill_day: int | None = None
+    refill_month: int | None = None
+    time_zone: str | None = None
+    rollover: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -713,12 +1004,24 @@ class UpdateCreditsOutput:
 class UpdateKeyInputCreditsRefill(TypedDict):
     """The new refill. Null: no refill. The balance does not change."""
 
-    interval: Literal["daily", "monthly"]
-    """Daily at midnight UTC, or monthly."""
+    interval: Literal["hourly", "daily", "weekly", "monthly", "yearly"]
+    """At the start of each hour, or of a day at midnight."""
     amount: int
     """The balance after a refill."""
     refill_day: NotRequired[int]
-    """With `monthly`: the day of the month. In a shorter month, the last day. Omitted: the 1st."""
+    """With `weekly`: the day of the week, 1 (Monday) to 7. With `monthly` and `yearly`: the day of the month; in a
+    shorter month, the last day. Omitted: 1.
+    """
+    refill_month: NotRequired[int]
+    """With `yearly`: the month. Omitted: January."""
+    time_zone: NotRequired[str]
+    """The time zone whose midnight counts, by its name in the IANA database, such as `Europe/Berlin`. Not with
+    `hourly`. Omitted: UTC.
+    """
+    rollover: NotRequired[int]
+    """The most of the balance that is kept: a refill adds `amount` to it, and each missed refill counts. Omitted:
+    nothing is kept.
+    """
 
 
 class UpdateKeyInputCredits(TypedDict):
@@ -756,6 +1059,20 @@ class VerifyKeyInputCredits(TypedDict):
     cost: int
 
 
+class VerifyKeyInputHold(TypedDict):
+    """Holds the cost instead of spending it, for work whose cost is known afterwards: `holds.settle_hold` charges what
+    it really was. The call can then charge up to 10 limits, whose names have up to 1000 characters together.
+    Requires a root key.
+    """
+
+    ttl: int
+    """Milliseconds until the hold expires."""
+    on_expiry: NotRequired[Literal["release", "charge"]]
+    """What happens to the credits if nobody settles or releases the hold in time. `release`: they are given back.
+    `charge`: they are spent. Default: "release".
+    """
+
+
 class VerifyKeyInputRatelimitsEntry(TypedDict):
     name: str
     cost: NotRequired[int]
@@ -766,6 +1083,29 @@ class VerifyKeyInputRatelimitsEntry(TypedDict):
     """With `limit`: the length of its window in milliseconds."""
     mode: NotRequired[Literal["standard", "strict"]]
     """With `limit` and `duration`: how the limit counts. Omitted: `standard`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerifyKeyOutputBudgetsEntry:
+    budget_id: str
+    name: str
+    remaining: int
+    """Its credits after this verification."""
+    held: int
+    """What open holds have taken from it, with this one."""
+    exceeded: bool
+    """Whether it does not cover the call."""
+    retry_after: int | None = None
+    """If it is exceeded: milliseconds until its next refill. Absent: it has none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerifyKeyOutputHold:
+    """The hold that this verification made. Present if it is valid and asked for one."""
+
+    hold_id: str
+    expires_at: int
+    """Unix time in milliseconds."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -803,6 +1143,10 @@ class VerifyKeyOutput:
     roles: list[str] | None = None
     credits: int | None = None
     """The balance after this verification. Absent: unlimited."""
+    budgets: list[VerifyKeyOutputBudgetsEntry] | None = None
+    """The budgets that the call is charged to, with a root key."""
+    hold: VerifyKeyOutputHold | None = None
+    """The hold that this verification made. Present if it is valid and asked for one."""
     identity: Identity | None = None
     ratelimits: list[VerifyKeyOutputRatelimitsEntry] | None = None
     """Every limit that was checked."""
@@ -814,6 +1158,20 @@ class ExplainVerificationInputCredits(TypedDict):
     """Credits that this verification costs if the key has a balance. Omitted: 1. 0: check without charging."""
 
     cost: int
+
+
+class ExplainVerificationInputHold(TypedDict):
+    """Holds the cost instead of spending it, for work whose cost is known afterwards: `holds.settle_hold` charges what
+    it really was. The call can then charge up to 10 limits, whose names have up to 1000 characters together.
+    Requires a root key.
+    """
+
+    ttl: int
+    """Milliseconds until the hold expires."""
+    on_expiry: NotRequired[Literal["release", "charge"]]
+    """What happens to the credits if nobody settles or releases the hold in time. `release`: they are given back.
+    `charge`: they are spent. Default: "release".
+    """
 
 
 class ExplainVerificationInputRatelimitsEntry(TypedDict):
@@ -952,11 +1310,14 @@ class ExplainVerificationOutputRatelimitsEntry:
 
 @dataclass(frozen=True, kw_only=True)
 class ExplainVerificationOutputCreditsRefill:
-    interval: Literal["daily", "monthly"]
+    interval: Literal["hourly", "daily", "weekly", "monthly", "yearly"]
     amount: int
     refill_day: int | None = None
+    refill_month: int | None = None
+    time_zone: str | None = None
+    rollover: int | None = None
     next_at: int
-    """When the balance is next set to `amount`, Unix time in milliseconds."""
+    """When the next refill is due, Unix time in milliseconds."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -965,8 +1326,41 @@ class ExplainVerificationOutputCredits:
 
     remaining: int
     refill: ExplainVerificationOutputCreditsRefill | None = None
+    held: int
+    """What open holds have taken from it."""
     cost: int
     """What the call costs."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExplainVerificationOutputBudgetsEntryRefill:
+    interval: Literal["hourly", "daily", "weekly", "monthly", "yearly"]
+    amount: int
+    refill_day: int | None = None
+    refill_month: int | None = None
+    time_zone: str | None = None
+    rollover: int | None = None
+    next_at: int
+    """When the next refill is due, Unix time in milliseconds."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExplainVerificationOutputBudgetsEntry:
+    remaining: int
+    refill: ExplainVerificationOutputBudgetsEntryRefill | None = None
+    budget_id: str
+    name: str
+    unit: str | None = None
+    on_empty: Literal["deny", "allow"]
+    """What happens to calls that it does not cover. `deny`: `USAGE_EXCEEDED`. `allow`: it counts them, and may fall
+    below 0.
+    """
+    held: int
+    """What open holds have taken from it."""
+    cost: int
+    """What the call costs."""
+    exceeded: bool
+    """Whether it does not cover the call."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -986,6 +1380,8 @@ class ExplainVerificationOutput:
     """Every limit of the key, of its identity and of the call."""
     credits: ExplainVerificationOutputCredits | None = None
     """Absent: unlimited."""
+    budgets: list[ExplainVerificationOutputBudgetsEntry] | None = None
+    """The budgets that the call is charged to. Absent: none."""
 
 
 class CreateIdentityInputRatelimitsEntry(TypedDict):
@@ -1028,6 +1424,113 @@ class UpdateIdentityInputRatelimitsEntry(TypedDict):
     """Whether every verification that does not name the limit is charged 1. Default: False."""
 
 
+class CreateBudgetInputRefill(TypedDict):
+    """Sets the balance to an amount at regular intervals."""
+
+    interval: Literal["hourly", "daily", "weekly", "monthly", "yearly"]
+    """At the start of each hour, or of a day at midnight."""
+    amount: int
+    """The balance after a refill."""
+    refill_day: NotRequired[int]
+    """With `weekly`: the day of the week, 1 (Monday) to 7. With `monthly` and `yearly`: the day of the month; in a
+    shorter month, the last day. Omitted: 1.
+    """
+    refill_month: NotRequired[int]
+    """With `yearly`: the month. Omitted: January."""
+    time_zone: NotRequired[str]
+    """The time zone whose midnight counts, by its name in the IANA database, such as `Europe/Berlin`. Not with
+    `hourly`. Omitted: UTC.
+    """
+    rollover: NotRequired[int]
+    """The most of the balance that is kept: a refill adds `amount` to it, and each missed refill counts. Omitted:
+    nothing is kept.
+    """
+
+
+@dataclass(frozen=True, kw_only=True)
+class CreateBudgetOutput:
+    budget_id: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeleteBudgetOutput:
+    pass
+
+
+class UpdateBudgetInputRefill(TypedDict):
+    """The new refill. Null: no refill. The balance does not change."""
+
+    interval: Literal["hourly", "daily", "weekly", "monthly", "yearly"]
+    """At the start of each hour, or of a day at midnight."""
+    amount: int
+    """The balance after a refill."""
+    refill_day: NotRequired[int]
+    """With `weekly`: the day of the week, 1 (Monday) to 7. With `monthly` and `yearly`: the day of the month; in a
+    shorter month, the last day. Omitted: 1.
+    """
+    refill_month: NotRequired[int]
+    """With `yearly`: the month. Omitted: January."""
+    time_zone: NotRequired[str]
+    """The time zone whose midnight counts, by its name in the IANA database, such as `Europe/Berlin`. Not with
+    `hourly`. Omitted: UTC.
+    """
+    rollover: NotRequired[int]
+    """The most of the balance that is kept: a refill adds `amount` to it, and each missed refill counts. Omitted:
+    nothing is kept.
+    """
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExtendHoldOutput:
+    hold_id: str
+    expires_at: int
+    """Unix time in milliseconds."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReleaseHoldOutputBudgetsEntry:
+    budget_id: str
+    uncovered: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReleaseHoldOutput:
+    hold_id: str
+    state: Literal["open", "settled", "released", "expired"]
+    """`open` becomes one of the others. Of these, only `expired` becomes `settled`: by a late settlement."""
+    charged: int
+    """The credits that were charged: what every balance covered. 0 for a key without credits and budgets."""
+    uncovered: int
+    """What the work did cost besides: the most that a balance did not cover. 0 if nothing was lacking."""
+    budgets: list[ReleaseHoldOutputBudgetsEntry]
+    """The budgets that did not cover all of it, and what each did not cover."""
+
+
+class SettleHoldInputRatelimitsEntry(TypedDict):
+    name: str
+    cost: int
+    """What the work did cost of this limit. It can be more than was charged."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SettleHoldOutputBudgetsEntry:
+    budget_id: str
+    uncovered: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class SettleHoldOutput:
+    hold_id: str
+    state: Literal["open", "settled", "released", "expired"]
+    """`open` becomes one of the others. Of these, only `expired` becomes `settled`: by a late settlement."""
+    charged: int
+    """The credits that were charged: what every balance covered. 0 for a key without credits and budgets."""
+    uncovered: int
+    """What the work did cost besides: the most that a balance did not cover. 0 if nothing was lacking."""
+    budgets: list[SettleHoldOutputBudgetsEntry]
+    """The budgets that did not cover all of it, and what each did not cover."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class GetApiStatsOutputSeriesEntry:
     time: int
@@ -1066,6 +1569,49 @@ class GetApiStatsOutput:
     series: list[GetApiStatsOutputSeriesEntry]
     """Every bucket of the range in order, including empty ones."""
     tags: list[GetApiStatsOutputTagsEntry]
+    """The 100 most frequent tags."""
+    tags_untold: int | None = None
+    """Verifications whose tags are not counted, because a bucket holds at most 100 sets of tags. Absent: none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GetBudgetStatsOutputSeriesEntry:
+    time: int
+    """Start of the bucket."""
+    total: int
+    """Number of verifications."""
+    valid: int
+    """Number of valid ones."""
+    outcomes: dict[str, int]
+    """Verifications by code. Codes that did not occur are omitted."""
+    credits_spent: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class GetBudgetStatsOutputTagsEntry:
+    tag: str
+    total: int
+    valid: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class GetBudgetStatsOutput:
+    budget_id: str
+    start: int
+    """Start of the first bucket."""
+    end: int
+    """End of the last bucket."""
+    granularity: Literal["minute", "hour", "day"]
+    total: int
+    """Number of verifications."""
+    valid: int
+    """Number of valid ones."""
+    outcomes: dict[str, int]
+    """Verifications by code. Codes that did not occur are omitted."""
+    credits_spent: int
+    series: list[GetBudgetStatsOutputSeriesEntry]
+    """Every bucket of the range in order, including empty ones."""
+    tags: list[GetBudgetStatsOutputTagsEntry]
     """The 100 most frequent tags."""
     tags_untold: int | None = None
     """Verifications whose tags are not counted, because a bucket holds at most 100 sets of tags. Absent: none."""
@@ -1264,6 +1810,57 @@ class ListTopKeysOutput:
     those of the newest buckets first. Ask for a shorter range or a coarser granularity. Absent: all are counted.
     """
     keys: list[ListTopKeysOutputKeysEntry]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListUsageOutputKeysEntrySeriesEntry:
+    time: int
+    """Start of the bucket."""
+    total: int
+    valid: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListUsageOutputKeysEntry:
+    key_id: str
+    total: int
+    """Number of verifications."""
+    valid: int
+    """Number of valid ones."""
+    series: list[ListUsageOutputKeysEntrySeriesEntry]
+    """The buckets with verifications, in order."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListUsageOutputApisEntrySeriesEntry:
+    time: int
+    """Start of the bucket."""
+    total: int
+    valid: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListUsageOutputApisEntry:
+    api_id: str
+    total: int
+    """Number of verifications."""
+    valid: int
+    """Number of valid ones."""
+    series: list[ListUsageOutputApisEntrySeriesEntry]
+    """The buckets with verifications, in order."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListUsageOutput:
+    start: int
+    """Start of the first bucket."""
+    end: int
+    """End of the last bucket."""
+    granularity: Literal["minute", "hour", "day"]
+    keys: list[ListUsageOutputKeysEntry]
+    """In the order of `key_ids`."""
+    apis: list[ListUsageOutputApisEntry]
+    """In the order of `api_ids`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1468,7 +2065,7 @@ class CreateSessionInputKeys(TypedDict):
 
 
 class CreateSessionInputPage(TypedDict):
-    """How the page looks."""
+    """How the page looks. A member that is omitted is as the `portal` of the API says."""
 
     name: NotRequired[str]
     """Your name, in the title."""
@@ -1476,7 +2073,7 @@ class CreateSessionInputPage(TypedDict):
     """Your logo: an https address that every browser can load. It is shown 32 pixels high."""
     color: NotRequired[str]
     """The color of buttons and links, such as `#246bce`. It is made lighter or darker where it could not be read."""
-    language: NotRequired[Literal["en", "de", "fr", "es", "ja"]]
+    language: NotRequired[Literal["en", "de", "fr", "es", "pt", "ja", "ar"]]
     """The language of the page. Omitted: the first of the browser's languages that is available, or English."""
     return_url: NotRequired[str]
     """Where the link back leads. Omitted: there is none."""
@@ -1808,7 +2405,7 @@ class GetStatusOutput:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ListDecisionsOutputDecisionsEntry:
+class SystemListDecisionsOutputDecisionsEntry:
     id: str
     """Unique among the decisions of all nodes."""
     at: int
@@ -1839,8 +2436,15 @@ class ListDecisionsOutputDecisionsEntry:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ListDecisionsOutput:
-    decisions: list[ListDecisionsOutputDecisionsEntry]
+class SystemListDecisionsOutput:
+    decisions: list[SystemListDecisionsOutputDecisionsEntry]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchOutput:
+    results: list[SearchResult]
+    is_complete: bool
+    """Whether everything was examined. If not, older objects may match too."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1909,6 +2513,20 @@ class KeyDeletedEvent:
     """Your own identifier of the owner of the key, if it has one."""
     permanent: bool
     """Whether the key was erased from the database."""
+    actor: str
+    """Id of the root key, `cli` for an operator, or `system` for the service itself."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeyRestoredEvent:
+    """The data of `key.restored`. A deleted key was restored."""
+
+    key_id: str
+    api_id: str
+    external_id: str | None = None
+    """Your own identifier of the owner of the key, if it has one."""
+    enabled: bool
+    """Whether it is enabled. A key that was reported as leaked is restored disabled."""
     actor: str
     """Id of the root key, `cli` for an operator, or `system` for the service itself."""
 
@@ -1987,7 +2605,7 @@ class KeysImportedEvent:
     migration_id: str
     """The name of the migration."""
     key_ids: list[str]
-    """20 at most. A longer import has several events."""
+    """500 at most. A longer import has several events."""
     actor: str
     """Id of the root key, `cli` for an operator, or `system` for the service itself."""
 
@@ -2024,6 +2642,106 @@ class CreditsRefilledEvent:
     """The balance."""
     before: int
     """The balance before."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BudgetCreatedEvent:
+    """The data of `budget.created`. A budget was created."""
+
+    budget_id: str
+    name: str
+    actor: str
+    """Id of the root key, `cli` for an operator, or `system` for the service itself."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BudgetUpdatedEvent:
+    """The data of `budget.updated`. Settings or credits of a budget changed."""
+
+    budget_id: str
+    name: str
+    actor: str
+    """Id of the root key, `cli` for an operator, or `system` for the service itself."""
+    changed: list[str]
+    """Names of the members that changed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BudgetDeletedEvent:
+    """The data of `budget.deleted`. A budget was deleted."""
+
+    budget_id: str
+    name: str
+    actor: str
+    """Id of the root key, `cli` for an operator, or `system` for the service itself."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BudgetRefilledEvent:
+    """The data of `budget.refilled`. A budget was refilled."""
+
+    budget_id: str
+    name: str
+    remaining: int
+    """Its credits."""
+    before: int
+    """Its credits before."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BudgetThresholdReachedEvent:
+    """The data of `budget.threshold_reached`. A part of a budget is spent. Once a period for each threshold, unless
+    credits were added.
+    """
+
+    budget_id: str
+    name: str
+    unit: str | None = None
+    threshold: int
+    """The part, as a percentage of what the period had."""
+    remaining: int
+    """Its credits."""
+    spent: int
+    """What was spent in the period."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class HoldExpiredEvent:
+    """The data of `hold.expired`. Nobody settled or released a hold before its expiry."""
+
+    hold_id: str
+    key_id: str
+    api_id: str
+    credits: int
+    """The credits that it held."""
+    expires_at: int
+    """When it expired, as Unix time in milliseconds."""
+    charged: int
+    """What was charged: `credits` or 0, as its `on_expiry` says."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class HoldUncoveredEventBudgetsEntry:
+    budget_id: str
+    uncovered: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class HoldUncoveredEvent:
+    """The data of `hold.uncovered`. A hold was settled for more than it held, and the balances did not cover all of it.
+    """
+
+    hold_id: str
+    key_id: str
+    api_id: str
+    credits: int
+    """The credits that it held."""
+    charged: int
+    """What every balance covered."""
+    uncovered: int
+    """What the settlement asked for besides: the most that a balance did not cover."""
+    budgets: list[HoldUncoveredEventBudgetsEntry]
+    """The budgets among these balances, and what each did not cover."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -2442,6 +3160,7 @@ EventData = (
     | KeyDisabledEvent
     | KeyEnabledEvent
     | KeyDeletedEvent
+    | KeyRestoredEvent
     | KeyRerolledEvent
     | KeyExpiringEvent
     | KeyExpiredEvent
@@ -2450,6 +3169,13 @@ EventData = (
     | KeysImportedEvent
     | CreditsLowEvent
     | CreditsRefilledEvent
+    | BudgetCreatedEvent
+    | BudgetUpdatedEvent
+    | BudgetDeletedEvent
+    | BudgetRefilledEvent
+    | BudgetThresholdReachedEvent
+    | HoldExpiredEvent
+    | HoldUncoveredEvent
     | LimitExceededEvent
     | RootKeyCreatedEvent
     | RootKeyUpdatedEvent
@@ -2494,6 +3220,7 @@ _EVENTS: Mapping[str, type[EventData]] = {
     "key.disabled": KeyDisabledEvent,
     "key.enabled": KeyEnabledEvent,
     "key.deleted": KeyDeletedEvent,
+    "key.restored": KeyRestoredEvent,
     "key.rerolled": KeyRerolledEvent,
     "key.expiring": KeyExpiringEvent,
     "key.expired": KeyExpiredEvent,
@@ -2502,6 +3229,13 @@ _EVENTS: Mapping[str, type[EventData]] = {
     "keys.imported": KeysImportedEvent,
     "credits.low": CreditsLowEvent,
     "credits.refilled": CreditsRefilledEvent,
+    "budget.created": BudgetCreatedEvent,
+    "budget.updated": BudgetUpdatedEvent,
+    "budget.deleted": BudgetDeletedEvent,
+    "budget.refilled": BudgetRefilledEvent,
+    "budget.threshold_reached": BudgetThresholdReachedEvent,
+    "hold.expired": HoldExpiredEvent,
+    "hold.uncovered": HoldUncoveredEvent,
     "limit.exceeded": LimitExceededEvent,
     "root_key.created": RootKeyCreatedEvent,
     "root_key.updated": RootKeyUpdatedEvent,

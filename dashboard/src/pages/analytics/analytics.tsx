@@ -1,57 +1,44 @@
-import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
-import { X } from "lucide-react";
-import { useMemo } from "react";
-import { read } from "../../api/client.ts";
-import { localTime, shortNumber } from "../../api/format.ts";
-import { useCan } from "../../api/session.ts";
+import { lazy, Suspense, useMemo } from "react";
+import { loadCode } from "../../api/connection.ts";
+import { localTime } from "../../api/format.ts";
 import { snippetsOf } from "../../api/snippets.ts";
-import { share } from "../../api/stats.ts";
-import type { Range } from "../../api/workspace-stats.ts";
-import { type AnalyticsGroup, type AnalyticsSearch, analyticsGroups } from "../../layout/searches.ts";
+import type { AnalyticsSearch } from "../../layout/searches.ts";
 import { Button } from "../../ui/button.tsx";
-import { Chart } from "../../ui/chart.tsx";
-import { CodeRanking } from "../../ui/code-ranking.tsx";
-import { CopyButton } from "../../ui/copy-button.tsx";
-import { type Column, DataTable } from "../../ui/data-table.tsx";
-import { EmptyState } from "../../ui/empty-state.tsx";
-import { ErrorBox } from "../../ui/error-box.tsx";
-import { Figure, Figures } from "../../ui/figures.tsx";
-import { FilterChip, Filters, FilterText } from "../../ui/filters.tsx";
-import { Count } from "../../ui/number.tsx";
-import { Page, Section } from "../../ui/page.tsx";
-import { RangePicker, useRange } from "../../ui/range.tsx";
-import { countsOf, Ranking } from "../../ui/ranking.tsx";
-import { Skeleton } from "../../ui/skeleton.tsx";
-import { Sparkline } from "../../ui/sparkline.tsx";
-import { VerificationChart } from "../../ui/verification-chart.tsx";
-import { type Group, useAnalyticsView } from "./groups.ts";
+import { Chart } from "../../ui/charts/chart.tsx";
+import { VerificationChart } from "../../ui/charts/verification-chart.tsx";
+import { useRange } from "../../ui/fields/range.tsx";
+import { Page } from "../../ui/page.tsx";
+import { CopyButton } from "../../ui/text/copy-button.tsx";
+import { EmptyState } from "../../ui/text/empty-state.tsx";
+import { ErrorBox } from "../../ui/text/error-box.tsx";
+import { Skeleton } from "../../ui/text/skeleton.tsx";
+import { AnalyticsFigures } from "./analytics-figures.tsx";
+import { AnalyticsFilters, groupNames } from "./analytics-filters.tsx";
+import { CodesAndTags } from "./codes-and-tags.tsx";
+import { useAnalyticsView } from "./groups.ts";
+import { RangeActions } from "./range-actions.tsx";
 import { seriesOf } from "./series.ts";
+import { callOf, rangeBefore, rangeOf } from "./shown.ts";
 
-const groupNames: Record<AnalyticsGroup, string> = {
-  code: "code",
-  api: "API",
-  key: "key",
-  owner: "owner",
-  tag: "tag",
-};
+const GroupTable = lazy(async () => ({ default: (await loadCode(() => import("./group-table.tsx"))).GroupTable }));
+
 const MINUTE = 60_000;
-const HOUR = 60 * MINUTE;
-const DAY = 24 * HOUR;
-/** Buckets of one answer, so that a chart stays readable. */
-const BUCKETS_MAX = 1_500;
-const TAGS_SHOWN = 12;
 
 /** Verifications over time, by code, API, key, owner or tag. The address is the state of the chart. */
 export function AnalyticsPage() {
   const search = useSearch({ from: "/shell/analytics" });
   const navigate = useNavigate({ from: "/analytics" });
-  const can = useCan();
   const named = useRange(search.range ?? "7d");
   const range = useMemo(() => rangeOf(search, named), [search, named]);
   const { by = "code" } = search;
   const { sum, groups, note, error, lacks } = useAnalyticsView(search, range);
-  const apis = useQuery({ ...read("apis.listApis", { limit: 100 }), enabled: can("apis.*.read_api") });
+  const isCompared = search.compare === true && by === "code";
+  const past = useAnalyticsView(
+    { ...search, by: "code" },
+    useMemo(() => rangeBefore(range), [range]),
+    isCompared,
+  );
   const isOwnRange = search.start !== undefined && search.end !== undefined;
 
   const set = (change: Partial<Record<keyof AnalyticsSearch, unknown>>, replace = false) =>
@@ -78,54 +65,9 @@ export function AnalyticsPage() {
       summary={
         isOwnRange ? `${localTime(range.start)} to ${localTime(range.end)}` : "Verifications, about one second old"
       }
-      actions={
-        <>
-          {isOwnRange && (
-            <Button onPress={() => set({ start: undefined, end: undefined, granularity: undefined })}>
-              <X aria-hidden />
-              Back to {search.range ?? "7d"}
-            </Button>
-          )}
-          <RangePicker
-            value={isOwnRange ? undefined : (search.range ?? "7d")}
-            onChange={(range) => set({ range, start: undefined, end: undefined, granularity: undefined })}
-          />
-        </>
-      }
+      actions={<RangeActions search={search} range={range} isOwn={isOwnRange} set={set} />}
     >
-      <Filters>
-        <FilterChip
-          label="By"
-          value={by}
-          isAlwaysOn
-          onChange={(by) => set({ by: by === "code" ? undefined : by })}
-          options={analyticsGroups.map((value) => ({ value, label: groupNames[value] }))}
-        />
-        <FilterChip
-          label="Granularity"
-          value={search.granularity}
-          onChange={(granularity) => set({ granularity })}
-          options={(["minute", "hour", "day"] as const)
-            .filter((granularity) => fits(range, granularity))
-            .map((value) => ({ value, label: value }))}
-        />
-        {!!apis.data?.length && (
-          <FilterChip
-            label="API"
-            value={search.api}
-            onChange={(api) => set({ api, key: undefined })}
-            options={apis.data.map(({ apiId, name }) => ({ value: apiId, label: name }))}
-          />
-        )}
-        <FilterText label="Owner" value={search.owner} onChange={(owner) => set({ owner })} placeholder="acme" />
-        <FilterText label="Key id" value={search.key} onChange={(key) => set({ key })} placeholder="key_…" />
-        <FilterText
-          label="Tags"
-          value={search.tags}
-          onChange={(tags) => set({ tags })}
-          placeholder="path=/v1/charges"
-        />
-      </Filters>
+      <AnalyticsFilters search={search} range={range} set={set} />
       {lacks !== undefined ? (
         <EmptyState title="The root key may not read these statistics">
           <p>It lacks the permission {lacks}. Choose an API that it may read, or sign in with another root key.</p>
@@ -136,22 +78,9 @@ export function AnalyticsPage() {
         <Skeleton lines={10} />
       ) : (
         <>
-          <Figures>
-            <Figure name="Verifications" note={`${shortNumber(sum.creditsSpent)} credits spent`}>
-              <Count value={sum.total} />
-            </Figure>
-            <Figure name="Valid" note={share(sum.valid, sum.total)}>
-              <Count value={sum.valid} />
-            </Figure>
-            <Figure name="Refused" note={share(sum.total - sum.valid, sum.total)}>
-              <Count value={sum.total - sum.valid} />
-            </Figure>
-            <Figure name="Most frequent refusal" note={refusalNote(sum.outcomes)}>
-              <span className="font-mono text-lg">{mostFrequentRefusal(sum.outcomes)?.[0] ?? "none"}</span>
-            </Figure>
-          </Figures>
+          <AnalyticsFigures of={sum} />
           {by === "code" ? (
-            <VerificationChart of={sum} height={280} onRange={zoom} />
+            <VerificationChart of={sum} before={isCompared ? past.sum : undefined} height={280} onRange={zoom} />
           ) : !ranked ? (
             <Skeleton lines={8} />
           ) : (
@@ -172,7 +101,12 @@ export function AnalyticsPage() {
                 (hasChart &&
                   "Drag over the chart to choose a range. The address of this page is the state of the chart.")}
             </span>
-            <span className="flex items-center gap-1">
+            <span className="flex flex-wrap items-center gap-1">
+              {by === "code" && (
+                <Button kind="quiet" onPress={() => set({ compare: !isCompared || undefined })}>
+                  {isCompared ? "Hide the period before" : "Compare with the period before"}
+                </Button>
+              )}
               <CopyButton kind="quiet" text={() => location.href}>
                 Copy link
               </CopyButton>
@@ -184,41 +118,20 @@ export function AnalyticsPage() {
             </span>
           </div>
           {by === "code" ? (
-            <div className="grid grid-cols-1 gap-x-8 md:grid-cols-2">
-              <Section title="Codes">
-                <CodeRanking of={sum} />
-              </Section>
-              <Section title="Tags">
-                <Ranking
-                  label="Tags"
-                  empty="No verification had a tag. Send tags such as path=/v1/charges with keys.verifyKey."
-                  entries={sum.tags.slice(0, TAGS_SHOWN).map(({ tag, ...counts }) => ({
-                    id: tag,
-                    label: (
-                      <button
-                        type="button"
-                        className="font-mono text-xs hover:underline"
-                        onClick={() => set({ tags: [...(search.tags?.split(" ") ?? []), tag].join(" ") })}
-                      >
-                        {tag}
-                      </button>
-                    ),
-                    ...countsOf(counts),
-                  }))}
-                />
-              </Section>
-            </div>
+            <CodesAndTags
+              of={sum}
+              onTag={(tag) => set({ tags: [...(search.tags?.split(" ") ?? []), tag].join(" ") })}
+            />
           ) : (
             ranked &&
             ranked.length > 0 && (
-              <DataTable
-                label={sentence(groupNames[by])}
-                columns={columnsOf(sentence(groupNames[by]))}
-                rows={ranked}
-                rowId={({ id }) => id}
-                rowLabel={({ label }) => label}
-                onOpen={({ narrow }) => set({ ...narrow, by: undefined })}
-              />
+              <Suspense fallback={<Skeleton lines={4} />}>
+                <GroupTable
+                  of={ranked}
+                  name={sentence(groupNames[by])}
+                  onNarrow={(narrow) => set({ ...narrow, by: undefined })}
+                />
+              </Suspense>
             )
           )}
           {ranked?.length === 0 && (!!groups?.length || note === undefined) && (
@@ -232,96 +145,4 @@ export function AnalyticsPage() {
 
 function sentence(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
-}
-
-function columnsOf(header: string): readonly Column<Group>[] {
-  return [
-    { id: "label", header, width: "minmax(10rem, 2fr)", card: "title", cell: ({ label }) => label },
-    {
-      id: "use",
-      header: "Over time",
-      width: "7rem",
-      from: "md",
-      card: "none",
-      cell: ({ label, stats }) => (
-        <Sparkline
-          values={binned(stats.series.map(({ total }) => total))}
-          label={`Verifications of ${label} over time`}
-        />
-      ),
-    },
-    {
-      id: "total",
-      header: "Verifications",
-      width: "7rem",
-      align: "right",
-      cell: ({ stats }) => <Count value={stats.total} />,
-    },
-    {
-      id: "valid",
-      header: "Valid",
-      width: "6rem",
-      align: "right",
-      from: "md",
-      cell: ({ stats }) => <Count value={stats.valid} />,
-    },
-    {
-      id: "refused",
-      header: "Refused",
-      width: "6rem",
-      align: "right",
-      cell: ({ stats }) => share(stats.total - stats.valid, stats.total),
-    },
-    {
-      id: "credits",
-      header: "Credits",
-      width: "6rem",
-      align: "right",
-      from: "md",
-      cell: ({ stats }) => <Count value={stats.creditsSpent} />,
-    },
-  ];
-}
-
-/** At most 36 sums, so that a bar is wide enough to be seen. */
-function binned(values: readonly number[]): number[] {
-  const size = Math.ceil(values.length / 36);
-  const bins: number[] = [];
-  for (const [index, value] of values.entries()) {
-    const at = Math.floor(index / size);
-    bins[at] = (bins[at] ?? 0) + value;
-  }
-  return bins;
-}
-
-function rangeOf({ start, end, granularity }: AnalyticsSearch, named: Range): Range {
-  const range = start !== undefined && end !== undefined && start < end ? { start, end } : named;
-  const length = range.end - range.start;
-  const own = length <= 3 * HOUR ? "minute" : length <= 7 * DAY ? "hour" : "day";
-  const wanted = granularity ?? own;
-  return { start: range.start, end: range.end, granularity: fits(range, wanted) ? wanted : own };
-}
-
-function fits({ start, end }: { start: number; end: number }, granularity: Range["granularity"]): boolean {
-  return (end - start) / { minute: MINUTE, hour: HOUR, day: DAY }[granularity] <= BUCKETS_MAX;
-}
-
-function mostFrequentRefusal(outcomes: Readonly<Record<string, number>>): [string, number] | undefined {
-  return Object.entries(outcomes)
-    .filter(([code]) => code !== "VALID")
-    .sort(([, a], [, b]) => b - a)[0];
-}
-
-function refusalNote(outcomes: Readonly<Record<string, number>>): string {
-  const found = mostFrequentRefusal(outcomes);
-  return found ? `${shortNumber(found[1])} verifications` : "nothing was refused";
-}
-
-/** The call behind the chart, if it is one call. */
-function callOf({ api, key, owner, tags }: AnalyticsSearch, range: Range) {
-  const rest = { ...range, ...(tags && { tags: tags.split(" ") }) };
-  if (key) return { operation: "analytics.getKeyStats", input: { keyId: key, ...rest } } as const;
-  if (owner) return { operation: "analytics.getIdentityStats", input: { identity: owner, ...rest } } as const;
-  if (api) return { operation: "analytics.getApiStats", input: { apiId: api, ...rest } } as const;
-  return undefined;
 }

@@ -38,15 +38,15 @@ export function useAnalyticsView(search: AnalyticsSearch, range: Range, isEnable
   const filter = { ...range, ...(tags?.length && { tags }) };
   const subject = key ? "key" : owner ? "owner" : api ? "api" : "all";
 
-  const all = useApiStats(range, { tags, isEnabled: subject === "all" });
+  const all = useApiStats(range, { tags, isEnabled: isEnabled && subject === "all" });
   const one = {
     api: useQuery({
       ...read("analytics.getApiStats", { apiId: api ?? "", ...filter }),
-      enabled: subject === "api",
+      enabled: isEnabled && subject === "api",
     }),
     owner: useQuery({
       ...read("analytics.getIdentityStats", { identity: owner ?? "", ...filter }),
-      enabled: subject === "owner",
+      enabled: isEnabled && subject === "owner",
     }),
     key: useQuery({
       ...read("analytics.getKeyStats", { keyId: key ?? "", ...filter }),

@@ -1,4 +1,4 @@
-import { categoryColors, type Series } from "../../ui/series.ts";
+import { categoryColors, type Series } from "../../ui/charts/series.ts";
 import type { Group } from "./groups.ts";
 
 const PARTS_MAX = categoryColors.length;

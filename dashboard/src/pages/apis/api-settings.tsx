@@ -6,19 +6,21 @@ import { type Input, read, useCall } from "../../api/client.ts";
 import { counted } from "../../api/format.ts";
 import { member, numberProblem, textProblem } from "../../api/schema.ts";
 import { snippetsOf } from "../../api/snippets.ts";
-import { CopyButton, Id } from "../../ui/copy-button.tsx";
-import { Switch, TagsField, TextField } from "../../ui/fields.tsx";
-import { type Change, InlineEdit } from "../../ui/inline-edit.tsx";
-import { Loading } from "../../ui/loading.tsx";
+import { Switch, TagsField, TextField } from "../../ui/fields/fields.tsx";
+import { type Change, InlineEdit } from "../../ui/fields/inline-edit.tsx";
+import { Select } from "../../ui/fields/select.tsx";
 import { Fact, Facts, None, Page, Section, SectionLinks } from "../../ui/page.tsx";
-import { Select } from "../../ui/select.tsx";
+import { CopyButton, Id } from "../../ui/text/copy-button.tsx";
+import { Loading } from "../../ui/text/loading.tsx";
 import { PortalSessions } from "../portal/portal-sessions.tsx";
 import { LeakKit } from "./leak-kit.tsx";
+import { ApiPortal } from "./portal.tsx";
 import { Upstream } from "./upstream.tsx";
 
 const sections = [
   ["keys", "Keys"],
   ["owners", "Owners of keys"],
+  ["portal", "Portal"],
   ["events", "Events"],
   ["leaks", "Leaked keys"],
   ["upstream", "Upstream verifier"],
@@ -59,6 +61,9 @@ export function ApiSettingsPage() {
             </Section>
             <Section title="Owners of keys" id="owners">
               <OwnKeyAccess of={api} />
+            </Section>
+            <Section title="Portal" id="portal">
+              <ApiPortal of={api} />
               <PortalSessions apiId={apiId} />
             </Section>
             <Section title="Events" id="events">

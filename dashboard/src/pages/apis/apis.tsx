@@ -3,22 +3,24 @@ import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { Lock, Plus } from "lucide-react";
 import { lazy, Suspense, useMemo, useState } from "react";
 import { type Entry, list, read } from "../../api/client.ts";
+import { loadCode } from "../../api/connection.ts";
 import { counted } from "../../api/format.ts";
 import { useCan } from "../../api/session.ts";
 import { Button } from "../../ui/button.tsx";
-import { Id } from "../../ui/copy-button.tsx";
-import { type Column, DataTable } from "../../ui/data-table.tsx";
-import { EmptyState } from "../../ui/empty-state.tsx";
-import { Filters, SearchField } from "../../ui/filters.tsx";
-import { useSearchChange } from "../../ui/listing.tsx";
-import { Loading } from "../../ui/loading.tsx";
-import { Count } from "../../ui/number.tsx";
 import { Page } from "../../ui/page.tsx";
-import { StatusBadge } from "../../ui/status-badge.tsx";
+import type { Column } from "../../ui/tables/column.ts";
+import { DataTable } from "../../ui/tables/data-table.tsx";
+import { Filters, SearchField } from "../../ui/tables/filters.tsx";
+import { useSearchChange } from "../../ui/tables/searched-listing.tsx";
+import { Id } from "../../ui/text/copy-button.tsx";
+import { EmptyState } from "../../ui/text/empty-state.tsx";
+import { Loading } from "../../ui/text/loading.tsx";
+import { Count } from "../../ui/text/number.tsx";
+import { StatusBadge } from "../../ui/text/status-badge.tsx";
 import { RecentUse } from "../keys/recent-use.tsx";
 
-const ReportLeak = lazy(async () => ({ default: (await import("./report-leak.tsx")).ReportLeak }));
-const CreateApi = lazy(async () => ({ default: (await import("./create-api.tsx")).CreateApi }));
+const ReportLeak = lazy(async () => ({ default: (await loadCode(() => import("./report-leak.tsx"))).ReportLeak }));
+const CreateApi = lazy(async () => ({ default: (await loadCode(() => import("./create-api.tsx"))).CreateApi }));
 
 type Api = Entry<"apis.listApis">;
 
@@ -54,7 +56,7 @@ export function ApisPage() {
         </Filters>
       )}
       {error || !data ? (
-        <Loading of={apis} lines={6} />
+        <Loading of={apis} rows={6} />
       ) : rows.length > 0 ? (
         <DataTable
           label="APIs"
@@ -64,6 +66,7 @@ export function ApisPage() {
           rowLabel={({ name }) => name}
           onOpen={({ apiId }) => void navigate({ to: "/apis/$apiId", params: { apiId } })}
           onMore={hasNextPage && !isFetching ? () => void fetchNextPage() : undefined}
+          hasMore={hasNextPage}
         />
       ) : q === "" ? (
         <EmptyState
@@ -95,6 +98,7 @@ const columns: readonly Column<Api>[] = [
   {
     id: "name",
     header: "Name",
+    sort: ({ name }) => name,
     width: "minmax(10rem, 2fr)",
     card: "title",
     cell: ({ apiId, name, deleteProtection }) => (
@@ -114,6 +118,7 @@ const columns: readonly Column<Api>[] = [
   {
     id: "prefix",
     header: "Prefix",
+    sort: ({ prefix }) => prefix,
     width: "7rem",
     from: "md",
     card: "none",

@@ -4,10 +4,10 @@ import { useState } from "react";
 import { useCall } from "../../api/client.ts";
 import { member, textProblem } from "../../api/schema.ts";
 import { Button } from "../../ui/button.tsx";
-import { Dialog } from "../../ui/dialog.tsx";
-import { ErrorBox } from "../../ui/error-box.tsx";
-import { TextField } from "../../ui/fields.tsx";
-import { toast } from "../../ui/toast.tsx";
+import { TextField } from "../../ui/fields/fields.tsx";
+import { Dialog } from "../../ui/overlays/dialog.tsx";
+import { toast } from "../../ui/overlays/toast.tsx";
+import { ErrorBox } from "../../ui/text/error-box.tsx";
 
 /** Creates an API and opens it. */
 export function CreateApi({ isOpen, onClose }: { isOpen: boolean; onClose: () => void }) {
@@ -38,11 +38,12 @@ export function CreateApi({ isOpen, onClose }: { isOpen: boolean; onClose: () =>
       title="Create API"
       isOpen={isOpen}
       onClose={close}
+      onSubmit={submit}
       size="sm"
       footer={
         <>
           <Button onPress={close}>Cancel</Button>
-          <Button kind="primary" onPress={submit} isPending={create.isPending} offBecause={problem && "Enter a name"}>
+          <Button kind="primary" type="submit" isPending={create.isPending} offBecause={problem && "Enter a name"}>
             Create API
           </Button>
         </>
@@ -53,7 +54,6 @@ export function CreateApi({ isOpen, onClose }: { isOpen: boolean; onClose: () =>
         description={member(schema, "name").description}
         value={name}
         onChange={setName}
-        onEnter={submit}
         problem={name === "" ? undefined : problem}
         placeholder="payments"
         autoFocus

@@ -1,8 +1,8 @@
 import type { Api } from "@latchkey/sdk";
 import { useNavigate } from "@tanstack/react-router";
 import { useCall } from "../../api/client.ts";
-import { ConfirmDialog } from "../../ui/dialog.tsx";
-import { toast } from "../../ui/toast.tsx";
+import { ConfirmDialog } from "../../ui/overlays/dialog.tsx";
+import { toast } from "../../ui/overlays/toast.tsx";
 
 /** Asks, then deletes an API with its keys. */
 export function DeleteApi({

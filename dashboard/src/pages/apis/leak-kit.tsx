@@ -4,15 +4,16 @@ import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { lazy, Suspense, useState } from "react";
 import { type Data, read } from "../../api/client.ts";
+import { loadCode } from "../../api/connection.ts";
 import { member, textProblem } from "../../api/schema.ts";
 import { type LeakFormat, leakFormats } from "../../layout/searches.ts";
 import { Button } from "../../ui/button.tsx";
-import { Code } from "../../ui/code-snippet.tsx";
-import { TagsField } from "../../ui/fields.tsx";
-import { Loading } from "../../ui/loading.tsx";
-import { Segments } from "../../ui/segments.tsx";
+import { TagsField } from "../../ui/fields/fields.tsx";
+import { Segments } from "../../ui/fields/segments.tsx";
+import { Code } from "../../ui/text/code-snippet.tsx";
+import { Loading } from "../../ui/text/loading.tsx";
 
-const ReportLeak = lazy(async () => ({ default: (await import("./report-leak.tsx")).ReportLeak }));
+const ReportLeak = lazy(async () => ({ default: (await loadCode(() => import("./report-leak.tsx"))).ReportLeak }));
 
 type Kit = Data<"apis.getLeakKit">["kits"][number];
 

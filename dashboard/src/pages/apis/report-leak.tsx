@@ -1,15 +1,15 @@
 import schema from "virtual:operation/keys.reportLeak";
 import { Link } from "@tanstack/react-router";
-import { type FormEvent, useState } from "react";
+import { useState } from "react";
 import { type Data, isProblem, latchkey, refresh } from "../../api/client.ts";
 import { member, textProblem } from "../../api/schema.ts";
 import { useCan } from "../../api/session.ts";
 import { snippetsOf } from "../../api/snippets.ts";
 import { Button } from "../../ui/button.tsx";
-import { CopyButton } from "../../ui/copy-button.tsx";
-import { Dialog } from "../../ui/dialog.tsx";
-import { ErrorBox } from "../../ui/error-box.tsx";
-import { TextField } from "../../ui/fields.tsx";
+import { TextField } from "../../ui/fields/fields.tsx";
+import { Dialog } from "../../ui/overlays/dialog.tsx";
+import { CopyButton } from "../../ui/text/copy-button.tsx";
+import { ErrorBox } from "../../ui/text/error-box.tsx";
 import { keyName } from "../keys/key-state.tsx";
 
 type Found = Data<"keys.whoami">;
@@ -65,6 +65,7 @@ export function ReportLeak({ onClose }: { onClose: () => void }) {
       title="Report a leaked key"
       isOpen
       onClose={onClose}
+      onSubmit={() => void report()}
       footer={
         <>
           <span className="mr-auto max-sm:w-full">
@@ -74,12 +75,7 @@ export function ReportLeak({ onClose }: { onClose: () => void }) {
             </CopyButton>
           </span>
           <Button onPress={onClose}>Cancel</Button>
-          <Button
-            kind="primary"
-            onPress={() => void report()}
-            isPending={state.isPending ?? false}
-            offBecause={problem}
-          >
+          <Button kind="primary" type="submit" isPending={state.isPending ?? false} offBecause={problem}>
             Report key
           </Button>
         </>
@@ -89,33 +85,23 @@ export function ReportLeak({ onClose }: { onClose: () => void }) {
         A key that was found in a repository, a log or a chat is marked or disabled, as the settings of its API say, and
         the event leak.reported is sent. The key string is never logged.
       </p>
-      <form
-        onSubmit={(event: FormEvent) => {
-          event.preventDefault();
-          void report();
-        }}
-        className="space-y-4"
-      >
-        <TextField
-          label="Key"
-          type="password"
-          value={key}
-          onChange={setKey}
-          placeholder="Paste the key"
-          isMono
-          autoFocus
-        />
-        <TextField
-          label="Where it was found"
-          description="An address, which the event and the audit log have. Can be empty."
-          value={location}
-          onChange={setLocation}
-          problem={locationProblem}
-          placeholder="https://github.com/acme/app/blob/main/config.js"
-        />
-        {/* Enter in a field sends a form that has a button of this type. */}
-        <button type="submit" className="hidden" tabIndex={-1} aria-hidden="true" />
-      </form>
+      <TextField
+        label="Key"
+        type="password"
+        value={key}
+        onChange={setKey}
+        placeholder="Paste the key"
+        isMono
+        autoFocus
+      />
+      <TextField
+        label="Where it was found"
+        description="An address, which the event and the audit log have. Can be empty."
+        value={location}
+        onChange={setLocation}
+        problem={locationProblem}
+        placeholder="https://github.com/acme/app/blob/main/config.js"
+      />
       {state.error !== undefined && <ErrorBox error={state.error} />}
     </Dialog>
   );

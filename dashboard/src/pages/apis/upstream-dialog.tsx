@@ -5,11 +5,11 @@ import { useState } from "react";
 import type { Input } from "../../api/client.ts";
 import { member, numberProblem, textProblem } from "../../api/schema.ts";
 import { Button, IconButton } from "../../ui/button.tsx";
-import { TextField } from "../../ui/fields.tsx";
-import { FormDialog } from "../../ui/form-dialog.tsx";
-import { Select } from "../../ui/select.tsx";
-import { toast } from "../../ui/toast.tsx";
-import { outages } from "./upstream.tsx";
+import { TextField } from "../../ui/fields/fields.tsx";
+import { Select } from "../../ui/fields/select.tsx";
+import { FormDialog } from "../../ui/overlays/form-dialog.tsx";
+import { toast } from "../../ui/overlays/toast.tsx";
+import { outages } from "./outages.ts";
 
 interface Header {
   readonly name: string;

@@ -1,20 +1,18 @@
 import type { Api } from "@latchkey/sdk";
 import { lazy, Suspense, useState } from "react";
 import { call, refresh } from "../../api/client.ts";
+import { loadCode } from "../../api/connection.ts";
 import { duration } from "../../api/format.ts";
 import { useCan } from "../../api/session.ts";
 import { Button } from "../../ui/button.tsx";
-import { ConfirmDialog } from "../../ui/dialog.tsx";
+import { ConfirmDialog } from "../../ui/overlays/dialog.tsx";
+import { toast } from "../../ui/overlays/toast.tsx";
 import { Fact, Facts, None } from "../../ui/page.tsx";
-import { toast } from "../../ui/toast.tsx";
+import { outages } from "./outages.ts";
 
-const UpstreamDialog = lazy(async () => ({ default: (await import("./upstream-dialog.tsx")).UpstreamDialog }));
-
-/** The answer to a verification whose question gets none. */
-export const outages = {
-  unavailable: "Status 503: the caller tries again",
-  not_found: "NOT_FOUND, as if the key did not exist",
-} as const;
+const UpstreamDialog = lazy(async () => ({
+  default: (await loadCode(() => import("./upstream-dialog.tsx"))).UpstreamDialog,
+}));
 
 /** The endpoint that is asked about unknown keys, and what it does in words. */
 export function Upstream({ of: api }: { of: Api }) {

@@ -1,29 +1,31 @@
 import type { AuditEvent } from "@latchkey/sdk";
-import { useQuery } from "@tanstack/react-query";
-import { useNavigate, useSearch } from "@tanstack/react-router";
+import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { Download } from "lucide-react";
 import { useMemo } from "react";
-import { type Input, latchkey, read } from "../../api/client.ts";
+import { type Input, latchkey } from "../../api/client.ts";
+import { csvText, save } from "../../api/csv.ts";
 import { counted } from "../../api/format.ts";
 import { useRows } from "../../api/rows.ts";
 import { useCan } from "../../api/session.ts";
 import { snippetsOf } from "../../api/snippets.ts";
 import type { AuditSearch } from "../../layout/searches.ts";
 import { Button } from "../../ui/button.tsx";
-import { Code } from "../../ui/code-snippet.tsx";
-import { CopyButton, Id } from "../../ui/copy-button.tsx";
-import type { Column } from "../../ui/data-table.tsx";
-import { EmptyState } from "../../ui/empty-state.tsx";
-import { FilterChip, Filters, FilterText } from "../../ui/filters.tsx";
-import { ListingWithPanel, useSearchMembers } from "../../ui/listing.tsx";
-import { Menu } from "../../ui/menu.tsx";
+import { rangeOptions, rangeStart } from "../../ui/fields/range.tsx";
+import { Menu } from "../../ui/overlays/menu.tsx";
+import { Panel, UnlistedPanel } from "../../ui/overlays/panel.tsx";
+import { toast, toastError } from "../../ui/overlays/toast.tsx";
 import { Page } from "../../ui/page.tsx";
-import { Panel, UnlistedPanel } from "../../ui/panel.tsx";
-import { rangeOptions, rangeStart } from "../../ui/range.tsx";
-import { Time } from "../../ui/time.tsx";
-import { toast, toastError } from "../../ui/toast.tsx";
-import { cellText, save } from "../keys/export.ts";
+import type { Column } from "../../ui/tables/column.ts";
+import { FilterChip, Filters, FilterText } from "../../ui/tables/filters.tsx";
+import { useSearchMembers } from "../../ui/tables/listing.tsx";
+import { ListingWithPanel } from "../../ui/tables/listing-with-panel.tsx";
+import { Code } from "../../ui/text/code-snippet.tsx";
+import { CopyButton, Id } from "../../ui/text/copy-button.tsx";
+import { EmptyState } from "../../ui/text/empty-state.tsx";
+import { Time } from "../../ui/text/time.tsx";
+import { aboutFilter } from "../decisions/decision.ts";
 import { ResourceLink } from "../resource-link.tsx";
+import { Actor, useActorNames } from "./actor.tsx";
 import { changesOf, text } from "./changes.ts";
 import { ChangesTable } from "./changes-table.tsx";
 
@@ -121,17 +123,6 @@ function useFilter({ range, actor, action, target }: AuditSearch): Omit<Input<"a
   );
 }
 
-/** The names of root keys by id, as far as the root key may read them. */
-function useActorNames(): ReadonlyMap<string, string> {
-  const isAllowed = useCan()("rootKeys.*.read_root_key");
-  const { data } = useQuery({
-    ...read("rootKeys.listRootKeys", { limit: 100 }),
-    enabled: isAllowed,
-    staleTime: 60_000,
-  });
-  return useMemo(() => new Map((data ?? []).map(({ rootKeyId, name }) => [rootKeyId, name || rootKeyId])), [data]);
-}
-
 function columnsOf(names: ReadonlyMap<string, string>, isNarrow: boolean): readonly Column<AuditEvent>[] {
   const columns: Column<AuditEvent>[] = [
     { id: "time", header: "Time", width: "8rem", cell: ({ occurredAt }) => <Time at={occurredAt} relative /> },
@@ -146,19 +137,18 @@ function columnsOf(names: ReadonlyMap<string, string>, isNarrow: boolean): reado
       id: "actor",
       header: "Actor",
       width: "minmax(8rem, 1fr)",
-      cell: ({ actor }) => names.get(actor) ?? <code className="font-mono text-xs">{actor}</code>,
+      cell: ({ actor }) => <Actor id={actor} names={names} />,
     },
     {
       id: "target",
       header: "Target",
       width: "minmax(11rem, 1fr)",
       from: "md",
-      card: "none",
       cell: ({ targets }) => (
-        <>
+        <span className="min-w-0 truncate">
           <code className="font-mono text-xs">{targets[0]}</code>
           {targets.length > 1 && <span className="text-xs text-quiet"> +{targets.length - 1}</span>}
-        </>
+        </span>
       ),
     },
     {
@@ -166,8 +156,7 @@ function columnsOf(names: ReadonlyMap<string, string>, isNarrow: boolean): reado
       header: "What",
       width: "minmax(8rem, 2fr)",
       from: "lg",
-      card: "none",
-      cell: (event) => <span className="text-xs text-quiet">{summaryOf(event)}</span>,
+      cell: (event) => <span className="min-w-0 truncate text-xs text-quiet">{summaryOf(event)}</span>,
     },
   ];
   return isNarrow ? columns.filter(({ id }) => id !== "meta" && id !== "target") : columns;
@@ -240,9 +229,16 @@ function Target({ of: id, among, onFilter }: { of: string; among: readonly strin
   return (
     <span className="flex flex-wrap items-center justify-between gap-2">
       <ResourceLink id={id} apiId={among.find((target) => target.startsWith("api_"))} />
-      <button type="button" className="text-xs text-quiet hover:underline" onClick={onFilter}>
-        All its events
-      </button>
+      <span className="flex flex-wrap gap-x-3 text-xs text-quiet">
+        {aboutFilter(id) && (
+          <Link to="/decisions" search={{ about: id }} className="hover:underline">
+            Its decisions
+          </Link>
+        )}
+        <button type="button" className="hover:underline" onClick={onFilter}>
+          All its events
+        </button>
+      </span>
     </span>
   );
 }
@@ -273,7 +269,5 @@ export function csvOf(events: readonly AuditEvent[]): string {
     JSON.stringify(meta),
     id,
   ]);
-  return [["time", "action", "actor", "targets", "meta", "id"], ...rows]
-    .map((row) => `${row.map(cellText).join(",")}\r\n`)
-    .join("");
+  return csvText([["time", "action", "actor", "targets", "meta", "id"], ...rows]);
 }

@@ -1,4 +1,4 @@
-import type { CheckGroup } from "../../ui/checks.tsx";
+import type { CheckGroup } from "../../ui/fields/checks.tsx";
 
 const titles: Readonly<Record<string, string>> = {
   key: "Keys",

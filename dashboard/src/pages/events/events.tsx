@@ -11,16 +11,17 @@ import { useCan } from "../../api/session.ts";
 import { snippetsOf } from "../../api/snippets.ts";
 import type { EventsSearch } from "../../layout/searches.ts";
 import { Button } from "../../ui/button.tsx";
-import { Code } from "../../ui/code-snippet.tsx";
-import { CopyButton, Id } from "../../ui/copy-button.tsx";
-import type { Column } from "../../ui/data-table.tsx";
-import { EmptyState } from "../../ui/empty-state.tsx";
-import { FilterChip, Filters, FilterText } from "../../ui/filters.tsx";
-import { ListingWithPanel, useSearchMembers } from "../../ui/listing.tsx";
+import { rangeOptions, rangeStart } from "../../ui/fields/range.tsx";
+import { Panel, UnlistedPanel } from "../../ui/overlays/panel.tsx";
 import { Page } from "../../ui/page.tsx";
-import { Panel, UnlistedPanel } from "../../ui/panel.tsx";
-import { rangeOptions, rangeStart } from "../../ui/range.tsx";
-import { Time } from "../../ui/time.tsx";
+import type { Column } from "../../ui/tables/column.ts";
+import { FilterChip, Filters, FilterText } from "../../ui/tables/filters.tsx";
+import { useSearchMembers } from "../../ui/tables/listing.tsx";
+import { ListingWithPanel } from "../../ui/tables/listing-with-panel.tsx";
+import { Code } from "../../ui/text/code-snippet.tsx";
+import { CopyButton, Id } from "../../ui/text/copy-button.tsx";
+import { EmptyState } from "../../ui/text/empty-state.tsx";
+import { Time } from "../../ui/text/time.tsx";
 import { text } from "../audit/changes.ts";
 import { ResourceLink } from "../resource-link.tsx";
 import { groupsOf } from "./event-types.ts";
@@ -126,10 +127,17 @@ function useNewer(filter: Input<"events.listEvents">, newest: string | undefined
 }
 
 const columns: readonly Column<Event>[] = [
-  { id: "time", header: "Time", width: "8rem", cell: ({ createdAt }) => <Time at={createdAt} relative /> },
+  {
+    id: "time",
+    header: "Time",
+    sort: ({ createdAt }) => createdAt,
+    width: "8rem",
+    cell: ({ createdAt }) => <Time at={createdAt} relative />,
+  },
   {
     id: "type",
     header: "Type",
+    sort: ({ type }) => type,
     width: "minmax(10rem, 1fr)",
     card: "title",
     cell: ({ type }) => <code className="font-mono text-xs">{type}</code>,

@@ -2,11 +2,13 @@ import schema from "virtual:operation/identities.createIdentity";
 import { useState } from "react";
 import type { Input } from "../../api/client.ts";
 import { member, textProblem } from "../../api/schema.ts";
-import { TextField } from "../../ui/fields.tsx";
-import { FormDialog } from "../../ui/form-dialog.tsx";
-import { JsonField, parseObject } from "../../ui/json-field.tsx";
-import { type RatelimitDraft, RatelimitsField, ratelimitInputs } from "../../ui/ratelimits-field.tsx";
-import { toast } from "../../ui/toast.tsx";
+import { useCan } from "../../api/session.ts";
+import { TextField } from "../../ui/fields/fields.tsx";
+import { JsonField, parseObject } from "../../ui/fields/json-field.tsx";
+import { type RatelimitDraft, RatelimitsField, ratelimitInputs } from "../../ui/fields/ratelimits-field.tsx";
+import { FormDialog } from "../../ui/overlays/form-dialog.tsx";
+import { toast } from "../../ui/overlays/toast.tsx";
+import { BudgetField } from "../budgets/budget-field.tsx";
 
 /** Creates an identity with its limits and metadata. */
 export function CreateIdentity({
@@ -16,8 +18,10 @@ export function CreateIdentity({
   onClose: () => void;
   onCreated: (identityId: string) => void;
 }) {
+  const can = useCan();
   const [externalId, setExternalId] = useState("");
   const [meta, setMeta] = useState("");
+  const [budgetId, setBudgetId] = useState("");
   const [drafts, setDrafts] = useState<readonly RatelimitDraft[]>([]);
   const idProblem = textProblem(member(schema, "externalId"), externalId);
   const parsed = parseObject(meta);
@@ -26,6 +30,7 @@ export function CreateIdentity({
     externalId,
     ...(parsed.value && { meta: parsed.value }),
     ...(limits.value.length > 0 && { ratelimits: limits.value }),
+    ...(budgetId !== "" && { budgetId }),
   };
   return (
     <FormDialog
@@ -53,6 +58,7 @@ export function CreateIdentity({
         autoFocus
       />
       <JsonField label="Metadata" value={meta} onChange={setMeta} description={member(schema, "meta").description} />
+      {can("budgets.some.assign_budget") && <BudgetField value={budgetId} onChange={setBudgetId} />}
       <div>
         <h3 className="label mb-1">Limits that all keys of the identity share</h3>
         <RatelimitsField value={drafts} onChange={setDrafts} problem={limits.problem} alwaysApply />

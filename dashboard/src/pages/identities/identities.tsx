@@ -1,17 +1,19 @@
+import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { Plus } from "lucide-react";
 import { useState } from "react";
-import type { Entry } from "../../api/client.ts";
+import { type Entry, read } from "../../api/client.ts";
 import { counted } from "../../api/format.ts";
 import { limitText } from "../../api/limit-text.ts";
-import { useRows } from "../../api/rows.ts";
+import { type Rows, useRows } from "../../api/rows.ts";
 import { useCan } from "../../api/session.ts";
 import { Button } from "../../ui/button.tsx";
-import { Id } from "../../ui/copy-button.tsx";
-import type { Column } from "../../ui/data-table.tsx";
-import { EmptyState } from "../../ui/empty-state.tsx";
-import { SearchedListing, useSearchChange } from "../../ui/listing.tsx";
 import { Page } from "../../ui/page.tsx";
+import type { Column } from "../../ui/tables/column.ts";
+import { SearchedListing, useSearchChange } from "../../ui/tables/searched-listing.tsx";
+import type { TableOrder } from "../../ui/tables/table-order.ts";
+import { Id } from "../../ui/text/copy-button.tsx";
+import { EmptyState } from "../../ui/text/empty-state.tsx";
 import { CreateIdentity } from "./create-identity.tsx";
 
 type Identity = Entry<"identities.listIdentities">;
@@ -19,10 +21,17 @@ type Identity = Entry<"identities.listIdentities">;
 /** The owners of keys. */
 export function IdentitiesPage() {
   const { q = "" } = useSearch({ from: "/shell/identities" });
+  const [order, setOrder] = useState<TableOrder>();
   const navigate = useNavigate({ from: "/identities" });
   const [isCreating, setCreating] = useState(false);
   const needs = "identities.some.read_identity";
-  const list = useRows("identities.listIdentities", q === "" ? {} : { search: q }, useCan()(needs));
+  const isAllowed = useCan()(needs);
+  const list = useRows(
+    "identities.listIdentities",
+    { ...(q !== "" && { search: q }), ...(order && { orderBy: "externalId", order: order.direction }) },
+    isAllowed,
+  );
+  const named = useQuery({ ...read("identities.getIdentity", { identity: q }), enabled: isAllowed && q !== "" });
   const onSearch = useSearchChange(navigate);
   const create = (
     <Button kind="primary" needs="identities.*.create_identity" onPress={() => setCreating(true)}>
@@ -42,9 +51,12 @@ export function IdentitiesPage() {
         placeholder="External id or id"
         search={q}
         onSearch={onSearch}
-        of={list}
+        of={withFirst(named.data, list)}
         needs={needs}
         columns={columns}
+        serviceOrders={["externalId"]}
+        order={order}
+        onOrder={setOrder}
         rowId={({ id }) => id}
         rowLabel={({ externalId }) => externalId}
         onOpen={({ id }) => void navigate({ to: "/identities/$identityId", params: { identityId: id } })}
@@ -67,10 +79,17 @@ export function IdentitiesPage() {
   );
 }
 
+/** The list, beginning with the identity that the search names exactly: it can be on a later page. */
+function withFirst(first: Identity | undefined, list: Rows<Identity>): Rows<Identity> {
+  if (!first || !list.rows) return list;
+  return { ...list, rows: [first, ...list.rows.filter(({ id }) => id !== first.id)] };
+}
+
 const columns: readonly Column<Identity>[] = [
   {
     id: "externalId",
     header: "External id",
+    sort: ({ externalId }) => externalId,
     width: "minmax(10rem, 2fr)",
     card: "title",
     cell: ({ id, externalId }) => (
@@ -96,6 +115,7 @@ const columns: readonly Column<Identity>[] = [
   {
     id: "limits",
     header: "Limits",
+    sort: ({ ratelimits }) => ratelimits.length,
     width: "minmax(8rem, 1fr)",
     cell: ({ ratelimits }) =>
       ratelimits.length === 0

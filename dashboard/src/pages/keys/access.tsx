@@ -1,15 +1,20 @@
 import type { Key } from "@latchkey/sdk";
-import { useQueries, useQuery } from "@tanstack/react-query";
+import { useQueries } from "@tanstack/react-query";
+import { lazyRouteComponent } from "@tanstack/react-router";
 import { useMemo } from "react";
-import { call, read, refresh } from "../../api/client.ts";
+import { read } from "../../api/client.ts";
+import { loadCode } from "../../api/connection.ts";
 import { useCan } from "../../api/session.ts";
-import { TagsField } from "../../ui/fields.tsx";
-import { InlineEdit } from "../../ui/inline-edit.tsx";
+import { EditInPlace } from "../../ui/fields/edit-in-place.tsx";
 import { Fact, Facts, None } from "../../ui/page.tsx";
+
+const load = () => loadCode(() => import("./key-editors.tsx"));
+const RolesEditor = lazyRouteComponent(load, "RolesEditor");
+const PermissionsEditor = lazyRouteComponent(load, "PermissionsEditor");
 
 /** Roles, and the effective permissions with whence each comes. */
 export function KeyAccess({ of: key }: { of: Key }) {
-  const { keyId, apiId, roles = [], permissions = [] } = key;
+  const { apiId, roles = [], permissions = [] } = key;
   const can = useCan();
   const needs = `apis.${apiId}.update_key`;
   const isAllowed = can("permissions.*.read_role");
@@ -27,24 +32,16 @@ export function KeyAccess({ of: key }: { of: Key }) {
   return (
     <Facts>
       <Fact name="Roles">
-        <InlineEdit
+        <EditInPlace
           label="the roles"
-          field="roles"
           needs={needs}
           display={roles.length === 0 ? <None /> : <Names names={roles} />}
-          draft={() => roles as readonly string[]}
-          change={(draft) => (draft.join() === roles.join() ? {} : { value: draft })}
-          editor={(draft, set) => <RolesField value={draft} onChange={set} />}
-          save={async (value) => {
-            await call("keys.setRoles", { keyId, roles: value as string[] });
-            await refresh();
-          }}
+          editor={(onClose) => <RolesEditor of={key} onClose={onClose} />}
         />
       </Fact>
       <Fact name="Permissions">
-        <InlineEdit
+        <EditInPlace
           label="the direct permissions"
-          field="permissions"
           needs={needs}
           display={
             sources.length === 0 ? (
@@ -66,57 +63,11 @@ export function KeyAccess({ of: key }: { of: Key }) {
               </ul>
             )
           }
-          draft={() => direct as readonly string[]}
-          change={(draft) => {
-            const [added, removed] = difference(direct, draft);
-            return added.length + removed.length === 0 ? {} : { value: draft };
-          }}
-          editor={(draft, set) => <PermissionsField value={draft} onChange={set} />}
-          save={async (value) => {
-            const [added, removed] = difference(direct, value as string[]);
-            if (added.length > 0) await call("keys.addPermissions", { keyId, permissions: added });
-            if (removed.length > 0) await call("keys.removePermissions", { keyId, permissions: removed });
-            await refresh();
-          }}
+          editor={(onClose) => <PermissionsEditor of={key} direct={direct} onClose={onClose} />}
         />
       </Fact>
     </Facts>
   );
-}
-
-interface NamesFieldProps {
-  value: readonly string[];
-  onChange: (value: readonly string[]) => void;
-}
-
-function RolesField(props: NamesFieldProps) {
-  const isAllowed = useCan()("permissions.*.read_role");
-  const { data = [] } = useQuery({ ...read("permissions.listRoles", { limit: 100 }), enabled: isAllowed });
-  return (
-    <TagsField
-      {...props}
-      label="Roles"
-      description="Names of existing roles."
-      suggestions={data.map(({ name }) => name)}
-    />
-  );
-}
-
-function PermissionsField(props: NamesFieldProps) {
-  const isAllowed = useCan()("permissions.*.read_permission");
-  const { data = [] } = useQuery({ ...read("permissions.listPermissions", { limit: 100 }), enabled: isAllowed });
-  return (
-    <TagsField
-      {...props}
-      label="Direct permissions"
-      description="Slugs. New ones are created. Permissions of roles stay as they are."
-      suggestions={data.map(({ slug }) => slug)}
-    />
-  );
-}
-
-function difference(before: readonly string[], after: readonly string[]): [added: string[], removed: string[]] {
-  return [after.filter((name) => !before.includes(name)), before.filter((name) => !after.includes(name))];
 }
 
 function Names({ names }: { names: readonly string[] }) {

@@ -1,8 +1,8 @@
 import type { Key } from "@latchkey/sdk";
 import { useState } from "react";
 import type { OperationName } from "../../api/client.ts";
-import { CodeSnippet } from "../../ui/code-snippet.tsx";
-import { Select } from "../../ui/select.tsx";
+import { Select } from "../../ui/fields/select.tsx";
+import { CodeSnippet } from "../../ui/text/code-snippet.tsx";
 
 /** Calls about this key, with its values. */
 export function KeyCode({ of: { keyId, apiId, permissions, enabled } }: { of: Key }) {

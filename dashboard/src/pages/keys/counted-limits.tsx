@@ -1,8 +1,8 @@
 import type { Data } from "../../api/client.ts";
 import { duration, exactNumber } from "../../api/format.ts";
 import { resetText } from "../../api/limit-text.ts";
-import { ModeWord } from "../../ui/limit.tsx";
-import { Meter } from "../../ui/meter.tsx";
+import { ModeWord } from "../../ui/charts/limit.tsx";
+import { Meter } from "../../ui/charts/meter.tsx";
 
 type Limits = NonNullable<Data<"keys.explainVerification">["ratelimits"]>;
 

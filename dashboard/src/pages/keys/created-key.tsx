@@ -2,8 +2,8 @@ import type { Secret } from "@latchkey/sdk";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { Button } from "../../ui/button.tsx";
-import { Code } from "../../ui/code-snippet.tsx";
-import { NewSecretDialog } from "../../ui/new-secret-dialog.tsx";
+import { NewSecretDialog } from "../../ui/overlays/new-secret-dialog.tsx";
+import { Code } from "../../ui/text/code-snippet.tsx";
 import { VerifyBox } from "./verify-box.tsx";
 
 /** Shows the secret of a new key, this one time. It leaves the page only by the button at the end. */
@@ -51,7 +51,7 @@ export function CreatedKey({
         />
       </div>
       {isVerifying ? (
-        <VerifyBox apiId={apiId} secret={text} />
+        <VerifyBox apiId={apiId} secret={text} isAtOnce />
       ) : (
         <Button onPress={() => setVerifying(true)}>Verify it now</Button>
       )}

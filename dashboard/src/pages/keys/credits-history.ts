@@ -1,8 +1,6 @@
 import type { AuditEvent, Credits } from "@latchkey/sdk";
 import { exactNumber } from "../../api/format.ts";
 
-type Refill = NonNullable<Credits["refill"]>;
-
 /** One line of the history of a balance. */
 export interface CreditsEntry {
   readonly id: string;
@@ -15,22 +13,6 @@ export interface CreditsEntry {
   readonly by?: number | undefined;
   /** The balance after it, as far as it was recorded. */
   readonly balance?: number | null | undefined;
-}
-
-/** The times of a refill in a range. They are at midnight UTC; a day that a month does not have is its last. */
-export function refillTimes({ interval, refillDay = 1 }: Refill, start: number, end: number): number[] {
-  const times: number[] = [];
-  const first = new Date(start);
-  const [year, month, day] = [first.getUTCFullYear(), first.getUTCMonth(), first.getUTCDate()];
-  for (let index = 0; ; index++) {
-    const last = new Date(Date.UTC(year, month + index + 1, 0)).getUTCDate();
-    const time =
-      interval === "daily"
-        ? Date.UTC(year, month, day + index)
-        : Date.UTC(year, month + index, Math.min(refillDay, last));
-    if (time >= end) return times;
-    if (time >= start) times.push(time);
-  }
 }
 
 /**

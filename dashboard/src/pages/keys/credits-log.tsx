@@ -2,17 +2,17 @@ import type { Key } from "@latchkey/sdk";
 import { useQuery } from "@tanstack/react-query";
 import { useMemo, useState } from "react";
 import { read } from "../../api/client.ts";
-import { counted, DAY, exactNumber, localTime, utcTime } from "../../api/format.ts";
+import { counted, DAY, exactNumber, locale, localTime, utcTime } from "../../api/format.ts";
 import { useCan } from "../../api/session.ts";
 import { Button } from "../../ui/button.tsx";
-import { ErrorBox } from "../../ui/error-box.tsx";
-import { Skeleton } from "../../ui/skeleton.tsx";
+import { ErrorBox } from "../../ui/text/error-box.tsx";
+import { Skeleton } from "../../ui/text/skeleton.tsx";
 import { creditsHistory } from "./credits-history.ts";
 
 const DAYS = 30;
 const EVENTS_MAX = 100;
 const SHOWN = 8;
-const days = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeZone: "UTC" });
+const days = new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeZone: "UTC" });
 
 /** What the balance of a key rose and fell by: grants, refills, and spends per day. */
 export function CreditsLog({ of: { keyId, apiId } }: { of: Key }) {

@@ -1,7 +1,8 @@
 import type { Key } from "@latchkey/sdk";
 import { type Input, latchkey } from "../../api/client.ts";
+import { csvText, save } from "../../api/csv.ts";
 import { counted } from "../../api/format.ts";
-import { toast, toastError } from "../../ui/toast.tsx";
+import { toast, toastError } from "../../ui/overlays/toast.tsx";
 
 const KEYS_MAX = 100_000;
 const columns = [
@@ -63,27 +64,9 @@ export function csvOf(keys: readonly Key[]): string {
     key.permissions?.join(" "),
     key.meta && JSON.stringify(key.meta),
   ]);
-  return [columns, ...rows].map((row) => `${row.map(cellText).join(",")}\r\n`).join("");
+  return csvText([columns, ...rows]);
 }
 
 function timeText(time: number | undefined): string | undefined {
   return time === undefined ? undefined : new Date(time).toISOString();
-}
-
-/** A value as a cell of CSV. */
-export function cellText(value: unknown): string {
-  const text = value === undefined ? "" : String(value);
-  // A spreadsheet would run a name such as =HYPERLINK(…) as a formula.
-  const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
-  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
-}
-
-/** Saves a text as a file of the browser. */
-export function save(text: string, name: string, type: string): void {
-  const address = URL.createObjectURL(new Blob([text], { type }));
-  const link = document.createElement("a");
-  link.href = address;
-  link.download = name;
-  link.click();
-  URL.revokeObjectURL(address);
 }

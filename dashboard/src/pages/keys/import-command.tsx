@@ -1,6 +1,6 @@
 import { useState } from "react";
-import { Code } from "../../ui/code-snippet.tsx";
-import { TextField } from "../../ui/fields.tsx";
+import { TextField } from "../../ui/fields/fields.tsx";
+import { Code } from "../../ui/text/code-snippet.tsx";
 import { type ExportedSystem, exportedSystems, importCommand, type SystemName } from "./import-systems.ts";
 
 /** The commands that export the keys of another system and import them here. */

@@ -3,11 +3,11 @@ import { FileTrigger } from "react-aria-components";
 import { call, refresh } from "../../api/client.ts";
 import { counted, exactNumber } from "../../api/format.ts";
 import { Button } from "../../ui/button.tsx";
-import { Dialog } from "../../ui/dialog.tsx";
-import { ErrorBox } from "../../ui/error-box.tsx";
-import { TextField } from "../../ui/fields.tsx";
+import { TextField } from "../../ui/fields/fields.tsx";
+import { Select } from "../../ui/fields/select.tsx";
 import { Fold } from "../../ui/fold.tsx";
-import { Select } from "../../ui/select.tsx";
+import { Dialog } from "../../ui/overlays/dialog.tsx";
+import { ErrorBox } from "../../ui/text/error-box.tsx";
 import { ImportCommand } from "./import-command.tsx";
 import { FILE_BYTES_MAX, type Rows, readRows } from "./import-rows.ts";
 import { exportedSystems, type SystemName } from "./import-systems.ts";
@@ -69,6 +69,7 @@ export function ImportKeys({ apiId, onClose }: { apiId: string; onClose: () => v
       title="Import keys"
       isOpen
       onClose={onClose}
+      onSubmit={state.step === "choose" && from === "generic" ? () => void check(text) : undefined}
       isDismissable={state.step !== "run"}
       footer={
         state.step === "choose" && from !== "generic" ? (
@@ -76,11 +77,7 @@ export function ImportKeys({ apiId, onClose }: { apiId: string; onClose: () => v
         ) : state.step === "choose" ? (
           <>
             <Button onPress={onClose}>Cancel</Button>
-            <Button
-              kind="primary"
-              onPress={() => void check(text)}
-              offBecause={text.trim() === "" && "Choose or paste keys first"}
-            >
+            <Button kind="primary" type="submit" offBecause={text.trim() === "" && "Choose or paste keys first"}>
               Check them
             </Button>
           </>

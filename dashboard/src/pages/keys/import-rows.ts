@@ -31,6 +31,9 @@ const columns: Record<string, string> = {
   creditsrefillinterval: "interval",
   creditsrefillamount: "amount",
   creditsrefillrefillday: "refillDay",
+  creditsrefillrefillmonth: "refillMonth",
+  creditsrefilltimezone: "timeZone",
+  creditsrefillrollover: "rollover",
   meta: "meta",
   ratelimits: "ratelimits",
 };
@@ -110,6 +113,9 @@ async function keyOf({
   interval,
   amount,
   refillDay,
+  refillMonth,
+  timeZone,
+  rollover,
   meta,
   ratelimits,
   ...more
@@ -124,7 +130,9 @@ async function keyOf({
     ...(enabled !== undefined && { enabled: !/^(false|0|no)$/i.test(String(enabled)) }),
     ...(roles !== undefined && { roles: namesOf(roles) }),
     ...(permissions !== undefined && { permissions: namesOf(permissions) }),
-    ...(credits !== undefined && { credits: creditsOf(credits, { interval, amount, refillDay }) }),
+    ...(credits !== undefined && {
+      credits: creditsOf(credits, { interval, amount, refillDay, refillMonth, timeZone, rollover }),
+    }),
     ...((meta !== undefined || Object.keys(more).length > 0) && { meta: metaOf(meta, more) }),
     ...(ratelimits !== undefined && { ratelimits: jsonOf(ratelimits, "ratelimits") as Ratelimits }),
   };
@@ -156,12 +164,18 @@ type Credits = NonNullable<ImportedKey["credits"]>;
 type Ratelimits = NonNullable<ImportedKey["ratelimits"]>;
 
 /** A balance: a number, or the object that the operation takes. */
-function creditsOf(credits: unknown, { interval, amount, refillDay }: Fields): Credits {
+function creditsOf(
+  credits: unknown,
+  { interval, amount, refillDay, refillMonth, timeZone, rollover }: Fields,
+): Credits {
   if (typeof credits === "object") return credits as Credits;
   const refill = interval !== undefined && {
     interval: interval as NonNullable<Credits["refill"]>["interval"],
     amount: wholeOf(amount),
     ...(refillDay !== undefined && { refillDay: wholeOf(refillDay) }),
+    ...(refillMonth !== undefined && { refillMonth: wholeOf(refillMonth) }),
+    ...(timeZone !== undefined && { timeZone: String(timeZone) }),
+    ...(rollover !== undefined && { rollover: wholeOf(rollover) }),
   };
   return { remaining: wholeOf(credits), ...(refill && { refill }) };
 }

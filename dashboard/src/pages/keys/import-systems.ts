@@ -33,7 +33,7 @@ export const exportedSystems = {
     label: "Better Auth",
     file: "apikey.sql",
     exportedBy: `pg_dump --table=apikey --file=apikey.sql "$DATABASE_URL"`,
-    note: "A dump of the whole database, and the table apikey as CSV or JSON, can be imported too. Permissions become resource.action, remaining and refills become credits. Refills must be daily or monthly.",
+    note: "A dump of the whole database, and the table apikey as CSV or JSON, can be imported too. Permissions become resource.action, remaining and refills become credits. Refills must be hourly, daily, weekly or monthly.",
   },
   litellm: {
     label: "LiteLLM",

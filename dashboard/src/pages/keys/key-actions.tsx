@@ -2,21 +2,25 @@ import type { Key } from "@latchkey/sdk";
 import { lazyRouteComponent } from "@tanstack/react-router";
 import { Suspense, useState } from "react";
 import { call, latchkey, refresh } from "../../api/client.ts";
+import { loadCode } from "../../api/connection.ts";
+import { useCan } from "../../api/session.ts";
 import { Button } from "../../ui/button.tsx";
-import { ConfirmDialog } from "../../ui/dialog.tsx";
-import { MoreMenu } from "../../ui/menu.tsx";
-import { toast, toastError } from "../../ui/toast.tsx";
+import { ConfirmDialog } from "../../ui/overlays/dialog.tsx";
+import { MoreMenu } from "../../ui/overlays/menu.tsx";
+import { toast, toastError } from "../../ui/overlays/toast.tsx";
 import { keyName } from "./key-state.tsx";
+import { restoreKey } from "./restore.ts";
 
-const RotateDialog = lazyRouteComponent(() => import("./key-dialogs.tsx"), "RotateDialog");
-const CreateSession = lazyRouteComponent(() => import("../portal/create-session.tsx"), "CreateSession");
-const SecretDialog = lazyRouteComponent(() => import("./key-dialogs.tsx"), "SecretDialog");
+const RotateDialog = lazyRouteComponent(() => loadCode(() => import("./key-dialogs.tsx")), "RotateDialog");
+const CreateSession = lazyRouteComponent(() => loadCode(() => import("../portal/create-session.tsx")), "CreateSession");
+const SecretDialog = lazyRouteComponent(() => loadCode(() => import("./key-dialogs.tsx")), "SecretDialog");
 
 /** What can be done with a key as a whole: disable, rotate, show its secret, delete. */
 export function KeyActions({ of: key, onDeleted }: { of: Key; onDeleted?: () => void }) {
   const { apiId, keyId, enabled, identity } = key;
   const [dialog, setDialog] = useState<"rotate" | "delete" | "secret" | "portal">();
   const name = keyName(key);
+  const canRestore = useCan()(`apis.${apiId}.restore_key`);
   const setEnabled = async (enabled: boolean) => {
     try {
       await call("keys.updateKey", { keyId, enabled });
@@ -67,16 +71,21 @@ export function KeyActions({ of: key, onDeleted }: { of: Key; onDeleted?: () => 
       <ConfirmDialog
         title={`Delete ${name}`}
         action="Delete key"
+        typed={name}
         isOpen={dialog === "delete"}
         onClose={() => setDialog(undefined)}
         onConfirm={async () => {
           await latchkey.keys.deleteKey({ keyId });
           onDeleted?.();
           await refresh();
-          toast({ text: `Deleted ${name}.` });
+          toast({
+            text: `Deleted ${name}.`,
+            ...(canRestore && { undo: () => restoreKey(keyId, name) }),
+          });
         }}
       >
-        The next request with this key is rejected. This cannot be undone: to stop it for a while, disable it.
+        The next request with this key is rejected. It can be restored until the service erases it, after 90 days unless
+        it is set otherwise. To stop it for a while, disable it.
       </ConfirmDialog>
     </>
   );

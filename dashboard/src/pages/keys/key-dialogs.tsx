@@ -3,10 +3,10 @@ import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { call, latchkey, refresh } from "../../api/client.ts";
 import { Button } from "../../ui/button.tsx";
-import { Code } from "../../ui/code-snippet.tsx";
-import { Dialog } from "../../ui/dialog.tsx";
-import { ErrorBox } from "../../ui/error-box.tsx";
-import { Select } from "../../ui/select.tsx";
+import { Select } from "../../ui/fields/select.tsx";
+import { Dialog } from "../../ui/overlays/dialog.tsx";
+import { Code } from "../../ui/text/code-snippet.tsx";
+import { ErrorBox } from "../../ui/text/error-box.tsx";
 import { CreatedKey } from "./created-key.tsx";
 import { keyName } from "./key-state.tsx";
 
@@ -54,11 +54,12 @@ export function RotateDialog({ of: key, onClose }: { of: Key; onClose: () => voi
       title={`Rotate ${keyName(key)}`}
       isOpen
       onClose={onClose}
+      onSubmit={() => void rotate()}
       size="sm"
       footer={
         <>
           <Button onPress={onClose}>Cancel</Button>
-          <Button kind="primary" onPress={() => void rotate()} isPending={state.isPending}>
+          <Button kind="primary" type="submit" isPending={state.isPending}>
             Rotate key
           </Button>
         </>

@@ -3,18 +3,19 @@ import { Maximize2 } from "lucide-react";
 import { read } from "../../api/client.ts";
 import { counted, exactNumber } from "../../api/format.ts";
 import { LinkButton } from "../../ui/button.tsx";
-import { Id } from "../../ui/copy-button.tsx";
-import { LimitWords } from "../../ui/limit.tsx";
-import { Loading } from "../../ui/loading.tsx";
-import { Panel, useClosePanel } from "../../ui/panel.tsx";
-import { Time } from "../../ui/time.tsx";
+import { LimitWords } from "../../ui/charts/limit.tsx";
+import { Panel, useClosePanel } from "../../ui/overlays/panel.tsx";
+import { Id } from "../../ui/text/copy-button.tsx";
+import { Loading } from "../../ui/text/loading.tsx";
+import { Time } from "../../ui/text/time.tsx";
 import { KeyActions } from "./key-actions.tsx";
-import { KeyState, keyName } from "./key-state.tsx";
+import { KeyState, keyName, OwnerLink } from "./key-state.tsx";
 import { RecentUse } from "./recent-use.tsx";
+import { RestoreButton } from "./restore-button.tsx";
 
 /** What matters about a key, beside the table. */
 export function KeyPanel({ apiId, keyId }: { apiId: string; keyId: string }) {
-  const found = useQuery(read("keys.getKey", { keyId }));
+  const found = useQuery(read("keys.getKey", { keyId, deleted: true }));
   const key = found.data;
   const close = useClosePanel();
   return (
@@ -27,7 +28,7 @@ export function KeyPanel({ apiId, keyId }: { apiId: string; keyId: string }) {
               <Maximize2 aria-hidden />
               Open
             </LinkButton>
-            <KeyActions of={key} onDeleted={close} />
+            {key.deletedAt === undefined ? <KeyActions of={key} onDeleted={close} /> : <RestoreButton of={key} />}
           </>
         )
       }
@@ -49,10 +50,10 @@ export function KeyPanel({ apiId, keyId }: { apiId: string; keyId: string }) {
             <code className="font-mono text-xs">{key.start === "" ? "–" : `${key.start}…`}</code>
           </dd>
           <dt>Owner</dt>
-          <dd>{key.identity?.externalId ?? "–"}</dd>
+          <dd>{key.identity ? <OwnerLink {...key.identity} /> : "–"}</dd>
           <dt>36 hours</dt>
           <dd className="flex">
-            <RecentUse of={{ keyId }} />
+            <RecentUse of={{ apiId, keyId }} />
           </dd>
           <dt>Last used</dt>
           <dd>{key.lastUsedAt === undefined ? "never" : <Time at={key.lastUsedAt} relative />}</dd>
@@ -60,6 +61,14 @@ export function KeyPanel({ apiId, keyId }: { apiId: string; keyId: string }) {
           <dd>
             <Time at={key.createdAt} />
           </dd>
+          {key.deletedAt !== undefined && (
+            <>
+              <dt>Deleted</dt>
+              <dd>
+                <Time at={key.deletedAt} />
+              </dd>
+            </>
+          )}
           <dt>Expires</dt>
           <dd>{key.expires === undefined ? "never" : <Time at={key.expires} />}</dd>
           <dt>Credits</dt>

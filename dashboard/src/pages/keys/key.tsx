@@ -1,23 +1,30 @@
 import { useQuery } from "@tanstack/react-query";
-import { Link, useNavigate, useParams } from "@tanstack/react-router";
+import { Link, lazyRouteComponent, useNavigate, useParams } from "@tanstack/react-router";
+import { Suspense } from "react";
 import { read } from "../../api/client.ts";
-import { Id } from "../../ui/copy-button.tsx";
-import { Loading } from "../../ui/loading.tsx";
+import { loadCode } from "../../api/connection.ts";
 import { Page, Section, SectionLinks } from "../../ui/page.tsx";
+import { Id } from "../../ui/text/copy-button.tsx";
+import { Loading } from "../../ui/text/loading.tsx";
+import { WhenSeen } from "../../ui/when-seen.tsx";
+import { ActivitySection } from "../audit/activity-section.tsx";
+import { LastRefusals } from "../decisions/last-refusals.tsx";
 import { KeyAccess } from "./access.tsx";
-import { Activity } from "./activity.tsx";
-import { KeyCode } from "./code.tsx";
 import { KeyActions } from "./key-actions.tsx";
-import { KeyState, keyName } from "./key-state.tsx";
+import { KeyState, keyName, OwnerLink } from "./key-state.tsx";
 import { KeyLimits } from "./limits.tsx";
 import { KeyOverview } from "./overview.tsx";
 import { KeyUsage } from "./usage.tsx";
-import { VerifyBox } from "./verify-box.tsx";
+
+const KeyCode = lazyRouteComponent(() => loadCode(() => import("./code.tsx")), "KeyCode");
+const DeletedKey = lazyRouteComponent(() => loadCode(() => import("./deleted-key.tsx")), "DeletedKey");
+const VerifyBox = lazyRouteComponent(() => loadCode(() => import("./verify-box.tsx")), "VerifyBox");
 
 const sections = [
   ["overview", "Overview"],
   ["access", "Access"],
   ["limits", "Limits and credits"],
+  ["refusals", "Refusals"],
   ["activity", "Activity"],
   ["code", "Code"],
 ] as const;
@@ -26,7 +33,7 @@ const sections = [
 export function KeyPage() {
   const { apiId, keyId } = useParams({ from: "/shell/apis/$apiId/keys/$keyId" });
   const navigate = useNavigate();
-  const found = useQuery(read("keys.getKey", { keyId }));
+  const found = useQuery(read("keys.getKey", { keyId, deleted: true }));
   const key = found.data;
   const api = useQuery(read("apis.getApi", { apiId }));
   const above = (
@@ -47,6 +54,13 @@ export function KeyPage() {
       </Page>
     );
   }
+  if (key.deletedAt !== undefined) {
+    return (
+      <Suspense>
+        <DeletedKey of={key} deletedAt={key.deletedAt} above={above} />
+      </Suspense>
+    );
+  }
   return (
     <Page
       above={above}
@@ -59,16 +73,7 @@ export function KeyPage() {
       }
       summary={
         <span className="flex flex-wrap items-center gap-x-4 gap-y-1">
-          {key.identity && (
-            <Link
-              to="/apis/$apiId"
-              params={{ apiId }}
-              search={{ owner: key.identity.externalId }}
-              className="hover:underline"
-            >
-              {key.identity.externalId}
-            </Link>
-          )}
+          {key.identity && <OwnerLink {...key.identity} />}
           {key.start !== "" && <code className="font-mono text-xs">{key.start}…</code>}
           <Id id={keyId} />
         </span>
@@ -84,17 +89,20 @@ export function KeyPage() {
         <Section title="Access" id="access">
           <KeyAccess of={key} />
           <div className="mt-4">
-            <VerifyBox apiId={apiId} keyId={keyId} />
+            <WhenSeen height="min-h-48">
+              <VerifyBox apiId={apiId} keyId={keyId} />
+            </WhenSeen>
           </div>
         </Section>
         <Section title="Limits and credits" id="limits">
           <KeyLimits of={key} />
         </Section>
-        <Section title="Activity" id="activity">
-          <Activity target={keyId} />
-        </Section>
+        <LastRefusals about={keyId} id="refusals" />
+        <ActivitySection target={keyId} id="activity" />
         <Section title="Code" id="code">
-          <KeyCode of={key} />
+          <WhenSeen>
+            <KeyCode of={key} />
+          </WhenSeen>
         </Section>
       </div>
     </Page>

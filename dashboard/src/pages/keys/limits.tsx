@@ -1,49 +1,37 @@
-import schema from "virtual:operation/keys.updateKey";
 import type { Key } from "@latchkey/sdk";
+import { lazyRouteComponent } from "@tanstack/react-router";
 import { useState } from "react";
-import { call, type Data, latchkey, refresh } from "../../api/client.ts";
-import { DAY, exactNumber, localTime, utcTime } from "../../api/format.ts";
-import { member } from "../../api/schema.ts";
+import { call, type Data, latchkey, useCall } from "../../api/client.ts";
+import { loadCode } from "../../api/connection.ts";
+import { exactNumber, localTime, utcTime } from "../../api/format.ts";
+import { nextRefills, type Refill, refillText } from "../../api/refill.ts";
 import { Button } from "../../ui/button.tsx";
-import { ErrorBox } from "../../ui/error-box.tsx";
-import { InlineEdit } from "../../ui/inline-edit.tsx";
-import { LimitWords } from "../../ui/limit.tsx";
+import { LimitWords } from "../../ui/charts/limit.tsx";
+import { EditInPlace } from "../../ui/fields/edit-in-place.tsx";
 import { Fact, Facts, None } from "../../ui/page.tsx";
-import { RatelimitsField, ratelimitDraft, ratelimitInputs } from "../../ui/ratelimits-field.tsx";
-import { toast } from "../../ui/toast.tsx";
+import { ErrorBox } from "../../ui/text/error-box.tsx";
+import { WhenSeen } from "../../ui/when-seen.tsx";
+import { BudgetFact, BudgetLeft } from "../budgets/budget-fact.tsx";
 import { CountedLimits } from "./counted-limits.tsx";
-import { CreditsField, creditsDraft, creditsInput } from "./credits-field.tsx";
-import { refillTimes } from "./credits-history.ts";
-import { CreditsLog } from "./credits-log.tsx";
-import { useKeyUpdate } from "./overview.tsx";
+
+const load = () => loadCode(() => import("./key-editors.tsx"));
+const CreditsEditor = lazyRouteComponent(load, "CreditsEditor");
+const LimitsEditor = lazyRouteComponent(load, "LimitsEditor");
+const ChangeCredits = lazyRouteComponent(() => loadCode(() => import("./change-credits.tsx")), "ChangeCredits");
+const CreditsLog = lazyRouteComponent(() => loadCode(() => import("./credits-log.tsx")), "CreditsLog");
 
 type Limits = NonNullable<Data<"keys.explainVerification">["ratelimits"]>;
-
-const REFILLS_SHOWN = 3;
-const LONGEST_MONTH = 31 * DAY;
 
 /** The balance of credits with its refills, and the limits with their current windows. */
 export function KeyLimits({ of: key }: { of: Key }) {
   const { apiId, keyId, credits, ratelimits = [], identity } = key;
-  const update = useKeyUpdate(key);
   const needs = `apis.${apiId}.update_key`;
-  const add = async (value: number) => {
-    await call("keys.updateCredits", { keyId, operation: "increment", value });
-    await refresh();
-    toast({
-      text: `Added ${exactNumber(value)} credits.`,
-      undo: async () => {
-        await call("keys.updateCredits", { keyId, operation: "decrement", value });
-        await refresh();
-      },
-    });
-  };
+  const { mutateAsync } = useCall("keys.updateKey");
   return (
     <Facts>
       <Fact name="Credits">
-        <InlineEdit
+        <EditInPlace
           label="the credits"
-          field="credits"
           needs={needs}
           display={
             credits ? (
@@ -52,48 +40,42 @@ export function KeyLimits({ of: key }: { of: Key }) {
                   <span className="text-lg font-semibold">{exactNumber(credits.remaining)}</span> remain
                 </p>
                 {credits.refill && <Refills refill={credits.refill} remaining={credits.remaining} />}
-                <div className="flex flex-wrap gap-1.5">
-                  {[100, 1_000, 10_000].map((value) => (
-                    <Button key={value} className="!h-7 !px-2 text-xs" needs={needs} onPress={() => void add(value)}>
-                      Add {exactNumber(value)}
-                    </Button>
-                  ))}
-                </div>
               </div>
             ) : (
               <None text="unlimited" />
             )
           }
-          draft={() => creditsDraft(credits)}
-          change={(draft) => {
-            if (JSON.stringify(draft) === JSON.stringify(creditsDraft(credits))) return {};
-            const { value, problem } = creditsInput(draft, member(schema, "credits"));
-            if (!value) return { value: null };
-            return { value: { ...value, ...(credits?.refill && !value.refill && { refill: null }) }, problem };
-          }}
-          editor={(draft, set) => <CreditsField value={draft} onChange={set} />}
-          save={update("credits")}
+          editor={(onClose) => <CreditsEditor of={key} onClose={onClose} />}
         />
+        {credits && (
+          <WhenSeen height="min-h-14">
+            <ChangeCredits
+              remaining={credits.remaining}
+              update={(operation, value) => call("keys.updateCredits", { keyId, operation, value })}
+              needs={needs}
+            />
+          </WhenSeen>
+        )}
       </Fact>
+      <BudgetFact budgetId={key.budgetId} needs={needs} save={(budgetId) => mutateAsync({ keyId, budgetId })} />
+      {identity?.budgetId !== undefined && (
+        <Fact name={`Budget of ${identity.externalId}`}>
+          <BudgetLeft budgetId={identity.budgetId} />
+        </Fact>
+      )}
       {credits && (
         <Fact name="History of the credits">
-          <CreditsLog of={key} />
+          <WhenSeen>
+            <CreditsLog of={key} />
+          </WhenSeen>
         </Fact>
       )}
       <Fact name="Limits of the key">
-        <InlineEdit
+        <EditInPlace
           label="the limits"
-          field="ratelimits"
           needs={needs}
           display={ratelimits.length === 0 ? <None /> : <Limits limits={ratelimits} />}
-          draft={() => ratelimits.map(ratelimitDraft)}
-          change={(draft) => {
-            if (JSON.stringify(draft) === JSON.stringify(ratelimits.map(ratelimitDraft))) return {};
-            const { value, problem } = ratelimitInputs(draft, member(schema, "ratelimits").items!);
-            return { value: value.length === 0 ? null : value, problem };
-          }}
-          editor={(draft, set) => <RatelimitsField value={draft} onChange={set} />}
-          save={update("ratelimits")}
+          editor={(onClose) => <LimitsEditor of={key} onClose={onClose} />}
         />
       </Fact>
       {identity && identity.ratelimits.length > 0 && (
@@ -149,26 +131,11 @@ function Windows({ of: { keyId, apiId } }: { of: Key }) {
   );
 }
 
-/** The next times of a refill. */
-function nextRefills(refill: NonNullable<NonNullable<Key["credits"]>["refill"]>): number[] {
-  const now = Date.now();
-  return refillTimes(refill, now + 1, now + (REFILLS_SHOWN + 1) * LONGEST_MONTH).slice(0, REFILLS_SHOWN);
-}
-
-/** The next refills. They happen at midnight UTC. */
-function Refills({
-  refill,
-  remaining,
-}: {
-  refill: NonNullable<NonNullable<Key["credits"]>["refill"]>;
-  remaining: number;
-}) {
+/** The next refills. */
+function Refills({ refill, remaining }: { refill: Refill; remaining: number }) {
   return (
     <div>
-      <p className="text-quiet">
-        {refill.interval === "daily" ? "Daily" : `Monthly on day ${refill.refillDay ?? 1}`} it is set to{" "}
-        {exactNumber(refill.amount)}.
-      </p>
+      <p className="text-quiet">{refillText(refill)}</p>
       <meter
         aria-label="Credits that remain until the refill"
         min={0}

@@ -1,10 +1,10 @@
 import { useMemo } from "react";
 import type { VerificationStats } from "../../api/stats.ts";
-import { Chart } from "../../ui/chart.tsx";
-import { CodeRanking } from "../../ui/code-ranking.tsx";
-import { countsOf, Ranking } from "../../ui/ranking.tsx";
-import type { Series } from "../../ui/series.ts";
-import { VerificationChart } from "../../ui/verification-chart.tsx";
+import { Chart } from "../../ui/charts/chart.tsx";
+import { CodeRanking } from "../../ui/charts/code-ranking.tsx";
+import { countsOf, Ranking } from "../../ui/charts/ranking.tsx";
+import type { Series } from "../../ui/charts/series.ts";
+import { VerificationChart } from "../../ui/charts/verification-chart.tsx";
 import type { Group } from "../analytics/groups.ts";
 import { seriesOf } from "../analytics/series.ts";
 

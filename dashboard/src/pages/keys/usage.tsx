@@ -1,18 +1,21 @@
 import type { Key } from "@latchkey/sdk";
 import { Link } from "@tanstack/react-router";
 import { lazy, Suspense, useState } from "react";
+import { loadCode } from "../../api/connection.ts";
 import { counted } from "../../api/format.ts";
 import { useCan } from "../../api/session.ts";
-import { ErrorBox } from "../../ui/error-box.tsx";
-import { Count } from "../../ui/number.tsx";
-import { type RangeName, RangePicker, useRange } from "../../ui/range.tsx";
-import { Segments } from "../../ui/segments.tsx";
+import { type RangeName, RangePicker, useRange } from "../../ui/fields/range.tsx";
+import { Segments } from "../../ui/fields/segments.tsx";
+import { ErrorBox } from "../../ui/text/error-box.tsx";
+import { Count } from "../../ui/text/number.tsx";
 import { useAnalyticsView } from "../analytics/groups.ts";
 
 // Charts are half of the page's size.
-const UsageByCode = lazy(async () => ({ default: (await import("./usage-chart.tsx")).UsageByCode }));
-const UsageByTag = lazy(async () => ({ default: (await import("./usage-chart.tsx")).UsageByTag }));
-const CreditsOverTime = lazy(async () => ({ default: (await import("./usage-chart.tsx")).CreditsOverTime }));
+const UsageByCode = lazy(async () => ({ default: (await loadCode(() => import("./usage-chart.tsx"))).UsageByCode }));
+const UsageByTag = lazy(async () => ({ default: (await loadCode(() => import("./usage-chart.tsx"))).UsageByTag }));
+const CreditsOverTime = lazy(async () => ({
+  default: (await loadCode(() => import("./usage-chart.tsx"))).CreditsOverTime,
+}));
 
 const views = { code: "By code", tag: "By tag", credits: "Credits" } as const;
 type View = keyof typeof views;

@@ -1,15 +1,15 @@
 import { CircleCheck, CircleDashed, CircleX } from "lucide-react";
-import { useId, useState } from "react";
+import { useEffect, useId, useRef, useState } from "react";
 import { type Data, type Input, latchkey } from "../../api/client.ts";
 import { exactNumber, relativeTime } from "../../api/format.ts";
 import { snippetsOf } from "../../api/snippets.ts";
 import { Button } from "../../ui/button.tsx";
 import { classes } from "../../ui/classes.ts";
-import { Code } from "../../ui/code-snippet.tsx";
-import { CopyButton } from "../../ui/copy-button.tsx";
-import { ErrorBox } from "../../ui/error-box.tsx";
-import { Switch, TextField } from "../../ui/fields.tsx";
+import { Switch, TextField } from "../../ui/fields/fields.tsx";
 import { Fold } from "../../ui/fold.tsx";
+import { Code } from "../../ui/text/code-snippet.tsx";
+import { CopyButton } from "../../ui/text/copy-button.tsx";
+import { ErrorBox } from "../../ui/text/error-box.tsx";
 import { CountedLimits } from "./counted-limits.tsx";
 
 type Explanation = Data<"keys.explainVerification">;
@@ -27,6 +27,7 @@ export function VerifyBox({
   apiId,
   keyId,
   secret = "",
+  isAtOnce = false,
   onVerified,
 }: {
   /** Only keys of this API. */
@@ -35,6 +36,8 @@ export function VerifyBox({
   keyId?: string;
   /** The key that the box begins with. */
   secret?: string;
+  /** Explains it without being asked. */
+  isAtOnce?: boolean;
   onVerified?: (explained: { readonly valid: boolean }) => void;
 }) {
   const [key, setKey] = useState(secret);
@@ -58,6 +61,13 @@ export function VerifyBox({
       setState({ isPending: false, error });
     }
   };
+  const hasBegun = useRef(!isAtOnce);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: what the box begins with is verified once.
+  useEffect(() => {
+    if (hasBegun.current) return;
+    hasBegun.current = true;
+    void verify();
+  }, []);
   const { outcome, error } = state;
   return (
     <section aria-labelledby={heading} className="space-y-3 rounded-md border border-line p-4">

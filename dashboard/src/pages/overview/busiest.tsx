@@ -5,10 +5,10 @@ import { type Data, read } from "../../api/client.ts";
 import { localTime } from "../../api/format.ts";
 import { useCan } from "../../api/session.ts";
 import { type Range, usageRange } from "../../api/workspace-stats.ts";
-import { ErrorBox } from "../../ui/error-box.tsx";
-import { countsOf, Ranking } from "../../ui/ranking.tsx";
-import { Skeleton } from "../../ui/skeleton.tsx";
-import { keyName } from "../keys/key-state.tsx";
+import { countsOf, Ranking } from "../../ui/charts/ranking.tsx";
+import { ErrorBox } from "../../ui/text/error-box.tsx";
+import { Skeleton } from "../../ui/text/skeleton.tsx";
+import { keyName, OwnerLink } from "../keys/key-state.tsx";
 
 export const RANKED_MAX = 6;
 
@@ -35,7 +35,12 @@ export function BusiestKeys({ range }: { range: Range }) {
                 <Link to="/apis/$apiId/keys/$keyId" params={{ apiId, keyId }} className="hover:underline">
                   {keyName({ keyId, ...key })}
                 </Link>
-                {key.externalId !== undefined && <span className="text-quiet"> of {key.externalId}</span>}
+                {key.externalId !== undefined && (
+                  <span className="text-quiet">
+                    {" "}
+                    of <OwnerLink externalId={key.externalId} />
+                  </span>
+                )}
               </>
             ),
           ...countsOf(key),

@@ -2,19 +2,19 @@ import { Link } from "@tanstack/react-router";
 import { Pause, Play } from "lucide-react";
 import { useEffect, useState } from "react";
 import { call, type Data } from "../../api/client.ts";
-import { exactNumber } from "../../api/format.ts";
+import { exactNumber, locale } from "../../api/format.ts";
 import { useCan } from "../../api/session.ts";
 import { Button } from "../../ui/button.tsx";
-import { CodeMark } from "../../ui/code-mark.tsx";
-import { ErrorBox } from "../../ui/error-box.tsx";
+import { CodeMark } from "../../ui/charts/code-mark.tsx";
 import { Section } from "../../ui/page.tsx";
-import { Skeleton } from "../../ui/skeleton.tsx";
+import { ErrorBox } from "../../ui/text/error-box.tsx";
+import { Skeleton } from "../../ui/text/skeleton.tsx";
 
 type Decision = Data<"system.listDecisions">["decisions"][number];
 
 const INTERVAL_MS = 2_000;
 const SHOWN_MAX = 14;
-const clock = new Intl.DateTimeFormat(undefined, { timeStyle: "medium" });
+const clock = new Intl.DateTimeFormat(locale, { timeStyle: "medium" });
 
 /** The tail of a sample of the decisions of the last minutes. */
 export function LiveDecisions({ apiNames }: { apiNames: ReadonlyMap<string, string> }) {
@@ -63,10 +63,15 @@ export function LiveDecisions({ apiNames }: { apiNames: ReadonlyMap<string, stri
     <Section
       title="Decisions, live"
       actions={
-        <Button kind="quiet" onPress={() => setPaused(!isPaused)}>
-          {isPaused ? <Play aria-hidden /> : <Pause aria-hidden />}
-          {isPaused ? "Continue" : "Pause"}
-        </Button>
+        <>
+          <Link to="/decisions" search={{ outcome: "refused" }} className="link self-center text-xs">
+            All refusals
+          </Link>
+          <Button kind="quiet" onPress={() => setPaused(!isPaused)}>
+            {isPaused ? <Play aria-hidden /> : <Pause aria-hidden />}
+            {isPaused ? "Continue" : "Pause"}
+          </Button>
+        </>
       }
     >
       {error !== undefined && <ErrorBox error={error} />}

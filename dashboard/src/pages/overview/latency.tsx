@@ -1,8 +1,8 @@
 import { useMemo } from "react";
 import type { Data } from "../../api/client.ts";
 import { localTime, milliseconds } from "../../api/format.ts";
-import { Chart } from "../../ui/chart.tsx";
-import type { Series } from "../../ui/series.ts";
+import { Chart } from "../../ui/charts/chart.tsx";
+import type { Series } from "../../ui/charts/series.ts";
 
 type Minutes = NonNullable<Data<"system.getStatus">["service"]>["recent"]["minutes"];
 

@@ -7,21 +7,19 @@ import { useCan, useSession } from "../../api/session.ts";
 import { share, sumRatelimits, sumVerifications } from "../../api/stats.ts";
 import { SUBJECTS_MAX, useApiStats, useNamespaceStats } from "../../api/workspace-stats.ts";
 import { LinkButton } from "../../ui/button.tsx";
-import { EmptyState } from "../../ui/empty-state.tsx";
-import { ErrorBox } from "../../ui/error-box.tsx";
-import { Figure, Figures } from "../../ui/figures.tsx";
-import { Count } from "../../ui/number.tsx";
+import { Figure, Figures } from "../../ui/charts/figures.tsx";
+import { countsOf, Ranking } from "../../ui/charts/ranking.tsx";
+import { RatelimitChart, VerificationChart } from "../../ui/charts/verification-chart.tsx";
+import { RangePicker, ranges, useRange } from "../../ui/fields/range.tsx";
 import { Page, Section } from "../../ui/page.tsx";
-import { RangePicker, useRange } from "../../ui/range.tsx";
-import { countsOf, Ranking } from "../../ui/ranking.tsx";
-import { Skeleton } from "../../ui/skeleton.tsx";
-import { RatelimitChart, VerificationChart } from "../../ui/verification-chart.tsx";
+import { EmptyState } from "../../ui/text/empty-state.tsx";
+import { ErrorBox } from "../../ui/text/error-box.tsx";
+import { Count } from "../../ui/text/number.tsx";
+import { Skeleton } from "../../ui/text/skeleton.tsx";
 import { BusiestKeys, BusiestOwners, RANKED_MAX } from "./busiest.tsx";
 import { LiveDecisions } from "./decisions.tsx";
 import { Findings } from "./findings.tsx";
 import { Latency } from "./latency.tsx";
-
-const words = { "1h": "hour", "24h": "24 hours", "7d": "7 days", "30d": "30 days", "90d": "90 days" };
 
 /** What happens in the workspace: counts over time, the busiest resources, and what needs attention. */
 export function OverviewPage() {
@@ -42,7 +40,7 @@ export function OverviewPage() {
   return (
     <Page
       title="Overview"
-      summary={`${workspace.name} in the last ${words[name]}`}
+      summary={`${workspace.name}, ${ranges[name].long}`}
       actions={
         <RangePicker
           value={name}

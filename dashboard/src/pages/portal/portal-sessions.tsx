@@ -1,16 +1,19 @@
 import { Link } from "@tanstack/react-router";
 import { lazy, Suspense, useState } from "react";
 import { call, type Entry, refresh } from "../../api/client.ts";
+import { loadCode } from "../../api/connection.ts";
 import { useRows } from "../../api/rows.ts";
 import { useCan } from "../../api/session.ts";
 import { Button } from "../../ui/button.tsx";
-import type { Column } from "../../ui/data-table.tsx";
-import { ConfirmDialog } from "../../ui/dialog.tsx";
-import { Listing } from "../../ui/listing.tsx";
-import { Time } from "../../ui/time.tsx";
-import { toast } from "../../ui/toast.tsx";
+import { ConfirmDialog } from "../../ui/overlays/dialog.tsx";
+import { toast } from "../../ui/overlays/toast.tsx";
+import type { Column } from "../../ui/tables/column.ts";
+import { Listing } from "../../ui/tables/listing.tsx";
+import { Time } from "../../ui/text/time.tsx";
 
-const CreateSession = lazy(async () => ({ default: (await import("./create-session.tsx")).CreateSession }));
+const CreateSession = lazy(async () => ({
+  default: (await loadCode(() => import("./create-session.tsx"))).CreateSession,
+}));
 
 type PortalSession = Entry<"portal.listPortalSessions">;
 

@@ -6,13 +6,13 @@ import { resetText } from "../../api/limit-text.ts";
 import { member, numberProblem, textProblem } from "../../api/schema.ts";
 import { snippetsOf } from "../../api/snippets.ts";
 import { Button } from "../../ui/button.tsx";
-import { CopyButton } from "../../ui/copy-button.tsx";
-import { ErrorBox } from "../../ui/error-box.tsx";
-import { TextField } from "../../ui/fields.tsx";
-import { LimitWords } from "../../ui/limit.tsx";
-import { Meter } from "../../ui/meter.tsx";
-import { newRatelimit, StrictSwitch, WindowFields, windowOf } from "../../ui/ratelimits-field.tsx";
-import { StatusBadge } from "../../ui/status-badge.tsx";
+import { LimitWords } from "../../ui/charts/limit.tsx";
+import { Meter } from "../../ui/charts/meter.tsx";
+import { TextField } from "../../ui/fields/fields.tsx";
+import { newRatelimit, StrictSwitch, WindowFields, windowOf } from "../../ui/fields/ratelimits-field.tsx";
+import { CopyButton } from "../../ui/text/copy-button.tsx";
+import { ErrorBox } from "../../ui/text/error-box.tsx";
+import { StatusBadge } from "../../ui/text/status-badge.tsx";
 
 interface Answer {
   readonly identifier: string;

@@ -1,31 +1,42 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router";
-import { Plus, Trash2 } from "lucide-react";
-import { useMemo, useState } from "react";
-import { call, type Data, read, refresh, useCall } from "../../api/client.ts";
-import { type Rows, usePages } from "../../api/rows.ts";
+import { Plus } from "lucide-react";
+import { lazy, Suspense, useMemo, useState } from "react";
+import { call, type Data, read, refresh } from "../../api/client.ts";
+import { loadCode } from "../../api/connection.ts";
 import { useCan } from "../../api/session.ts";
 import { share } from "../../api/stats.ts";
-import { Button, IconButton } from "../../ui/button.tsx";
-import { Id } from "../../ui/copy-button.tsx";
-import { type Column, DataTable } from "../../ui/data-table.tsx";
-import { ConfirmDialog } from "../../ui/dialog.tsx";
-import { EmptyState } from "../../ui/empty-state.tsx";
-import { Figure, Figures } from "../../ui/figures.tsx";
-import { LimitWords } from "../../ui/limit.tsx";
-import { Listing } from "../../ui/listing.tsx";
-import { Loading } from "../../ui/loading.tsx";
-import { MoreMenu } from "../../ui/menu.tsx";
-import { Count } from "../../ui/number.tsx";
+import { Button } from "../../ui/button.tsx";
+import { Figure, Figures } from "../../ui/charts/figures.tsx";
+import { RatelimitChart } from "../../ui/charts/verification-chart.tsx";
+import { RangePicker, useRange } from "../../ui/fields/range.tsx";
+import { ConfirmDialog } from "../../ui/overlays/dialog.tsx";
+import { MoreMenu } from "../../ui/overlays/menu.tsx";
+import { toast } from "../../ui/overlays/toast.tsx";
 import { Page, Section } from "../../ui/page.tsx";
-import { RangePicker, useRange } from "../../ui/range.tsx";
-import { toast } from "../../ui/toast.tsx";
-import { RatelimitChart } from "../../ui/verification-chart.tsx";
-import { Activity } from "../keys/activity.tsx";
-import { LimitTester } from "./limit-tester.tsx";
-import { OverrideDialog, type OverrideStart } from "./override-dialog.tsx";
+import type { Column } from "../../ui/tables/column.ts";
+import { DataTable } from "../../ui/tables/data-table.tsx";
+import { Id } from "../../ui/text/copy-button.tsx";
+import { EmptyState } from "../../ui/text/empty-state.tsx";
+import { Loading } from "../../ui/text/loading.tsx";
+import { Count } from "../../ui/text/number.tsx";
+import { WhenSeen } from "../../ui/when-seen.tsx";
+import { ActivitySection } from "../audit/activity-section.tsx";
+import { LastRefusals } from "../decisions/last-refusals.tsx";
+import type { OverrideStart } from "./override-dialog.tsx";
 
-type Override = Data<"ratelimits.listOverrides">["overrides"][number];
+const OverrideDialog = lazy(async () => ({
+  default: (await loadCode(() => import("./override-dialog.tsx"))).OverrideDialog,
+}));
+
+const Overrides = lazy(async () => ({
+  default: (await loadCode(() => import("./overrides.tsx"))).Overrides,
+}));
+
+const LimitTester = lazy(async () => ({
+  default: (await loadCode(() => import("./limit-tester.tsx"))).LimitTester,
+}));
+
 type Identifier = Data<"analytics.getRatelimitStats">["identifiers"][number];
 
 const IDENTIFIERS_MAX = 10;
@@ -36,6 +47,7 @@ export function NamespacePage() {
   const { range: name = "24h" } = useSearch({ from: "/shell/ratelimits/$namespaceId" });
   const navigate = useNavigate({ from: "/ratelimits/$namespaceId" });
   const can = useCan();
+  const [isChecking, setChecking] = useState(false);
   const [isDeleting, setDeleting] = useState(false);
   const [override, setOverride] = useState<OverrideStart>();
   const found = useQuery({
@@ -43,7 +55,6 @@ export function NamespacePage() {
     enabled: can("ratelimits.*.read_namespace"),
   });
   const namespace = found.data?.find(({ id }) => id === namespaceId) ?? { id: namespaceId, name: namespaceId };
-  const overrides = useOverrides(namespaceId);
   const above = (
     <Link to="/ratelimits" className="hover:underline">
       Rate limits
@@ -93,22 +104,31 @@ export function NamespacePage() {
           </Button>
         }
       >
-        <Overrides namespace={namespace} of={overrides} onEdit={setOverride} />
+        <WhenSeen>
+          <Overrides namespace={namespace} onEdit={setOverride} />
+        </WhenSeen>
       </Section>
       <Section title="Check a limit">
-        <LimitTester namespace={namespace} />
+        {isChecking ? (
+          <Suspense fallback={<div className="skeleton h-32" />}>
+            <LimitTester namespace={namespace} />
+          </Suspense>
+        ) : (
+          <Button onPress={() => setChecking(true)}>Check an identifier…</Button>
+        )}
       </Section>
-      <Section title="Activity">
-        <Activity target={namespaceId} />
-      </Section>
-      {override && (
-        <OverrideDialog
-          key={override.identifier}
-          namespace={namespace}
-          start={override}
-          onClose={() => setOverride(undefined)}
-        />
-      )}
+      <LastRefusals about={namespaceId} />
+      <ActivitySection target={namespaceId} />
+      <Suspense>
+        {override && (
+          <OverrideDialog
+            key={override.identifier}
+            namespace={namespace}
+            start={override}
+            onClose={() => setOverride(undefined)}
+          />
+        )}
+      </Suspense>
       <ConfirmDialog
         title="Delete the namespace"
         action="Delete namespace"
@@ -127,15 +147,6 @@ export function NamespacePage() {
       </ConfirmDialog>
     </Page>
   );
-}
-
-function useOverrides(namespace: string): Rows<Override> {
-  const isAllowed = useCan()(`ratelimits.${namespace}.read_override`);
-  return usePages("ratelimits.listOverrides", { namespace, limit: 100 }, isAllowed, overridesIn);
-}
-
-function overridesIn(data: unknown): readonly Override[] {
-  return (data as { overrides: Override[] }).overrides;
 }
 
 function Decisions({
@@ -200,6 +211,7 @@ function identifierColumns(
     {
       id: "identifier",
       header: "Identifier",
+      sort: ({ identifier }) => identifier,
       width: "minmax(8rem, 2fr)",
       card: "title",
       cell: ({ identifier }) => <code className="font-mono text-xs">{identifier}</code>,
@@ -232,93 +244,4 @@ function identifierColumns(
       ),
     },
   ];
-}
-
-function Overrides({
-  namespace: { id, name },
-  of,
-  onEdit,
-}: {
-  namespace: { id: string; name: string };
-  of: Rows<Override>;
-  onEdit: (start: OverrideStart) => void;
-}) {
-  const remove = useCall("ratelimits.deleteOverride");
-  const set = useCall("ratelimits.setOverride");
-  const [deleted, setDeleted] = useState<Override>();
-  const columns: readonly Column<Override>[] = [
-    {
-      id: "identifier",
-      header: "Identifier or pattern",
-      width: "minmax(8rem, 2fr)",
-      card: "title",
-      cell: ({ identifier }) => <code className="font-mono text-xs">{identifier}</code>,
-    },
-    {
-      id: "kind",
-      header: "Holds for",
-      width: "8rem",
-      from: "md",
-      card: "none",
-      cell: ({ identifier }) => (identifier.includes("*") ? "a pattern" : "one identifier"),
-    },
-    {
-      id: "limit",
-      header: "Limit",
-      width: "minmax(7rem, 1fr)",
-      cell: (override) => (override.limit === 0 ? "denies all" : <LimitWords of={override} />),
-    },
-    {
-      id: "delete",
-      header: "Delete",
-      width: "4rem",
-      align: "right",
-      cell: (override) => (
-        <IconButton
-          label={`Delete the override of ${override.identifier}`}
-          needs={`ratelimits.${id}.delete_override`}
-          onPress={() => setDeleted(override)}
-        >
-          <Trash2 aria-hidden />
-        </IconButton>
-      ),
-    },
-  ];
-  return (
-    <>
-      <Listing
-        of={of}
-        needs={`ratelimits.${id}.read_override`}
-        label="Overrides"
-        columns={columns}
-        rowId={({ overrideId }) => overrideId}
-        rowLabel={({ identifier }) => identifier}
-        onOpen={({ identifier, limit, duration, mode }) => onEdit({ identifier, window: { limit, duration, mode } })}
-        noMatch={undefined}
-        empty={
-          <p className="text-quiet">
-            None: every call is counted against the limit that it sends. An override replaces it for an identifier or a
-            pattern such as <code className="font-mono text-xs">partner-*</code>, without a release of your program.
-          </p>
-        }
-      />
-      <ConfirmDialog
-        title="Delete the override"
-        action="Delete override"
-        isOpen={deleted !== undefined}
-        onClose={() => setDeleted(undefined)}
-        onConfirm={async () => {
-          const { identifier, limit, duration, mode } = deleted!;
-          await remove.mutateAsync({ namespace: name, identifier });
-          toast({
-            text: `Deleted the override of ${identifier}.`,
-            undo: () => set.mutateAsync({ namespace: name, identifier, limit, duration, ...(mode && { mode }) }),
-          });
-        }}
-      >
-        Calls of <code className="font-mono text-xs">{deleted?.identifier}</code> are counted against the limit that
-        they send, or against another override that matches.
-      </ConfirmDialog>
-    </>
-  );
 }

@@ -4,16 +4,16 @@ import { type Entry, read } from "../../api/client.ts";
 import { useRows } from "../../api/rows.ts";
 import { useCan } from "../../api/session.ts";
 import { share } from "../../api/stats.ts";
-import { CodeSnippet } from "../../ui/code-snippet.tsx";
-import { Id } from "../../ui/copy-button.tsx";
-import type { Column } from "../../ui/data-table.tsx";
-import { EmptyState } from "../../ui/empty-state.tsx";
-import { SearchedListing, useSearchChange } from "../../ui/listing.tsx";
-import { Count } from "../../ui/number.tsx";
+import { Sparkline } from "../../ui/charts/sparkline.tsx";
+import { useRange } from "../../ui/fields/range.tsx";
 import { Page } from "../../ui/page.tsx";
-import { useRange } from "../../ui/range.tsx";
-import { Sparkline } from "../../ui/sparkline.tsx";
-import { Time } from "../../ui/time.tsx";
+import type { Column } from "../../ui/tables/column.ts";
+import { SearchedListing, useSearchChange } from "../../ui/tables/searched-listing.tsx";
+import { CodeSnippet } from "../../ui/text/code-snippet.tsx";
+import { Id } from "../../ui/text/copy-button.tsx";
+import { EmptyState } from "../../ui/text/empty-state.tsx";
+import { Count } from "../../ui/text/number.tsx";
+import { Time } from "../../ui/text/time.tsx";
 
 type Namespace = Entry<"ratelimits.listNamespaces">;
 
@@ -59,6 +59,7 @@ const columns: readonly Column<Namespace>[] = [
   {
     id: "name",
     header: "Name",
+    sort: ({ name }) => name,
     width: "minmax(10rem, 2fr)",
     card: "title",
     cell: ({ id, name }) => (
@@ -84,6 +85,7 @@ const columns: readonly Column<Namespace>[] = [
   {
     id: "created",
     header: "First used",
+    sort: ({ createdAt }) => createdAt,
     align: "right",
     width: "8rem",
     from: "lg",
@@ -107,7 +109,11 @@ function DayOfUse({ namespace }: { namespace: string }) {
   if (!data) return "–";
   return (
     <span className="flex items-center justify-end gap-2">
-      <Sparkline values={data.series.map(({ total }) => total)} label="Decisions in the last 24 hours" />
+      <Sparkline
+        values={data.series.map(({ total }) => total)}
+        refused={data.series.map(({ denied }) => denied)}
+        label="Decisions in the last 24 hours"
+      />
       <span className="min-w-10 whitespace-nowrap text-right">
         <Count value={data.total} />
       </span>

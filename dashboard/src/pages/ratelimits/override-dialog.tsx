@@ -2,11 +2,11 @@ import schema from "virtual:operation/ratelimits.setOverride";
 import { useState } from "react";
 import { STRICT_PROMISE } from "../../api/limit-text.ts";
 import { member, numberProblem, textProblem } from "../../api/schema.ts";
-import { TextField } from "../../ui/fields.tsx";
-import { FormDialog } from "../../ui/form-dialog.tsx";
-import { newRatelimit, ratelimitDraft, WindowFields, windowOf } from "../../ui/ratelimits-field.tsx";
-import { Select } from "../../ui/select.tsx";
-import { toast } from "../../ui/toast.tsx";
+import { TextField } from "../../ui/fields/fields.tsx";
+import { newRatelimit, ratelimitDraft, WindowFields, windowOf } from "../../ui/fields/ratelimits-field.tsx";
+import { Select } from "../../ui/fields/select.tsx";
+import { FormDialog } from "../../ui/overlays/form-dialog.tsx";
+import { toast } from "../../ui/overlays/toast.tsx";
 
 type Mode = "standard" | "strict";
 /** The mode of the call, or one of the override. */

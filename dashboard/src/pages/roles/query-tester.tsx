@@ -7,9 +7,9 @@ import { compilePermissions, holds } from "../../../../engine/src/rules/permissi
 import { latchkey } from "../../api/client.ts";
 import { snippetsOf } from "../../api/snippets.ts";
 import { Button } from "../../ui/button.tsx";
-import { CopyButton } from "../../ui/copy-button.tsx";
-import { ErrorBox } from "../../ui/error-box.tsx";
-import { TextField } from "../../ui/fields.tsx";
+import { TextField } from "../../ui/fields/fields.tsx";
+import { CopyButton } from "../../ui/text/copy-button.tsx";
+import { ErrorBox } from "../../ui/text/error-box.tsx";
 import { keyName } from "../keys/key-state.tsx";
 
 interface Subject {

@@ -3,9 +3,9 @@ import roleSchema from "virtual:operation/permissions.createRole";
 import type { Permission, Role } from "@latchkey/sdk";
 import { useState } from "react";
 import { member, textProblem } from "../../api/schema.ts";
-import { TagsField, TextField } from "../../ui/fields.tsx";
-import { FormDialog } from "../../ui/form-dialog.tsx";
-import { toast } from "../../ui/toast.tsx";
+import { TagsField, TextField } from "../../ui/fields/fields.tsx";
+import { FormDialog } from "../../ui/overlays/form-dialog.tsx";
+import { toast } from "../../ui/overlays/toast.tsx";
 
 /** Creates a role, or changes the name and the description of one. */
 export function RoleDialog({

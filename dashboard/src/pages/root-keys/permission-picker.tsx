@@ -4,9 +4,9 @@ import { read } from "../../api/client.ts";
 import type { Schema } from "../../api/schema.ts";
 import { textProblem } from "../../api/schema.ts";
 import { useCan } from "../../api/session.ts";
-import { Switch, TagsField } from "../../ui/fields.tsx";
+import { Switch, TagsField } from "../../ui/fields/fields.tsx";
+import { Select } from "../../ui/fields/select.tsx";
 import { Fold } from "../../ui/fold.tsx";
-import { Select } from "../../ui/select.tsx";
 import { permissionsOf, tasks } from "./tasks.ts";
 
 /** Why these cannot be the permissions of a root key, in one sentence. `schema`: that of the list. */

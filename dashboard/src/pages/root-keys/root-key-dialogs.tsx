@@ -4,14 +4,14 @@ import type { RootKey, Secret } from "@latchkey/sdk";
 import { useState } from "react";
 import { localTime } from "../../api/format.ts";
 import { member, textProblem } from "../../api/schema.ts";
-import { Code } from "../../ui/code-snippet.tsx";
-import { ExpiryField } from "../../ui/expiry-field.tsx";
-import { TextField } from "../../ui/fields.tsx";
-import { FormDialog } from "../../ui/form-dialog.tsx";
-import { NewSecretDialog } from "../../ui/new-secret-dialog.tsx";
-import { OVERLAP, OverlapField } from "../../ui/overlap-field.tsx";
-import { Select } from "../../ui/select.tsx";
-import { toast } from "../../ui/toast.tsx";
+import { ExpiryField } from "../../ui/fields/expiry-field.tsx";
+import { TextField } from "../../ui/fields/fields.tsx";
+import { OVERLAP, OverlapField } from "../../ui/fields/overlap-field.tsx";
+import { Select } from "../../ui/fields/select.tsx";
+import { FormDialog } from "../../ui/overlays/form-dialog.tsx";
+import { NewSecretDialog } from "../../ui/overlays/new-secret-dialog.tsx";
+import { toast } from "../../ui/overlays/toast.tsx";
+import { Code } from "../../ui/text/code-snippet.tsx";
 import { PermissionPicker, permissionsProblem } from "./permission-picker.tsx";
 
 /** A root key that was just made, with its secret. */

@@ -5,12 +5,12 @@ import { call, refresh } from "../../api/client.ts";
 import { useRows } from "../../api/rows.ts";
 import { forgetSession, useCan, useSession } from "../../api/session.ts";
 import { Button } from "../../ui/button.tsx";
-import type { Column } from "../../ui/data-table.tsx";
-import { ConfirmDialog } from "../../ui/dialog.tsx";
-import { Listing } from "../../ui/listing.tsx";
+import { ConfirmDialog } from "../../ui/overlays/dialog.tsx";
+import { toast } from "../../ui/overlays/toast.tsx";
 import { Section } from "../../ui/page.tsx";
-import { Time } from "../../ui/time.tsx";
-import { toast } from "../../ui/toast.tsx";
+import type { Column } from "../../ui/tables/column.ts";
+import { Listing } from "../../ui/tables/listing.tsx";
+import { Time } from "../../ui/text/time.tsx";
 
 /** `Chrome on Linux`, as far as a browser says so. */
 export function browserName(userAgent: string): string {
@@ -56,6 +56,7 @@ export function Sessions({ names }: { names: ReadonlyMap<string, string> }) {
     {
       id: "address",
       header: "Address",
+      sort: ({ address }) => address,
       width: "10rem",
       from: "lg",
       card: "none",
@@ -64,12 +65,14 @@ export function Sessions({ names }: { names: ReadonlyMap<string, string> }) {
     {
       id: "used",
       header: "Last used",
+      sort: ({ lastUsedAt }) => lastUsedAt,
       width: "8rem",
       cell: ({ lastUsedAt }) => <Time at={lastUsedAt} relative />,
     },
     {
       id: "expires",
       header: "Ends unless used",
+      sort: ({ expiresAt }) => expiresAt,
       width: "9rem",
       from: "md",
       cell: ({ expiresAt }) => <Time at={expiresAt} relative />,

@@ -41,6 +41,7 @@ export const tasks: readonly Task[] = [
       "apis.*.read_key",
       "apis.*.read_analytics",
       "identities.*.read_identity",
+      "budgets.*.read_budget",
       "ratelimits.*.read_namespace",
       "ratelimits.*.read_override",
       "ratelimits.*.read_analytics",
@@ -82,6 +83,17 @@ export const tasks: readonly Task[] = [
       "identities.*.read_identity",
       "identities.*.update_identity",
       "identities.*.delete_identity",
+    ],
+  },
+  {
+    title: "Manage budgets",
+    description: "Create, refill and change them, and give them to keys and identities that it may change.",
+    permissions: [
+      "budgets.*.create_budget",
+      "budgets.*.read_budget",
+      "budgets.*.update_budget",
+      "budgets.*.delete_budget",
+      "budgets.*.assign_budget",
     ],
   },
   {

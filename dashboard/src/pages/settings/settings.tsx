@@ -5,13 +5,13 @@ import { type Data, read } from "../../api/client.ts";
 import { duration, exactNumber } from "../../api/format.ts";
 import { useCan, useSession } from "../../api/session.ts";
 import { snippetsOf } from "../../api/snippets.ts";
-import { CopyButton, Id } from "../../ui/copy-button.tsx";
-import { EmptyState } from "../../ui/empty-state.tsx";
-import { Filters, SearchField } from "../../ui/filters.tsx";
-import { Loading } from "../../ui/loading.tsx";
 import { Fact, Facts, Page, Section } from "../../ui/page.tsx";
-import { StatusBadge, type Tone } from "../../ui/status-badge.tsx";
-import { Time } from "../../ui/time.tsx";
+import { Filters, SearchField } from "../../ui/tables/filters.tsx";
+import { CopyButton, Id } from "../../ui/text/copy-button.tsx";
+import { EmptyState } from "../../ui/text/empty-state.tsx";
+import { Loading } from "../../ui/text/loading.tsx";
+import { StatusBadge, type Tone } from "../../ui/text/status-badge.tsx";
+import { Time } from "../../ui/text/time.tsx";
 
 type Status = Data<"system.getStatus">;
 

@@ -10,18 +10,19 @@ import { useCan } from "../../api/session.ts";
 import { snippetsOf } from "../../api/snippets.ts";
 import { type DeliveryStatus, deliveryStatuses, type WebhookSearch } from "../../layout/searches.ts";
 import { Button } from "../../ui/button.tsx";
-import { Code } from "../../ui/code-snippet.tsx";
-import { CopyButton, Id } from "../../ui/copy-button.tsx";
-import type { Column } from "../../ui/data-table.tsx";
-import { EmptyState } from "../../ui/empty-state.tsx";
-import { FilterChip, Filters } from "../../ui/filters.tsx";
-import { ListingWithPanel, useSearchMembers } from "../../ui/listing.tsx";
-import { Loading } from "../../ui/loading.tsx";
+import { Panel } from "../../ui/overlays/panel.tsx";
+import { toast, toastError } from "../../ui/overlays/toast.tsx";
 import { Section } from "../../ui/page.tsx";
-import { Panel } from "../../ui/panel.tsx";
-import { StatusBadge } from "../../ui/status-badge.tsx";
-import { Time } from "../../ui/time.tsx";
-import { toast, toastError } from "../../ui/toast.tsx";
+import type { Column } from "../../ui/tables/column.ts";
+import { FilterChip, Filters } from "../../ui/tables/filters.tsx";
+import { useSearchMembers } from "../../ui/tables/listing.tsx";
+import { ListingWithPanel } from "../../ui/tables/listing-with-panel.tsx";
+import { Code } from "../../ui/text/code-snippet.tsx";
+import { CopyButton, Id } from "../../ui/text/copy-button.tsx";
+import { EmptyState } from "../../ui/text/empty-state.tsx";
+import { Loading } from "../../ui/text/loading.tsx";
+import { StatusBadge } from "../../ui/text/status-badge.tsx";
+import { Time } from "../../ui/text/time.tsx";
 import { ResourceLink } from "../resource-link.tsx";
 
 const statusLabels: Readonly<Record<DeliveryStatus, string>> = {
@@ -96,12 +97,14 @@ const columns: readonly Column<WebhookDelivery>[] = [
   {
     id: "time",
     header: "Time",
+    sort: ({ createdAt }) => createdAt,
     width: "7rem",
     cell: ({ createdAt }) => <Time at={createdAt} relative />,
   },
   {
     id: "type",
     header: "Event",
+    sort: ({ type }) => type,
     width: "minmax(9rem, 1fr)",
     card: "title",
     cell: ({ type }) => <code className="font-mono text-xs">{type ?? "an event that is gone"}</code>,
@@ -114,7 +117,13 @@ const columns: readonly Column<WebhookDelivery>[] = [
     card: "none",
     cell: ({ objectId }) => <code className="font-mono text-xs">{objectId}</code>,
   },
-  { id: "state", header: "State", width: "7rem", cell: ({ status }) => <DeliveryState of={status} /> },
+  {
+    id: "state",
+    header: "State",
+    sort: ({ status }) => status,
+    width: "7rem",
+    cell: ({ status }) => <DeliveryState of={status} />,
+  },
   {
     id: "attempts",
     header: "Attempts",

@@ -1,6 +1,6 @@
 import type { Webhook } from "@latchkey/sdk";
 import { exactNumber } from "../../api/format.ts";
-import { StatusBadge } from "../../ui/status-badge.tsx";
+import { StatusBadge } from "../../ui/text/status-badge.tsx";
 
 /** The service counts no more dead letters of a webhook. */
 const DEAD_COUNTED_MAX = 1_000;

@@ -2,20 +2,21 @@ import type { Webhook } from "@latchkey/sdk";
 import { Link, lazyRouteComponent, useNavigate } from "@tanstack/react-router";
 import { Plus } from "lucide-react";
 import { Suspense, useState } from "react";
+import { loadCode } from "../../api/connection.ts";
 import { counted } from "../../api/format.ts";
 import { useRows } from "../../api/rows.ts";
 import { useCan } from "../../api/session.ts";
 import { Button } from "../../ui/button.tsx";
-import type { Column } from "../../ui/data-table.tsx";
-import { EmptyState } from "../../ui/empty-state.tsx";
-import { Listing } from "../../ui/listing.tsx";
-import { Count } from "../../ui/number.tsx";
 import { None, Page } from "../../ui/page.tsx";
-import { Time } from "../../ui/time.tsx";
+import type { Column } from "../../ui/tables/column.ts";
+import { Listing } from "../../ui/tables/listing.tsx";
+import { EmptyState } from "../../ui/text/empty-state.tsx";
+import { Count } from "../../ui/text/number.tsx";
+import { Time } from "../../ui/text/time.tsx";
 import type { MadeSecret } from "./webhook-dialogs.tsx";
 import { deadLetters, WebhookState, webhookName } from "./webhook-state.tsx";
 
-const load = () => import("./webhook-dialogs.tsx");
+const load = () => loadCode(() => import("./webhook-dialogs.tsx"));
 const CreateWebhook = lazyRouteComponent(load, "CreateWebhook");
 const MadeWebhookSecret = lazyRouteComponent(load, "MadeWebhookSecret");
 
@@ -90,6 +91,7 @@ const columns: readonly Column<Webhook>[] = [
   {
     id: "name",
     header: "Webhook",
+    sort: ({ name, endpoint }) => name ?? endpoint,
     width: "minmax(12rem, 2fr)",
     card: "title",
     cell: (webhook) => (
@@ -128,6 +130,7 @@ const columns: readonly Column<Webhook>[] = [
   {
     id: "pending",
     header: "Waiting",
+    sort: ({ pending }) => pending,
     width: "5rem",
     align: "right",
     from: "md",
@@ -137,6 +140,7 @@ const columns: readonly Column<Webhook>[] = [
   {
     id: "dead",
     header: "Dead letters",
+    sort: ({ dead }) => dead,
     width: "7rem",
     align: "right",
     cell: ({ dead }) => (dead > 0 ? <span className="font-medium text-bad">{deadLetters(dead)}</span> : "0"),

@@ -9,17 +9,17 @@ import { useRows } from "../../api/rows.ts";
 import { member, numberProblem, textProblem } from "../../api/schema.ts";
 import { useCan, useSession } from "../../api/session.ts";
 import { Button } from "../../ui/button.tsx";
-import { Id } from "../../ui/copy-button.tsx";
-import type { Column } from "../../ui/data-table.tsx";
-import { ConfirmDialog } from "../../ui/dialog.tsx";
-import { EmptyState } from "../../ui/empty-state.tsx";
-import { TextField } from "../../ui/fields.tsx";
-import { FormDialog } from "../../ui/form-dialog.tsx";
-import { SearchedListing, useSearchChange } from "../../ui/listing.tsx";
+import { TextField } from "../../ui/fields/fields.tsx";
+import { ConfirmDialog } from "../../ui/overlays/dialog.tsx";
+import { FormDialog } from "../../ui/overlays/form-dialog.tsx";
+import { toast, toastError } from "../../ui/overlays/toast.tsx";
 import { Page } from "../../ui/page.tsx";
-import { StatusBadge } from "../../ui/status-badge.tsx";
-import { Time } from "../../ui/time.tsx";
-import { toast, toastError } from "../../ui/toast.tsx";
+import type { Column } from "../../ui/tables/column.ts";
+import { SearchedListing, useSearchChange } from "../../ui/tables/searched-listing.tsx";
+import { Id } from "../../ui/text/copy-button.tsx";
+import { EmptyState } from "../../ui/text/empty-state.tsx";
+import { StatusBadge } from "../../ui/text/status-badge.tsx";
+import { Time } from "../../ui/text/time.tsx";
 import { type Made, MadeRootKey } from "../root-keys/root-key-dialogs.tsx";
 
 /** The workspaces of the service. Only root keys of the default workspace may manage them. */
@@ -49,6 +49,7 @@ export function WorkspacesPage() {
     {
       id: "name",
       header: "Name",
+      sort: ({ name }) => name,
       width: "minmax(10rem, 2fr)",
       card: "title",
       cell: ({ name, default: isDefault, workspaceId }) => (
@@ -77,6 +78,7 @@ export function WorkspacesPage() {
     {
       id: "rate",
       header: "Requests per minute",
+      sort: ({ requestsPerMinute }) => requestsPerMinute,
       width: "10rem",
       align: "right",
       from: "md",
@@ -85,6 +87,7 @@ export function WorkspacesPage() {
     {
       id: "created",
       header: "Created",
+      sort: ({ createdAt }) => createdAt,
       align: "right",
       width: "8rem",
       from: "lg",

@@ -1,9 +1,13 @@
 import type { Command } from "commander";
+import { CommandError, print, table } from "../../../../cli/src/output.ts";
+import { fromNow } from "../../../../cli/src/times.ts";
 import { systemClock } from "../../../../engine/src/clock/system.ts";
 import { parseGrant } from "../../../../engine/src/rules/grants.ts";
 import type { IssuedRootKey, Rejection } from "../../features/workspaces/procedures.ts";
-import { CommandError, type CommandHandler, print, table } from "../output.ts";
+import type { CommandHandler } from "./invocation.ts";
 import { withPreparedStore } from "./store.ts";
+
+const YES = ["--yes", "delete without asking"] as const;
 
 type MakeCommand = (parent: Command, usage: string, description: string, handle: CommandHandler) => Command;
 
@@ -44,7 +48,7 @@ function addRootKeyCommands(program: Command, command: MakeCommand): void {
   );
   withWorkspaceOption(command(rootKey, "list", "list the root keys of a workspace", listRootKeys));
   withWorkspaceOption(
-    command(rootKey, "delete <rootKeyId>", "delete a root key; it stops working at once", deleteRootKey),
+    command(rootKey, "delete <rootKeyId>", "delete a root key; it stops working at once", deleteRootKey).option(...YES),
   );
   withWorkspaceOption(
     command(
@@ -52,7 +56,9 @@ function addRootKeyCommands(program: Command, command: MakeCommand): void {
       "revoke-others",
       "delete the root keys of all other administrators; they stop working at once",
       revokeOtherRootKeys,
-    ).option("--keep <rootKeyId>", "root key that stays (default: the one of LATCHKEY_ROOT_KEY)"),
+    )
+      .option("--keep <rootKeyId>", "root key that stays (default: the one of LATCHKEY_ROOT_KEY)")
+      .option(...YES),
   );
 }
 
@@ -78,7 +84,7 @@ const listWorkspaces: CommandHandler = (invocation) =>
           row.id,
           row.name + (row.default ? " (default)" : ""),
           row.enabled ? "enabled" : "disabled",
-          new Date(row.createdAt).toISOString(),
+          fromNow(row.createdAt, systemClock.now()),
         ]),
       ),
     );
@@ -129,14 +135,15 @@ const listRootKeys: CommandHandler = (invocation, options) =>
           row.name,
           row.start,
           row.permissions.join(","),
-          new Date(row.createdAt).toISOString(),
+          fromNow(row.createdAt, systemClock.now()),
         ]),
       ),
     );
   });
 
-const deleteRootKey: CommandHandler = (invocation, options, [rootKeyId]) =>
-  withPreparedStore(invocation, async (store, defaultWorkspaceId) => {
+const deleteRootKey: CommandHandler = async (invocation, options, [rootKeyId]) => {
+  await confirmDeletion(`Delete the root key ${rootKeyId}?`, options);
+  await withPreparedStore(invocation, async (store, defaultWorkspaceId) => {
     const result = accepted(
       await store.transact("deleteRootKey", {
         ...auditFields(),
@@ -149,14 +156,16 @@ const deleteRootKey: CommandHandler = (invocation, options, [rootKeyId]) =>
       ...(result.livingDescendants === 0
         ? []
         : [
-            `Root keys that it created, directly or indirectly: ${result.livingDescendants} live on. ` +
+            `Root keys that it created, directly or indirectly, still work: ${result.livingDescendants}. ` +
               `\`latchkey root-keys delete-root-key --root-key-id ${result.rootKeyId} --descendants\` deletes them.`,
           ]),
     ]);
   });
+};
 
-const revokeOtherRootKeys: CommandHandler = (invocation, options) =>
-  withPreparedStore(invocation, async (store, defaultWorkspaceId) => {
+const revokeOtherRootKeys: CommandHandler = async (invocation, options) => {
+  await confirmDeletion("Delete the root keys of all other administrators?", options);
+  await withPreparedStore(invocation, async (store, defaultWorkspaceId) => {
     const result = accepted(
       await store.transact("revokeOtherRootKeys", {
         ...auditFields(),
@@ -166,6 +175,13 @@ const revokeOtherRootKeys: CommandHandler = (invocation, options) =>
     );
     print(invocation.json, result, () => revokedLines(result));
   });
+};
+
+/** Asks before root keys are deleted. The module is loaded only when it is needed. */
+async function confirmDeletion(question: string, { yes }: Record<string, unknown>): Promise<void> {
+  const { confirmDeletion: ask } = await import("../../../../cli/src/confirmation.ts");
+  await ask(question, { yes: yes === true ? yes : undefined });
+}
 
 /** The time and the actor of a change, for the audit log. */
 const auditFields = () => ({ now: systemClock.now(), actor: "cli" });

@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { CommandError, print } from "../../../../cli/src/output.ts";
 import { systemClock } from "../../../../engine/src/clock/system.ts";
 import { type BackupProgress, createBackup } from "../../backup/create.ts";
 import type { Manifest } from "../../backup/manifest.ts";
@@ -9,7 +10,7 @@ import { placesToVerify, verifyBackup } from "../../backup/verify.ts";
 import { version } from "../../platform/config/version.ts";
 import { KeyRing } from "../../platform/vault/key-ring.ts";
 import { keyRingSource } from "../../service/app-store.ts";
-import { CommandError, type CommandHandler, type Invocation, print } from "../output.ts";
+import type { CommandHandler, Invocation } from "./invocation.ts";
 
 /** Time between two lines of progress: on a terminal they replace each other. */
 const PROGRESS_INTERVAL = process.stderr.isTTY ? 200 : 10_000;

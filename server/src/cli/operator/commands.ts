@@ -1,10 +1,11 @@
 import { type Command, Help, Option } from "commander";
+import { print } from "../../../../cli/src/output.ts";
 import { readConfig } from "../../platform/config/config.ts";
 import { readEnvironment, type SettingTexts } from "../../platform/config/env.ts";
 import { readSecrets } from "../../platform/config/secrets.ts";
 import { settings } from "../../platform/config/settings.ts";
-import type { CommandHandler } from "../output.ts";
 import { addAdministration } from "./administration.ts";
+import type { CommandHandler } from "./invocation.ts";
 
 /** The commands that work on the configuration and the database of this machine. */
 export const operatorCommands: readonly string[] = [
@@ -19,6 +20,7 @@ export const operatorCommands: readonly string[] = [
   "backup",
   "restore",
   "verify-store",
+  "settings",
 ];
 
 /** Adds the commands of `operatorCommands`. What a command needs is loaded when it runs. */
@@ -26,13 +28,16 @@ export function addOperatorCommands(program: Command, environment: NodeJS.Proces
   /** Adds a command. It accepts every setting as a flag, and its handler gets the configuration. */
   const command = (parent: Command, usage: string, description: string, handle: CommandHandler): Command => {
     const added = parent.command(usage).description(description).exitOverride().configureHelp(settingsLast);
+    const isService = usage === "serve";
     for (const { name, flag, help, shownDefault } of settings) {
       const [option, text] =
         flag === "file"
           ? [`--${flagOf(name)}-file <file>`, `file with the ${help}`]
           : [`--${flagOf(name)} <value>`, help];
-      added.addOption(new Option(option, `${text} (${shownDefault})`).helpGroup(SETTINGS_GROUP));
+      const setting = new Option(option, `${text} (${shownDefault})`).helpGroup(SETTINGS_GROUP);
+      added.addOption(isService ? setting : setting.hideHelp());
     }
+    if (!isService) added.addHelpText("after", "\nThe settings of the service are flags too: see `latchkey settings`.");
     added.option("--json", "print JSON, for programs");
     added.action(async (...given) => {
       const options = added.opts<Record<string, string>>();
@@ -46,6 +51,23 @@ export function addOperatorCommands(program: Command, environment: NodeJS.Proces
     return added;
   };
 
+  program
+    .command("settings")
+    .description("list the settings of the service: variables, flags and defaults")
+    .exitOverride()
+    .option("--json", "print JSON, for programs")
+    .action(({ json }: { json?: true }) => {
+      const listed = settings.map(({ name, flag, help, shownDefault, range }) => ({
+        variable: `LATCHKEY_${name}`,
+        flag: `--${flagOf(name)}${flag === "file" ? "-file" : ""}`,
+        help,
+        default: shownDefault,
+        ...(range !== undefined && { range }),
+      }));
+      print(json === true, listed, () =>
+        listed.map(({ variable, flag, help, default: shown }) => `${variable}\n  ${flag}  ${help} (${shown})`),
+      );
+    });
   command(program, "serve", "start the service", async (invocation) => {
     const { serve } = await import("./serve.ts");
     await serve(invocation);
@@ -67,7 +89,7 @@ export function addOperatorCommands(program: Command, environment: NodeJS.Proces
     .option("--to-file <file>", "file with the value of --to")
     .option("--new-vault-key-file <file>", "file with the vault's master key on the target (it stays the same)")
     .option("--rate <number>", "rows per second that are copied (50000)")
-    .option("--stop-max <seconds>", "how long the last step may reject writes (10)")
+    .option("--stop-max <duration>", "how long the last step may reject writes (10s)")
     .option("--undo", "forget a move of this database, which then accepts writes");
   addAdministration(program, command);
   command(

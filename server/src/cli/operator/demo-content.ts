@@ -1,7 +1,7 @@
 import { instantAt } from "../../../../engine/src/clock/clock.ts";
 import { systemSecrets } from "../../../../engine/src/crypto/secret.ts";
 import { newId, type Random } from "../../../../engine/src/random/random.ts";
-import { nextDue } from "../../../../engine/src/rules/refill.ts";
+import { refillColumns } from "../../features/credits/record.ts";
 import type { DemoRows } from "../../platform/store/demo.ts";
 import { fold } from "../../platform/store/search.ts";
 
@@ -280,15 +280,12 @@ function balanceRow({ workspaceId, now, random }: DemoWorkspace, poolId: string,
   const share = random.below(100);
   const remaining =
     share < 3 ? random.below(Math.ceil(amount / 10)) : Math.round((amount * (10 + random.below(90))) / 100);
-  const refill = { interval: "monthly", amount, refillDay: 1 } as const;
+  const refill = isRefilled ? ({ interval: "monthly", amount } as const) : null;
   return {
     pool_id: poolId,
     workspace_id: workspaceId,
     remaining: !isRefilled && share < 2 ? 0 : remaining,
-    refill_interval: isRefilled ? refill.interval : null,
-    refill_amount: isRefilled ? amount : null,
-    refill_day: isRefilled ? 1 : null,
-    refill_due_at: isRefilled ? nextDue(refill, instantAt(now)) : null,
+    ...refillColumns(refill, instantAt(now)),
   };
 }
 

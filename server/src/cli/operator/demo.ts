@@ -1,13 +1,14 @@
+import { CommandError, print, UsageError } from "../../../../cli/src/output.ts";
+import { ProgressLine } from "../../../../cli/src/progress.ts";
 import { systemClock } from "../../../../engine/src/clock/system.ts";
 import { seededRandom } from "../../../../engine/src/random/seeded.ts";
 import { systemRandom } from "../../../../engine/src/random/system.ts";
 import type { DemoRows } from "../../platform/store/demo.ts";
 import { openAnalyticsStore } from "../../service/analytics.ts";
 import { claimFolder } from "../../service/claim.ts";
-import { ProgressLine } from "../client/progress.ts";
-import { CommandError, type CommandHandler, type Invocation, print, UsageError } from "../output.ts";
 import { writeContent, writeLastUsed } from "./demo-content.ts";
 import { writeTraffic } from "./demo-traffic.ts";
+import type { CommandHandler, Invocation } from "./invocation.ts";
 import { withStore } from "./store.ts";
 
 const NAME = "Demo";

@@ -1,12 +1,14 @@
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { readDuration } from "../../../../cli/src/body.ts";
+import { CommandError, print } from "../../../../cli/src/output.ts";
 import { keepProcessAlive } from "../../../../engine/src/clock/keep-alive.ts";
 import { systemClock } from "../../../../engine/src/clock/system.ts";
 import { type MoveReport, type MoveStep, moveStore, undoMove } from "../../move/move.ts";
 import type { Config } from "../../platform/config/config.ts";
 import type { Secrets } from "../../platform/config/secrets.ts";
 import { parseMasterKey } from "../../platform/vault/key-ring.ts";
-import { CommandError, type CommandHandler, type Invocation, print } from "../output.ts";
+import type { CommandHandler, Invocation } from "./invocation.ts";
 
 /** Time between two lines of progress: on a terminal they replace each other. */
 const PROGRESS_INTERVAL = process.stderr.isTTY ? 200 : 10_000;
@@ -39,7 +41,7 @@ export const migrateStore: CommandHandler = async (invocation, options) => {
         to,
         vaultKey: vaultKeyIn(options.newVaultKeyFile),
         rowsPerSecond: numberOf("--rate", options.rate, ROWS_PER_SECOND_DEFAULT, "rows per second"),
-        stopMax: numberOf("--stop-max", options.stopMax, STOP_MAX_DEFAULT_S, "seconds") * 1_000,
+        stopMax: stopMaxOf(options.stopMax),
       },
       systemClock,
       progressLine(startedAt),
@@ -111,6 +113,14 @@ function numberOf(option: string, text: string | undefined, byDefault: number, u
   const number = /^\d{1,9}$/.test(text) ? Number(text) : 0;
   if (number === 0) throw new CommandError(`${option}: give ${unit}, from 1 to 999999999.`);
   return number;
+}
+
+/** A duration, or a number of seconds, in milliseconds. */
+function stopMaxOf(text: string | undefined): number {
+  if (text === undefined) return STOP_MAX_DEFAULT_S * 1_000;
+  const length = /^\d{1,9}$/.test(text) ? Number(text) * 1_000 : readDuration(text);
+  if (!length) throw new CommandError("--stop-max: give a duration such as 10s, or a number of seconds, above 0.");
+  return length;
 }
 
 function progressLine(startedAt: number): (step: MoveStep) => void {

@@ -1,11 +1,12 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { print, table } from "../../../../cli/src/output.ts";
 import { systemClock } from "../../../../engine/src/clock/system.ts";
 import { version } from "../../platform/config/version.ts";
 import { isSupported, pendingSteps, type SchemaState } from "../../platform/store/migrate.ts";
 import type { PartitionState } from "../../platform/store/monthly-tables.ts";
 import { openAnalyticsStore } from "../../service/analytics.ts";
-import { type Invocation, print, table } from "../output.ts";
+import type { Invocation } from "./invocation.ts";
 import { withStore } from "./store.ts";
 
 /** Rows in a default partition are counted up to here. */

@@ -1,31 +1,38 @@
-import { existsSync, mkdirSync, realpathSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, realpathSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { keepProcessAlive } from "../../../../engine/src/clock/keep-alive.ts";
 import { systemClock } from "../../../../engine/src/clock/system.ts";
 import { systemRandom } from "../../../../engine/src/random/system.ts";
 import type { IssuedRootKey } from "../../features/workspaces/procedures.ts";
 import { openEvents } from "../../log/events.ts";
-import { openLog } from "../../log/log.ts";
+import { openProcessLog } from "../../log/log.ts";
 import { OperatorError } from "../../log/operator-error.ts";
+import type { LogOutput } from "../../log/output.ts";
 import { openService, type Service } from "../../service/service.ts";
-import type { Invocation } from "../output.ts";
 import { banner, quoted } from "./banner.ts";
+import type { Invocation } from "./invocation.ts";
 import { signInUrl } from "./sign-in-link.ts";
 
 /** How long a stopping service still serves, so that load balancers leave it out. On a terminal it stops at once. */
 const DRAIN_DEFAULT = 5_000;
 /** How long a stop takes at most after the drain. */
 const STOP_MAX = 10_000;
+/** How long an end waits for the output to take the log. */
+const LOG_MAX = 1_000;
 
 /** Starts the service and runs it until a signal stops it. */
 export async function serve({ config, secrets, json }: Invocation): Promise<void> {
   // Files that the service creates are readable by their owner only.
   process.umask(0o077);
-  const log = openLog(config.logLevel);
+  const { log, output } = openProcessLog(config.logLevel);
   const events = openEvents(log, () => systemClock.monotonic());
   const starting = new AbortController();
   const releaseProcess = keepProcessAlive();
-  const shutdown = new Shutdown(config.drain ?? (process.stdout.isTTY ? 0 : DRAIN_DEFAULT), events, starting);
+  const shutdown = new Shutdown(config.drain ?? (process.stdout.isTTY ? 0 : DRAIN_DEFAULT), {
+    events,
+    output,
+    starting,
+  });
   let issued: IssuedRootKey | undefined;
   let isWritten = false;
   let service: Service | undefined;
@@ -74,7 +81,7 @@ export async function serve({ config, secrets, json }: Invocation): Promise<void
     await service?.stop();
     if (!starting.signal.aborted) throw error;
     if (shutdown.code === 0) events.stopped();
-    process.exit(shutdown.code);
+    shutdown.exit(shutdown.code);
   }
 }
 
@@ -85,8 +92,21 @@ function dashboardFolder(): string | undefined {
   if (!existsSync(program)) return undefined;
   // In both, the program is two folders below: `bin/latchkey.js`, or `src/main.ts`.
   const server = dirname(dirname(realpathSync(program)));
-  const packed = join(server, "dist/dashboard");
-  return existsSync(packed) ? packed : join(server, "../dashboard/dist");
+  const [packed, builds] = [join(server, "dist/dashboard"), join(server, "../dashboard/dist")];
+  // A clone in which a package was made has both; its sources may have changed since.
+  const isClone = existsSync(join(server, "../dashboard/vite.config.ts")) && existsSync(builds);
+  return existsSync(packed) && !isClone ? packed : lastUsedBuild(builds);
+}
+
+/** A clone has a folder per build of the dashboard. Each start marks its own as used. */
+function lastUsedBuild(folder: string): string {
+  if (!existsSync(folder)) return folder;
+  const builds = readdirSync(folder, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory() && /^[0-9a-f]{32}$/.test(entry.name))
+    .map(({ name }) => join(folder, name))
+    .map((path) => ({ path, usedAt: statSync(path).mtimeMs }))
+    .sort((a, b) => b.usedAt - a.usedAt);
+  return builds[0]?.path ?? folder;
 }
 
 /** The shell command that starts this program from the current folder. It does not depend on installed programs. */
@@ -130,13 +150,18 @@ class Shutdown {
   service: Service | undefined;
   readonly #drain: number;
   readonly #events: ReturnType<typeof openEvents>;
+  readonly #output: LogOutput;
   readonly #starting: AbortController;
   #stoppingSince: number | undefined;
 
-  constructor(drain: number, events: ReturnType<typeof openEvents>, starting: AbortController) {
+  constructor(
+    drain: number,
+    parts: { events: ReturnType<typeof openEvents>; output: LogOutput; starting: AbortController },
+  ) {
     this.#drain = drain;
-    this.#events = events;
-    this.#starting = starting;
+    this.#events = parts.events;
+    this.#output = parts.output;
+    this.#starting = parts.starting;
     for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => this.#end(signal));
   }
 
@@ -145,6 +170,12 @@ class Shutdown {
     console.error(`latchkey: ${error.message}`);
     this.code = 1;
     this.#stop(0);
+  }
+
+  /** Exits when the log is written, or after a second if nobody reads it. */
+  exit(code: number): void {
+    systemClock.schedule(LOG_MAX, () => process.exit(code));
+    void this.#output.written().then(() => process.exit(code));
   }
 
   #end(signal: "SIGTERM" | "SIGINT"): void {
@@ -161,16 +192,16 @@ class Shutdown {
     this.#starting.abort();
     systemClock.schedule(drain + STOP_MAX, () => {
       this.#events.forcedStop();
-      process.exit(1);
+      this.exit(1);
     });
     this.service?.stop(drain).then(
       () => {
         if (this.code === 0) this.#events.stopped();
-        process.exit(this.code);
+        this.exit(this.code);
       },
       (error: unknown) => {
         console.error(error);
-        process.exit(1);
+        this.exit(1);
       },
     );
   }

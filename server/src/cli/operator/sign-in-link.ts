@@ -1,7 +1,8 @@
+import { CommandError, print } from "../../../../cli/src/output.ts";
 import { systemClock } from "../../../../engine/src/clock/system.ts";
 import { LINK_LIFE } from "../../features/dashboard/statements.ts";
 import { isAdministrator } from "../../platform/store/access/root-key-lookup.ts";
-import { CommandError, type CommandHandler, print } from "../output.ts";
+import type { CommandHandler } from "./invocation.ts";
 import { withPreparedStore } from "./store.ts";
 
 /** The address that signs in. Browsers do not send the part after `#`, so no log and no proxy sees the token. */

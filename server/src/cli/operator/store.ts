@@ -1,10 +1,11 @@
 import { existsSync } from "node:fs";
+import { CommandError } from "../../../../cli/src/output.ts";
 import { systemClock } from "../../../../engine/src/clock/system.ts";
 import { StoreUnavailable } from "../../../../engine/src/errors/store-unavailable.ts";
 import { pendingSteps, requireSupported } from "../../platform/store/migrate.ts";
 import type { Store } from "../../platform/store/store.ts";
 import type { AppProcedures } from "../../service/procedures.ts";
-import { CommandError, type Invocation } from "../output.ts";
+import type { Invocation } from "./invocation.ts";
 
 /**
  * Opens the configured database for one command, and closes it afterwards, also after an error. `creates`: creates an

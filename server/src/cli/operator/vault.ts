@@ -1,4 +1,5 @@
-import { CommandError, type Invocation, print } from "../output.ts";
+import { CommandError, print } from "../../../../cli/src/output.ts";
+import type { Invocation } from "./invocation.ts";
 import { withPreparedStore } from "./store.ts";
 
 /** Changes the master key step by step while services run. If it is interrupted, the next run continues. */

@@ -1,10 +1,11 @@
 import { existsSync } from "node:fs";
+import { CommandError, print, table } from "../../../../cli/src/output.ts";
 import { systemClock } from "../../../../engine/src/clock/system.ts";
 import type { TableCursor } from "../../platform/store/inspection.ts";
 import { pendingSteps, requireSupported } from "../../platform/store/migrate.ts";
 import type { Store } from "../../platform/store/store.ts";
 import type { AppProcedures } from "../../service/procedures.ts";
-import { CommandError, type CommandHandler, type Invocation, print, table } from "../output.ts";
+import type { CommandHandler, Invocation } from "./invocation.ts";
 import { withStore } from "./store.ts";
 
 /** What one check found. */

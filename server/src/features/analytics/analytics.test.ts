@@ -6,34 +6,41 @@ import { describe, it, type TestContext } from "node:test";
 import { SimulatedClock } from "../../../../engine/src/clock/simulated.ts";
 import { Analytics, CELLS_PER_TURN } from "./analytics.ts";
 import type { Batch } from "./batch.ts";
+import { TRACKED_KEYS_MAX } from "./key-uses.ts";
 import type { KeyUse } from "./recorder.ts";
 
 const SECOND = 1_000;
 const NOON = 1_768_478_400_000;
 
 /** Analytics with a store that keeps all batches. */
-async function open(t: TestContext) {
-  const folder = mkdtempSync(join(tmpdir(), "latchkey-test-"));
+async function open(t: TestContext, folder = mkdtempSync(join(tmpdir(), "latchkey-test-"))) {
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   const clock = new SimulatedClock(NOON);
   const written: Batch[] = [];
   const uses: KeyUse[] = [];
+  /** Steps of a merge that are left to do. */
+  const merge = { steps: 0 };
   const analytics = new Analytics({
     clock,
     rollups: {
       write: async (texts) => void written.push(...texts.map((text) => JSON.parse(text) as Batch)),
       stats: async () => "",
+      counts: async () => [],
       top: async () => ({ entries: [] }),
+      decisions: async () => [],
+      merge: async () => --merge.steps > 0,
       prune: async () => ({ rows: 0, more: false }),
       close: async () => {},
     },
     recorderId: "rec_1",
+    loggedPerMinute: 0,
     folder,
     bytesMax: { memory: 2 ** 24, disk: 2 ** 24 },
     recordKeyUses: async (some) => void uses.push(...some),
     onReachability: () => {},
     onLoss: () => assert.fail("lost"),
     onSpoolUnreadable: () => assert.fail("unreadable"),
+    onFailedMerge: (cause: unknown) => assert.fail(String(cause)),
   });
   await analytics.start();
   /** Counts one verification of each of these keys, and one decision of each of these identifiers. */
@@ -49,6 +56,10 @@ async function open(t: TestContext) {
         code: "VALID",
         tags: undefined,
         creditsSpent: 0,
+        cost: undefined,
+        limit: undefined,
+        address: "203.0.113.7",
+        requestId: "req_1",
       });
     }
     for (let i = 0; i < identifiers; i++) {
@@ -60,10 +71,13 @@ async function open(t: TestContext) {
         identifier: `user ${i}`,
         passed: true,
         cost: 1,
+        asked: { cost: 1, limit: 5, duration: 60_000 },
+        address: "203.0.113.7",
+        requestId: "req_1",
       });
     }
   };
-  return { analytics, clock, written, uses, count };
+  return { analytics, folder, clock, written, uses, merge, count };
 }
 
 describe("counts of many keys", () => {
@@ -110,5 +124,62 @@ describe("counts of many keys", () => {
     assert.equal(total, 6 * CELLS_PER_TURN + 7);
     assert.equal(analytics.outbox.counts.delivered, total);
     assert.equal(new Set(uses.map(({ keyId }) => keyId)).size, 3 * CELLS_PER_TURN);
+  });
+});
+
+describe("last uses", () => {
+  it("of more keys than memory has room for are all written", async (t) => {
+    const { analytics, clock, uses, count } = await open(t);
+    const keys = TRACKED_KEYS_MAX + 1_000;
+    count(keys, 0);
+    const written = () => new Set(uses.map(({ keyId }) => keyId)).size;
+    for (let second = 0; written() < keys; second++) {
+      assert(second < 500, `${written()} of ${keys}`);
+      clock.advance(SECOND);
+      for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate);
+    }
+    assert(uses.every(({ at }) => at === NOON));
+    await analytics.stop();
+  });
+
+  it("that wait for their turn at a stop are written by the next process", async (t) => {
+    const first = await open(t);
+    const keys = 5_000;
+    // The first turn begins.
+    first.clock.advance(SECOND);
+    first.count(keys, 0);
+    await first.analytics.stop();
+    assert(first.uses.length < keys);
+    const next = await open(t, first.folder);
+    const written = () => new Set([...first.uses, ...next.uses].map(({ keyId }) => keyId)).size;
+    for (let second = 0; written() < keys; second++) {
+      assert(second < 500, `${written()} of ${keys}`);
+      next.clock.advance(SECOND);
+      for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate);
+    }
+    await next.analytics.stop();
+  });
+});
+
+describe("what writes leave for later", () => {
+  it("is merged step by step after a write, and each minute without one", async (t) => {
+    const { analytics, clock, merge, count } = await open(t);
+    const pass = async (seconds: number) => {
+      for (let second = 0; second < seconds; second++) {
+        clock.advance(SECOND);
+        // A step and its pause.
+        for (let turn = 0; turn < 10; turn++) await new Promise(setImmediate);
+      }
+    };
+    merge.steps = 4;
+    count(1, 0);
+    await pass(4);
+    assert.equal(merge.steps, 0);
+    merge.steps = 2;
+    await pass(30);
+    assert.equal(merge.steps, 2);
+    await pass(31);
+    assert.equal(merge.steps, 0);
+    await analytics.stop();
   });
 });

@@ -1,4 +1,5 @@
 import { digest } from "../../../../engine/src/crypto/digest.ts";
+import type { DecisionRow } from "./decision-log.ts";
 import { type Level, levelNames, levels } from "./levels.ts";
 
 /** The count of one combination of values in one minute. */
@@ -14,6 +15,8 @@ export type VerificationCell = readonly [
   count: number,
   creditsSpent: number,
   latencyUs: number,
+  /** The budgets that the key spent from. Absent without any, and in batches of earlier releases. */
+  budgetIds?: readonly string[],
 ];
 
 /** The same for one identifier of a rate limit namespace. */
@@ -37,6 +40,8 @@ export interface Batch {
   readonly sequence: number;
   readonly verifications: readonly VerificationCell[];
   readonly ratelimits: readonly RatelimitCell[];
+  /** Absent in batches of earlier releases. */
+  readonly decisions?: readonly DecisionRow[];
 }
 
 /** The text of a batch whose cells are in several JSON arrays. */
@@ -44,9 +49,11 @@ export function batchText(
   { recorder, sequence }: Pick<Batch, "recorder" | "sequence">,
   verifications: readonly string[],
   ratelimits: readonly string[],
+  decisions: readonly string[],
 ): string {
   const start = JSON.stringify({ recorder, sequence }).slice(0, -1);
-  return `${start},"verifications":${concatenated(verifications)},"ratelimits":${concatenated(ratelimits)}}`;
+  const cells = `"verifications":${concatenated(verifications)},"ratelimits":${concatenated(ratelimits)}`;
+  return `${start},${cells},"decisions":${concatenated(decisions)}}`;
 }
 
 /** JSON arrays as one. */
@@ -59,7 +66,7 @@ function concatenated(arrays: readonly string[]): string {
 export interface Rollup {
   /** Start of the bucket, epoch milliseconds. */
   readonly time: number;
-  /** The id of a key, an API, an identity or a namespace; of the workspace for attempts with unknown keys. */
+  /** The id of a key, an API, an identity, a budget or a namespace; of the workspace for attempts with unknown keys. */
   readonly subject: string;
   /** Empty for the whole bucket; else the digest of `label`, or `OVERFLOW`. */
   part: string;
@@ -75,7 +82,7 @@ export interface Rollup {
 /** The part of a bucket for labels beyond the maximum. Digests do not contain this character. */
 export const OVERFLOW = "~";
 
-/** Maximum number of tag sets in a bucket of a key, an API or an identity. */
+/** Maximum number of tag sets in a bucket of a key, an API, an identity or a budget. */
 export const TAG_SETS_MAX = 100;
 /** Maximum number of identifiers in a bucket of a namespace. */
 export const IDENTIFIERS_MAX = 1_000;
@@ -85,8 +92,88 @@ export function partsMax(subject: string): number {
   return subject.startsWith("rlns_") ? IDENTIFIERS_MAX : TAG_SETS_MAX;
 }
 
-/** Aggregates batches into rows by level. Each subject is counted separately, not each combination of subjects. */
-export function rollUp(batches: readonly Batch[]): Record<Level, Rollup[]> {
+/** The count of one outcome of one subject in one minute, with what the tables of counts need to know of it. */
+export interface MinuteCount {
+  readonly time: number;
+  readonly workspaceId: string;
+  /** As in a rollup. */
+  readonly subject: string;
+  /** The API of a key; empty for other subjects. */
+  readonly apiId: string;
+  /** The identity of a key at the time of the verifications; empty without one, and for other subjects. */
+  readonly identityId: string;
+  readonly outcome: string;
+  count: number;
+  amount: number;
+  latencyUs: number;
+}
+
+type Figures = readonly [count: number, amount: number, latencyUs: number];
+
+function figuresOf([, , , , , , , count, amount, latencyUs]: VerificationCell): Figures {
+  return [count, amount, latencyUs];
+}
+
+function budgetsOf([, , , , , , , , , , budgetIds = []]: VerificationCell): readonly string[] {
+  return budgetIds;
+}
+
+/** Aggregates batches by minute, without tags and identifiers. Each subject is counted separately. */
+export function minuteCounts(batches: readonly Batch[]): MinuteCount[] {
+  // Most subjects have one count, so a list by subject is faster than a name of the whole count.
+  const bySubject = new Map<string, MinuteCount[]>();
+  const add = (
+    time: number,
+    workspaceId: string,
+    subject: string,
+    apiId: string,
+    identityId: string,
+    outcome: string,
+    [count, amount, latencyUs]: Figures,
+  ) => {
+    let known = bySubject.get(subject);
+    if (known === undefined) {
+      known = [];
+      bySubject.set(subject, known);
+    }
+    for (const one of known) {
+      if (one.time !== time || one.outcome !== outcome || one.identityId !== identityId) continue;
+      one.count += count;
+      one.amount += amount;
+      one.latencyUs += latencyUs;
+      return;
+    }
+    known.push({ time, workspaceId, subject, apiId, identityId, outcome, count, amount, latencyUs });
+  };
+  for (const { verifications, ratelimits } of batches) {
+    for (const cell of verifications) {
+      const [minute, workspaceId, apiId, keyId, identityId, , code] = cell;
+      const figures = figuresOf(cell);
+      if (keyId === null || apiId === null) {
+        add(minute, workspaceId, workspaceId, "", "", code, figures);
+        continue;
+      }
+      add(minute, workspaceId, keyId, apiId, identityId ?? "", code, figures);
+      add(minute, workspaceId, apiId, "", "", code, figures);
+      if (identityId !== null) add(minute, workspaceId, identityId, "", "", code, figures);
+      for (const budgetId of budgetsOf(cell)) add(minute, workspaceId, budgetId, "", "", code, figures);
+    }
+    for (const [minute, workspaceId, namespaceId, , outcome, ...figures] of ratelimits) {
+      add(minute, workspaceId, namespaceId, "", "", outcome, figures);
+    }
+  }
+  return [...bySubject.values()].flat();
+}
+
+/**
+ * Aggregates batches into rows by level.
+ *
+ * @param wholes the counts of whole buckets; empty for the parts alone.
+ */
+export function rollUp(
+  batches: readonly Batch[],
+  wholes: readonly MinuteCount[] = minuteCounts(batches),
+): Record<Level, Rollup[]> {
   const rows = { minute: new Map<string, Rollup>(), hour: new Map<string, Rollup>(), day: new Map<string, Rollup>() };
   const add = (
     minute: number,
@@ -94,7 +181,7 @@ export function rollUp(batches: readonly Batch[]): Record<Level, Rollup[]> {
     part: string,
     label: string,
     outcome: string,
-    [count, amount, latencyUs]: readonly [number, number, number],
+    [count, amount, latencyUs]: Figures,
   ) => {
     for (const level of levelNames) {
       const time = minute - (minute % levels[level]);
@@ -108,6 +195,9 @@ export function rollUp(batches: readonly Batch[]): Record<Level, Rollup[]> {
       }
     }
   };
+  for (const { time, subject, outcome, count, amount, latencyUs } of wholes) {
+    add(time, subject, "", "", outcome, [count, amount, latencyUs]);
+  }
   const digests = new Map<string, string>();
   const partOf = (label: string) => {
     let part = digests.get(label);
@@ -118,15 +208,14 @@ export function rollUp(batches: readonly Batch[]): Record<Level, Rollup[]> {
     return part;
   };
   for (const { verifications, ratelimits } of batches) {
-    for (const [minute, workspaceId, apiId, keyId, identityId, tags, code, ...figures] of verifications) {
-      const subjects = keyId === null ? [workspaceId] : [keyId, apiId!, ...(identityId === null ? [] : [identityId])];
-      for (const subject of subjects) {
-        add(minute, subject, "", "", code, figures);
-        if (tags !== "") add(minute, subject, partOf(tags), tags, code, figures);
-      }
+    for (const cell of verifications) {
+      const [minute, workspaceId, apiId, keyId, identityId, tags, code] = cell;
+      if (tags === "") continue;
+      const owners = identityId === null ? budgetsOf(cell) : [identityId, ...budgetsOf(cell)];
+      const subjects = keyId === null ? [workspaceId] : [keyId, apiId!, ...owners];
+      for (const subject of subjects) add(minute, subject, partOf(tags), tags, code, figuresOf(cell));
     }
     for (const [minute, , namespaceId, identifier, outcome, ...figures] of ratelimits) {
-      add(minute, namespaceId, "", "", outcome, figures);
       add(minute, namespaceId, partOf(identifier), identifier, outcome, figures);
     }
   }
@@ -152,24 +241,20 @@ export interface Usage {
   creditsSpent: number;
 }
 
-/** Aggregates the verifications of existing keys in batches into usage by level, in the order of the primary key. */
-export function usageOf(batches: readonly Batch[]): Record<UsageLevel, Usage[]> {
+/** Aggregates the counts of keys into usage by level, in the order of the primary key. */
+export function usageOf(counts: readonly MinuteCount[]): Record<UsageLevel, Usage[]> {
   const rows = { hour: new Map<string, Usage>(), day: new Map<string, Usage>() };
-  for (const { verifications } of batches) {
-    for (const [minute, workspaceId, apiId, keyId, identity, , outcome, count, creditsSpent] of verifications) {
-      if (keyId === null) continue;
-      const identityId = identity ?? "";
-      for (const level of usageLevels) {
-        const time = minute - (minute % levels[level]);
-        const name = `${time} ${keyId} ${identityId} ${outcome}`;
-        const row = rows[level].get(name);
-        if (row === undefined) {
-          const key = { workspaceId, keyId, apiId: apiId!, identityId };
-          rows[level].set(name, { time, ...key, outcome, count, creditsSpent });
-        } else {
-          row.count += count;
-          row.creditsSpent += creditsSpent;
-        }
+  for (const { time: minute, workspaceId, subject: keyId, apiId, identityId, outcome, count, amount } of counts) {
+    if (apiId === "") continue;
+    for (const level of usageLevels) {
+      const time = minute - (minute % levels[level]);
+      const name = `${time} ${keyId} ${identityId} ${outcome}`;
+      const row = rows[level].get(name);
+      if (row === undefined) {
+        rows[level].set(name, { time, workspaceId, keyId, apiId, identityId, outcome, count, creditsSpent: amount });
+      } else {
+        row.count += count;
+        row.creditsSpent += amount;
       }
     }
   }

@@ -11,6 +11,9 @@ const event = (at: number, workspaceId: string, identifier: string) => ({
   identifier,
   passed: true,
   cost: 1,
+  asked: { cost: 1, limit: 5, duration: 60_000 },
+  address: "203.0.113.7",
+  requestId: "req_1",
 });
 
 const identifiers = (sample: DecisionSample, workspaceId: string, now: number, since = 0) =>

@@ -42,8 +42,9 @@ export class DecisionSample {
   #next = 0;
   #taken = 0;
 
-  verification({ at, workspaceId, key, code, tags = [], creditsSpent }: VerificationEvent, latencyUs: number): void {
-    if (!this.#admits(workspaceId)) return;
+  /** Takes a decision. Whether it is in the sample. */
+  verification({ at, workspaceId, key, code, tags = [], creditsSpent }: VerificationEvent, latencyUs: number): boolean {
+    if (!this.#admits(workspaceId)) return false;
     const known = key && { keyId: key.keyId, apiId: key.apiId, identityId: key.identity?.id ?? null };
     this.#add({
       number: this.#next,
@@ -56,10 +57,12 @@ export class DecisionSample {
       tags,
       creditsSpent,
     });
+    return true;
   }
 
-  ratelimit({ at, workspaceId, namespaceId, identifier, passed, cost }: RatelimitEvent, latencyUs: number): void {
-    if (!this.#admits(workspaceId)) return;
+  /** Takes a decision. Whether it is in the sample. */
+  ratelimit({ at, workspaceId, namespaceId, identifier, passed, cost }: RatelimitEvent, latencyUs: number): boolean {
+    if (!this.#admits(workspaceId)) return false;
     this.#add({
       number: this.#next,
       at,
@@ -71,6 +74,7 @@ export class DecisionSample {
       passed,
       cost,
     });
+    return true;
   }
 
   /** The decisions since the last call of this method. */

@@ -31,8 +31,8 @@ export const getApiStats = analysis("analytics.getApiStats", {
     principal.authorize(`apis.${apiId}.read_analytics`);
     const { level, start, end } = bucketsOf(range, fail);
     return {
-      echo: { apiId, start, end, granularity: level },
-      question: { about: "verifications", subject: apiId, level, start, end, tags: tagSetOf(tags) },
+      members: { apiId, start, end, granularity: level },
+      query: { about: "verifications", subject: apiId, level, start, end, tags: tagSetOf(tags) },
     };
   })
   .answer(answerCounts);

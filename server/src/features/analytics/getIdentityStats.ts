@@ -38,8 +38,8 @@ export const getIdentityStats = analysis("analytics.getIdentityStats", {
     principal.authorize(`identities.${identity.id}.read_identity`);
     const { level, start, end } = bucketsOf(range, fail);
     return {
-      echo: { identity: idOrExternalId, start, end, granularity: level },
-      question: { about: "verifications", subject: identity.id, level, start, end, tags: tagSetOf(tags) },
+      members: { identity: idOrExternalId, start, end, granularity: level },
+      query: { about: "verifications", subject: identity.id, level, start, end, tags: tagSetOf(tags) },
     };
   })
   .answer(answerCounts);

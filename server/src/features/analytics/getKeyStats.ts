@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { exampleKey, exampleRange, exampleStats } from "../../platform/vocabulary/examples.ts";
+import { exampleEmptyStats, exampleKey, exampleRange, exampleStats } from "../../platform/vocabulary/examples.ts";
 import { KeyId } from "../../platform/vocabulary/schema.ts";
 import { KeyReader } from "../keys/statements/keys.ts";
 import { analysis } from "../services.ts";
@@ -28,12 +28,7 @@ export const getKeyStats = analysis("analytics.getKeyStats", {
         keyId: exampleKey.keyId,
         ...exampleRange,
         granularity: "minute",
-        total: 0,
-        valid: 0,
-        outcomes: {},
-        creditsSpent: 0,
-        series: exampleStats.series.map(({ time }) => ({ time, total: 0, valid: 0, outcomes: {}, creditsSpent: 0 })),
-        tags: [],
+        ...exampleEmptyStats,
       },
     },
     {
@@ -50,8 +45,8 @@ export const getKeyStats = analysis("analytics.getKeyStats", {
     principal.authorize(`apis.${key.api_id}.read_analytics`);
     const { level, start, end } = bucketsOf(range, fail);
     return {
-      echo: { keyId, start, end, granularity: level },
-      question: { about: "verifications", subject: keyId, level, start, end, tags: tagSetOf(tags) },
+      members: { keyId, start, end, granularity: level },
+      query: { about: "verifications", subject: keyId, level, start, end, tags: tagSetOf(tags) },
     };
   })
   .answer(answerCounts);

@@ -57,14 +57,14 @@ export const getRatelimitStats = analysis("analytics.getRatelimitStats", {
     principal.authorize(`ratelimits.${namespace.id}.read_analytics`);
     const { level, start, end } = bucketsOf(range, fail);
     return {
-      echo: {
+      members: {
         namespace: nameOrId,
         ...(identifier !== undefined && { identifier }),
         start,
         end,
         granularity: level,
       },
-      question: { about: "ratelimits", subject: namespace.id, level, start, end, tags: [], identifier },
+      query: { about: "ratelimits", subject: namespace.id, level, start, end, tags: [], identifier },
     };
   })
   .answer(answerCounts);

@@ -4,8 +4,23 @@ import type { KeyUse } from "./recorder.ts";
 /** Minimum interval between two writes of the last use of one key. */
 export const USE_INTERVAL: Milliseconds = 30_000;
 
-/** Maximum number of tracked keys. Uses of further keys are dropped until there is room. */
-export const TRACKED_KEYS_MAX = 500_000;
+/** Maximum number of tracked keys, of some 150 bytes each. */
+export const TRACKED_KEYS_MAX = 50_000;
+
+/** With more due uses, each part waits for its turn. */
+const DUE_AT_ONCE = 1_000;
+
+/** Uses of keys whose ids have the same character here are in one part: the first one after `key_`. */
+export const PART_AT = 4;
+const PARTS = 64;
+
+/** A part has a turn in every interval. */
+const TURN: Milliseconds = USE_INTERVAL / PARTS;
+
+/** The part of a key: keys of one part have neighbouring rows. */
+function partOf(keyId: string): number {
+  return (keyId.charCodeAt(PART_AT) || 0) % PARTS;
+}
 
 interface WrittenKey {
   readonly keyId: string;
@@ -17,54 +32,105 @@ interface WrittenKey {
 
 /**
  * The last uses of keys that are not written yet, and which of them to write: at most one per key and interval. A use that
- * waits is replaced by a later one of its key, so slow writes take no more memory.
+ * waits is replaced by a later one of its key, so slow writes take no more memory. While many uses are due, they are written
+ * part by part, so that the uses of an interval share the pages of their rows.
  */
 export class KeyUses {
-  /** Times of the uses that are due, by key, oldest first. */
-  readonly #due = new Map<string, number>();
+  readonly #dueAtOnce: number;
+  /** Times of the uses that are due, by part and key. */
+  readonly #due = new Map<number, Map<string, number>>();
+  #dueCount = 0;
+  /** The part whose turn it is, and since when. */
+  #part = 0;
+  #turnSince = 0;
   /** Keys that were returned by `take` within the interval, oldest first. */
   readonly #written = new Map<string, WrittenKey>();
-  // Iterators that stay where they are: one that starts anew would pass all the deleted entries before the first.
-  #nextDue = this.#due.entries();
+  // An iterator that stays where it is: one that starts anew would pass all the deleted entries before the first.
   #nextWritten = this.#written.values();
   /** The value that `#nextWritten` returned last. */
   #oldest: WrittenKey | undefined;
 
-  add(uses: readonly KeyUse[]): void {
-    for (const { keyId, at } of uses) {
+  /** @param dueAtOnce up to this number of due uses are written without waiting for a turn. */
+  constructor(dueAtOnce = DUE_AT_ONCE) {
+    this.#dueAtOnce = dueAtOnce;
+  }
+
+  /** Returns the uses of keys for which there is no room. */
+  add(uses: readonly KeyUse[]): KeyUse[] {
+    const others: KeyUse[] = [];
+    for (const use of uses) {
+      const { keyId, at } = use;
       const written = this.#written.get(keyId);
-      const dueAt = this.#due.get(keyId);
       if (written !== undefined) written.unwrittenUseAt = Math.max(written.unwrittenUseAt, at);
-      else if (dueAt !== undefined) this.#due.set(keyId, Math.max(dueAt, at));
-      else if (this.#due.size + this.#written.size < TRACKED_KEYS_MAX) this.#due.set(keyId, at);
+      else if (this.#dueCount + this.#written.size < TRACKED_KEYS_MAX || this.#dueIn(partOf(keyId)).has(keyId)) {
+        this.#addDue(keyId, at);
+      } else others.push(use);
     }
+    return others;
   }
 
   /** Returns at most `count` uses that are to be written now. They count as written. */
   take(count: number, now: number): KeyUse[] {
     this.#expire(now);
+    const atOnce = this.#dueCount <= this.#dueAtOnce;
+    // A time in the future means that the clock was set back.
+    if (atOnce || now < this.#turnSince) this.#turnSince = now;
     const uses: KeyUse[] = [];
-    while (uses.length < count && this.#due.size > 0) {
-      const { value, done } = this.#nextDue.next();
-      if (done) {
-        this.#nextDue = this.#due.entries();
-        continue;
+    while (uses.length < count && this.#dueCount > 0) {
+      if (this.#dueIn(this.#part).size === 0) {
+        if (!atOnce && !this.#endTurn(now)) break;
+        this.#part = (this.#part + 1) % PARTS;
       }
-      const [keyId, at] = value;
-      this.#due.delete(keyId);
-      this.#written.set(keyId, { keyId, writtenAt: now, unwrittenUseAt: 0 });
-      uses.push({ keyId, at });
+      const due = this.#dueIn(this.#part);
+      for (const [keyId, at] of due) {
+        if (uses.length === count) break;
+        due.delete(keyId);
+        this.#dueCount--;
+        this.#written.set(keyId, { keyId, writtenAt: now, unwrittenUseAt: 0 });
+        uses.push({ keyId, at });
+      }
     }
     return uses;
   }
 
-  /** Takes uses back whose write failed. They are due again, after the others. */
+  /** Takes uses back whose write failed. They are due again. */
   putBack(uses: readonly KeyUse[]): void {
     for (const { keyId, at } of uses) {
-      const usedAt = Math.max(at, this.#written.get(keyId)?.unwrittenUseAt ?? 0, this.#due.get(keyId) ?? 0);
+      const usedAt = Math.max(at, this.#written.get(keyId)?.unwrittenUseAt ?? 0);
       this.#written.delete(keyId);
-      this.#due.set(keyId, usedAt);
+      this.#addDue(keyId, usedAt);
     }
+  }
+
+  /** Returns all uses that are due, and forgets them. */
+  drain(): KeyUse[] {
+    const uses = [...this.#due.values()].flatMap((due) => Array.from(due, ([keyId, at]) => ({ keyId, at })));
+    this.#due.clear();
+    this.#dueCount = 0;
+    return uses;
+  }
+
+  #dueIn(part: number): Map<string, number> {
+    let due = this.#due.get(part);
+    if (due === undefined) {
+      due = new Map();
+      this.#due.set(part, due);
+    }
+    return due;
+  }
+
+  #addDue(keyId: string, at: number): void {
+    const due = this.#dueIn(partOf(keyId));
+    const before = due.get(keyId);
+    if (before === undefined) this.#dueCount++;
+    due.set(keyId, Math.max(at, before ?? 0));
+  }
+
+  /** Ends the turn of a part if it is time. Turns that were missed are made up for, those of one interval at most. */
+  #endTurn(now: number): boolean {
+    if (now - this.#turnSince < TURN) return false;
+    this.#turnSince = Math.max(this.#turnSince + TURN, now - USE_INTERVAL);
+    return true;
   }
 
   /** Ends the interval of keys that were written long enough ago. Their later uses become due. */
@@ -86,7 +152,7 @@ export class KeyUses {
         return;
       }
       this.#written.delete(keyId);
-      if (unwrittenUseAt > 0) this.#due.set(keyId, unwrittenUseAt);
+      if (unwrittenUseAt > 0) this.#addDue(keyId, unwrittenUseAt);
     }
   }
 }

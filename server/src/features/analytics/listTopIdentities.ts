@@ -61,8 +61,7 @@ export const listTopIdentities = analysis("analytics.listTopIdentities", {
     return { withNames: true, apiId, level, start, end, limit };
   })
   .answer(async (subject, { analytics }, context) => {
-    const { ranked, incompleteBefore } = await analytics.rank({ by: "identity", ...subject }, context);
-    const { start, end, level: granularity } = subject;
+    const { ranked, incompleteBefore, ...range } = await analytics.rank({ by: "identity", ...subject }, context);
     const identities = ranked.map(({ id, name, counts }) => ({ identityId: id, ...name, ...counts }));
-    return { start, end, granularity, identities, incompleteBefore };
+    return { ...range, identities, incompleteBefore };
   });

@@ -70,8 +70,7 @@ export const listTopKeys = analysis("analytics.listTopKeys", {
     return { withNames, apiId, level, start, end, limit };
   })
   .answer(async (subject, { analytics }, context) => {
-    const { ranked, incompleteBefore } = await analytics.rank({ by: "key", ...subject }, context);
-    const { start, end, level: granularity } = subject;
+    const { ranked, incompleteBefore, ...range } = await analytics.rank({ by: "key", ...subject }, context);
     const keys = ranked.map(({ id, name, counts }) => ({ keyId: id, ...name, ...counts }));
-    return { start, end, granularity, keys, incompleteBefore };
+    return { ...range, keys, incompleteBefore };
   });

@@ -26,7 +26,7 @@ export interface OutboxOptions {
 /** Maximum bytes per transaction of the store, unless one batch is larger. */
 const BYTES_PER_WRITE = 8 * 1024 * 1024;
 
-/** Maximum number of batches per transaction of the store. */
+/** Maximum number of batches per transaction of the store. PostgreSQL's are prepared on the event loop. */
 const BATCHES_PER_WRITE = 8;
 
 /**

@@ -2,12 +2,24 @@ import type { Instant } from "../../../../engine/src/clock/clock.ts";
 import { FairQueue } from "../../platform/rpc/fair-queue.ts";
 import { Problem } from "../../platform/rpc/problems.ts";
 import type { Level } from "./levels.ts";
-import type { StatsQuery, Top, TopQuery } from "./rollups.ts";
+import {
+  type CountsQuery,
+  type DecisionQuery,
+  type FoundDecision,
+  isLong,
+  type StatsQuery,
+  type SubjectCounts,
+  type Top,
+  type TopQuery,
+} from "./rollups.ts";
 import type { Subjects } from "./subjects.ts";
 
 const RANKING = { runningMax: 1, runningPerWorkspaceMax: 1, waitingPerWorkspaceMax: 20 };
 // Their store has few connections, and the wait for one is short: calls wait here, in turns of the workspaces.
 const ANALYZING = { runningMax: 6, runningPerWorkspaceMax: 4, waitingPerWorkspaceMax: 5_000 };
+
+// Statistics that may take as long as a ranking, which others do not wait for.
+const LONG = { runningMax: 1, runningPerWorkspaceMax: 1, waitingPerWorkspaceMax: 5_000 };
 
 /** Maximum number of rows that a ranking examines: some tenths of a second of work. */
 const RANKED_ROWS_MAX = 300_000;
@@ -16,8 +28,10 @@ export interface AnalyticsSource {
   /** Whether decisions are counted. */
   isOn: boolean;
   /** The counts, as JSON members without braces. */
-  stats(question: StatsQuery): Promise<string>;
-  top(question: TopQuery): Promise<Top>;
+  stats(query: StatsQuery): Promise<string>;
+  counts(query: CountsQuery): Promise<SubjectCounts[]>;
+  top(query: TopQuery): Promise<Top>;
+  decisions(query: DecisionQuery): Promise<FoundDecision[]>;
   /** The names of keys or identities, as members of an answer. */
   names(subjects: Subjects): Promise<({ id: string } & object)[]>;
   /** Start of the oldest bucket that is stored. */
@@ -28,6 +42,7 @@ export interface AnalyticsSource {
 export class AnalyticsQueries {
   readonly #source: AnalyticsSource;
   readonly #analyses = new FairQueue(ANALYZING);
+  readonly #longAnalyses = new FairQueue(LONG);
   /** Rankings examine many rows, so that they run one by one. */
   readonly #rankings = new FairQueue(RANKING);
 
@@ -46,32 +61,51 @@ export class AnalyticsQueries {
   }
 
   /** The counts as JSON members without braces, at once. */
-  stats(question: StatsQuery): Promise<string> {
-    return this.#source.stats(question);
+  stats(query: StatsQuery): Promise<string> {
+    return this.#source.stats(query);
   }
 
   /** The same in a queue. Rejects with a problem unless the buckets from the start on are stored. */
-  async count(question: StatsQuery, { workspaceId, now }: { workspaceId: string; now: Instant }): Promise<string> {
-    this.#requireKept(question, now);
-    return this.#analyses.run(workspaceId, () => this.#source.stats(question));
+  async count(
+    query: Omit<StatsQuery, "workspaceId">,
+    { workspaceId, now }: { workspaceId: string; now: Instant },
+  ): Promise<string> {
+    this.#requireKept(query, now);
+    const queue = isLong(query) ? this.#longAnalyses : this.#analyses;
+    return queue.run(workspaceId, () => this.#source.stats({ ...query, workspaceId }));
   }
 
-  /** The keys or identities with the most verifications, with their names if wanted. Rejects like `count`. */
-  async rank(
-    { withNames, ...question }: Omit<TopQuery, "workspaceId" | "examinedMax"> & { withNames: boolean },
+  /** The verifications of several subjects. Rejects like `count`. */
+  async countEach(
+    query: Omit<CountsQuery, "workspaceId">,
     { workspaceId, now }: { workspaceId: string; now: Instant },
   ) {
-    this.#requireKept(question, now);
+    this.#requireKept(query, now);
+    return this.#analyses.run(workspaceId, () => this.#source.counts({ ...query, workspaceId }));
+  }
+
+  /** A page of the log of decisions. */
+  find(query: DecisionQuery): Promise<FoundDecision[]> {
+    return this.#analyses.run(query.workspaceId, () => this.#source.decisions(query));
+  }
+
+  /** The range, and the keys or identities with the most verifications, with names if wanted. Rejects like `count`. */
+  async rank(
+    { withNames, ...query }: Omit<TopQuery, "workspaceId" | "examinedMax"> & { withNames: boolean },
+    { workspaceId, now }: { workspaceId: string; now: Instant },
+  ) {
+    this.#requireKept(query, now);
     const { entries, incompleteBefore } = await this.#rankings.run(workspaceId, () =>
-      this.#source.top({ ...question, workspaceId, examinedMax: RANKED_ROWS_MAX }),
+      this.#source.top({ ...query, workspaceId, examinedMax: RANKED_ROWS_MAX }),
     );
-    const subjects = { workspaceId, by: question.by, ids: entries.map(({ id }) => id) };
+    const subjects = { workspaceId, by: query.by, ids: entries.map(({ id }) => id) };
     const names = new Map(withNames ? (await this.#source.names(subjects)).map((one) => [one.id, one]) : []);
     const ranked = entries.map(({ id, ...counts }) => {
       const { id: _, ...name } = names.get(id) ?? {};
       return { id, name, counts };
     });
-    return { ranked, incompleteBefore };
+    const { start, end, level: granularity } = query;
+    return { start, end, granularity, ranked, incompleteBefore };
   }
 
   /** @throws {Problem} unless the buckets from the start on are stored. */

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { Milliseconds } from "../../../../engine/src/clock/clock.ts";
 import { verificationCodes } from "../../../../engine/src/verification/request.ts";
-import { ApiId, EXPIRES_MAX, integer, text } from "../../platform/vocabulary/schema.ts";
+import { ApiId, integer, text, time } from "../../platform/vocabulary/schema.ts";
 import type { UsageLevel } from "./batch.ts";
 import { type Level, levels } from "./levels.ts";
 
@@ -14,12 +14,8 @@ const HOURS_UP_TO = 7 * levels.day;
 
 /** The input fields of a time range. */
 export const rangeInput = {
-  start: integer(0, EXPIRES_MAX).describe(
-    "Start of the range, Unix time in milliseconds. Rounded down to the start of a bucket.",
-  ),
-  end: integer(0, EXPIRES_MAX).describe(
-    "End of the range (exclusive), Unix time in milliseconds. Rounded up to the end of a bucket.",
-  ),
+  start: time().describe("Start of the range, Unix time in milliseconds. Rounded down to the start of a bucket."),
+  end: time().describe("End of the range (exclusive), Unix time in milliseconds. Rounded up to the end of a bucket."),
   granularity: z
     .enum(["minute", "hour", "day"])
     .optional()

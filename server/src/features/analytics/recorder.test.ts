@@ -18,6 +18,10 @@ function open(whenFull?: () => void) {
       code: "VALID",
       tags: undefined,
       creditsSpent: 0,
+      cost: undefined,
+      limit: undefined,
+      address: "203.0.113.7",
+      requestId: "req_1",
       ...more,
     });
   return { clock, recorder, verify };
@@ -26,6 +30,43 @@ function open(whenFull?: () => void) {
 describe("Recorder", () => {
   it("drains nothing without events", () => {
     assert.equal(open().recorder.drain(), undefined);
+  });
+
+  it("keeps the counts of a key apart when its budgets change within a minute", () => {
+    const { recorder, verify } = open();
+    const [team, company] = [{ budgetId: "bud_team" }, { budgetId: "bud_company" }];
+    verify({ key: { ...key, budgets: [team, company] }, creditsSpent: 2 });
+    verify({ key: { ...key, budgets: [] }, creditsSpent: 1 });
+    verify({ key: { ...key, budgets: [company] }, creditsSpent: 4 });
+    // The record of the key was read again.
+    verify({ key: { ...key, budgets: [{ ...team }, { ...company }] }, creditsSpent: 3 });
+    const { verifications } = recorder.drain()!;
+    assert.deepEqual(
+      verifications.map(([, , , , , , , count, amount, , ...budgets]) => [count, amount, ...budgets]),
+      [
+        [2, 5, ["bud_team", "bud_company"]],
+        [1, 1],
+        [1, 4, ["bud_company"]],
+      ],
+    );
+  });
+
+  it("adds credits that are charged later without another verification", () => {
+    const { clock, recorder, verify } = open();
+    const charge = (credits: number, tags?: string[]) =>
+      recorder.credits({ at: clock.now(), workspaceId: "ws_1", key, tags, credits });
+    verify();
+    charge(7);
+    charge(-2);
+    charge(3, ["model=large"]);
+    const { verifications, uses } = recorder.drain()!;
+    assert.deepEqual(verifications, [
+      [NOON, "ws_1", "api_1", "key_1", "id_1", '["model=large"]', "VALID", 0, 3, 0],
+      [NOON, "ws_1", "api_1", "key_1", "id_1", "", "VALID", 1, 5, 0],
+    ]);
+    clock.advance(60_000);
+    charge(1);
+    assert.deepEqual([recorder.drain()!.uses, uses], [[], [{ keyId: "key_1", at: NOON }]]);
   });
 
   it("adds up events with the same minute, key, identity, code and tag set", () => {

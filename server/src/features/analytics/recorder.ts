@@ -1,6 +1,12 @@
 import type { Clock } from "../../../../engine/src/clock/clock.ts";
-import type { DecisionRecorder, RatelimitEvent, VerificationEvent } from "../../../../engine/src/verification/event.ts";
+import type {
+  CreditsEvent,
+  DecisionRecorder,
+  RatelimitEvent,
+  VerificationEvent,
+} from "../../../../engine/src/verification/event.ts";
 import type { RatelimitCell, VerificationCell } from "./batch.ts";
+import { DecisionLog, type DecisionRow } from "./decision-log.ts";
 import { DecisionSample } from "./decisions.ts";
 import { levels } from "./levels.ts";
 
@@ -17,12 +23,16 @@ interface Cell {
   readonly next: Cell | undefined;
 }
 
+type Budgets = readonly { readonly budgetId: string }[];
+const NO_BUDGETS: Budgets = [];
+
 /** A verified key, or a workspace with attempts of unknown keys; with its cells, newest first. */
 interface Verified {
   readonly workspaceId: string;
   readonly apiId: string | null;
   readonly keyId: string | null;
   readonly identityId: string | null;
+  readonly budgets: Budgets;
   /** Time of the last use; 0 for a deleted key. */
   usedAt: number;
   first: Cell | undefined;
@@ -51,6 +61,8 @@ export interface DrainedCounts {
   readonly ratelimits: RatelimitCell[];
   /** The last use of each key. */
   readonly uses: KeyUse[];
+  /** The rows of the log of decisions. */
+  readonly decisions: DecisionRow[];
   /** The number of counted events. */
   readonly events: number;
 }
@@ -81,28 +93,40 @@ export class Recorder implements DecisionRecorder {
   recorded = 0;
   /** The first decision of each combination of counted values in each second. */
   readonly decisions = new DecisionSample();
+  readonly log: DecisionLog;
 
-  /** @param whenFull called during an event when the counts fill a batch. */
-  constructor(clock: Clock, whenFull: () => void = () => {}) {
+  /**
+   * @param whenFull called during an event when the counts fill a batch.
+   * @param loggedPerMinute rows of the log of decisions of one workspace.
+   */
+  constructor(clock: Clock, whenFull: () => void = () => {}, loggedPerMinute = 0) {
+    this.log = new DecisionLog(loggedPerMinute);
+    this.log.passTo(clock.now());
     this.#clock = clock;
     this.#whenFull = whenFull;
   }
 
   verification(event: VerificationEvent): void {
     const { key, code, tags } = event;
-    const { verified } = this.#minuteOf(event.at);
     const name = key === null ? event.workspaceId : key.keyId;
-    const identityId = key?.identity?.id ?? null;
-    let subject = verified.get(name);
-    if (subject === undefined || subject.identityId !== identityId) {
-      subject = this.#verifiedAs(verified, name, identityId, event);
-    }
+    const subject = this.#subjectOf(name, event);
     if (key !== null && code !== "NOT_FOUND" && event.at > subject.usedAt) subject.usedAt = event.at;
     const cell = cellAsGiven(subject, code, tags) ?? this.#cellOf(subject, code, tags);
     const latencyUs = this.#latencySince(event.startedAt);
-    if (cell.count++ === 0) this.decisions.verification(event, latencyUs);
+    const isSampled = cell.count++ === 0 && this.decisions.verification(event, latencyUs);
+    if (code !== "VALID") this.log.refused(name, code, event, latencyUs);
+    else if (isSampled) this.log.sample(name, event, latencyUs);
     cell.amount += event.creditsSpent;
     cell.latencyUs += latencyUs;
+    this.#count();
+  }
+
+  /** Counts no verification. */
+  credits(event: CreditsEvent): void {
+    const { key, tags, credits } = event;
+    const subject = this.#subjectOf(key.keyId, event);
+    const cell = cellAsGiven(subject, "VALID", tags) ?? this.#cellOf(subject, "VALID", tags);
+    cell.amount += credits;
     this.#count();
   }
 
@@ -125,7 +149,9 @@ export class Recorder implements DecisionRecorder {
       else subject.denied = cell;
     }
     const latencyUs = this.#latencySince(event.startedAt);
-    if (cell.count++ === 0) this.decisions.ratelimit(event, latencyUs);
+    const isSampled = cell.count++ === 0 && this.decisions.ratelimit(event, latencyUs);
+    if (!event.passed) this.log.refused(event.namespaceId, "DENIED", event, latencyUs);
+    else if (isSampled) this.log.sample(event.namespaceId, event, latencyUs);
     cell.amount += event.cost;
     cell.latencyUs += latencyUs;
     this.#count();
@@ -134,17 +160,31 @@ export class Recorder implements DecisionRecorder {
   /** Returns all counts and resets them; undefined if there are none. */
   drain(): DrainedCounts | undefined {
     this.decisions.startSecond();
-    if (this.#events === 0) return undefined;
+    this.log.passTo(this.#clock.now());
+    if (this.#events === 0 && this.log.isEmpty) return undefined;
     const verifications: VerificationCell[] = [];
     const ratelimits: RatelimitCell[] = [];
     const uses: KeyUse[] = [];
     for (const { start, verified, limited } of this.#minutes.values()) {
-      for (const { workspaceId, apiId, keyId, identityId, usedAt, first } of verified.values()) {
+      for (const { workspaceId, apiId, keyId, identityId, budgets, usedAt, first } of verified.values()) {
         if (usedAt > 0) uses.push({ keyId: keyId!, at: usedAt });
+        const budgetIds: [budgetIds?: string[]] = budgets.length === 0 ? [] : [budgets.map(({ budgetId }) => budgetId)];
         for (let cell = first; cell !== undefined; cell = cell.next) {
           const tags = cell.tags === "" ? "" : JSON.stringify(cell.tags.split("\0"));
           const { outcome, count, amount, latencyUs } = cell;
-          verifications.push([start, workspaceId, apiId, keyId, identityId, tags, outcome, count, amount, latencyUs]);
+          verifications.push([
+            start,
+            workspaceId,
+            apiId,
+            keyId,
+            identityId,
+            tags,
+            outcome,
+            count,
+            amount,
+            latencyUs,
+            ...budgetIds,
+          ]);
         }
       }
       for (const [namespaceId, identifiers] of limited) {
@@ -171,7 +211,7 @@ export class Recorder implements DecisionRecorder {
     this.#minute = { start: Number.NaN, verified: new Map(), limited: new Map() };
     this.#cells = 0;
     this.#events = 0;
-    return { verifications, ratelimits, uses, events };
+    return { verifications, ratelimits, uses, decisions: this.log.take(), events };
   }
 
   #minuteOf(at: number): Minute {
@@ -186,14 +226,25 @@ export class Recorder implements DecisionRecorder {
     return minute;
   }
 
-  /** A key whose identity changes within a minute has two subjects in that minute. */
+  #subjectOf(name: string, event: VerificationEvent | CreditsEvent): Verified {
+    const { verified } = this.#minuteOf(event.at);
+    const identityId = event.key?.identity?.id ?? null;
+    const budgets = event.key?.budgets ?? NO_BUDGETS;
+    const subject = verified.get(name);
+    return subject !== undefined && subject.identityId === identityId && areSame(subject.budgets, budgets)
+      ? subject
+      : this.#verifiedAs(verified, name, identityId, event);
+  }
+
+  /** A key whose identity or budgets change within a minute has two subjects in that minute. */
   #verifiedAs(
     verified: Map<string, Verified>,
     name: string,
     identityId: string | null,
-    { workspaceId, key }: VerificationEvent,
+    { workspaceId, key }: Pick<VerificationEvent, "workspaceId" | "key">,
   ): Verified {
-    const full = verified.has(name) ? `${name} ${identityId}` : name;
+    const budgets = key?.budgets ?? NO_BUDGETS;
+    const full = verified.has(name) ? `${name} ${identityId} ${budgets.map(({ budgetId }) => budgetId)}` : name;
     let subject = verified.get(full);
     if (subject === undefined) {
       subject = {
@@ -201,6 +252,7 @@ export class Recorder implements DecisionRecorder {
         apiId: key?.apiId ?? null,
         keyId: key?.keyId ?? null,
         identityId,
+        budgets,
         usedAt: 0,
         first: undefined,
         index: undefined,
@@ -256,6 +308,14 @@ function cellAsGiven({ first, index }: Verified, code: string, tags: readonly st
     if (cell.outcome === code && isSame(cell.given, tags)) return cell;
   }
   return undefined;
+}
+
+function areSame(one: Budgets, other: Budgets): boolean {
+  // A key has the same list until its record is read again.
+  if (one === other) return true;
+  if (one.length !== other.length) return false;
+  for (let i = 0; i < one.length; i++) if (one[i]?.budgetId !== other[i]?.budgetId) return false;
+  return true;
 }
 
 function isSame(one: readonly string[] | undefined, other: readonly string[] | undefined): boolean {

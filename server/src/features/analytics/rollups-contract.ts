@@ -5,19 +5,23 @@ import fc from "fast-check";
 import { instantAt } from "../../../../engine/src/clock/clock.ts";
 import { SimulatedClock } from "../../../../engine/src/clock/simulated.ts";
 import { type Batch, IDENTIFIERS_MAX, TAG_SETS_MAX, type UsageLevel } from "./batch.ts";
+import type { DecisionAnswer, DecisionRow } from "./decision-log.ts";
 import { type Level, levelNames, levels, type Retention } from "./levels.ts";
 import { Recorder } from "./recorder.ts";
-import type { Rollups, StatsQuery, TopEntry, TopQuery } from "./rollups.ts";
+import type { DecisionQuery, LogBounds, Rollups, StatsQuery, TopEntry, TopQuery } from "./rollups.ts";
 
 /** 2026-01-15T12:00:00Z, the beginning of an hour. */
 export const NOON = 1_768_478_400_000;
+
+/** The bounds of the log of decisions. */
+export const LOG: LogBounds = { life: levels.hour, rowsPerWorkspace: 100 };
 
 export const RETENTION: Retention = { minute: 2 * levels.hour, hour: 2 * levels.day, day: 30 * levels.day };
 
 interface Verification {
   workspaceId?: string;
   at: number;
-  key: { keyId: string; apiId: string; identity: { id: string } | null } | null;
+  key: { keyId: string; apiId: string; identity: { id: string } | null; budgets?: { budgetId: string }[] } | null;
   code: string;
   tags: string[];
   creditsSpent: number;
@@ -31,6 +35,10 @@ interface Limited {
   cost: number;
 }
 
+/** What the calls of all events have in common. */
+const call = { workspaceId: "ws_1", cost: undefined, limit: undefined, address: "203.0.113.7", requestId: "req_1" };
+const asked = { cost: 1, limit: 5, duration: 60_000 };
+
 let named = 0;
 /** Creates a unique name. */
 const fresh = (prefix: string) => `${prefix}_${++named}`;
@@ -41,10 +49,10 @@ function batchesOf(recorderId: string, rounds: readonly { verifications?: Verifi
   const recorder = new Recorder(clock);
   return rounds.flatMap(({ verifications = [], limited = [] }, i) => {
     for (const one of verifications) {
-      recorder.verification({ workspaceId: "ws_1", ...one, at: instantAt(one.at), startedAt: 0 });
+      recorder.verification({ ...call, ...one, at: instantAt(one.at), startedAt: 0 });
     }
     for (const one of limited) {
-      recorder.ratelimit({ ...one, at: instantAt(one.at), startedAt: 0, workspaceId: "ws_1" });
+      recorder.ratelimit({ ...call, asked, ...one, at: instantAt(one.at), startedAt: 0 });
     }
     const sealed = recorder.drain();
     if (sealed === undefined) return [];
@@ -56,6 +64,7 @@ function batchesOf(recorderId: string, rounds: readonly { verifications?: Verifi
 
 const question = (more: Partial<StatsQuery> & { subject: string }): StatsQuery => ({
   about: "verifications",
+  workspaceId: call.workspaceId,
   level: "minute",
   start: NOON,
   end: NOON + levels.hour,
@@ -110,14 +119,14 @@ export function describeRollups(name: string, open: () => Promise<Rollups>): voi
     it("count a repeated batch once", async () => {
       const key = { keyId: fresh("key"), apiId: fresh("api"), identity: null };
       const one = { at: NOON, key, code: "VALID", tags: ["a"], creditsSpent: 2 };
-      const [first, second] = batchesOf(fresh("recorder"), [
+      const [first = "", second = ""] = batchesOf(fresh("recorder"), [
         { verifications: [one] },
         { verifications: [one, { ...one, code: "EXPIRED", creditsSpent: 0 }] },
       ]);
-      await rollups.write([first!]);
-      await rollups.write([first!, second!]);
-      await rollups.write([second!]);
-      await rollups.write([first!]);
+      await rollups.write([first]);
+      await rollups.write([first, second]);
+      await rollups.write([second]);
+      await rollups.write([first]);
       const { total, outcomes, creditsSpent, tags } = await ask({ subject: key.keyId });
       assert.deepEqual(
         { total, outcomes, creditsSpent },
@@ -149,6 +158,30 @@ export function describeRollups(name: string, open: () => Promise<Rollups>): voi
       for (const subject of [key.keyId, key.apiId, key.identity.id]) {
         const { total, creditsSpent } = await ask({ subject });
         assert.deepEqual({ total, creditsSpent }, { total: 160, creditsSpent: 160 });
+      }
+    });
+
+    it("count a verification for each budget that it spends from", async () => {
+      const [team, company] = [{ budgetId: fresh("bud") }, { budgetId: fresh("bud") }];
+      const key = { keyId: fresh("key"), apiId: fresh("api"), identity: { id: fresh("id") } };
+      const event = { at: NOON, code: "VALID", tags: ["a"], creditsSpent: 5 };
+      const inTeam = { ...event, key: { ...key, budgets: [team, company] } };
+      await rollups.write(
+        batchesOf(fresh("recorder"), [
+          { verifications: [inTeam, { ...inTeam, code: "USAGE_EXCEEDED", creditsSpent: 0 }] },
+          { verifications: [{ ...event, key: { ...key, budgets: [company] }, creditsSpent: 2 }] },
+          { verifications: [{ ...event, key }] },
+        ]),
+      );
+      for (const [subject, total, creditsSpent] of [
+        [team.budgetId, 2, 5],
+        [company.budgetId, 3, 7],
+        [key.keyId, 4, 12],
+        [key.identity.id, 4, 12],
+      ] as const) {
+        const stats = await ask({ subject });
+        assert.deepEqual([stats.total, stats.creditsSpent], [total, creditsSpent], subject);
+        assert.equal(stats.tags[0].total, total);
       }
     });
 
@@ -226,6 +259,15 @@ export function describeRollups(name: string, open: () => Promise<Rollups>): voi
               const sorted = [...tags].sort();
               const answer = await ask({ subject: name, level, start, end, tags: sorted });
               assert.deepEqual(answer, naive(meant, start, end, level));
+              if (tags.length > 0) continue;
+              const subjects = [name, `other_${unique}`];
+              const buckets = (answer.series as { time: number; total: number; valid: number }[])
+                .filter(({ total }) => total > 0)
+                .map(({ time, total, valid }) => ({ time, total, valid }));
+              assert.deepEqual(
+                await rollups.counts({ workspaceId: call.workspaceId, subjects, level, start, end }),
+                buckets.length === 0 ? [] : [{ subject: name, series: buckets }],
+              );
             }
           },
         ),
@@ -396,9 +438,9 @@ export function describeRollups(name: string, open: () => Promise<Rollups>): voi
       const ask = (examinedMax: number) =>
         rollups.top(topQuestion({ workspaceId, end: NOON + 3 * levels.hour, limit: 1, examinedMax }));
       const all = await ask(62);
-      assert.deepEqual([all.entries[0]!.total, all.incompleteBefore], [4, undefined]);
+      assert.deepEqual([all.entries[0]?.total, all.incompleteBefore], [4, undefined]);
       const some = await ask(40);
-      assert.deepEqual([some.entries[0]!.total, some.incompleteBefore], [3, NOON + 2 * levels.hour]);
+      assert.deepEqual([some.entries[0]?.total, some.incompleteBefore], [3, NOON + 2 * levels.hour]);
       assert.equal((await ask(41)).incompleteBefore, NOON + levels.hour);
       assert.equal((await ask(10)).incompleteBefore, NOON + 3 * levels.hour);
     });
@@ -443,10 +485,95 @@ export function describeRollups(name: string, open: () => Promise<Rollups>): voi
       const start = NOON - (NOON % levels.day);
       const end = start + 4 * levels.day;
       const count = async (level: UsageLevel) =>
-        (await rollups.top(topQuestion({ workspaceId, level, start, end }))).entries[0]!.total;
+        (await rollups.top(topQuestion({ workspaceId, level, start, end }))).entries[0]?.total;
       // Hours are kept for two days, the oldest from 14:00 on.
       assert.deepEqual([await count("hour"), await count("day")], [2, 4]);
     });
+
+    it("find decisions of the log by each of their members, the newest first, page by page", async () => {
+      const [workspaceId, other] = [fresh("ws"), fresh("ws")];
+      const rows = Array.from({ length: 40 }, (_, i) =>
+        i % 4 === 3
+          ? logged(i, { workspaceId, namespaceId: `rlns_${i % 8}`, code: "DENIED" })
+          : logged(i, {
+              workspaceId,
+              keyId: `key_${i % 3}`,
+              apiId: `api_${i % 2}`,
+              identityId: i % 5 ? `id_${i % 5}` : "",
+              code: i % 6 ? "EXPIRED" : "VALID",
+            }),
+      );
+      const batch = { recorder: fresh("rec"), verifications: [], ratelimits: [] };
+      await rollups.write([
+        JSON.stringify({ ...batch, sequence: 1, decisions: rows.slice(0, 25) }),
+        JSON.stringify({ ...batch, sequence: 2, decisions: [...rows.slice(25), logged(7, { workspaceId: other })] }),
+      ]);
+      // A batch that is sent again is in the log once.
+      await rollups.write([JSON.stringify({ ...batch, sequence: 2, decisions: rows.slice(25) })]);
+      const all = (query: Omit<DecisionQuery, "workspaceId" | "limit">) => findAll({ workspaceId, ...query }, 7);
+      const expected = (wanted: (row: DecisionRow) => boolean) =>
+        rows
+          .filter(wanted)
+          .map(([, , , , , , , requestId]) => requestId)
+          .reverse();
+      const check = async (
+        query: Omit<DecisionQuery, "workspaceId" | "limit">,
+        wanted: (row: DecisionRow) => boolean,
+      ) => {
+        const found = (await all(query)).map(({ requestId }) => requestId);
+        assert.deepEqual(found, expected(wanted));
+        assert(found.length > 0);
+      };
+      await check({}, () => true);
+      await check({ keyId: "key_1" }, (row) => row[3] === "key_1");
+      await check({ apiId: "api_1" }, (row) => row[4] === "api_1");
+      await check({ identityId: "id_2" }, (row) => row[5] === "id_2");
+      await check({ namespaceId: "rlns_3" }, (row) => row[6] === "rlns_3");
+      await check({ requestId: "req_9" }, (row) => row[7] === "req_9");
+      await check({ refused: true }, (row) => row[2] !== "VALID");
+      await check({ codes: ["VALID", "DENIED"], keyId: "key_0" }, (row) => row[2] === "VALID" && row[3] === "key_0");
+      await check({ start: NOON + 5_000, end: NOON + 9_000 }, ([at]) => at >= NOON + 5_000 && at < NOON + 9_000);
+      await check({ readable: { apiIds: ["api_1"], namespaceIds: [] } }, (row) => row[4] === "api_1");
+      await check({ readable: { apiIds: undefined, namespaceIds: [] } }, (row) => row[6] === "");
+      await check({ readable: { apiIds: [], namespaceIds: undefined } }, (row) => row[6] !== "");
+      assert.deepEqual(await all({ readable: { apiIds: [], namespaceIds: [] } }), []);
+      assert.equal((await findAll({ workspaceId: other }, 3)).length, 1);
+    });
+
+    it("keep the newest decisions of each workspace, up to the bounds of the log", async () => {
+      const [full, old] = [fresh("ws"), fresh("ws")];
+      const decisions = [
+        ...Array.from({ length: 150 }, (_, i) => logged(i, { workspaceId: full })),
+        logged(0, { workspaceId: old }),
+        logged(3_599, { workspaceId: old }),
+      ];
+      const batch = { recorder: fresh("rec"), sequence: 1, verifications: [], ratelimits: [] };
+      await rollups.write([JSON.stringify({ ...batch, decisions })]);
+      const prune = async (at: number) => {
+        while ((await rollups.prune(instantAt(at))).more);
+      };
+      await prune(NOON + 3_600_000);
+      const kept = await findAll({ workspaceId: full }, 40);
+      assert.deepEqual([kept.length, kept[0]?.requestId, kept.at(-1)?.requestId], [100, "req_149", "req_50"]);
+      assert.equal((await findAll({ workspaceId: old }, 40)).length, 2);
+      // Whole hours, where a deletion is expensive.
+      await prune(NOON + 3_600_000 + 3_599_000);
+      assert((await findAll({ workspaceId: old }, 40)).some(({ requestId }) => requestId === "req_3599"));
+      await prune(NOON + 2 * 3_600_000);
+      assert.deepEqual(await findAll({ workspaceId: old }, 40), []);
+      assert.deepEqual(await findAll({ workspaceId: full }, 40), []);
+    });
+
+    /** The entries of all pages. */
+    async function findAll(query: Omit<DecisionQuery, "limit">, limit: number): Promise<DecisionAnswer[]> {
+      const entries: DecisionAnswer[] = [];
+      for (let from: DecisionQuery["from"]; ; ) {
+        const found = await rollups.decisions({ ...query, from, limit: limit + 1 });
+        entries.push(...found.slice(0, limit).map(({ answer }) => JSON.parse(answer) as DecisionAnswer));
+        from = found[limit];
+        if (from === undefined) return entries;
+      }
+    }
   });
 }
 
@@ -487,4 +614,21 @@ function naive(events: readonly Verification[], start: number, end: number, leve
     return { tag, total, valid };
   });
   return { ...counts(events), series, tags: tags.sort((a, b) => b.total - a.total) };
+}
+
+interface LoggedIds {
+  workspaceId: string;
+  code: string;
+  keyId: string;
+  apiId: string;
+  identityId: string;
+  namespaceId: string;
+}
+
+/** A row of the log of decisions, this many seconds after noon. */
+function logged(second: number, ids: Partial<LoggedIds>): DecisionRow {
+  const { workspaceId = "ws_1", code = "EXPIRED", keyId = "", apiId = "", identityId = "", namespaceId = "" } = ids;
+  const [at, requestId] = [NOON + second * 1_000, `req_${second}`];
+  const answer: DecisionAnswer = { at, kind: "verification", code, requestId, latencyUs: 5, cost: 1 };
+  return [at, workspaceId, code, keyId, apiId, identityId, namespaceId, requestId, answer];
 }

@@ -1,12 +1,14 @@
-import type { Instant } from "../../../../engine/src/clock/clock.ts";
+import type { Instant, Milliseconds } from "../../../../engine/src/clock/clock.ts";
+import type { Place } from "../../platform/store/cursor.ts";
 import type { Lease } from "../../platform/store/lease.ts";
-import type { UsageLevel } from "./batch.ts";
+import { partsMax, type UsageLevel } from "./batch.ts";
 import { type Level, levels } from "./levels.ts";
 
 /** A query for the statistics of one subject, in whole buckets of one level. */
 export interface StatsQuery {
   readonly about: "verifications" | "ratelimits";
-  /** Id of a key, an API, an identity or a rate limit namespace. */
+  readonly workspaceId: string;
+  /** Id of a key, an API, an identity, a budget or a rate limit namespace. */
   readonly subject: string;
   readonly level: Level;
   /** Start of the first bucket. */
@@ -17,6 +19,32 @@ export interface StatsQuery {
   readonly tags: readonly string[];
   /** Only this identifier of the namespace. */
   readonly identifier?: string | undefined;
+}
+
+/** Rows that a short query may read: some tenths of a second of work. */
+const SHORT_ROWS_MAX = 100_000;
+
+/** Whether a query may read so many rows that others should not wait for it. */
+export function isLong({ subject, level, start, end }: Omit<StatsQuery, "workspaceId">): boolean {
+  return ((end - start) / levels[level]) * partsMax(subject) > SHORT_ROWS_MAX;
+}
+
+/** A query for the verifications of several subjects, in whole buckets of one level. */
+export interface CountsQuery {
+  readonly workspaceId: string;
+  /** Ids of keys, APIs or identities. */
+  readonly subjects: readonly string[];
+  readonly level: Level;
+  /** Start of the first bucket. */
+  readonly start: number;
+  /** End of the last bucket. */
+  readonly end: number;
+}
+
+/** The verifications of a subject in each bucket that has some, in order. */
+export interface SubjectCounts {
+  readonly subject: string;
+  readonly series: readonly { readonly time: number; readonly total: number; readonly valid: number }[];
 }
 
 /** A query for the keys, or the identities of keys, with the most verifications in a workspace. */
@@ -54,6 +82,48 @@ export interface Top {
   readonly incompleteBefore?: number;
 }
 
+/** A query for decisions of the log, the newest first. */
+export interface DecisionQuery {
+  readonly workspaceId: string;
+  /** Only decisions at or after this time, and before that one. */
+  readonly start?: number | undefined;
+  readonly end?: number | undefined;
+  readonly codes?: readonly string[] | undefined;
+  /** Only decisions that are refusals. */
+  readonly refused?: boolean | undefined;
+  readonly keyId?: string | undefined;
+  readonly apiId?: string | undefined;
+  readonly identityId?: string | undefined;
+  readonly namespaceId?: string | undefined;
+  readonly requestId?: string | undefined;
+  /** What the caller may read; undefined: everything. */
+  readonly readable?: Readable | undefined;
+  /** The first entry of the page; undefined: the newest one. */
+  readonly from?: Place | undefined;
+  readonly limit: number;
+}
+
+/** The decisions that a caller may read. */
+export interface Readable {
+  /** Undefined: of all APIs, and of unknown keys. */
+  readonly apiIds: readonly string[] | undefined;
+  /** Undefined: of all namespaces. */
+  readonly namespaceIds: readonly string[] | undefined;
+}
+
+/** A decision as the log has it; `answer` is the JSON text of a `DecisionAnswer`. */
+export interface FoundDecision {
+  readonly id: string;
+  readonly at: number;
+  readonly answer: string;
+}
+
+/** What a store keeps of the log of decisions. */
+export interface LogBounds {
+  readonly life: Milliseconds;
+  readonly rowsPerWorkspace: number;
+}
+
 /** A store of rollups. */
 export interface Rollups {
   /**
@@ -61,10 +131,19 @@ export interface Rollups {
    * nothing, if the store has transactions.
    */
   write(batches: readonly string[]): Promise<void>;
+  /**
+   * Does a part of what the writes have left for later, if there is enough of it. Returns whether there is more to do at
+   * once. No answer depends on it.
+   */
+  merge(now: Instant): Promise<boolean>;
   /** Returns the counts as JSON members, without braces. */
   stats(query: StatsQuery): Promise<string>;
+  /** Returns the counts of the subjects that have some. */
+  counts(query: CountsQuery): Promise<SubjectCounts[]>;
   /** Returns the keys or identities with the most verifications. */
   top(query: TopQuery): Promise<Top>;
+  /** Returns decisions of the log. */
+  decisions(query: DecisionQuery): Promise<FoundDecision[]>;
   /**
    * Deletes some of the expired buckets. With a lease only while this node has it.
    *
@@ -99,6 +178,26 @@ export interface StatsRows {
   readonly overflow: Stored | null;
 }
 
+/** The result of a `CountsQuery` as a store returns it, for `countsFrom`. */
+export type CountsRows = readonly {
+  readonly subject: string;
+  readonly time: Stored;
+  readonly total: Stored;
+  readonly valid: Stored;
+}[];
+
+/** The counts of each subject in the order of time. */
+export function countsFrom(rows: CountsRows): SubjectCounts[] {
+  const buckets = rows.map(({ subject, time, total, valid }) => ({
+    subject,
+    bucket: { time: Number(time), total: Number(total), valid: Number(valid) },
+  }));
+  return [...Map.groupBy(buckets, ({ subject }) => subject)].map(([subject, of]) => ({
+    subject,
+    series: of.map(({ bucket }) => bucket).sort((a, b) => a.time - b.time),
+  }));
+}
+
 /** The result of a `TopQuery` as a store returns it, for `topFrom`. */
 export interface TopRows {
   /** The counts of the entries, each outcome once. */
@@ -120,7 +219,7 @@ export function topFrom({ level, examinedMax }: TopQuery, { counts, examined, ol
   for (const row of counts) {
     const { id, outcome } = row;
     if (!byId.has(id)) byId.set(id, new Map());
-    byId.get(id)!.set(outcome, Number(row.counts));
+    if (Number(row.counts) > 0) byId.get(id)!.set(outcome, Number(row.counts));
     credits.set(id, (credits.get(id) ?? 0) + Number(row.credits));
   }
   const entries = [...byId].map(([id, outcomes]) => ({
@@ -192,7 +291,8 @@ class VerificationCounts {
     this.#total += count;
     this.#creditsSpent += creditsSpent;
     if (code === "VALID") this.#valid += count;
-    this.#outcomes.set(code, (this.#outcomes.get(code) ?? 0) + count);
+    // Credits of a hold can be charged in a minute without a verification.
+    if (count > 0) this.#outcomes.set(code, (this.#outcomes.get(code) ?? 0) + count);
   }
 
   text(): string {

@@ -3,7 +3,7 @@ import { query } from "../../platform/rpc/operation.ts";
 import { exampleApi } from "../../platform/vocabulary/examples.ts";
 import { text } from "../../platform/vocabulary/schema.ts";
 import { KeyReader } from "../keys/statements/keys.ts";
-import { keyFilter, keyFilterInput } from "./key-filter.ts";
+import { deletedInput, keyFilter, keyFilterInput } from "./key-filter.ts";
 import { ApiReader } from "./statements.ts";
 
 export const countKeys = query("apis.countKeys", {
@@ -12,7 +12,7 @@ export const countKeys = query("apis.countKeys", {
     "Counts what `apis.listKeys` lists with the same filters, in the first 100,000 keys. An API that the root key may " +
     "not read looks like one that does not exist.",
   permissions: ["apis.{apiId}.read_key", "apis.{apiId}.read_api"],
-  input: z.strictObject({ apiId: text(1).describe("Identifier of the API."), ...keyFilterInput }),
+  input: z.strictObject({ apiId: text(1).describe("Identifier of the API."), ...keyFilterInput, ...deletedInput }),
   output: z.strictObject({
     count: z.int(),
     isComplete: z.boolean().describe("Whether all keys were examined. If not, there may be more."),
@@ -26,8 +26,8 @@ export const countKeys = query("apis.countKeys", {
     },
     { summary: "An API that does not exist", input: { apiId: "api_03yhWPSEYjF9lWCM" }, problem: "api_not_found" },
   ],
-}).handle(async ({ apiId, ...given }, { store, principal, now, fail }) => {
+}).handle(async ({ apiId, deleted, ...given }, { store, principal, now, fail }) => {
   const readable = principal.may(`apis.${apiId}.read_key`) && principal.may(`apis.${apiId}.read_api`);
   if (!(await store.of(ApiReader).find(apiId)) || !readable) return fail("api_not_found");
-  return store.of(KeyReader).count({ apiId, filter: keyFilter(given), now });
+  return store.of(KeyReader).count({ apiId, filter: keyFilter(given), deleted, now });
 });

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { ApiRow } from "../../platform/store/schema.ts";
+import { ApiPortalOutput, type StoredApiPortal } from "../portal/record.ts";
 import { toUpstreamOutput, UpstreamOutput } from "../upstreams/record.ts";
 
 /** An API as the API operations return it. */
@@ -28,6 +29,7 @@ export const ApiOutput = z
       .boolean()
       .optional()
       .describe("Present and true if holders of its keys may read them with `keys.getOwnKey`."),
+    portal: ApiPortalOutput.optional(),
   })
   .meta({ id: "Api", description: "A namespace of keys. `id` and `apiId` are equal." });
 
@@ -44,5 +46,6 @@ export function toApiOutput(api: ApiRow): z.input<typeof ApiOutput> {
     ...(api.leak_action !== null && { leakAction: api.leak_action }),
     ...(api.upstream !== null && { upstream: toUpstreamOutput(api.upstream) }),
     ...(api.own_key_access === 1 && { ownKeyAccess: true }),
+    ...(api.portal !== null && { portal: JSON.parse(api.portal) as StoredApiPortal }),
   };
 }

@@ -19,6 +19,17 @@ export class ApiReader extends WorkspaceRows {
     return row !== undefined;
   }
 
+  /** Those of these APIs that exist, deleted or not. */
+  async existing(apiIds: readonly string[]): Promise<Set<string>> {
+    const rows = await this.sql.db
+      .selectFrom("apis")
+      .select("id")
+      .where("workspace_id", "=", this.workspaceId)
+      .where(this.sql.dialect.values.isOneOf("id", apiIds))
+      .execute();
+    return new Set(rows.map(({ id }) => id));
+  }
+
   find(apiId: string): Promise<ApiRow | undefined> {
     return this.#select().where("id", "=", apiId).executeTakeFirst();
   }
@@ -81,6 +92,7 @@ export class ApiWriter extends ApiReader {
       | "expiry_notices"
       | "upstream"
       | "own_key_access"
+      | "portal"
     >,
     at: Instant,
   ): Promise<void> {

@@ -9,6 +9,7 @@ import type { DatabaseServices } from "../database-services.ts";
 import { NOTICE_DAYS } from "../events/statements/expiry-sweep.ts";
 import { VAULT_MISSING } from "../keys/record.ts";
 import { KeyMigrationWriter } from "../keys/statements/key-migrations.ts";
+import { ApiPortalInput, apiPortalRequirements } from "../portal/record.ts";
 import { type StoredUpstream, shownUpstream, toUpstreamOutput, UpstreamInput } from "../upstreams/record.ts";
 import { ApiWriter } from "./statements.ts";
 
@@ -63,6 +64,12 @@ export const updateApi = mutation("apis.updateApi", {
           "created here. Needs `create_key` too. Null: none.",
       ),
     ownKeyAccess: OwnKeyAccess.optional(),
+    portal: ApiPortalInput.nullable()
+      .optional()
+      .describe(
+        "What sessions of the portal inherit unless they say otherwise. It is set as a whole. The root key needs the " +
+          "permission of each action. Null: nothing.",
+      ),
   }),
   output: Empty,
   problems: ["api_not_found", "precondition_failed"],
@@ -97,6 +104,17 @@ export const updateApi = mutation("apis.updateApi", {
       problem: "invalid_input",
       detail: "`upstream.url` must be a public address.",
     },
+    {
+      summary: "Set how the portal looks and what its sessions may do",
+      input: {
+        apiId: exampleApi.apiId,
+        portal: {
+          actions: ["list", "create", "reroll", "usage"],
+          page: { name: "Acme Documents", logoUrl: "https://acme.example/logo.svg", color: "#246bce" },
+        },
+      },
+      output: {},
+    },
     { summary: "Let holders read their keys", input: { apiId: exampleApi.apiId, ownKeyAccess: true }, output: {} },
     { summary: "Allow every address", input: { apiId: exampleApi.apiId, allowedIps: null }, output: {} },
     {
@@ -112,6 +130,8 @@ export const updateApi = mutation("apis.updateApi", {
   const api = await apis.find(apiId);
   if (!api) return fail("api_not_found");
   if (Object.keys(changed).length === 0 && upstream === undefined) return {};
+  // Sessions that others create inherit these actions.
+  for (const needed of apiPortalRequirements(changed.portal, apiId)) principal.authorize(needed);
   const stored = upstream && (await storedUpstream(apiId, upstream, context, services));
 
   const settings = { ...changed, upstream: stored };
@@ -125,6 +145,7 @@ export const updateApi = mutation("apis.updateApi", {
     expiryNotices: (days) => ({ expiry_notices: jsonColumn(days) }),
     upstream: (upstream) => ({ upstream: jsonColumn(upstream) }),
     ownKeyAccess: (hasAccess) => ({ own_key_access: flag(hasAccess) }),
+    portal: (portal) => ({ portal: jsonColumn(portal) }),
   } satisfies ColumnsFor<typeof settings>);
   await apis.update(apiId, columns, now);
   invalidate.api(apiId);
@@ -143,6 +164,7 @@ export const updateApi = mutation("apis.updateApi", {
     expiryNotices: api.expiry_notices && JSON.parse(api.expiry_notices),
     upstream: api.upstream && toUpstreamOutput(api.upstream),
     ownKeyAccess: api.own_key_access === 1,
+    portal: api.portal && JSON.parse(api.portal),
   };
   const after = { ...changed, ...(stored !== undefined && { upstream: stored && shownUpstream(stored) }) };
   const differing = changedValues(after, former);

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { pagedQuery } from "../../platform/rpc/operation.ts";
 import { exampleAdministratorId, exampleApi, exampleTime } from "../../platform/vocabulary/examples.ts";
 import { pageInput, pageOf, placeOf } from "../../platform/vocabulary/paging.ts";
-import { EXPIRES_MAX, integer, text } from "../../platform/vocabulary/schema.ts";
+import { text, time } from "../../platform/vocabulary/schema.ts";
 import { AuditReader } from "./statements/reader.ts";
 
 const word = text(1, 255);
@@ -19,7 +19,8 @@ const AuditEventOutput = z
       .describe(
         "What changed. Never contains a secret. Of an update, `before` and `after` have the former and the new values of " +
           "the members that differ; a value of more than 1,000 characters of JSON is its `beginning` with its `length`. " +
-          "Of `keys.updateCredits`, they are balances.",
+          "Of `keys.updateCredits`, they are balances. Of `apis.updateKeys` and `apis.deleteKeys`, `change` is what each " +
+          "key was to get, and `changes` what each of the `keys` that changed got, its beginning beyond 200 characters.",
       ),
   })
   .meta({ id: "AuditEvent", description: "One change in the workspace: actor, operation, resources and time." });
@@ -33,8 +34,8 @@ export const listEvents = pagedQuery("audit.listEvents", {
     "in the transaction that makes it. Changes to workspaces are in the audit log of the default workspace.",
   permissions: ["audit.*.read_event"],
   input: z.strictObject({
-    start: integer(0, EXPIRES_MAX).optional().describe("Only events at or after this Unix time in milliseconds."),
-    end: integer(0, EXPIRES_MAX).optional().describe("Only events before this Unix time in milliseconds."),
+    start: time().optional().describe("Only events at or after this Unix time in milliseconds."),
+    end: time().optional().describe("Only events before this Unix time in milliseconds."),
     actor: word.optional().describe("Only events of this actor: the id of a root key, `cli` or `system`."),
     action: word.optional().describe("Only events of this operation, such as `keys.deleteKey`."),
     target: word

@@ -1,9 +1,13 @@
-import type { Instant } from "../../../../engine/src/clock/clock.ts";
+import { type Instant, instantAt } from "../../../../engine/src/clock/clock.ts";
 import type {
-  BatchScopes,
+  BalanceState,
+  BatchAnswer,
+  BatchNeeds,
+  BatchQuestion,
   EarlierCalls,
+  ExpiredHold,
+  JoinedBalances,
   LedgerBatch,
-  LockedBatch,
   SettledBatch,
 } from "../../../../engine/src/credits/batch.ts";
 import type { Random } from "../../../../engine/src/random/random.ts";
@@ -13,8 +17,64 @@ import {
   hasRoomForRecords,
   insertIdempotencyRecords,
 } from "../../platform/store/idempotency.ts";
+import type { BalanceRow } from "../../platform/store/schema.ts";
 import type { Ask, PoolsOf, Sql } from "../../platform/store/store.ts";
-import { lockBalances, readBalances, refillDueBalances, subtractCredits } from "./statements.ts";
+import {
+  lockAvailableBalances,
+  readBalances,
+  refillDueBalances,
+  subtractCredits,
+  waitForBalances,
+} from "./statements/balances.ts";
+import { type EndedHold, findExpiredHoldsOf, readEarlierHolds, writeHolds } from "./statements/holds.ts";
+
+/** What the ledger needs of a row: most are those of keys, of which it needs the least. */
+function balanceState({
+  pool_id: id,
+  remaining,
+  watched,
+  refill_due_at,
+  held,
+  next_expiry_at,
+}: BalanceRow): BalanceState {
+  if (watched === null && next_expiry_at === null) return { id, remaining };
+  return {
+    id,
+    remaining,
+    isWatched: watched === 1,
+    // The record of a key does not say when its credits are refilled.
+    refillAt: watched === null || refill_due_at === null ? null : instantAt(refill_due_at),
+    held: held ?? 0,
+    nextExpiryAt: next_expiry_at === null ? null : instantAt(next_expiry_at),
+  };
+}
+
+/** Reads what a batch must know of earlier calls and holds, when its balances are locked. */
+async function readEarlier(
+  sql: Sql,
+  { scopes, claims, holdIds }: BatchNeeds,
+  balances: readonly BalanceRow[],
+  now: Instant,
+): Promise<EarlierCalls> {
+  // After the balances are locked, and before anything is read: if two nodes make the same call, the second reads the record
+  // of the first.
+  const claimedElsewhere = claims.length === 0 ? [] : await claimScopes(sql, claims);
+  return {
+    step: "settle",
+    recorded: await findIdempotencyRecords(sql, scopes, now),
+    claimedElsewhere,
+    hasCapacity: scopes.length === 0 || (await hasRoomForRecords(sql, scopes.length)),
+    holds: holdIds && (await readEarlierHolds(sql, holdIds, balances, now)),
+  };
+}
+
+/** What the holds of a batch leave to do. */
+export interface SpentBatch {
+  /** Those that it has ended. */
+  readonly ended: readonly EndedHold[];
+  /** Those that have expired and that it has still to end. */
+  readonly due: readonly ExpiredHold[];
+}
 
 /** The procedures of credits. */
 export function creditProcedures(random: Random) {
@@ -26,29 +86,24 @@ export function creditProcedures(random: Random) {
       /** Locks balances, asks for the calls of the batch and what they spend, and subtracts it. */
       async spend(
         sql: Sql,
-        { poolIds, lockTimeout, now }: LedgerBatch,
-        ask: Ask<LockedBatch | EarlierCalls, BatchScopes | SettledBatch>,
-      ): Promise<void> {
-        const { balances, contended } = await lockBalances(sql, poolIds, { lockTimeout, random, now });
-        let answer = await ask({
-          step: "choose",
-          balances: balances.map((row) => ({ poolId: row.pool_id, remaining: row.remaining })),
-          contended,
-        });
-        if ("scopes" in answer) {
-          const { scopes } = answer;
-          // After the balances are locked: if two nodes make the same call, the second reads the record of the first.
-          const claimedElsewhere = await claimScopes(sql, scopes);
-          answer = await ask({
-            step: "settle",
-            recorded: await findIdempotencyRecords(sql, scopes, now),
-            claimedElsewhere,
-            hasCapacity: await hasRoomForRecords(sql, scopes.length),
-          });
+        { balanceIds, lockTimeout, now }: LedgerBatch,
+        ask: Ask<BatchQuestion, BatchAnswer>,
+      ): Promise<SpentBatch> {
+        const balances: BalanceRow[] = [];
+        let available = balanceIds;
+        if (lockTimeout !== undefined) {
+          balances.push(...(await waitForBalances(sql, balanceIds, { lockTimeout, random, now })));
+          available = ((await ask({ step: "join" })) as JoinedBalances).balanceIds;
         }
-        const { spends, records } = answer as SettledBatch;
+        const locked = await lockAvailableBalances(sql, available, { random, now });
+        balances.push(...locked.balances);
+        let answer = await ask({ step: "choose", balances: balances.map(balanceState), contended: locked.contended });
+        if ("scopes" in answer) answer = await ask(await readEarlier(sql, answer, balances, now));
+        const { spends, records, holds, due } = answer as SettledBatch;
         if (spends.length > 0) await subtractCredits(sql, spends, { balances, random, now });
+        const ended = holds ? await writeHolds(sql, holds, { balances, random, now }) : [];
         await insertIdempotencyRecords(sql, records, now);
+        return { ended, due: due ? await findExpiredHoldsOf(sql, due, now) : [] };
       },
 
       /** One step of the refill sweep; returns how many refills it wrote. */

@@ -9,6 +9,7 @@ import { findRootKey, type StoredRootKey } from "../../platform/store/access/roo
 import { recordChange } from "../../platform/store/audit/audit.ts";
 import { insertChange } from "../../platform/store/changes.ts";
 import { type PoolsOf, Rollback, type Sql } from "../../platform/store/store.ts";
+import { type ChangesQuestion, changedKinds } from "./changed-kinds.ts";
 import {
   createSession,
   findSessions,
@@ -88,6 +89,7 @@ export function sessionProcedures({ random, secrets }: { random: Random; secrets
     reading: {
       sessionsByHashes: (sql: Sql, { hashes, now }: { hashes: readonly string[]; now: Instant }) =>
         findSessions(sql, hashes, now),
+      changedKinds: (sql: Sql, questions: readonly ChangesQuestion[]) => changedKinds(sql, questions),
     },
     writing: {
       signIn: async (sql: Sql, given: SignIn) => signIn(sql, await findRootKey(sql, given.rootKeyId), given),
@@ -108,6 +110,6 @@ export function sessionProcedures({ random, secrets }: { random: Random; secrets
       },
     },
   };
-  const pools: PoolsOf<typeof procedures> = { sessionsByHashes: "lookup" };
+  const pools: PoolsOf<typeof procedures> = { sessionsByHashes: "lookup", changedKinds: "maintenance" };
   return { ...procedures, pools };
 }

@@ -11,10 +11,12 @@ import { readBody, requireJson } from "../../platform/rpc/body.ts";
 import { pathOf } from "../../platform/rpc/operation.ts";
 import { Problem } from "../../platform/rpc/problems.ts";
 import type { Rpc, RpcResponse } from "../../platform/rpc/server.ts";
+import type { ChangeWatch } from "./change-watch.ts";
 import { compress } from "./compress.ts";
 import type { DashboardSessions } from "./sessions.ts";
 
 const SESSION = "/dashboard/session";
+const CHANGES = "/dashboard/changes";
 const API = "/dashboard/api";
 const COOKIE = "latchkey_session";
 const COOKIE_PATH = "/dashboard";
@@ -40,16 +42,20 @@ const guards = {
 interface DashboardSessionParts extends RouteParts {
   version: string;
   sessions: DashboardSessions;
+  changes: ChangeWatch;
 }
 
 /**
  * The sessions of the dashboard: `/dashboard/session`, and every operation at `/dashboard/api/v2/<name>`, where the
- * cookie of a session stands for its root key. Nothing else reads the cookie.
+ * cookie of a session stands for its root key. `/dashboard/changes` waits for a change of the workspace. Nothing else reads
+ * the cookie.
  */
-export function dashboardSessionRoutes(version: string, sessions: DashboardSessions): AddRoutes {
+export function dashboardSessionRoutes(version: string, sessions: DashboardSessions, changes: ChangeWatch): AddRoutes {
   return (app, parts) => {
-    addSession(app, { ...parts, version, sessions });
-    addOperations({ ...parts, version, sessions });
+    const all = { ...parts, version, sessions, changes };
+    addSession(app, all);
+    addChanges(app, all);
+    addOperations(all);
   };
 }
 
@@ -107,6 +113,42 @@ function addSession(app: FastifyInstance, parts: DashboardSessionParts): void {
       return refuse(reply, error);
     }
   });
+}
+
+/** Windows ask here for changes that others made, and wait for the answer. */
+function addChanges(
+  app: FastifyInstance,
+  { rpc, sessions, changes, trustedProxies, send }: DashboardSessionParts,
+): void {
+  // A stop does not wait for them.
+  app.addHook("preClose", async () => changes.close());
+  app.get(CHANGES, async ({ raw, query }, reply) => {
+    const closed = new AbortController();
+    reply.raw.on("close", () => closed.abort());
+    const address = addressOf(raw, trustedProxies);
+    const answer = async () => {
+      try {
+        requireSameSite(raw);
+        const after = readPlace((query as Record<string, unknown>).after);
+        const token = readToken(raw);
+        const check = () => sessions.look(token, address);
+        const { sessionId, workspace } = await check();
+        const watching = { sessionId, workspaceId: workspace.id, check };
+        return rpc.plain(await changes.wait(watching, after, closed.signal), CHANGES);
+      } catch (error) {
+        return error instanceof Problem ? rpc.reject(error, CHANGES, address) : rpc.failed(error, CHANGES);
+      }
+    };
+    const response = await answer();
+    return send(reply, { ...response, headers: { ...response.headers, ...guards } }, CHANGES);
+  });
+}
+
+/** The place after which changes are wanted. @throws {Problem} for another text. */
+function readPlace(after: unknown): number | undefined {
+  if (after === undefined) return undefined;
+  if (typeof after === "string" && /^\d{1,15}$/.test(after)) return Number(after);
+  throw new Problem("invalid_input", "`after` is the `cursor` of an earlier answer. Omit it in the first request.");
 }
 
 async function endSession(request: IncomingMessage, parts: DashboardSessionParts): Promise<void> {

@@ -1,6 +1,6 @@
 import type { Clock, Instant, Milliseconds } from "../../../../engine/src/clock/clock.ts";
 import { hashSecret } from "../../../../engine/src/crypto/hash.ts";
-import type { CallDirectories } from "../../../../engine/src/directory/directories.ts";
+import { applyOwnChange, type CallDirectories } from "../../../../engine/src/directory/directories.ts";
 import { rootKeyRecord, type SessionRecord } from "../../../../engine/src/directory/records.ts";
 import type { DirectorySession } from "../../../../engine/src/directory/stored.ts";
 import type { Limiter } from "../../../../engine/src/limits/limiter.ts";
@@ -112,6 +112,14 @@ export class DashboardSessions implements CallerAuthentication {
     return sessionOutput(await this.#use(token, address));
   }
 
+  /** The same without using it: a request that waits does not make the session last longer. */
+  async look(token: string, address: string): Promise<SessionOutput> {
+    const record = await this.#find(token, address);
+    if (record === null) throw ended();
+    requireUsable(rootKeyRecord(record.stored.rootKey).record, this.#clock.now());
+    return sessionOutput(record.stored);
+  }
+
   /** The principal of the root key of a session. @throws {Problem} as `find` does. */
   async authenticate({ session: token, address }: Caller): Promise<Principal> {
     const { session, rootKey } = await this.#use(token!, address);
@@ -175,10 +183,7 @@ export class DashboardSessions implements CallerAuthentication {
 
   /** Invalidates the sessions that a transaction has ended. */
   #apply(change: RecordedChange | null): void {
-    if (change === null) return;
-    const { generations, changes } = this.#options.directories;
-    generations.bump(change.tags);
-    changes.recordOwn(change.sequence);
+    if (change !== null) applyOwnChange(this.#options.directories, change);
   }
 }
 

@@ -3,7 +3,7 @@ import { pagedQuery } from "../../platform/rpc/operation.ts";
 import { type EventType, eventTypeNames } from "../../platform/store/events/types.ts";
 import { exampleAdministratorId, exampleApi, exampleTime } from "../../platform/vocabulary/examples.ts";
 import { pageInput, pageOf, placeOf } from "../../platform/vocabulary/paging.ts";
-import { EXPIRES_MAX, integer, text } from "../../platform/vocabulary/schema.ts";
+import { text, time } from "../../platform/vocabulary/schema.ts";
 import { EventReader } from "./statements/reader.ts";
 
 const LIST = "events.listEvents";
@@ -40,8 +40,8 @@ export const listEvents = pagedQuery("events.listEvents", {
     objectId: text(1, 255)
       .optional()
       .describe("Only events of this object: the id of a key, an API, a root key or any other resource."),
-    start: integer(0, EXPIRES_MAX).optional().describe("Only events at or after this Unix time in milliseconds."),
-    end: integer(0, EXPIRES_MAX).optional().describe("Only events before this Unix time in milliseconds."),
+    start: time().optional().describe("Only events at or after this Unix time in milliseconds."),
+    end: time().optional().describe("Only events before this Unix time in milliseconds."),
     ...pageInput(LIST, 100),
   }),
   output: z.array(EventOutput),

@@ -2,6 +2,8 @@ import { z } from "zod";
 import { mutation } from "../../platform/rpc/operation.ts";
 import { exampleIdentity, exampleIdentityInput } from "../../platform/vocabulary/examples.ts";
 import { ExternalId, IDENTITY_META_BYTES_MAX, meta, ratelimits } from "../../platform/vocabulary/schema.ts";
+import { assignBudgets } from "../budgets/assign.ts";
+import { AssignedBudget } from "../budgets/record.ts";
 import { RatelimitWriter } from "../ratelimits/statements/ratelimits.ts";
 import { metaColumn } from "./record.ts";
 import { IdentityWriter } from "./statements.ts";
@@ -12,15 +14,16 @@ export const createIdentity = mutation("identities.createIdentity", {
     "An identity is an owner of keys, such as a user or an organization. All its keys share its limits. Creating or " +
     "updating a key with a new external id creates an identity without limits.",
   idempotent: true,
-  permissions: ["identities.*.create_identity"],
+  permissions: ["identities.*.create_identity", "budgets.{budgetId}.assign_budget"],
   // Published clients may send fields of newer versions.
   input: z.object({
     externalId: ExternalId,
     meta: meta(IDENTITY_META_BYTES_MAX).optional(),
     ratelimits: ratelimits.optional().describe("Limits that all keys of the identity share."),
+    budgetId: AssignedBudget.optional(),
   }),
   output: z.strictObject({ identityId: z.string() }),
-  problems: ["identity_already_exists"],
+  problems: ["identity_already_exists", "budget_not_found"],
   examples: [
     {
       summary: "Create an identity with a limit",
@@ -34,17 +37,20 @@ export const createIdentity = mutation("identities.createIdentity", {
       detail: "An identity with the external id 'acme' already exists.",
     },
   ],
-}).handle(async (input, { store, principal, random, now, invalidate, audit, fail }) => {
+}).handle(async (input, context) => {
+  const { store, principal, random, now, invalidate, audit, fail } = context;
   principal.authorize("identities.*.create_identity");
-  const { externalId } = input;
-  const identityId = await store.of(IdentityWriter).insert({ externalId, meta: metaColumn(input.meta) }, random, now);
+  const { externalId, budgetId } = input;
+  await assignBudgets([{ former: null, next: budgetId ?? null }], context);
+  const values = { externalId, meta: metaColumn(input.meta), budgetId: budgetId ?? null };
+  const identityId = await store.of(IdentityWriter).insert(values, random, now);
   if (identityId === undefined) {
     return fail("identity_already_exists", `An identity with the external id '${externalId}' already exists.`);
   }
   const ratelimits = store.of(RatelimitWriter);
   if (input.ratelimits) await ratelimits.replace({ identity_id: identityId }, input.ratelimits, random, now);
   invalidate.nothing("No key has the new identity.");
-  audit([identityId], { externalId }, [
+  audit([identityId], { externalId, budgetId }, [
     { type: "identity.created", objectId: identityId, data: { identityId, externalId } },
   ]);
   return { identityId };

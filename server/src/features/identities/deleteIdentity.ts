@@ -8,8 +8,8 @@ export const deleteIdentity = mutation("identities.deleteIdentity", {
   summary: "Delete an identity",
   description:
     "Its keys remain valid, without the identity and its limits. The external id can be used again at once, by an " +
-    "identity with a new id.",
-  permissions: ["identities.*.delete_identity"],
+    "identity with a new id. If the identity has a budget, its keys leave that.",
+  permissions: ["identities.*.delete_identity", "budgets.{budgetId}.assign_budget"],
   input: z.strictObject({ identity: Identity }),
   output: Empty,
   problems: ["identity_not_found"],
@@ -22,6 +22,8 @@ export const deleteIdentity = mutation("identities.deleteIdentity", {
   const identities = store.of(IdentityWriter);
   const identity = await identities.findForUpdate(idOrExternalId);
   if (!identity) return fail("identity_not_found");
+  // Its keys leave the budget.
+  if (identity.budget_id !== null) principal.authorize(`budgets.${identity.budget_id}.assign_budget`);
   await identities.update(identity.id, { deleted_at: now });
   invalidate.identity(identity.id);
   const { id: identityId, external_id: externalId } = identity;

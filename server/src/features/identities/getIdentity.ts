@@ -1,9 +1,8 @@
 import { z } from "zod";
-import { identityRecord } from "../../../../engine/src/directory/records.ts";
 import { query } from "../../platform/rpc/operation.ts";
 import { exampleIdentity, exampleIdentityInput } from "../../platform/vocabulary/examples.ts";
 import { Identity } from "../../platform/vocabulary/schema.ts";
-import { IdentityOutput } from "../keys/record.ts";
+import { IdentityOutput, toIdentityOutput } from "../keys/record.ts";
 import { IdentityReader } from "./statements.ts";
 
 export const getIdentity = query("identities.getIdentity", {
@@ -26,5 +25,5 @@ export const getIdentity = query("identities.getIdentity", {
   const identity = await store.of(IdentityReader).find(idOrExternalId);
   if (!identity) return fail("identity_not_found");
   principal.authorize(`identities.${identity.id}.read_identity`);
-  return identityRecord(identity);
+  return toIdentityOutput(identity);
 });

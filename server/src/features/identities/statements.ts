@@ -4,7 +4,7 @@ import { newId, type Random } from "../../../../engine/src/random/random.ts";
 import { deletedRows } from "../../platform/store/deleted-rows.ts";
 import { insertRows } from "../../platform/store/insert-rows.ts";
 import { parsed } from "../../platform/store/json.ts";
-import { type PageOptions, searchPage } from "../../platform/store/page.ts";
+import { type PageOptions, searched } from "../../platform/store/page.ts";
 import type { RetentionTask } from "../../platform/store/retention.ts";
 import type { IdentityRow } from "../../platform/store/schema.ts";
 import { folded } from "../../platform/store/search.ts";
@@ -14,6 +14,17 @@ import type { StoredRatelimit } from "../keys/statements/stored-key.ts";
 /** An identity with the limits that its keys share. */
 export interface StoredIdentityRow extends IdentityRow {
   ratelimits: StoredRatelimit[];
+}
+
+/** The most identities of a budget that a page is sorted from. */
+const OF_BUDGET_SORTED_MAX = 100_000;
+
+/** A page of a list of identities. */
+export interface IdentityPage extends PageOptions {
+  /** Only identities with this budget. */
+  readonly budgetId?: string | undefined;
+  readonly byExternalId: boolean;
+  readonly order: "asc" | "desc";
 }
 
 /** The identities of one workspace that are not deleted. */
@@ -37,14 +48,39 @@ export class IdentityReader extends WorkspaceRows {
       .execute();
   }
 
-  /** A page of identities, searched by external id and id. */
-  async page(options: PageOptions): Promise<StoredIdentityRow[]> {
-    const searched = [folded(sql.ref<string>("external_id"))];
-    const rows = await searchPage(this.sql, this.#select(), options, searched).execute();
+  /** A page of identities, searched by external id and id, in order of creation or of external ids. */
+  async page({ budgetId, byExternalId, order, from, limit, search }: IdentityPage): Promise<StoredIdentityRow[]> {
+    const first = byExternalId ? sql.ref("external_id") : sql.ref("created_at");
+    const rowsOf = budgetId === undefined ? this.#select() : await this.#withBudget(budgetId);
+    const matching = searched(this.sql, rowsOf, search, [folded(sql.ref<string>("external_id"))]);
+    const start = from && (byExternalId ? (from.sorted?.text ?? "") : from.at);
+    const page =
+      from === undefined
+        ? matching
+        : matching.where(sql<boolean>`(${first}, id) ${sql.raw(order === "asc" ? ">=" : "<=")} (${start}, ${from.id})`);
+    const rows = await page.orderBy(first, order).orderBy("id", order).limit(limit).execute();
     return rows.map((row) => ({ ...row, ratelimits: parsed(row.ratelimits) }));
   }
 
+  /** The identities with a budget: by the index of budgets if they are few, else in the order of the list. */
+  async #withBudget(budgetId: string) {
+    const more = this.sql.db
+      .selectFrom("identities")
+      .select("budget_id")
+      .where("budget_id", "=", budgetId)
+      .offset(OF_BUDGET_SORTED_MAX)
+      .limit(1);
+    if (await more.executeTakeFirst()) return this.#select().where(sql<string>`budget_id || ''`, "=", budgetId);
+    // An expression, so that the index on budgets leads to them, not the one of the order.
+    return this.#live().where("budget_id", "=", budgetId).where(sql<string>`workspace_id || ''`, "=", this.workspaceId);
+  }
+
   #select() {
+    return this.#live().where("workspace_id", "=", this.workspaceId);
+  }
+
+  /** Of every workspace. */
+  #live() {
     return this.sql.db
       .selectFrom("identities")
       .selectAll()
@@ -59,7 +95,6 @@ export class IdentityReader extends WorkspaceRows {
           )
           .as("ratelimits"),
       )
-      .where("workspace_id", "=", this.workspaceId)
       .where("deleted_at", "is", null);
   }
 }
@@ -69,7 +104,7 @@ export class IdentityWriter extends IdentityReader {
 
   /** The id of the identity with this external id, which is created if missing; safe under concurrency. */
   async ensure(externalId: string, random: Random, at: Instant): Promise<string> {
-    const inserted = await this.insert({ externalId, meta: null }, random, at);
+    const inserted = await this.insert({ externalId, meta: null, budgetId: null }, random, at);
     if (inserted !== undefined) {
       this.#addCreated(inserted, externalId);
       return inserted;
@@ -114,7 +149,7 @@ export class IdentityWriter extends IdentityReader {
 
   /** Inserts an identity and returns its id; undefined if the external id exists. */
   async insert(
-    { externalId, meta }: { externalId: string; meta: string | null },
+    { externalId, meta, budgetId }: { externalId: string; meta: string | null; budgetId: string | null },
     random: Random,
     at: Instant,
   ): Promise<string | undefined> {
@@ -126,6 +161,7 @@ export class IdentityWriter extends IdentityReader {
         workspace_id: this.workspaceId,
         external_id: externalId,
         meta,
+        budget_id: budgetId,
         created_at: at,
       })
       .onConflict((conflict) =>

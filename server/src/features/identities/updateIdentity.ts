@@ -1,11 +1,12 @@
 import { z } from "zod";
-import { identityRecord } from "../../../../engine/src/directory/records.ts";
 import { mutation } from "../../platform/rpc/operation.ts";
 import { changedValues, limitValues, updateEvents } from "../../platform/vocabulary/changed-values.ts";
 import { type ColumnsFor, columnsOf, WRITTEN_APART } from "../../platform/vocabulary/columns.ts";
 import { exampleIdentity, exampleIdentityInput } from "../../platform/vocabulary/examples.ts";
 import { IDENTITY_META_BYTES_MAX, Identity, meta, ratelimits } from "../../platform/vocabulary/schema.ts";
-import { IdentityOutput } from "../keys/record.ts";
+import { assignBudgets } from "../budgets/assign.ts";
+import { AssignedBudget } from "../budgets/record.ts";
+import { IdentityOutput, toIdentityOutput } from "../keys/record.ts";
 import { RatelimitWriter } from "../ratelimits/statements/ratelimits.ts";
 import { metaColumn } from "./record.ts";
 import { IdentityWriter } from "./statements.ts";
@@ -15,16 +16,20 @@ export const updateIdentity = mutation("identities.updateIdentity", {
   description:
     "Omitted fields do not change. `meta` and `ratelimits` are replaced as a whole. The next verification of any of its " +
     "keys on the same node uses the new limits.",
-  permissions: ["identities.*.update_identity"],
+  permissions: ["identities.*.update_identity", "budgets.{budgetId}.assign_budget"],
   input: z.strictObject({
     identity: Identity,
     meta: meta(IDENTITY_META_BYTES_MAX).optional(),
     ratelimits: ratelimits
       .optional()
       .describe("All limits of the identity. A limit with an existing name keeps its id."),
+    budgetId: AssignedBudget.nullish().describe(
+      "The budget that verifications of all its keys spend from too, together with its ancestors. Null: none. Needs " +
+        "`assign_budget` on the former one and on the new one.",
+    ),
   }),
   output: IdentityOutput,
-  problems: ["identity_not_found"],
+  problems: ["identity_not_found", "budget_not_found"],
   examples: [
     {
       summary: "Remove its limits",
@@ -35,9 +40,9 @@ export const updateIdentity = mutation("identities.updateIdentity", {
       summary: "Change a limit",
       input: {
         identity: exampleIdentity.id,
-        ratelimits: [{ ...exampleIdentityInput.ratelimits[0]!, limit: 10_000 }],
+        ratelimits: [{ ...exampleIdentityInput.ratelimits[0], limit: 10_000 }],
       },
-      output: { ...exampleIdentity, ratelimits: [{ ...exampleIdentity.ratelimits[0]!, limit: 10_000 }] },
+      output: { ...exampleIdentity, ratelimits: [{ ...exampleIdentity.ratelimits[0], limit: 10_000 }] },
     },
     {
       summary: "An identity that does not exist",
@@ -45,20 +50,24 @@ export const updateIdentity = mutation("identities.updateIdentity", {
       problem: "identity_not_found",
     },
   ],
-}).handle(async (input, { store, principal, random, now, invalidate, audit, fail }) => {
+}).handle(async (input, context) => {
+  const { store, principal, random, now, invalidate, audit, fail } = context;
   principal.authorize("identities.*.update_identity");
   const identities = store.of(IdentityWriter);
   const identity = await identities.findForUpdate(input.identity);
   if (!identity) return fail("identity_not_found");
   const { identity: _, ...given } = input;
   const changed = Object.keys(given);
-  if (changed.length === 0) return identityRecord(identity);
+  if (changed.length === 0) return toIdentityOutput(identity);
+  const former = identity.budget_id;
+  await assignBudgets([{ former, next: input.budgetId === undefined ? former : input.budgetId }], context);
 
   await identities.update(identity.id, {
     updated_at: now,
     ...columnsOf(given, {
       meta: (value) => ({ meta: metaColumn(value) }),
       ratelimits: WRITTEN_APART,
+      budgetId: (budgetId) => ({ budget_id: budgetId }),
     } satisfies ColumnsFor<typeof given>),
   });
   if (input.ratelimits) {
@@ -69,6 +78,7 @@ export const updateIdentity = mutation("identities.updateIdentity", {
   const differing = changedValues(after, {
     meta: JSON.parse(identity.meta ?? "{}"),
     ratelimits: limitValues(identity.ratelimits),
+    budgetId: former,
   });
   const { id: identityId, external_id: externalId } = identity;
   audit(
@@ -76,5 +86,5 @@ export const updateIdentity = mutation("identities.updateIdentity", {
     { changed, ...differing },
     updateEvents("identity", identityId, { identityId, externalId }, differing.after),
   );
-  return identityRecord((await identities.find(identity.id))!);
+  return toIdentityOutput((await identities.find(identity.id))!);
 });

@@ -1,4 +1,5 @@
 import { mutation } from "../../platform/rpc/operation.ts";
+import { fold } from "../../platform/store/search.ts";
 import { exampleKey, exampleKeyPermissions, examplePermission } from "../../platform/vocabulary/examples.ts";
 import { PERMISSIONS_PER_KEY_MAX } from "../../platform/vocabulary/schema.ts";
 import { ensurePermissions, idsOf, slugsOf, without } from "../permissions/ensure.ts";
@@ -30,12 +31,14 @@ export const addPermissions = mutation("keys.addPermissions", {
   const key = await lockKey(keyId, "update_key", context);
   principal.authorize("permissions.*.add_permission_to_key");
   const before = await store.of(PermissionWriter).listOfKey(keyId);
-  const added = without(await ensurePermissions(slugs, context), before);
-  if (added.length === 0) return before.map(toPermissionOutput);
-  const count = before.length + added.length;
+  // Checked before permissions are created: a change of many keys goes on with the next key.
+  const held = new Set(before.map(({ slug }) => fold(slug)));
+  const count = before.length + new Set(slugs.map(fold).filter((slug) => !held.has(slug))).size;
   if (count > PERMISSIONS_PER_KEY_MAX) {
     return fail("invalid_input", `A key has at most ${PERMISSIONS_PER_KEY_MAX} permissions; this would make ${count}.`);
   }
+  const added = without(await ensurePermissions(slugs, context), before);
+  if (added.length === 0) return before.map(toPermissionOutput);
   await store.of(KeyGrantWriter).permissions.add(keyId, idsOf(added));
   await recordKeyChange(key, "permissions", { added: slugsOf(added) }, context);
   return (await store.of(PermissionWriter).listOfKey(keyId)).map(toPermissionOutput);

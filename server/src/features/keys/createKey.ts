@@ -23,8 +23,10 @@ import {
   text,
 } from "../../platform/vocabulary/schema.ts";
 import { ApiWriter } from "../apis/statements.ts";
-import { CreditsCreate, refillColumns, refillError } from "../credits/record.ts";
-import { BalanceWriter } from "../credits/statements.ts";
+import { assignBudgets } from "../budgets/assign.ts";
+import { AssignedBudget } from "../budgets/record.ts";
+import { CreditsCreate, OLDER_PROGRAMS, refillColumns, refillError } from "../credits/record.ts";
+import { BalanceWriter } from "../credits/statements/balances.ts";
 import { IdentityWriter } from "../identities/statements.ts";
 import { idsOf } from "../permissions/ensure.ts";
 import { PermissionWriter } from "../permissions/statements/permissions.ts";
@@ -41,7 +43,7 @@ export const createKey = mutation("keys.createKey", {
     "Permissions and an identity that do not exist yet are created. Roles must exist.",
   idempotent: true,
   issues: ({ keyId }) => keyId,
-  permissions: ["apis.{apiId}.create_key", "apis.{apiId}.encrypt_key"],
+  permissions: ["apis.{apiId}.create_key", "apis.{apiId}.encrypt_key", "budgets.{budgetId}.assign_budget"],
   input: z.strictObject({
     apiId: ApiId,
     prefix: Prefix.optional(),
@@ -57,6 +59,7 @@ export const createKey = mutation("keys.createKey", {
       .describe("Slugs. `documents.*` grants every permission that begins with `documents.`."),
     expires: Expires.optional(),
     credits: CreditsCreate.optional().describe("A balance of credits. Omitted: unlimited."),
+    budgetId: AssignedBudget.optional(),
     ratelimits: ratelimits.optional(),
     enabled: z.boolean().default(true),
     recoverable: z
@@ -68,7 +71,7 @@ export const createKey = mutation("keys.createKey", {
     keyId: z.string(),
     key: asSecret(z.string()).describe("The key string. Give it to your user and do not store it."),
   }),
-  problems: ["api_not_found", "role_not_found", "precondition_failed"],
+  problems: ["api_not_found", "budget_not_found", "role_not_found", "precondition_failed"],
   examples: [
     {
       summary: "Create a key with all fields",
@@ -93,7 +96,8 @@ export const createKey = mutation("keys.createKey", {
       detail: "A refill needs a balance: set credits.remaining to a number, or leave credits.refill out.",
     },
   ],
-}).handle(async (input, { store, vault, principal, random, secrets, now, invalidate, audit, fail }) => {
+}).handle(async (input, context) => {
+  const { store, vault, principal, random, secrets, now, invalidate, audit, fail } = context;
   // Without the permission the answer is the same as for an API that does not exist.
   const api = await store.of(ApiWriter).find(input.apiId);
   const notFound = () => fail("api_not_found", "The specified API was not found.");
@@ -104,6 +108,9 @@ export const createKey = mutation("keys.createKey", {
   }
   const invalid = refillError(input.credits?.refill, input.credits?.remaining === null);
   if (invalid) return fail("invalid_input", invalid);
+
+  const budgetId = input.budgetId ?? null;
+  await assignBudgets([{ former: null, next: budgetId }], context);
 
   const id = newId(random, "key");
   const poolId = newId(random, "pool");
@@ -116,6 +123,7 @@ export const createKey = mutation("keys.createKey", {
     id,
     api_id: api.id,
     identity_id: input.externalId === undefined ? null : await identities.ensure(input.externalId, random, now),
+    budget_id: budgetId,
     pool_id: poolId,
     hash,
     hash_version: HASH_VERSION,
@@ -135,7 +143,9 @@ export const createKey = mutation("keys.createKey", {
   }
   if (input.ratelimits) await store.of(RatelimitWriter).replace({ key_id: id }, input.ratelimits, random, now);
   if (typeof input.credits?.remaining === "number") {
-    await store.of(BalanceWriter).put({
+    const balances = store.of(BalanceWriter);
+    if (!(await balances.accepts([input.credits.refill]))) return fail("precondition_failed", OLDER_PROGRAMS);
+    await balances.put({
       pool_id: poolId,
       remaining: input.credits.remaining,
       ...refillColumns(input.credits.refill, now),
@@ -143,8 +153,10 @@ export const createKey = mutation("keys.createKey", {
   }
   invalidate.keyHash(hash);
   const { name, externalId, expires } = input;
-  audit([id, api.id], { name, start, ...(input.credits?.remaining != null && { credits: input.credits }) }, [
-    { type: "key.created", objectId: id, data: { keyId: id, apiId: api.id, externalId, name, start, expires } },
-  ]);
+  audit(
+    [id, api.id],
+    { name, start, budgetId: input.budgetId, ...(input.credits?.remaining != null && { credits: input.credits }) },
+    [{ type: "key.created", objectId: id, data: { keyId: id, apiId: api.id, externalId, name, start, expires } }],
+  );
   return { keyId: id, key };
 });

@@ -8,8 +8,8 @@ import { KeyWriter } from "./statements/keys.ts";
 export const deleteKey = mutation("keys.deleteKey", {
   summary: "Delete a key",
   description:
-    "The next verification on the same node answers NOT_FOUND. The key stays in the database for the audit log " +
-    "and the analytics. With `permanent`, the key is erased together with its limits, roles, permissions and encrypted key string.",
+    "The next verification on the same node answers NOT_FOUND. The key stays in the database for " +
+    "`LATCHKEY_RETENTION_DELETED`, by default 90 days, in which `keys.restoreKey` restores it. With `permanent`, the key is erased together with its limits, roles, permissions and encrypted key string.",
   permissions: ["apis.{apiId}.delete_key"],
   input: z.strictObject({ keyId: KeyId, permanent: z.boolean().default(false).describe("Whether to erase the key.") }),
   output: Empty,

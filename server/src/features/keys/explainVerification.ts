@@ -6,6 +6,7 @@ import type { KeyOriginsQuestion } from "../../../../engine/src/verification/sto
 import { Problem } from "../../platform/rpc/problems.ts";
 import { exampleSecret, exampleTime, exampleVerification } from "../../platform/vocabulary/examples.ts";
 import { KeyId, ModeOutput, WindowOutput } from "../../platform/vocabulary/schema.ts";
+import { OnEmpty } from "../budgets/record.ts";
 import { CreditsState } from "../credits/record.ts";
 import { analysis } from "../services.ts";
 import { mistakeProblems } from "./mistakes.ts";
@@ -66,11 +67,13 @@ const Limit = z.strictObject({
   window: WindowOutput,
 });
 
+const Held = z.int().describe("What open holds have taken from it.");
+
 export const explainVerification = analysis("keys.explainVerification", {
   summary: "Explain a verification",
   description:
     "Says how `keys.verifyKey` would answer this body now, and why: each step in its order with what it compared, the " +
-    "permissions with where each comes from, the limits with their counters, and the credits. It charges nothing and is " +
+    "permissions with where each comes from, the limits with their counters, the credits and the budgets. It charges nothing and is " +
     "not in the analytics. Give `key` or `keyId`. A key that the root key may not read looks like one that does not exist. " +
     "A root key without `verify_key` gets `NOT_FOUND` with that reason, as a verification gets `NOT_FOUND`. With " +
     "`NOT_FOUND`, the explanation ends with that step.",
@@ -118,9 +121,23 @@ export const explainVerification = analysis("keys.explainVerification", {
       })
       .optional(),
     ratelimits: z.array(Limit).optional().describe("Every limit of the key, of its identity and of the call."),
-    credits: CreditsState.extend({ cost: z.int().describe("What the call costs.") })
+    credits: CreditsState.extend({ held: Held, cost: z.int().describe("What the call costs.") })
       .optional()
       .describe("Absent: unlimited."),
+    budgets: z
+      .array(
+        CreditsState.extend({
+          budgetId: z.string(),
+          name: z.string(),
+          unit: z.string().optional(),
+          onEmpty: OnEmpty,
+          held: Held,
+          cost: z.int().describe("What the call costs."),
+          exceeded: z.boolean().describe("Whether it does not cover the call."),
+        }),
+      )
+      .optional()
+      .describe("The budgets that the call is charged to. Absent: none."),
   }),
   problems: ["key_not_found", "permissions_query_syntax_error", "precondition_failed"],
   examples: [
@@ -167,7 +184,7 @@ export const explainVerification = analysis("keys.explainVerification", {
   .answer(
     async ({ request, clientIp, stored }, { explainer, keys, reads }, { clock, principal, workspaceId, address }) => {
       const [now, startedAt] = [clock.now(), clock.monotonic()];
-      const asked = { ...request, workspaceId, principal, address: clientIp ?? address, now, startedAt };
+      const asked = { ...request, workspaceId, principal, address: clientIp ?? address, requestId: "", now, startedAt };
       const readOrigins = (question: KeyOriginsQuestion) => reads.run(workspaceId, () => keys.origins(question));
       const explained = await explainer.explain(asked, stored, readOrigins);
       if ("kind" in explained) throw new Problem(mistakeProblems[explained.kind], explained.message);

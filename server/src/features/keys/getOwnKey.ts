@@ -102,32 +102,34 @@ export const getOwnKey = metered("keys.getOwnKey", {
       problem: "key_not_found",
     },
   ],
-}).handle(async ({ key: secret }, services, { principal, workspaceId, address, now, startedAt, clock, fail }) => {
-  const { ownKeys, limiter, holders } = services;
-  const key = await ownKeys.find({ key: secret, workspaceId, principal, address, now, startedAt });
-  if (key === null) return fail("key_not_found");
-  await admitHolder(key, limiter);
-  const { balance: stored, usage } = await holders.run(key.workspaceId, () => readStored(key, services, clock));
-  const balance = balanceAt({ balance: stored }, now);
-  const limits = await ownKeys.readLimits(key);
-  return JSON.stringify({
-    keyId: key.keyId,
-    enabled: key.enabled,
-    expires: key.expiresAt ?? undefined,
-    credits: balance && creditsOf(balance, now),
-    ratelimits: limits.map(({ limit: { name, limit, duration, mode, owner }, used, reset }) => ({
-      name,
-      limit,
-      duration,
-      ...(mode === "strict" && { mode }),
-      used,
-      remaining: Math.max(0, limit - used),
-      resetAt: reset,
-      shared: owner === "identity",
-    })),
-    usage,
-  });
-});
+}).handle(
+  async ({ key: secret }, services, { principal, workspaceId, address, requestId, now, startedAt, clock, fail }) => {
+    const { ownKeys, limiter, holders } = services;
+    const key = await ownKeys.find({ key: secret, workspaceId, principal, address, requestId, now, startedAt });
+    if (key === null) return fail("key_not_found");
+    await admitHolder(key, limiter);
+    const { balance: stored, usage } = await holders.run(key.workspaceId, () => readStored(key, services, clock));
+    const balance = balanceAt({ balance: stored }, now);
+    const limits = await ownKeys.readLimits(key);
+    return JSON.stringify({
+      keyId: key.keyId,
+      enabled: key.enabled,
+      expires: key.expiresAt ?? undefined,
+      credits: balance && creditsOf(balance, now),
+      ratelimits: limits.map(({ limit: { name, limit, duration, mode, owner }, used, reset }) => ({
+        name,
+        limit,
+        duration,
+        ...(mode === "strict" && { mode }),
+        used,
+        remaining: Math.max(0, limit - used),
+        resetAt: reset,
+        shared: owner === "identity",
+      })),
+      usage,
+    });
+  },
+);
 
 /** Counts a call of the holder of a key against the limit of the key. */
 function admitHolder({ keyId, workspaceId }: KeyRecord, limiter: Services["limiter"]): Promise<void> {
@@ -145,8 +147,8 @@ async function readStored(
   clock: Pick<Clock, "now">,
 ) {
   const [{ balance }, usage] = await Promise.all([
-    keys.origins({ workspaceId, keyId, poolId, slugs: [] }),
-    analytics.isOn ? readUsage(keyId, analytics, clock.now()) : undefined,
+    keys.origins({ workspaceId, keyId, poolId, budgetIds: [], slugs: [] }),
+    analytics.isOn ? readUsage(workspaceId, keyId, analytics, clock.now()) : undefined,
   ]);
   return { balance, usage };
 }
@@ -158,13 +160,13 @@ interface UsageCounts {
   readonly creditsSpent: number;
 }
 
-async function readUsage(keyId: string, analytics: Services["analytics"], now: Instant) {
+async function readUsage(workspaceId: string, keyId: string, analytics: Services["analytics"], now: Instant) {
   const today = Math.floor(now / levels.day) * levels.day;
   const start = Math.max(today - (USAGE_DAYS - 1) * levels.day, analytics.oldest("day", now));
   const end = today + levels.day;
-  const question = { about: "verifications", subject: keyId, level: "day", start, end, tags: [] } as const;
+  const query = { about: "verifications", workspaceId, subject: keyId, level: "day", start, end, tags: [] } as const;
   const counts: UsageCounts & { series: (UsageCounts & { time: number })[] } = JSON.parse(
-    `{${await analytics.stats(question)}}`,
+    `{${await analytics.stats(query)}}`,
   );
   const days = counts.series.filter(({ total }) => total > 0);
   return {

@@ -15,7 +15,7 @@ import {
   text,
 } from "../../platform/vocabulary/schema.ts";
 import { CreditsCreate, refillColumns } from "../credits/record.ts";
-import { BalanceWriter } from "../credits/statements.ts";
+import { BalanceWriter } from "../credits/statements/balances.ts";
 import { IdentityWriter } from "../identities/statements.ts";
 import { PermissionWriter } from "../permissions/statements/permissions.ts";
 import { RoleWriter } from "../permissions/statements/roles.ts";
@@ -54,6 +54,8 @@ export interface ImportPlan<Key> {
   migrationId: string | null;
   /** The beginning of the key string; empty if it is unknown. */
   startOf(key: Key): string;
+  /** The budget of a key, which the caller may assign; null: none. */
+  budgetOf(key: Key): string | null;
 }
 
 /**
@@ -62,7 +64,7 @@ export interface ImportPlan<Key> {
  */
 export async function insertImported<Key extends ImportedAttributes>(
   keys: readonly { key: Key; hash: string }[],
-  { apiId, hashVersion, migrationId, startOf }: ImportPlan<Key>,
+  { apiId, hashVersion, migrationId, startOf, budgetOf }: ImportPlan<Key>,
   { store, random, now }: Pick<MutationContext<never>, "store" | "random" | "now">,
 ): Promise<{ key: Key; keyId: string | null }[]> {
   // Identities, roles and permissions before keys, always in this order: otherwise two imports that create the same
@@ -94,6 +96,7 @@ export async function insertImported<Key extends ImportedAttributes>(
       id: keyIds[i]!,
       api_id: apiId,
       identity_id: key.externalId === undefined ? null : identityIds.get(key.externalId)!,
+      budget_id: budgetOf(key),
       pool_id: poolIds[i]!,
       hash,
       hash_version: hashVersion,

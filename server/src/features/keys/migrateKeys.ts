@@ -6,14 +6,18 @@ import { type BulkContext, bulk } from "../../platform/rpc/operation.ts";
 import { exampleKey } from "../../platform/vocabulary/examples.ts";
 import { asSecret, text } from "../../platform/vocabulary/schema.ts";
 import { ApiWriter } from "../apis/statements.ts";
-import { refillError } from "../credits/record.ts";
+import { assignBudgets } from "../budgets/assign.ts";
+import { AssignedBudget } from "../budgets/record.ts";
+import { OLDER_PROGRAMS, refillError } from "../credits/record.ts";
+import { BalanceWriter } from "../credits/statements/balances.ts";
 import { importedMembers, insertImported } from "./insert-imported.ts";
 import { VAULT_MISSING } from "./record.ts";
 import { KeyMigrationWriter } from "./statements/key-migrations.ts";
 import { KeyWriter } from "./statements/keys.ts";
 
-/** Maximum number of keys that one transaction imports. */
-const KEYS_PER_CHUNK_MAX = 20;
+/** Keys that one transaction imports however long it takes, and at most: one event names all of them. */
+const KEYS_PER_CHUNK_MIN = 20;
+const KEYS_PER_CHUNK_MAX = 500;
 /** Maximum number of rows that one transaction writes: one per key, permission, role and limit. */
 const ROWS_PER_CHUNK_MAX = 1_000;
 
@@ -25,6 +29,7 @@ const KeyInput = z.strictObject({
     .meta({ pattern: HASH_PATTERN })
     .describe("The hash of the key string as hex, base64 or base64url, in the length of the algorithm."),
   ...importedMembers,
+  budgetId: AssignedBudget.optional(),
 });
 
 type KeyInput = z.output<typeof KeyInput>;
@@ -38,9 +43,10 @@ export const migrateKeys = bulk("keys.migrateKeys", {
     "their first verification only. `prefixed-api-key` is for tokens of the form `prefix_short_long`; send the SHA-256 " +
     "of the long part.\n\n" +
     "The status is 200 even if some keys could not be imported. `failed` lists their hashes: a key with the hash exists " +
-    "already, or the hash occurs earlier in the list. The list is imported in chunks of at most " +
-    `${KEYS_PER_CHUNK_MAX} keys. Each chunk is imported completely or not at all.`,
-  permissions: ["apis.{apiId}.create_key"],
+    "already, or the hash occurs earlier in the list. The list is imported in chunks of " +
+    `up to ${KEYS_PER_CHUNK_MAX} keys, sized so that each takes some milliseconds. Each chunk is imported ` +
+    "completely or not at all.",
+  permissions: ["apis.{apiId}.create_key", "budgets.{budgetId}.assign_budget"],
   input: z
     .strictObject({
       migrationId: text(3, 255).describe("A name of your choice for the source of the keys."),
@@ -50,6 +56,10 @@ export const migrateKeys = bulk("keys.migrateKeys", {
         .optional()
         .describe("With `hmac-sha256`: the secret of the HMAC, stored encrypted. Required in the first call only."),
       pepperEncoding: z.enum(["utf8", "hex", "base64"]).default("utf8").describe("Encoding of `pepper`."),
+      dryRun: z
+        .boolean()
+        .default(false)
+        .describe("Whether to import nothing. `migrated` is empty then, and `failed` has the hashes that would fail."),
       keys: z.array(KeyInput).min(1),
     })
     .check(({ value: { algorithm, pepper, pepperEncoding, keys }, issues }) => {
@@ -77,7 +87,7 @@ export const migrateKeys = bulk("keys.migrateKeys", {
       .describe("The hashes as sent, with the ids of the new keys."),
     failed: z.array(z.string()).describe("Hashes that were not imported."),
   }),
-  problems: ["api_not_found", "precondition_failed"],
+  problems: ["api_not_found", "budget_not_found", "precondition_failed"],
   examples: [
     {
       summary: "Import keys by their SHA-256",
@@ -117,21 +127,24 @@ export const migrateKeys = bulk("keys.migrateKeys", {
 }).handle({
   list: "keys",
 
-  split(input) {
-    const chunks: KeyInput[][] = [];
-    let chunk: KeyInput[] = [];
+  *split(input, size) {
+    let keys: KeyInput[] = [];
+    let hashes = 0;
     let rows = 0;
-    for (const key of input.keys) {
-      const keyRows = rowsOf(key);
-      if (chunk.length === KEYS_PER_CHUNK_MAX || (chunk.length > 0 && rows + keyRows > ROWS_PER_CHUNK_MAX)) {
-        chunks.push(chunk);
-        chunk = [];
+    for (const together of keysOfChunks(input)) {
+      const added = together.reduce((sum, key) => sum + rowsOf(key), 0);
+      const rowsMax = hashes < KEYS_PER_CHUNK_MIN ? ROWS_PER_CHUNK_MAX : Math.min(size(), ROWS_PER_CHUNK_MAX);
+      if (hashes === KEYS_PER_CHUNK_MAX || (hashes > 0 && rows + added > rowsMax)) {
+        yield { input: { ...input, keys }, rows };
+        keys = [];
+        hashes = 0;
         rows = 0;
       }
-      chunk.push(key);
-      rows += keyRows;
+      for (const key of together) keys.push(key);
+      hashes++;
+      rows += added;
     }
-    return [...chunks, chunk].map((keys) => ({ ...input, keys }));
+    yield { input: { ...input, keys }, rows };
   },
 
   join: (outputs, remaining) => ({
@@ -147,10 +160,14 @@ export const migrateKeys = bulk("keys.migrateKeys", {
     principal.authorize(`apis.${input.apiId}.create_key`);
     const api = await store.of(ApiWriter).find(input.apiId);
     if (!api) return fail("api_not_found");
+    await assignBudgets(
+      input.keys.map(({ budgetId }) => ({ former: null, next: budgetId ?? null })),
+      context,
+    );
     const migration = await ensureMigration(input, context);
 
     const hashed = input.keys.map((key) => ({ key, hash: readHash(key.hash, input.algorithm)! }));
-    const existing = await store.of(KeyWriter).findExistingHashes(hashed.map(({ hash }) => hash));
+    const existing = await store.of(KeyWriter).findExistingHashes([...new Set(hashed.map(({ hash }) => hash))]);
     const failed: string[] = [];
     const fresh: typeof hashed = [];
     for (const entry of hashed) {
@@ -158,6 +175,9 @@ export const migrateKeys = bulk("keys.migrateKeys", {
       else fresh.push(entry);
       existing.add(entry.hash);
     }
+    if (input.dryRun) return { migrated: [], failed };
+    const refills = fresh.map(({ key }) => key.credits?.refill);
+    if (!(await store.of(BalanceWriter).accepts(refills))) return fail("precondition_failed", OLDER_PROGRAMS);
 
     const plan = {
       apiId: api.id,
@@ -165,6 +185,7 @@ export const migrateKeys = bulk("keys.migrateKeys", {
       migrationId: isFoundByItself(input.algorithm) ? null : migration.id,
       // Only the hashes are known.
       startOf: () => "",
+      budgetOf: (key: KeyInput) => key.budgetId ?? null,
     };
     const migrated: { hash: string; keyId: string }[] = [];
     for (const { key, keyId } of await insertImported(fresh, plan, context)) {
@@ -195,13 +216,18 @@ export const migrateKeys = bulk("keys.migrateKeys", {
 
 type Input = z.output<typeof migrateKeys.declaration.input>;
 
+/** The keys that are in one chunk. A dry run stores nothing that later chunks would find, so it keeps equal hashes together. */
+function keysOfChunks({ dryRun, algorithm, keys }: Input): Iterable<readonly KeyInput[]> {
+  return dryRun ? Map.groupBy(keys, ({ hash }) => readHash(hash, algorithm)).values() : keys.map((key) => [key]);
+}
+
 function rowsOf({ roles = [], permissions = [], ratelimits: limits = [] }: KeyInput): number {
   return 1 + roles.length + permissions.length + limits.length;
 }
 
-/** The migration of this name, created if it does not exist. Its algorithm and its pepper never change. */
+/** The migration of this name, created if it does not exist and this is no dry run. Its algorithm and its pepper never change. */
 async function ensureMigration(
-  { migrationId: name, algorithm, pepper, pepperEncoding }: Input,
+  { migrationId: name, algorithm, pepper, pepperEncoding, dryRun }: Input,
   { store, vault, principal, random, now, invalidate, fail }: BulkContext<"precondition_failed">,
 ): Promise<{ id: string; isNew: boolean }> {
   const pepperGiven = pepper === undefined ? undefined : pepperBytes(pepper, pepperEncoding)!;
@@ -213,6 +239,7 @@ async function ensureMigration(
       return fail("invalid_input", "The first import of a migration with hmac-sha256 needs its pepper.");
     }
     const id = newId(random, "mig");
+    if (dryRun) return { id, isNew: true };
     const sealed = pepperGiven ? await vault.sealPepper(id, pepperGiven) : null;
     if (await keyMigrations.insert({ id, name, algorithm, pepper: sealed, created_at: now })) {
       invalidate.migration(name);

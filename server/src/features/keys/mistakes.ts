@@ -6,6 +6,8 @@ export const mistakeProblems = {
   query_unreadable: "permissions_query_syntax_error",
   token_unreadable: "invalid_input",
   limit_unknown: "precondition_failed",
+  units_mixed: "invalid_input",
+  hold_limits_excessive: "invalid_input",
   replay_mismatched: "idempotency_mismatch",
   replay_running: "idempotency_in_progress",
 } as const satisfies Record<VerificationMistake["kind"], ProblemCode>;

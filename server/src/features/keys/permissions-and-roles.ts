@@ -4,6 +4,7 @@ import type { MutationContext } from "../../platform/rpc/operation.ts";
 import type { RoleRow } from "../../platform/store/schema.ts";
 import { fold } from "../../platform/store/search.ts";
 import type { StoreWriter } from "../../platform/store/workspace-store.ts";
+import { boundedValue } from "../../platform/vocabulary/changed-values.ts";
 import { exampleKey } from "../../platform/vocabulary/examples.ts";
 import { KeyId, PERMISSIONS_PER_KEY_MAX, ROLES_PER_KEY_MAX } from "../../platform/vocabulary/schema.ts";
 import { idsOf } from "../permissions/ensure.ts";
@@ -53,7 +54,8 @@ export async function recordKeyChange(
 ): Promise<void> {
   await store.of(KeyWriter).update(key.id, { updated_at: now });
   invalidate.key(key.id);
-  audit([key.id, key.api_id], { ...change }, [
+  const recorded = Object.fromEntries(Object.entries(change).map(([name, list]) => [name, boundedValue(list)]));
+  audit([key.id, key.api_id], recorded, [
     { type: "key.updated", objectId: key.id, data: { ...keyInEvents(key), changed: [member] } },
   ]);
 }

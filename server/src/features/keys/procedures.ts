@@ -4,8 +4,8 @@ import { HASH_VERSION } from "../../../../engine/src/crypto/hash.ts";
 import { keyLocation } from "../../../../engine/src/directory/directories.ts";
 import type {
   DirectoryKeyMigration,
+  KeyLocation,
   KeyMigrationReference,
-  KeyPlace,
 } from "../../../../engine/src/directory/stored.ts";
 import type { Random } from "../../../../engine/src/random/random.ts";
 import type { ImportedKeyUse, KeyOriginsQuestion } from "../../../../engine/src/verification/stored.ts";
@@ -16,6 +16,7 @@ import { findKeyMigrations, recordFirstUses } from "./statements/key-migrations.
 import { findKeyOrigins } from "./statements/key-origins.ts";
 import { type KeyUse, recordKeyUses } from "./statements/key-usage.ts";
 import { findKeysAt } from "./statements/lookup.ts";
+import { lastUsesAfter, recentKeysAfter } from "./statements/recent-keys.ts";
 
 /** Locations that one call adds to the filter: it occupies the reading thread for about two milliseconds. */
 const KEY_LOCATIONS_PER_CHUNK = 500;
@@ -32,7 +33,7 @@ export interface KeyProceduresOptions {
 export function keyProcedures({ random, openPepper, keyFilter }: KeyProceduresOptions) {
   const procedures = {
     reading: {
-      keysAt: (sql: Sql, locations: readonly KeyPlace[]) => findKeysAt(sql, locations),
+      keysAt: (sql: Sql, locations: readonly KeyLocation[]) => findKeysAt(sql, locations),
       keyMigrationsByReferences: async (sql: Sql, references: readonly KeyMigrationReference[]) => {
         const opened: DirectoryKeyMigration[] = [];
         for (const migration of await findKeyMigrations(sql, references)) {
@@ -43,6 +44,8 @@ export function keyProcedures({ random, openPepper, keyFilter }: KeyProceduresOp
         return opened;
       },
       keyOrigins: (sql: Sql, question: KeyOriginsQuestion) => findKeyOrigins(sql, question),
+      lastUsesAfter: (sql: Sql, page: { cursor: string; limit: number }) => lastUsesAfter(sql, page),
+      recentKeysAfter: (sql: Sql, page: { cursor: string; limit: number; since: number }) => recentKeysAfter(sql, page),
       /** Adds the locations of some keys to the filter. Returns the cursor of the next call, null at the end. */
       recordKeyLocations: async (sql: Sql, cursor: string) => {
         const locations = await keyLocationsAfter(sql, cursor, KEY_LOCATIONS_PER_CHUNK);
@@ -54,8 +57,9 @@ export function keyProcedures({ random, openPepper, keyFilter }: KeyProceduresOp
       /** Records the first verifications of imported keys. Returns the change. */
       recordFirstUses: async (sql: Sql, { uses, now }: { uses: readonly ImportedKeyUse[]; now: Instant }) => {
         await recordFirstUses(sql, uses, HASH_VERSION);
-        const tags = uses.flatMap(({ keyId, hash }) => (hash === null ? [keyId] : [keyId, hash]));
-        return { tags, sequence: await insertChange(sql, tags, now) };
+        // No cached record contains the start of a key.
+        const tags = uses.flatMap(({ keyId, hash }) => (hash === null ? [] : [keyId, hash]));
+        return { tags, sequence: tags.length === 0 ? undefined : await insertChange(sql, tags, now) };
       },
       recordKeyUses: (sql: Sql, uses: readonly KeyUse[]) => recordKeyUses(sql, uses, random),
     },
@@ -69,6 +73,8 @@ export function keyProcedures({ random, openPepper, keyFilter }: KeyProceduresOp
   const pools: PoolsOf<typeof procedures> = {
     keysAt: "lookup",
     keyMigrationsByReferences: "lookup",
+    lastUsesAfter: "maintenance",
+    recentKeysAfter: "maintenance",
     recordFirstUses: "metered",
     recordKeyUses: "maintenance",
   };

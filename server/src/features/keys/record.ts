@@ -1,7 +1,9 @@
 import { z } from "zod";
 import type { Instant } from "../../../../engine/src/clock/clock.ts";
 import { identityRecord, ratelimitRecord } from "../../../../engine/src/directory/records.ts";
+import type { DirectoryIdentity } from "../../../../engine/src/directory/stored.ts";
 import { withDueRefill } from "../../../../engine/src/rules/refill.ts";
+import type { IdentityRow } from "../../platform/store/schema.ts";
 import { asSecret, RatelimitOutput } from "../../platform/vocabulary/schema.ts";
 import { CreditsOutput, toCreditsOutput } from "../credits/record.ts";
 import type { StoredKey } from "./statements/stored-key.ts";
@@ -12,6 +14,7 @@ export const IdentityOutput = z
     externalId: z.string().describe("Your own identifier."),
     meta: z.record(z.string(), z.unknown()),
     ratelimits: z.array(RatelimitOutput).describe("Limits that all keys of the identity share."),
+    budgetId: z.string().optional().describe("The budget that verifications of all its keys spend from too."),
   })
   .meta({ id: "Identity", description: "An owner of keys, such as a user or an organization." });
 
@@ -31,6 +34,12 @@ export const KeyOutput = z
       .int()
       .optional()
       .describe("When the key was first reported as leaked, Unix time in milliseconds. Absent: never."),
+    deletedAt: z
+      .int()
+      .optional()
+      .describe(
+        "When the key was deleted, Unix time in milliseconds. Only `keys.getKey` and `apis.listKeys` with `deleted` return such keys.",
+      ),
     name: z.string().optional(),
     meta: z.record(z.string(), z.unknown()).optional(),
     expires: z.int().optional().describe("Unix time in milliseconds. Absent: never."),
@@ -40,6 +49,7 @@ export const KeyOutput = z
       .describe("Direct permissions and those of its roles, without duplicates."),
     roles: z.array(z.string()).optional(),
     credits: CreditsOutput.optional().describe("Absent: unlimited."),
+    budgetId: z.string().optional().describe("The budget that its verifications spend from too."),
     identity: IdentityOutput.optional(),
     ratelimits: z.array(RatelimitOutput).optional().describe("The key's own limits."),
     plaintext: asSecret(z.string())
@@ -47,6 +57,14 @@ export const KeyOutput = z
       .describe("The key string. Present if the key is recoverable and `decrypt` is true."),
   })
   .meta({ id: "Key", description: "A key. Fields without a value are omitted." });
+
+/** An identity as the API returns it. */
+export function toIdentityOutput(
+  identity: DirectoryIdentity & Pick<IdentityRow, "budget_id">,
+): z.input<typeof IdentityOutput> {
+  const { budget_id: budgetId } = identity;
+  return { ...identityRecord(identity), ...(budgetId !== null && { budgetId }) };
+}
 
 /** The error detail of a call that needs the vault when the service has no master key. */
 export const VAULT_MISSING = "Vault hasn't been set up: give the service a master key with LATCHKEY_VAULT_KEY.";
@@ -62,13 +80,15 @@ export function toKeyOutput(key: StoredKey, now: Instant, plaintext?: string): z
     ...(key.updated_at !== null && { updatedAt: key.updated_at }),
     ...(key.last_used_at !== null && { lastUsedAt: key.last_used_at }),
     ...(key.leaked_at !== null && { leakedAt: key.leaked_at }),
+    ...(key.deleted_at !== null && { deletedAt: key.deleted_at }),
     ...(key.name !== null && { name: key.name }),
     ...(Object.keys(meta).length > 0 && { meta }),
     ...(key.expires_at !== null && { expires: key.expires_at }),
     ...(key.permissions.length > 0 && { permissions: key.permissions }),
     ...(key.roles.length > 0 && { roles: key.roles }),
     ...(key.balance && { credits: toCreditsOutput(withDueRefill(key.balance, now)) }),
-    ...(key.identity && { identity: identityRecord(key.identity) }),
+    ...(key.budget_id !== null && { budgetId: key.budget_id }),
+    ...(key.identity && { identity: toIdentityOutput(key.identity) }),
     ...(key.ratelimits.length > 0 && { ratelimits: key.ratelimits.map(ratelimitRecord) }),
     ...(plaintext !== undefined && { plaintext }),
   };

@@ -21,7 +21,7 @@ export const removePermissions = mutation("keys.removePermissions", {
     {
       summary: "Remove a permission from a key",
       input: { keyId: exampleKey.keyId, permissions: [exampleKeyPermissions[1]!.slug] },
-      output: [exampleKeyPermissions[0]!],
+      output: [exampleKeyPermissions[0]],
     },
     {
       summary: "A permission that does not exist",

@@ -5,7 +5,7 @@ import { endAfterReroll } from "../../../../engine/src/rules/expiry.ts";
 import { formatKey, prefixOf } from "../../../../engine/src/rules/key-string.ts";
 import { mutation } from "../../platform/rpc/operation.ts";
 import { exampleKey } from "../../platform/vocabulary/examples.ts";
-import { asSecret, BYTE_LENGTH_DEFAULT, EXPIRES_MAX, integer, KeyId } from "../../platform/vocabulary/schema.ts";
+import { asSecret, BYTE_LENGTH_DEFAULT, duration, EXPIRES_MAX, KeyId } from "../../platform/vocabulary/schema.ts";
 import { RatelimitWriter } from "../ratelimits/statements/ratelimits.ts";
 import { keyInEvents, lockKey } from "./lock-key.ts";
 import { VAULT_MISSING } from "./record.ts";
@@ -25,7 +25,7 @@ export const rerollKey = mutation("keys.rerollKey", {
   permissions: ["apis.{apiId}.create_key", "apis.{apiId}.encrypt_key"],
   input: z.object({
     keyId: KeyId,
-    expiration: integer(0, EXPIRES_MAX)
+    expiration: duration(0, EXPIRES_MAX)
       .nullable()
       .describe("How long the old key stays valid, in milliseconds. Null: its expiry does not change."),
   }),
@@ -57,6 +57,7 @@ export const rerollKey = mutation("keys.rerollKey", {
     id,
     api_id: old.api_id,
     identity_id: old.identity_id,
+    budget_id: old.budget_id,
     pool_id: old.pool_id,
     hash,
     hash_version: HASH_VERSION,

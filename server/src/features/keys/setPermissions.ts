@@ -24,8 +24,8 @@ export const setPermissions = mutation("keys.setPermissions", {
   examples: [
     {
       summary: "Set the permissions of a key",
-      input: { keyId: exampleKey.keyId, permissions: [exampleKeyPermissions[0]!.slug] },
-      output: [exampleKeyPermissions[0]!],
+      input: { keyId: exampleKey.keyId, permissions: [exampleKeyPermissions[0].slug] },
+      output: [exampleKeyPermissions[0]],
     },
     { summary: "Remove all permissions", input: { keyId: exampleKey.keyId, permissions: [] }, output: [] },
     missingKey({ permissions: [] }),

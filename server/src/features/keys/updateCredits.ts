@@ -3,8 +3,8 @@ import { mutation } from "../../platform/rpc/operation.ts";
 import type { EventContent } from "../../platform/store/events/events.ts";
 import { exampleKey } from "../../platform/vocabulary/examples.ts";
 import { CREDITS_MAX, integer, KeyId } from "../../platform/vocabulary/schema.ts";
-import { CreditsOutput, refillColumns, toCreditsOutput } from "../credits/record.ts";
-import { BalanceWriter, lowThreshold } from "../credits/statements.ts";
+import { CreditsOutput, newBalanceColumns, toCreditsOutput } from "../credits/record.ts";
+import { BalanceWriter, lowThreshold } from "../credits/statements/balances.ts";
 import { keyInEvents, lockKey } from "./lock-key.ts";
 
 export const updateCredits = mutation("keys.updateCredits", {
@@ -61,7 +61,7 @@ export const updateCredits = mutation("keys.updateCredits", {
       await balances.remove(poolId);
       return { remaining: null };
     }
-    const next = { ...refillColumns(null, now), ...balance, pool_id: poolId, remaining: value };
+    const next = { ...newBalanceColumns(now), ...balance, pool_id: poolId, remaining: value };
     await balances.put(next);
     return toCreditsOutput(next);
   }

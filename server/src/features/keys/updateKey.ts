@@ -18,8 +18,18 @@ import {
   slug,
   text,
 } from "../../platform/vocabulary/schema.ts";
-import { type CreditsOutput, CreditsUpdate, refillColumns, refillError, toCreditsOutput } from "../credits/record.ts";
-import { BalanceWriter } from "../credits/statements.ts";
+import { assignBudgets } from "../budgets/assign.ts";
+import { AssignedBudget } from "../budgets/record.ts";
+import {
+  type CreditsOutput,
+  CreditsUpdate,
+  newBalanceColumns,
+  OLDER_PROGRAMS,
+  refillColumns,
+  refillError,
+  toCreditsOutput,
+} from "../credits/record.ts";
+import { BalanceWriter } from "../credits/statements/balances.ts";
 import { IdentityWriter } from "../identities/statements.ts";
 import { idsOf } from "../permissions/ensure.ts";
 import { PermissionWriter } from "../permissions/statements/permissions.ts";
@@ -35,21 +45,28 @@ export const updateKey = mutation("keys.updateKey", {
   description:
     "Omitted fields do not change. Null removes a value. Lists and `meta` are replaced as a whole. " +
     "The next verification on the same node uses the new values.",
-  permissions: ["apis.{apiId}.update_key"],
+  permissions: ["apis.{apiId}.update_key", "budgets.{budgetId}.assign_budget"],
   input: z.strictObject({
     keyId: KeyId,
     name: KeyName.nullish(),
-    externalId: ExternalId.nullish().describe("Null removes the key from its identity. The identity is not deleted."),
+    externalId: ExternalId.nullish().describe(
+      "Null removes the key from its identity. The identity is not deleted. If the identity has a budget, a key that leaves " +
+        "it needs `assign_budget` on that.",
+    ),
     meta: meta(KEY_META_BYTES_MAX).nullish(),
     expires: Expires.nullish().describe("Null: the key never expires."),
     credits: CreditsUpdate.nullish().describe("Null: unlimited."),
+    budgetId: AssignedBudget.nullish().describe(
+      "The budget that verifications spend from too, together with its ancestors. Null: none. Needs `assign_budget` on the " +
+        "former one and on the new one.",
+    ),
     ratelimits: ratelimits.nullish().describe("All limits of the key. A limit with an existing name keeps its id."),
     enabled: z.boolean().optional(),
     roles: z.array(text(1, 100)).max(ROLES_PER_KEY_MAX).optional(),
     permissions: z.array(slug(3, 100)).max(PERMISSIONS_PER_KEY_MAX).optional(),
   }),
   output: Empty,
-  problems: ["key_not_found", "role_not_found"],
+  problems: ["key_not_found", "budget_not_found", "role_not_found", "precondition_failed"],
   examples: [
     { summary: "Disable a key", input: { keyId: exampleKey.keyId, enabled: false }, output: {} },
     {
@@ -68,10 +85,18 @@ export const updateKey = mutation("keys.updateKey", {
   const unlimited = credits?.remaining === null || (credits?.remaining === undefined && !balance);
   const invalid = refillError(credits?.refill, unlimited);
   if (invalid) return fail("invalid_input", invalid);
+  if (!(await balances.accepts([credits?.refill]))) return fail("precondition_failed", OLDER_PROGRAMS);
 
   const { keyId: _, ...given } = input;
   const changed = Object.keys(given);
   if (changed.length === 0) return {};
+  await assignBudgets(
+    [
+      { former: key.budget_id, next: input.budgetId === undefined ? key.budget_id : input.budgetId },
+      leftBudget(key, input.externalId),
+    ],
+    context,
+  );
   const former = input.permissions && (await store.of(PermissionWriter).listOfKey(keyId));
   const values = valuesOf(key, former, balance);
 
@@ -84,6 +109,7 @@ export const updateKey = mutation("keys.updateKey", {
       expires: (expires) => ({ expires_at: expires }),
       enabled: (enabled) => ({ enabled: flag(enabled) }),
       externalId: () => ({ identity_id: identityId }),
+      budgetId: (budgetId) => ({ budget_id: budgetId }),
       credits: WRITTEN_APART,
       ratelimits: WRITTEN_APART,
       roles: WRITTEN_APART,
@@ -104,7 +130,7 @@ export const updateKey = mutation("keys.updateKey", {
     creditsAfter = null;
   } else if (credits && (credits.remaining !== undefined || (balance && credits.refill !== undefined))) {
     const next = {
-      ...refillColumns(null, now),
+      ...newBalanceColumns(now),
       ...balance,
       pool_id: key.pool_id,
       // A refill without any balance was rejected above.
@@ -131,6 +157,12 @@ export const updateKey = mutation("keys.updateKey", {
   return {};
 });
 
+/** The budget of its identity that a key leaves. It may join any identity, as a new key may. */
+function leftBudget({ identity }: StoredKey, externalId: string | null | undefined) {
+  const isLeft = externalId !== undefined && externalId !== identity?.external_id;
+  return { former: isLeft ? (identity?.budget_id ?? null) : null, next: null };
+}
+
 /** The values of a key as its update names them. */
 function valuesOf(
   key: StoredKey,
@@ -140,6 +172,7 @@ function valuesOf(
   return {
     name: key.name,
     externalId: key.identity?.external_id ?? null,
+    budgetId: key.budget_id,
     meta: key.meta === null ? null : JSON.parse(key.meta),
     expires: key.expires_at,
     credits: balance === undefined ? null : toCreditsOutput(balance),

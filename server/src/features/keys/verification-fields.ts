@@ -1,16 +1,20 @@
 /** What `keys.verifyKey` and its explanation share. */
 import { z } from "zod";
+import { HOLD_LIMIT_NAMES_MAX, HOLD_LIMITS_MAX } from "../../../../engine/src/credits/hold.ts";
 import { DURATION_MAX, LIMIT_MAX } from "../../../../engine/src/rules/window.ts";
 import {
   ApiId,
   asSecret,
   DURATION_MIN,
+  duration,
   integer,
   Mode,
   RATELIMITS_PER_KEY_MAX,
   rejectRepeatedNames,
+  Tags,
   text,
 } from "../../platform/vocabulary/schema.ts";
+import { HoldInput } from "../holds/record.ts";
 
 const KEYSPACES_MAX = 100;
 
@@ -23,7 +27,7 @@ export const namedLimits = z
       limit: integer(0, LIMIT_MAX)
         .optional()
         .describe("With `duration`: a limit for this call only, instead of a stored one."),
-      duration: integer(DURATION_MIN, DURATION_MAX)
+      duration: duration(DURATION_MIN, DURATION_MAX)
         .optional()
         .describe("With `limit`: the length of its window in milliseconds."),
       mode: Mode.optional().describe("With `limit` and `duration`: how the limit counts. Omitted: `standard`."),
@@ -47,11 +51,16 @@ export const verificationFields = {
   permissions: text(1, 1_000)
     .optional()
     .describe("A permission query that the key must satisfy, such as `documents.read AND (admin OR billing.write)`."),
-  tags: z.array(text(1, 128)).max(10).optional().describe("Tags of this verification in the analytics."),
+  tags: Tags.optional().describe("Tags of this verification in the analytics."),
   credits: z
     .strictObject({ cost: integer(0, LIMIT_MAX) })
     .optional()
     .describe("Credits that this verification costs if the key has a balance. Omitted: 1. 0: check without charging."),
+  hold: HoldInput.optional().describe(
+    "Holds the cost instead of spending it, for work whose cost is known afterwards: `holds.settleHold` charges what it " +
+      `really was. The call can then charge up to ${HOLD_LIMITS_MAX} limits, whose names have up to ` +
+      `${HOLD_LIMIT_NAMES_MAX} characters together. Requires a root key.`,
+  ),
   ratelimits: namedLimits
     .optional()
     .describe(

@@ -3,26 +3,32 @@ import { then } from "../../../../engine/src/clock/then.ts";
 import { hashSecret } from "../../../../engine/src/crypto/hash.ts";
 import { verificationCodes } from "../../../../engine/src/verification/request.ts";
 import {
+  exampleHold,
+  exampleHoldInput,
   exampleRatelimit,
   exampleReset,
   exampleSecret,
   exampleVerification,
+  exampleVerifiedHold,
 } from "../../platform/vocabulary/examples.ts";
 import { RatelimitOutput, Reset } from "../../platform/vocabulary/schema.ts";
+import { VerifiedHold } from "../holds/record.ts";
 import { metered } from "../services.ts";
 import { mistakeProblems } from "./mistakes.ts";
 import { IdentityOutput } from "./record.ts";
 import { KeyString, type namedLimits, verificationFields } from "./verification-fields.ts";
 
-/** Whether a verification uses fields that require a root key: an address, a migration, or a limit of its own. */
+/** Whether a verification uses fields that require a root key: an address, a migration, a hold, or a limit of its own. */
 function needsRootKey(input: {
   clientIp?: string | undefined;
   migrationId?: string | undefined;
   ratelimits?: z.output<typeof namedLimits> | undefined;
+  hold?: object | undefined;
 }) {
   return (
     input.clientIp !== undefined ||
     input.migrationId !== undefined ||
+    input.hold !== undefined ||
     input.ratelimits?.some(({ limit, duration }) => limit !== undefined || duration !== undefined)
   );
 }
@@ -39,6 +45,25 @@ const output = z.strictObject({
   permissions: z.array(z.string()).optional(),
   roles: z.array(z.string()).optional(),
   credits: z.int().optional().describe("The balance after this verification. Absent: unlimited."),
+  budgets: z
+    .array(
+      z.strictObject({
+        budgetId: z.string(),
+        name: z.string(),
+        remaining: z.int().describe("Its credits after this verification."),
+        held: z.int().describe("What open holds have taken from it, with this one."),
+        exceeded: z.boolean().describe("Whether it does not cover the call."),
+        retryAfter: z
+          .int()
+          .optional()
+          .describe("If it is exceeded: milliseconds until its next refill. Absent: it has none."),
+      }),
+    )
+    .optional()
+    .describe("The budgets that the call is charged to, with a root key."),
+  hold: VerifiedHold.optional().describe(
+    "The hold that this verification made. Present if it is valid and asked for one.",
+  ),
   identity: IdentityOutput.optional(),
   ratelimits: z
     .array(
@@ -103,6 +128,18 @@ export const verifyKey = metered("keys.verifyKey", {
       },
     },
     {
+      summary: "A hold for work whose cost is known afterwards",
+      input: { key: exampleSecret, credits: { cost: exampleHold.credits }, hold: exampleHoldInput },
+      output: {
+        valid: true,
+        code: "VALID",
+        ...exampleVerification,
+        credits: exampleVerification.credits - exampleHold.credits,
+        hold: exampleVerifiedHold,
+        ratelimits: [{ ...exampleRatelimit, exceeded: false, remaining: 99, reset: exampleReset, retryAfter: 0 }],
+      },
+    },
+    {
       summary: "A key that lacks a permission",
       input: { key: exampleSecret, permissions: "documents.read AND billing.write" },
       output: { valid: false, code: "INSUFFICIENT_PERMISSIONS", ...exampleVerification },
@@ -119,25 +156,29 @@ export const verifyKey = metered("keys.verifyKey", {
       detail: "Unexpected end at position 18 of the permission query: add the permission that is missing there.",
     },
   ],
-}).handle((input, { verification }, { principal, workspaceId, address, idempotent, now, startedAt, fail }) => {
-  if (principal === null && needsRootKey(input)) fail("authentication_missing");
-  const answer = verification.verify({
-    key: input.key,
-    apiId: input.apiId,
-    keyspaces: input.keyspaces,
-    migrationId: input.migrationId,
-    permissions: input.permissions,
-    ratelimits: input.ratelimits,
-    credits: input.credits,
-    idempotent,
-    workspaceId,
-    principal,
-    address: input.clientIp ?? address,
-    tags: input.tags,
-    now,
-    startedAt,
-  });
-  const settle = (settled: Awaited<typeof answer>) =>
-    typeof settled === "string" ? settled : fail(mistakeProblems[settled.kind], settled.message);
-  return then(answer, settle);
-});
+}).handle(
+  (input, { verification }, { principal, workspaceId, address, requestId, idempotent, now, startedAt, fail }) => {
+    if (principal === null && needsRootKey(input)) fail("authentication_missing");
+    const answer = verification.verify({
+      key: input.key,
+      apiId: input.apiId,
+      keyspaces: input.keyspaces,
+      migrationId: input.migrationId,
+      permissions: input.permissions,
+      ratelimits: input.ratelimits,
+      credits: input.credits,
+      hold: input.hold,
+      idempotent,
+      workspaceId,
+      principal,
+      address: input.clientIp ?? address,
+      requestId,
+      tags: input.tags,
+      now,
+      startedAt,
+    });
+    const settle = (settled: Awaited<typeof answer>) =>
+      typeof settled === "string" ? settled : fail(mistakeProblems[settled.kind], settled.message);
+    return then(answer, settle);
+  },
+);

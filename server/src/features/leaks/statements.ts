@@ -107,15 +107,20 @@ async function recordLeakedKeys(
 ): Promise<string[]> {
   const found = await findReportedKeys(sql, [...reportOf.keys()]);
   const counts = new Map<LeakReport, number>();
-  const leaked = found.filter(({ hash, leaked_at, leak_action, enabled }) => {
+  const leaked = found.filter(({ hash, leaked_at, leak_action, enabled, deleted_at }) => {
     const report = reportOf.get(hash)!;
     const count = (counts.get(report) ?? 0) + 1;
     counts.set(report, count);
-    return count <= KEYS_PER_REPORT_MAX && (leaked_at === null || (leak_action === "disable" && enabled === 1));
+    return (
+      count <= KEYS_PER_REPORT_MAX &&
+      (leaked_at === null || (leak_action === "disable" && enabled === 1 && deleted_at === null))
+    );
   });
   if (leaked.length === 0) return [];
 
-  const disabled = leaked.filter(({ leak_action, enabled }) => leak_action === "disable" && enabled === 1);
+  const disabled = leaked.filter(
+    ({ leak_action, enabled, deleted_at }) => leak_action === "disable" && enabled === 1 && deleted_at === null,
+  );
   const update = (keys: typeof leaked) => {
     const ids = keys.map(({ id }) => id);
     return sql.db.updateTable("keys").where(sql.dialect.values.isOneOf("id", ids));
@@ -140,10 +145,13 @@ async function recordLeakedKeys(
       action: "keys.reportLeak",
       targets: [key.id, key.api_id],
       meta: reported,
-      events: [
-        { type: "leak.reported", objectId: key.id, data: { ...shown, ...reported } },
-        ...(isDisabled ? [{ type: "key.disabled" as const, objectId: key.id, data: shown }] : []),
-      ],
+      events:
+        key.deleted_at !== null
+          ? []
+          : [
+              { type: "leak.reported", objectId: key.id, data: { ...shown, ...reported } },
+              ...(isDisabled ? [{ type: "key.disabled" as const, objectId: key.id, data: shown }] : []),
+            ],
     };
   });
   await recordChanges(sql, entries, random);
@@ -162,6 +170,7 @@ async function findReportedKeys(sql: Sql, hashes: readonly string[]) {
       "keys.hash",
       "keys.enabled",
       "keys.leaked_at",
+      "keys.deleted_at",
       "apis.leak_action",
       "identities.external_id",
     ])
@@ -170,10 +179,7 @@ async function findReportedKeys(sql: Sql, hashes: readonly string[]) {
   return sql.dialect.locks.locking(keys, "no key update", "keys").execute();
 }
 
-/** Selects the keys of these hashes in every workspace that are not deleted. */
+/** Selects the keys of these hashes in every workspace. A deleted key is one of them: it can be restored. */
 function keysWithHashes(sql: Sql, hashes: readonly string[]) {
-  return sql.db
-    .selectFrom("keys")
-    .where(sql.dialect.values.isOneOf("keys.hash", hashes))
-    .where("keys.deleted_at", "is", null);
+  return sql.db.selectFrom("keys").where(sql.dialect.values.isOneOf("keys.hash", hashes));
 }

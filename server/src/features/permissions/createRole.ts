@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { mutation } from "../../platform/rpc/operation.ts";
+import { boundedValue } from "../../platform/vocabulary/changed-values.ts";
 import { exampleRole, exampleRoleInput } from "../../platform/vocabulary/examples.ts";
 import { ensurePermissions, idsOf, slugsOf } from "./ensure.ts";
 import { Description, RoleName, RolePermissions } from "./fields.ts";
@@ -31,7 +32,7 @@ export const createRole = mutation("permissions.createRole", {
   if (roleId === undefined) return fail("role_already_exists", `A role with the name '${name}' already exists.`);
   await roles.setPermissions(roleId, idsOf(permissions));
   invalidate.nothing("No key has the new role.");
-  audit([roleId], { name, ...(slugs.length > 0 && { permissions: slugsOf(permissions) }) }, [
+  audit([roleId], { name, ...(slugs.length > 0 && { permissions: boundedValue(slugsOf(permissions)) }) }, [
     { type: "role.created", objectId: roleId, data: { roleId, name } },
   ]);
   return { roleId };

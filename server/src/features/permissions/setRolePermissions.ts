@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { mutation } from "../../platform/rpc/operation.ts";
+import { boundedValue } from "../../platform/vocabulary/changed-values.ts";
 import { exampleRole } from "../../platform/vocabulary/examples.ts";
 import { ensurePermissions, idsOf, slugsOf, without } from "./ensure.ts";
 import { RolePermissions, RoleReference } from "./fields.ts";
@@ -38,8 +39,8 @@ export const setRolePermissions = mutation("permissions.setRolePermissions", {
   examples: [
     {
       summary: "Set the permissions of a role",
-      input: { role: exampleRole.name, permissions: [exampleRole.permissions[0]!.slug] },
-      output: [exampleRole.permissions[0]!],
+      input: { role: exampleRole.name, permissions: [exampleRole.permissions[0].slug] },
+      output: [exampleRole.permissions[0]],
     },
     { summary: "Remove all permissions", input: { role: exampleRole.id, permissions: [] }, output: [] },
     {
@@ -63,7 +64,7 @@ export const setRolePermissions = mutation("permissions.setRolePermissions", {
     await roles.setPermissions(role.id, idsOf(permissions));
     // Each key of the workspace may have the role.
     invalidate.workspace(principal.workspaceId);
-    audit([role.id], { added: slugsOf(added), removed: slugsOf(removed) }, [
+    audit([role.id], { added: boundedValue(slugsOf(added)), removed: boundedValue(slugsOf(removed)) }, [
       {
         type: "role.updated",
         objectId: role.id,

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { asSecret, EXPIRES_MAX, integer, KeyName, Prefix, text } from "../../platform/vocabulary/schema.ts";
+import { asSecret, duration, EXPIRES_MAX, KeyName, Prefix, text } from "../../platform/vocabulary/schema.ts";
 import type { DatabaseServices } from "../database-services.ts";
 import { IdentityWriter } from "../identities/statements.ts";
 import { createKey as create } from "../keys/createKey.ts";
@@ -17,7 +17,7 @@ export const createKey = limitedMutation("portal.createKey", {
   input: z.strictObject({
     name: KeyName.optional(),
     prefix: Prefix.optional().describe("One of the prefixes of the session. Omitted: the first, or that of the API."),
-    expiresIn: integer(MINUTE, EXPIRES_MAX)
+    expiresIn: duration(MINUTE, EXPIRES_MAX)
       .optional()
       .describe("Life of the key in milliseconds. Omitted: the longest that the session allows."),
     roles: z.array(text(1, 100)).max(20).optional().describe("Some roles of the session. Omitted: all of them."),

@@ -12,9 +12,11 @@ import { ApiWriter } from "../apis/statements.ts";
 import { IdentityWriter } from "../identities/statements.ts";
 import { RoleWriter } from "../permissions/statements/roles.ts";
 import { KEYS_DEFAULT, PortalActions, PortalKeys, PortalPageInput, SessionLife } from "./fields.ts";
+import type { StoredApiPortal } from "./record.ts";
 import { PortalSessionWriter } from "./statements.ts";
 import { type PortalPage, type PortalTerms, portalRequirement } from "./terms.ts";
 
+const NO_ACTIONS = "Name the `actions` of the session, or set those of its API in `portal` with `apis.updateApi`.";
 const ONE_OWNER = "Name one owner: `externalId` or `identity`.";
 
 export const createSession = mutation("portal.createSession", {
@@ -38,9 +40,15 @@ export const createSession = mutation("portal.createSession", {
       "Your own identifier of the owner. An identity that does not exist yet is created.",
     ),
     identity: Identity.optional().describe("Instead of `externalId`: the id or external id of an existing identity."),
-    actions: PortalActions,
+    actions: PortalActions.optional().describe(
+      "What the holder of the session may do with the keys: `list` them, `create` new ones, `reroll`, `rename` and " +
+        "`delete` them, and see their `usage`. The root key needs the permission for each action. Omitted: what the " +
+        "`portal` of the API says.",
+    ),
     keys: PortalKeys.optional(),
-    page: PortalPageInput.optional(),
+    page: PortalPageInput.optional().describe(
+      "How the page looks. A member that is omitted is as the `portal` of the API says.",
+    ),
     expiresIn: SessionLife,
   }),
   output: z.strictObject({
@@ -81,18 +89,29 @@ export const createSession = mutation("portal.createSession", {
       },
     },
     {
+      summary: "A session without actions, in an API whose portal names none",
+      input: { apiId: exampleApi.apiId, externalId: exampleKeyInput.externalId },
+      problem: "invalid_input",
+      detail: NO_ACTIONS,
+    },
+    {
       summary: "An API that does not exist",
       input: { apiId: "api_03yhWPSEYjF9lWCM", externalId: "acme", actions: ["list"] },
       problem: "api_not_found",
     },
   ],
 }).handle(async (input, { store, principal, random, secrets, publicUrl, now, invalidate, audit, fail }) => {
-  const { apiId, externalId, expiresIn, keys, page } = input;
+  const { apiId, externalId, expiresIn, keys } = input;
   principal.authorize(`apis.${apiId}.create_portal_session`);
-  const actions = [...new Set(input.actions)];
-  for (const action of actions) principal.authorize(portalRequirement(action, apiId));
+  for (const action of input.actions ?? []) principal.authorize(portalRequirement(action, apiId));
   if ((externalId === undefined) === (input.identity === undefined)) return fail("invalid_input", ONE_OWNER);
-  if (!(await store.of(ApiWriter).find(apiId))) return fail("api_not_found");
+  const api = await store.of(ApiWriter).find(apiId);
+  if (!api) return fail("api_not_found");
+  const inherited: StoredApiPortal = api.portal === null ? {} : JSON.parse(api.portal);
+  const actions = [...new Set(input.actions ?? inherited.actions)];
+  if (actions.length === 0) return fail("invalid_input", NO_ACTIONS);
+  for (const action of actions) principal.authorize(portalRequirement(action, apiId));
+  const page = { ...inherited.page, ...input.page };
   for (const name of keys?.roles ?? []) {
     const role = await store.of(RoleWriter).find(name);
     if (role?.name !== name) return fail("role_not_found", `Role '${name}' was not found.`);
@@ -116,11 +135,11 @@ export const createSession = mutation("portal.createSession", {
     },
   };
   const looks: PortalPage = {
-    name: page?.name ?? null,
-    logoUrl: page?.logoUrl ?? null,
-    color: page?.color ?? null,
-    language: page?.language ?? null,
-    returnUrl: page?.returnUrl ?? null,
+    name: page.name ?? null,
+    logoUrl: page.logoUrl ?? null,
+    color: page.color ?? null,
+    language: page.language ?? null,
+    returnUrl: page.returnUrl ?? null,
   };
   const expiresAt = now + expiresIn;
   const { id: sessionId, ended } = await portalSessions.insert(

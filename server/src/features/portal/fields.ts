@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { EXPIRES_MAX, integer, Prefix, text } from "../../platform/vocabulary/schema.ts";
+import { duration, EXPIRES_MAX, integer, Prefix, text } from "../../platform/vocabulary/schema.ts";
 import { portalActions, portalLanguages } from "./terms.ts";
 
 const MINUTE = 60_000;
@@ -38,7 +38,7 @@ export const PortalActions = z
       "`delete` them, and see their `usage`. The root key needs the permission for each action.",
   );
 
-export const SessionLife = integer(MINUTE, SESSION_LIFE_MAX)
+export const SessionLife = duration(MINUTE, SESSION_LIFE_MAX)
   .default(SESSION_LIFE_DEFAULT)
   .describe("When the session ends, in milliseconds from now: at most one hour.");
 
@@ -54,7 +54,7 @@ export const PortalKeys = z
       .max(CHOICES_MAX)
       .optional()
       .describe("Prefixes of new keys, the default first. Omitted: only the prefix of the API."),
-    expiresInMax: integer(MINUTE, EXPIRES_MAX)
+    expiresInMax: duration(MINUTE, EXPIRES_MAX)
       .optional()
       .describe("The longest life of a new key, in milliseconds. Omitted: a new key needs no expiry."),
     roles: z

@@ -47,7 +47,10 @@ function start() {
 element.addEventListener("latchkey-session", ({ detail: { page } }) => {
   const language = new Language([page.language, ...navigator.languages]);
   document.documentElement.lang = language.code;
-  name.textContent = page.name ?? "";
+  document.documentElement.dir = language.direction;
+  name.textContent = page.name ?? language.texts.title;
+  // The element has the same title.
+  name.classList.toggle("unseen", page.name === null);
   document.title = [page.name, language.texts.title].filter((part) => part !== null).join(" · ");
   back.hidden = page.returnUrl === null;
   back.href = page.returnUrl ?? "";
@@ -82,5 +85,6 @@ header{display:flex;flex-wrap:wrap;gap:.5rem .75rem;align-items:center;min-heigh
 h1{font-size:1.125rem;margin:0;flex:1 1 auto;overflow-wrap:anywhere}
 a{color:inherit}
 [hidden]{display:none!important}
+.unseen{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}
 :focus-visible{outline:2px solid currentColor;outline-offset:2px}
 `;

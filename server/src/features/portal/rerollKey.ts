@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { asSecret, integer, KeyId } from "../../platform/vocabulary/schema.ts";
+import { asSecret, duration, KeyId } from "../../platform/vocabulary/schema.ts";
 import type { DatabaseServices } from "../database-services.ts";
 import { IdentityWriter } from "../identities/statements.ts";
 import { rerollKey as reroll } from "../keys/rerollKey.ts";
@@ -16,7 +16,7 @@ export const rerollKey = limitedMutation("portal.rerollKey", {
   permissions: ["apis.{apiId}.create_key", "apis.{apiId}.encrypt_key"],
   input: z.strictObject({
     keyId: KeyId,
-    expiration: integer(0, WEEK).describe("How long the old key stays valid, in milliseconds: at most a week."),
+    expiration: duration(0, WEEK).describe("How long the old key stays valid, in milliseconds: at most a week."),
   }),
   output: z.strictObject({ keyId: z.string(), key: asSecret(z.string()) }),
   problems: ["key_not_found", "precondition_failed"],

@@ -4,7 +4,7 @@ export const portalActions = ["list", "create", "reroll", "rename", "delete", "u
 export type PortalAction = (typeof portalActions)[number];
 
 /** The languages of the portal. */
-export const portalLanguages = ["en", "de", "fr", "es", "ja"] as const;
+export const portalLanguages = ["en", "de", "fr", "es", "pt", "ja", "ar"] as const;
 
 /** What a session of the portal may do with the keys of one owner in one API. */
 export interface PortalTerms {

@@ -110,13 +110,24 @@ export function charge(
 function record(
   counted: readonly CountedEntry[],
   recorder: Pick<DecisionRecorder, "ratelimit"> | null,
-  { now, startedAt, workspaceId }: Context,
+  { now, startedAt, workspaceId, address, requestId }: Context,
   outcomeOf: (charge: Charge, index: number) => { passed: boolean; cost: number },
 ): void {
   if (recorder === null) return;
   for (const [i, { namespaceId, identifier, charge }] of counted.entries()) {
     const { passed, cost } = outcomeOf(charge, i);
-    recorder.ratelimit({ at: now, startedAt, workspaceId, namespaceId, identifier, passed, cost });
+    recorder.ratelimit({
+      at: now,
+      startedAt,
+      workspaceId,
+      namespaceId,
+      identifier,
+      passed,
+      cost,
+      asked: charge,
+      address,
+      requestId,
+    });
   }
 }
 

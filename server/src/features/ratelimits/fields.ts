@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { ASTERISKS_MAX, asterisks } from "../../../../engine/src/rules/override-patterns.ts";
 import { DURATION_MAX, LIMIT_MAX } from "../../../../engine/src/rules/window.ts";
-import { DURATION_MIN, integer, Mode, Reset, text } from "../../platform/vocabulary/schema.ts";
+import { DURATION_MIN, duration, integer, Mode, Reset, text } from "../../platform/vocabulary/schema.ts";
 
 /** 30 days. */
 const CALL_DURATION_MAX = 30 * 24 * 3_600_000;
@@ -28,7 +28,7 @@ export const NewOverrideIdentifier = OverrideIdentifier.check((payload) => {
   );
 
 export const OverrideLimit = integer(0, LIMIT_MAX).describe("Maximum cost per window. 0 denies every call.");
-export const OverrideDuration = integer(DURATION_MIN, DURATION_MAX).describe("Length of the window in milliseconds.");
+export const OverrideDuration = duration(DURATION_MIN, DURATION_MAX).describe("Length of the window in milliseconds.");
 
 export const OverrideMode = Mode.describe("How the limit counts. Omitted: as the call says.");
 
@@ -37,7 +37,7 @@ export const LimitInput = z.strictObject({
   namespace: text(1, 512).describe("Name or id of the namespace. A new name creates a namespace."),
   identifier: text(1, 512).describe("The identifier to count, such as a user id or an address."),
   limit: integer(1, LIMIT_MAX).describe("Maximum cost per window."),
-  duration: integer(DURATION_MIN, CALL_DURATION_MAX).describe("Length of the window in milliseconds."),
+  duration: duration(DURATION_MIN, CALL_DURATION_MAX).describe("Length of the window in milliseconds."),
   mode: Mode.default("standard"),
   cost: integer(0, LIMIT_MAX).default(1).describe("Cost of this call. 0: check the limit without charging it."),
 });

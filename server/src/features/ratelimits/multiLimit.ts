@@ -90,8 +90,8 @@ function count(
 function answer(input: readonly Entry[], counted: readonly CountedEntry[], { allowed, limits }: LimitDecision): string {
   const entries = input.map(({ namespace, identifier }, i) => {
     const state = limits[i]!;
-    const echo = `"namespace":${JSON.stringify(namespace)},"identifier":${JSON.stringify(identifier)}`;
-    return `{${echo},"passed":${state.allowed},${resultMembers(counted[i]!, state)}}`;
+    const subject = `"namespace":${JSON.stringify(namespace)},"identifier":${JSON.stringify(identifier)}`;
+    return `{${subject},"passed":${state.allowed},${resultMembers(counted[i]!, state)}}`;
   });
   return `{"passed":${allowed},"limits":[${entries.join(",")}]}`;
 }

@@ -3,7 +3,7 @@ import { endAfterReroll } from "../../../../engine/src/rules/expiry.ts";
 import { mutation } from "../../platform/rpc/operation.ts";
 import { grantsOf } from "../../platform/store/access/root-key-lookup.ts";
 import { exampleRootKey } from "../../platform/vocabulary/examples.ts";
-import { EXPIRES_MAX, integer, RootKeyId } from "../../platform/vocabulary/schema.ts";
+import { duration, EXPIRES_MAX, RootKeyId } from "../../platform/vocabulary/schema.ts";
 import { lockRootKey } from "./lock-root-key.ts";
 import { IssuedOutput } from "./record.ts";
 import { RootKeyWriter } from "./statements.ts";
@@ -20,7 +20,7 @@ export const rerollRootKey = mutation("rootKeys.rerollRootKey", {
   permissions: ["rootKeys.{rootKeyId}.create_root_key"],
   input: z.strictObject({
     rootKeyId: RootKeyId,
-    expiration: integer(0, EXPIRES_MAX).describe("How long the old root key stays valid, in milliseconds."),
+    expiration: duration(0, EXPIRES_MAX).describe("How long the old root key stays valid, in milliseconds."),
   }),
   output: z.strictObject(IssuedOutput),
   problems: ["root_key_not_found", "protected_resource"],

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { verificationCodes } from "../../../../engine/src/verification/request.ts";
 import type { Principal } from "../../platform/rpc/principal.ts";
-import { ApiId, EXPIRES_MAX, integer, KeyId } from "../../platform/vocabulary/schema.ts";
+import { ApiId, integer, KeyId, time } from "../../platform/vocabulary/schema.ts";
 import { DECISION_LIFE, type Decision } from "../analytics/decisions.ts";
 import { analysis } from "../services.ts";
 
@@ -36,7 +36,7 @@ export const listDecisions = analysis("system.listDecisions", {
     "restart empties it. Counts are in `analytics.*`.",
   permissions,
   input: z.strictObject({
-    since: integer(0, EXPIRES_MAX).default(0).describe("Only decisions at or after this Unix time in milliseconds."),
+    since: time().default(0).describe("Only decisions at or after this Unix time in milliseconds."),
     apiId: ApiId.optional().describe("Only verifications of keys of this API."),
     keyId: KeyId.optional().describe("Only verifications of this key."),
     limit: integer(1, 500).default(100).describe("Maximum number of decisions."),

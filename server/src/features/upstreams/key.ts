@@ -11,7 +11,8 @@ import { Rollback, type Sql } from "../../platform/store/store.ts";
 import { StoreWriter } from "../../platform/store/workspace-store.ts";
 import { watchWrites } from "../../platform/store/written-tables.ts";
 import { ApiWriter } from "../apis/statements.ts";
-import { refillError } from "../credits/record.ts";
+import { OLDER_PROGRAMS, refillError } from "../credits/record.ts";
+import { BalanceWriter } from "../credits/statements/balances.ts";
 import { type ImportedAttributes, importedMembers, insertImported } from "../keys/insert-imported.ts";
 import { KeyWriter } from "../keys/statements/keys.ts";
 import type { UpstreamAnswer } from "./upstreams.ts";
@@ -83,7 +84,8 @@ export async function createUpstreamKey(
   const keys = store.of(KeyWriter);
   const isLive = async () => (await keys.findByHashes([hash])) !== undefined;
   if ((await keys.findExistingHashes([hash])).size > 0) return { change: null, exists: await isLive() };
-  const plan = { apiId, hashVersion: HASH_VERSION, migrationId: null, startOf: () => start };
+  if (!(await store.of(BalanceWriter).accepts([attributes.credits?.refill]))) throw new Error(OLDER_PROGRAMS);
+  const plan = { apiId, hashVersion: HASH_VERSION, migrationId: null, startOf: () => start, budgetOf: () => null };
   const [made] = await insertImported([{ key: attributes, hash }], plan, { store, random, now });
   const { keyId } = made!;
   // A concurrent transaction may have inserted it first.

@@ -1,11 +1,12 @@
 import { z } from "zod";
 import type { Sql } from "../../platform/store/store.ts";
 import type { Vault } from "../../platform/vault/vault.ts";
-import { integer, text } from "../../platform/vocabulary/schema.ts";
+import { duration, text } from "../../platform/vocabulary/schema.ts";
 import { ApiReader } from "../apis/statements.ts";
 import type { UpstreamVerifier } from "./upstreams.ts";
 
-const HEADERS_MAX = 10;
+/** How many headers a question can have beside those of the connection. */
+export const UPSTREAM_HEADERS_MAX = 10;
 const URL_LENGTH_MAX = 2_000;
 
 /** Headers that the connection or the question itself sets. */
@@ -34,12 +35,12 @@ export const UpstreamInput = z.strictObject({
         }),
       }),
     )
-    .max(HEADERS_MAX)
+    .max(UPSTREAM_HEADERS_MAX)
     .default([])
     .describe(
       "Headers of each question, such as `Authorization`. Their values are stored encrypted and never returned.",
     ),
-  timeout: integer(100, 10_000).default(2_000).describe("Milliseconds that a verification waits for an answer."),
+  timeout: duration(100, 10_000).default(2_000).describe("Milliseconds that a verification waits for an answer."),
   onOutage: z
     .enum(["unavailable", "not_found"])
     .default("unavailable")

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { mutation } from "../../platform/rpc/operation.ts";
 import { exampleWebhook } from "../../platform/vocabulary/examples.ts";
-import { integer } from "../../platform/vocabulary/schema.ts";
+import { duration } from "../../platform/vocabulary/schema.ts";
 import { WebhookId, WebhookSecret } from "./record.ts";
 import { newWebhookSecret } from "./signature.ts";
 import { WebhookWriter } from "./statements/webhooks.ts";
@@ -18,7 +18,7 @@ export const rotateSecret = mutation("webhooks.rotateSecret", {
   permissions: ["webhooks.{webhookId}.update_webhook"],
   input: z.strictObject({
     webhookId: WebhookId,
-    expiration: integer(0, 7 * DAY)
+    expiration: duration(0, 7 * DAY)
       .default(DAY)
       .describe("How long the former secret signs messages too, in milliseconds. 0: it ends at once."),
   }),

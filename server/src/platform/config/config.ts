@@ -99,6 +99,20 @@ export const configSettings = {
         help: "retention of analytics by the day",
       }),
     },
+    decisions: {
+      life: duration("RETENTION_DECISIONS", {
+        default: "30d",
+        min: "1h",
+        max: "366d",
+        help: "retention of the log of decisions",
+      }),
+      rowsPerWorkspace: wholeNumber("DECISIONS_PER_WORKSPACE", {
+        default: 200_000,
+        min: 0,
+        max: 100_000_000,
+        help: "maximum number of decisions in the log of a workspace; 0: there is no log",
+      }),
+    },
     spoolBytesMax: bytes("SPOOL_BYTES", {
       default: "1g",
       min: "1m",
@@ -125,6 +139,18 @@ export const configSettings = {
       min: "1d",
       max: "10980d",
       help: "retention of deleted keys, keys of deleted APIs, identities, namespaces and root keys",
+    }),
+    holds: duration("RETENTION_HOLDS", {
+      default: "1h",
+      min: "1m",
+      max: "31d",
+      help: "retention of settled and released holds",
+    }),
+    expiredHolds: duration("RETENTION_EXPIRED_HOLDS", {
+      default: "1d",
+      min: "1m",
+      max: "31d",
+      help: "retention of expired holds, which can still be settled",
     }),
   },
   backup: {
@@ -251,6 +277,20 @@ export const configSettings = {
     max: 10_000_000,
     help: "maximum number of stored calls with an Idempotency-Key in a workspace",
   }),
+  holds: {
+    perKey: wholeNumber("HOLDS_PER_KEY", {
+      default: 10_000,
+      min: 1,
+      max: 10_000_000,
+      help: "maximum number of open holds of a key",
+    }),
+    perWorkspace: wholeNumber("HOLDS_PER_WORKSPACE", {
+      default: 100_000,
+      min: 1,
+      max: 10_000_000,
+      help: "maximum number of open holds of a workspace",
+    }),
+  },
   portal: {
     keysPerDay: wholeNumber("PORTAL_KEYS_PER_DAY", {
       default: 50,

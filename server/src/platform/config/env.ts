@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
+import { didYouMean } from "../../../../engine/src/rules/spelling.ts";
 import { OperatorError } from "../../log/operator-error.ts";
 
 /** What every variable of the service begins with. */
@@ -69,26 +70,6 @@ function readSecretFile(variable: string, path: string): string {
 
 /** A sentence with the names that are nearest to an unknown one, or with all names if none is near. */
 function suggestNames(unknown: string, names: readonly string[]): string {
-  const distances = names.map((name) => ({ name, distance: editDistance(unknown.slice(0, NAME_LENGTH_MAX), name) }));
-  const least = Math.min(...distances.map(({ distance }) => distance));
-  const nearest = distances.filter(({ distance }) => distance === least).map(({ name }) => PREFIX + name);
-  return least <= Math.max(2, Math.floor(unknown.length / 3))
-    ? `Did you mean ${nearest.join(" or ")}?`
-    : `The settings are ${names.map((name) => PREFIX + name).join(", ")}`;
-}
-
-/** Limits the work for a long name. */
-const NAME_LENGTH_MAX = 64;
-
-/** The Levenshtein distance: the number of insertions, deletions and replacements that turn one text into the other. */
-function editDistance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, i) => i);
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i];
-    for (let j = 1; j <= b.length; j++) {
-      next.push(Math.min(row[j]! + 1, next[j - 1]! + 1, row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1)));
-    }
-    row = next;
-  }
-  return row[b.length]!;
+  const withPrefix = (name: string) => PREFIX + name;
+  return didYouMean(unknown, names, withPrefix) || `The settings are ${names.map(withPrefix).join(", ")}`;
 }

@@ -1,11 +1,13 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { globSync, readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { describe, it } from "node:test";
 import { readConfig } from "./config.ts";
 import { ConfigurationError, readEnvironment } from "./env.ts";
 import { readSecrets } from "./secrets.ts";
 import { settings } from "./settings.ts";
+
+const root = new URL("../../../../", import.meta.url);
 
 describe("settings", () => {
   it("have unique names", () => {
@@ -18,10 +20,9 @@ describe("settings", () => {
     assert.doesNotThrow(() => [readConfig(nothing), readSecrets(nothing)]);
   });
 
-  it("are listed in docs/operating.md, each with its default and its range", () => {
-    const manual = readFileSync(new URL("../../../../docs/operating.md", import.meta.url), "utf8");
-    const section = manual.split(/^## /m).find((text) => text.startsWith("Settings\n")) ?? "";
-    const rows = section.matchAll(/^\| `LATCHKEY_(\w+)`( \*)? \| (.*?) \| (.*?) ?\| .* \|$/gm);
+  it("are listed in docs/settings.md, each with its default and its range", () => {
+    const manual = readFileSync(new URL("../../../../docs/settings.md", import.meta.url), "utf8");
+    const rows = manual.matchAll(/^\| `LATCHKEY_(\w+)`( \*)? \| (.*?) \| (.*?) ?\| .* \|$/gm);
     const plain = (text: string) => text.replaceAll("`", "");
     const documented = new Map([...rows].map(([, name, star, shown, range]) => [name!, { star, shown, range }]));
     assert.deepEqual([...documented.keys()].sort(), settings.map(({ name }) => name).sort());
@@ -33,6 +34,29 @@ describe("settings", () => {
     }
   });
 });
+
+describe("the configuration", () => {
+  it("has no value that the program never reads", () => {
+    const sources = globSync("server/src/**/*.ts", { cwd: root })
+      .filter((path) => !path.endsWith(".test.ts") && !path.startsWith("server/src/platform/config/"))
+      .map((path) => readFileSync(new URL(path, root), "utf8"));
+    const words = new Set(sources.flatMap((source) => source.match(/\w+/g)));
+    const names = namesIn({ ...readConfig(new Map()), ...readSecrets(new Map()) });
+    assert(names.includes("lookupsPerSecond"));
+    assert.deepEqual(
+      names.filter((name) => !words.has(name)),
+      [],
+    );
+  });
+});
+
+/** The names of members, and those of members of members. */
+function namesIn(value: object): string[] {
+  return Object.entries(value).flatMap(([name, member]) => [
+    name,
+    ...(Object(member) === member && !Array.isArray(member) ? namesIn(member) : []),
+  ]);
+}
 
 describe("LATCHKEY_WORKERS", () => {
   const workersOf = (texts: Record<string, string>) => readConfig(new Map(Object.entries(texts))).workers;

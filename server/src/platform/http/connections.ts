@@ -83,14 +83,16 @@ export class Connections {
   }
 
   /**
-   * Runs before Node's own listener, which would read and run the requests of a rejected connection.
+   * Runs before the present listeners, which would read and run the requests of a rejected connection.
    *
-   * @param openLane opens the lane in which connections begin; it gets Node's listener.
+   * @param openLane opens the lane in which connections begin; it gets the listeners.
    */
   watch(server: Server, openLane?: (accept: (socket: Socket) => void) => Lane): void {
-    const [listener] = server.listeners("connection");
+    const listeners = server.listeners("connection");
     server.removeAllListeners("connection");
-    const accept = (socket: Socket) => void listener!.call(server, socket);
+    const accept = (socket: Socket) => {
+      for (const listener of listeners) listener.call(server, socket);
+    };
     const lane = openLane?.(accept);
     this.#lane = lane ?? null;
     const next = lane === undefined ? accept : (socket: Socket) => lane.accept(socket);

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { FastifyReply } from "fastify";
 import { Problem } from "../rpc/problems.ts";
 import { type BodyBudget, noMemoryForBody, UNAUTHENTICATED_BODY_BYTES_MAX } from "./body-budget.ts";
+import { CollectedBytes } from "./collected-bytes.ts";
 import { bodyTooLarge } from "./metered.ts";
 import type { ReadPace } from "./read-pace.ts";
 
@@ -39,7 +40,7 @@ export function readLongBody(
   const announced = Number(request.headers["content-length"]);
   if (announced > bytesMax) return Promise.reject(bodyTooLarge(bytesMax));
   return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
+    const collected = new CollectedBytes();
     let bytes = 0;
     /** Undefined until the caller is authenticated. */
     let workspaceId: string | undefined;
@@ -49,7 +50,7 @@ export function readLongBody(
     };
     const fail = (problem: Problem) =>
       settle(() => {
-        chunks.length = 0;
+        collected.clear();
         reservation.release();
         reject(problem);
       });
@@ -59,7 +60,7 @@ export function readLongBody(
     const count = (chunk: Buffer): boolean =>
       workspaceId === undefined ? reservation.takeShort(chunk.length) : reservation.takeLong(chunk.length, workspaceId);
     const append = (chunk: Buffer) => {
-      if (count(chunk)) chunks.push(chunk);
+      if (count(chunk)) collected.append(chunk);
       else fail(noMemoryForBody());
     };
     const read = (data: Buffer | string) => {
@@ -89,8 +90,8 @@ export function readLongBody(
       settle(() => {
         reservation.complete();
         if (announced >= 0 && bytes !== announced) reject(new Problem("request_body_unreadable"));
-        else resolve(Buffer.concat(chunks, bytes));
-        chunks.length = 0;
+        else resolve(collected.all());
+        collected.clear();
       });
     const abort = () => fail(new Problem("request_body_unreadable"));
     request.on("data", read).once("end", end).once("error", abort).resume();

@@ -2,6 +2,7 @@ import { isUtf8 } from "node:buffer";
 import type { IncomingMessage } from "node:http";
 import { Problem } from "../rpc/problems.ts";
 import { type BodyBudget, type BodyReservation, COUNTED_BYTES_MIN, noMemoryForBody } from "./body-budget.ts";
+import { CollectedBytes } from "./collected-bytes.ts";
 
 /** Bodies of metered operations are at most this long, in bytes. */
 export const METERED_BODY_BYTES_MAX = 64 * 1024;
@@ -38,8 +39,7 @@ class Chunks {
   readonly #request: IncomingMessage;
   readonly #reservation: BodyReservation;
   readonly #done: (body: string | null | Problem) => void;
-  #chunks: Buffer[];
-  #bytes: number;
+  readonly #collected = new CollectedBytes();
 
   constructor(
     request: IncomingMessage,
@@ -49,29 +49,28 @@ class Chunks {
   ) {
     this.#request = request;
     this.#done = done;
-    this.#chunks = first === undefined ? [] : [first];
-    this.#bytes = first?.length ?? 0;
+    if (first !== undefined) this.#collected.append(first);
     this.#reservation = budget.reserve(() => this.#reject(noMemoryForBody()));
     request.once("close", this.#reservation.release);
   }
 
   add(chunk: Buffer): void {
-    this.#bytes += chunk.length;
-    if (this.#bytes > METERED_BODY_BYTES_MAX) this.#reject(bodyTooLarge(METERED_BODY_BYTES_MAX));
+    if (this.#collected.length + chunk.length > METERED_BODY_BYTES_MAX)
+      this.#reject(bodyTooLarge(METERED_BODY_BYTES_MAX));
     else if (!this.#reservation.takeShort(chunk.length)) this.#reject(noMemoryForBody());
-    else this.#chunks.push(chunk);
+    else this.#collected.append(chunk);
   }
 
   end(): void {
     this.#reservation.release();
-    this.#done(decodeText(this.#chunks.length === 1 ? this.#chunks[0]! : Buffer.concat(this.#chunks)));
+    this.#done(decodeText(this.#collected.all()));
   }
 
   #reject(problem: Problem): void {
     this.#reservation.release();
     this.#request.removeAllListeners("data");
     this.#request.removeAllListeners("end");
-    this.#chunks = [];
+    this.#collected.clear();
     this.#request.resume();
     this.#done(problem);
   }

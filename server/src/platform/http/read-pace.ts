@@ -1,8 +1,7 @@
 import type { IncomingMessage } from "node:http";
 
-/** Bytes of long bodies that one iteration of the event loop reads, and paused requests that the next one resumes. */
-const BYTES_PER_ITERATION = 512 * 1024;
-const REQUESTS_PER_ITERATION = 8;
+/** What Node reads of a connection at a time, in bytes. */
+const CHUNK_BYTES = 64 * 1024;
 
 /**
  * Limits how much of long bodies is read in one iteration of the event loop. Node reads everything that has arrived on a
@@ -10,14 +9,20 @@ const REQUESTS_PER_ITERATION = 8;
  * resume in later iterations, in the order of their pauses.
  */
 export class ReadPace {
+  /** Chunks that one iteration reads, and paused requests that the next one resumes. */
+  readonly #chunksPerIteration: number;
   #bytes = 0;
   #scheduled = false;
   readonly #paused = new Set<IncomingMessage>();
 
+  constructor(chunksPerIteration: number) {
+    this.#chunksPerIteration = chunksPerIteration;
+  }
+
   /** To be called for each chunk. Pauses the request if the limit is reached. */
   record(request: IncomingMessage, bytes: number): void {
     this.#bytes += bytes;
-    if (this.#bytes > BYTES_PER_ITERATION) {
+    if (this.#bytes > this.#chunksPerIteration * CHUNK_BYTES) {
       request.pause();
       this.#paused.add(request);
     }
@@ -31,7 +36,7 @@ export class ReadPace {
     this.#bytes = 0;
     let resumed = 0;
     for (const request of this.#paused) {
-      if (resumed++ === REQUESTS_PER_ITERATION) {
+      if (resumed++ === this.#chunksPerIteration) {
         this.#scheduled = true;
         setImmediate(() => this.#resume());
         return;

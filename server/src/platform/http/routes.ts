@@ -29,4 +29,4 @@ export interface RouteParts {
 export type AddRoutes = (app: FastifyInstance, parts: RouteParts) => void;
 
 /** Answers a request without a route; undefined: it gets a problem. */
-export type AnswerUnrouted = (request: FastifyRequest, reply: FastifyReply) => FastifyReply | undefined;
+export type AnswerUnrouted = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply> | undefined;

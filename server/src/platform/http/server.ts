@@ -19,6 +19,7 @@ import { Lingering } from "./linger.ts";
 import { REJECTED_CALLER, type ReadBody, readLongBody } from "./long-body.ts";
 import { bodyTooLarge, decodeText, METERED_BODY_BYTES_MAX, readShortBody } from "./metered.ts";
 import { addMetrics, type Expose } from "./metrics.ts";
+import { parseOneAtATime, stopParsing } from "./one-at-a-time.ts";
 import { addPages, type ChangingText } from "./pages/pages.ts";
 import { ReadPace } from "./read-pace.ts";
 import { rejectConnection, rejectSocket } from "./reject.ts";
@@ -26,6 +27,7 @@ import { hostCheck, isPlainTarget, useOriginForm } from "./request-target.ts";
 import { AnswerBatch, respond, type Send } from "./respond.ts";
 import { RouteGroups } from "./route-groups.ts";
 import type { AddRoutes, AnswerUnrouted } from "./routes.ts";
+import { suggestOperation } from "./suggest-operation.ts";
 import { withoutSchemas } from "./without-schemas.ts";
 
 export interface HttpOptions {
@@ -85,9 +87,9 @@ export interface HttpServer {
 export async function openHttp(options: HttpOptions): Promise<HttpServer> {
   const { operations, rpc, clock, limits } = options;
   const paths = operations.flatMap((operation) => namesOf(operation).map((name) => [pathOf(name), operation] as const));
-  const pace = new ReadPace();
+  const pace = new ReadPace(8);
   const budget = new BodyBudget(limits.bodiesBytesMax, limits.bodyBytesMax);
-  const lingering = new Lingering(clock, pace);
+  const lingering = new Lingering(clock);
   const state: State = { closing: false, routed: undefined, lane: undefined };
   const reject = (socket: Socket) => rejectSocket(socket, tooManyConnections(), rpc);
   const connections = new Connections(limits.connectionsMax, reject, options.otherThreads);
@@ -122,6 +124,7 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
     },
     // Input that is not HTTP never reaches a route.
     clientErrorHandler(error, socket) {
+      stopParsing(socket as Socket);
       batch.write();
       // The rest of a rejected body is discarded, so it need not be HTTP.
       const hasEnded = () => lingering.end(socket as Socket);
@@ -270,6 +273,7 @@ function createNodeServer(dispatch: RequestHandler, { options: { rpc, limits }, 
   );
   // A peer that ends its side after its request still gets the answer. Node would end the connection first.
   (server as Server & { httpAllowHalfOpen: boolean }).httpAllowHalfOpen = true;
+  server.on("connection", parseOneAtATime);
   server.on("checkExpectation", (_request, response: ServerResponse) => {
     connections.record(response);
     respond(response, rpc.reject(new Problem("expectation_failed")), "", true);
@@ -304,6 +308,7 @@ function continueSoon(request: IncomingMessage, response: ServerResponse): void 
 
 /** Does for a connection that Node's parser has left what the listeners did that Node removed from it. */
 function detached(socket: Socket & { _httpMessage?: ServerResponse | null }): void {
+  stopParsing(socket);
   // The event "close" follows an error.
   socket.on("error", () => {});
   socket.on("drain", () => socket._httpMessage?.emit("drain"));
@@ -353,8 +358,9 @@ function addOperations(groups: RouteGroups, { options, paths, pace, budget, send
 function addErrorHandlers(
   app: FastifyInstance,
   groups: RouteGroups,
-  { options: { rpc, answerUnrouted }, send }: Parts,
+  { options: { operations, rpc, answerUnrouted }, send }: Parts,
 ): void {
+  const questionFor = suggestOperation(operations.map(({ name }) => name));
   app.setNotFoundHandler((request, reply) => {
     const answered = answerUnrouted?.(request, reply);
     if (answered !== undefined) return answered;
@@ -365,7 +371,7 @@ function addErrorHandlers(
         ? new Problem("method_not_allowed", `${path} answers to ${allowed.join(" and ")}, not to ${request.method}.`, {
             headers: { allow: allowed.join(", ") },
           })
-        : routeNotFound();
+        : routeNotFound(questionFor(path));
     return send(reply, rpc.reject(problem), path);
   });
   app.setErrorHandler((error: FastifyError, request, reply) => {
@@ -381,8 +387,9 @@ function addErrorHandlers(
 }
 
 /** Without the requested address, which can contain secrets. */
-function routeNotFound(): Problem {
-  return new Problem("route_not_found", "There is nothing at this address. Operations are at POST /v2/<name>.");
+function routeNotFound(question = ""): Problem {
+  const detail = "There is nothing at this address. Operations are at POST /v2/<name>.";
+  return new Problem("route_not_found", question ? `${detail} ${question}` : detail);
 }
 
 function misdirected(publicUrl: string): Problem {

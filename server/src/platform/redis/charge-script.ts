@@ -1,11 +1,5 @@
 import { RING, SUBWINDOWS } from "../../../../engine/src/rules/strict-window.ts";
-
-/**
- * How long a receipt lasts, in ms. It is written with the charges of a call, and says what the call has consumed of each
- * counter, as doubles: the end of the counter, its duration and the amount. Of a strict counter: the index of the
- * sub-window, 0 and the amount.
- */
-export const RECEIPT_LIFE = 10_000;
+import { LIMIT_MAX } from "../../../../engine/src/rules/window.ts";
 
 /**
  * The Lua script that decides a batch of calls at one instant of Redis' clock. It implements `engine/src/rules/window.ts`
@@ -15,7 +9,9 @@ export const RECEIPT_LIFE = 10_000;
  * The value of a counter is a list of doubles: end, current and previous. Of a strict counter: the index of its newest
  * sub-window, and the counts of it and of the sub-windows before it, as long as they count.
  *
- * KEYS: the epoch, then each counter of the batch and each receipt once.
+ * KEYS: the epoch, then each counter of the batch and each receipt once. A receipt is written with the charges of a call,
+ * and says what the call has consumed of each counter, as doubles: the end of the counter, its duration and the amount. Of
+ * a strict counter: the index of the sub-window, 0 and the amount.
  *
  * ARGV:
  * 1. deadline: the script decides nothing after it, in ms of Redis' clock
@@ -24,8 +20,9 @@ export const RECEIPT_LIFE = 10_000;
  * 4. the latest time of this Redis that the node has received; 0 for none
  * 5. 1 if windows that began before a loss of data count as full
  * 6. the calls as one list in JSON: per call the number of its charges, and 0 if it must not consume, 1 if it may, or the
- *    index in KEYS of the receipt that it writes then; per charge the index of its counter (from 1), limit, duration,
- *    cost, and a sum of 1 if it commits and 2 if the limit is strict
+ *    index in KEYS of the receipt that it writes then, followed by how long the receipt lasts in ms; per charge the index
+ *    of its counter (from 1), limit, duration, cost, and a sum of 1 if it commits, 2 if the limit is strict and 4 if it is
+ *    forced
  * 7. in tests only: the time
  *
  * The reply is a list: 1 (or 0: too late, followed by the time only), the time, the name of the epoch, the time of the
@@ -38,8 +35,8 @@ export const RECEIPT_LIFE = 10_000;
  * the time that the node has received (an old copy was restored).
  */
 export const chargeScript = `
-local RECEIPT_LIFE, SUBWINDOWS, RING = ${RECEIPT_LIFE}, ${SUBWINDOWS}, ${RING}
-local floor, max = math.floor, math.max
+local LIMIT_MAX, SUBWINDOWS, RING = ${LIMIT_MAX}, ${SUBWINDOWS}, ${RING}
+local floor, max, min = math.floor, math.max, math.min
 
 local function multiply_divide(count, by, divisor, addend)
   local product = count * by
@@ -165,7 +162,7 @@ local function strict_counts(window, limit)
   if full_before == 0 or lost_at < window.oldest then return window.counts, window.used end
   local counts = {}
   for index, count in pairs(window.counts) do counts[index] = count end
-  lost_at = math.min(lost_at, window.current)
+  lost_at = min(lost_at, window.current)
   local before = counts[lost_at] or 0
   counts[lost_at] = max(before, limit)
   return counts, window.used - before + counts[lost_at]
@@ -194,6 +191,11 @@ local at, last = 1, #calls
 while at < last do
   local count, receipt = calls[at], calls[at + 1]
   at = at + 2
+  local life
+  if receipt > 1 then
+    life = calls[at]
+    at = at + 1
+  end
   local allowed = true
   local entries = {}
   for i = 1, count do
@@ -201,7 +203,7 @@ while at < last do
     local flags = calls[at + 4]
     local window, used, counts
     local current, previous = 0, 0
-    if flags >= 2 then
+    if flags % 4 >= 2 then
       window = windows[key] or open_strict(key, duration)
       counts, used = strict_counts(window, limit)
     else
@@ -218,7 +220,7 @@ while at < last do
     end
     local before = window.ahead
     local own = flags % 2 == 1 and cost or 0
-    local fits = limit > 0 and used + before + cost <= limit
+    local fits = flags >= 4 or limit > 0 and used + before + cost <= limit
     if not fits then allowed = false end
     window.ahead = before + own
     entries[i] = {window, limit, duration, before + cost, before + own, used, current, previous, fits, counts}
@@ -229,7 +231,7 @@ while at < last do
   for i = 1, count do
     local window, limit, duration, cost, consumed, used, current, previous, fits, counts = unpack(entries[i])
     if fits then
-      reply[size + 1] = limit - used - (consumes and consumed or 0)
+      reply[size + 1] = max(0, limit - used - (consumes and consumed or 0))
       if window.is_strict then reply[size + 2] = strict_reset(window, counts)
       else reply[size + 2] = window.start + duration end
       reply[size + 3] = 0
@@ -271,24 +273,27 @@ while at < last do
   end
   for i = 1, count do
     local window = entries[i][1]
-    if consumes and window.ahead > 0 then
+    if not consumes then
+      window.ahead = 0
+    elseif window.ahead > 0 and entries[i][5] > 0 then
       window.is_changed = true
       local charged, duration = window.current, 0
       if window.is_strict then
-        window.counts[charged] = (window.counts[charged] or 0) + window.ahead
-        window.used = window.used + window.ahead
+        local before = window.counts[charged] or 0
+        window.counts[charged] = min(LIMIT_MAX, before + window.ahead)
+        window.used = window.used - before + window.counts[charged]
       else
-        window.current = window.current + window.ahead
+        window.current = min(LIMIT_MAX, window.current + window.ahead)
         window.ending = window.start + 2 * entries[i][3]
         charged, duration = window.ending, entries[i][3]
       end
       if receipt > 1 then
         consumed_amounts = consumed_amounts .. struct.pack('<ddd', charged, duration, window.ahead)
       end
+      window.ahead = 0
     end
-    window.ahead = 0
   end
-  if consumed_amounts ~= '' then redis.call('SET', KEYS[receipt], consumed_amounts, 'PX', RECEIPT_LIFE) end
+  if consumed_amounts ~= '' then redis.call('SET', KEYS[receipt], consumed_amounts, 'PX', life) end
 end
 
 for key, window in pairs(windows) do
@@ -314,40 +319,55 @@ return reply
 `;
 
 /**
- * The Lua script that gives back what a call has consumed, once: it removes the receipt of the call.
+ * The Lua script that gives back some of what a call has consumed, once: it removes the receipt of the call.
  *
- * KEYS: the receipt, then the counters of the call that it can have consumed from, each once and in the order of the call.
- * ARGV: the deadline, which is ignored, because a late return does no harm. The reply is 1, the time, and 1 if there was a
- * receipt.
+ * KEYS: the epoch, the receipt, then the counters that the call has consumed from, each once and in the order of the charges
+ * that first consumed from them.
+ * ARGV: the deadline, which is ignored, because a late return does no harm; then how much each counter gets back. The reply
+ * is 1, the time, the name of the epoch or an empty string, and 1 if there was a receipt; then for each counter 1 if it got
+ * its amount back.
  *
- * An amount is subtracted from the window or sub-window in which it was charged: the current or an earlier one. If that has ended, or
- * the clock was set and the counter was moved, it stays. A receipt is replicated with its charges, so after a failover
- * both are there or neither is.
+ * An amount is subtracted from the window or sub-window in which it was charged: the current or an earlier one. If that has
+ * ended, or the clock was set and the counter was moved, it stays. So does a count at its maximum, which may stand for more.
+ * A receipt is replicated with its charges, so after a failover both are there or neither is.
  */
 export const giveBackScript = `
+local LIMIT_MAX = ${LIMIT_MAX}
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local receipt = redis.call('GET', KEYS[1])
-if not receipt or #receipt ~= 24 * (#KEYS - 1) then return {1, now, 0} end
-redis.call('DEL', KEYS[1])
-for i = 2, #KEYS do
-  local state = redis.call('GET', KEYS[i])
+local epoch = string.match(redis.call('GET', KEYS[1]) or '', '^%S+') or ''
+local receipt = redis.call('GET', KEYS[2])
+if not receipt or #receipt ~= 24 * (#KEYS - 2) then return {1, now, epoch, 0} end
+redis.call('DEL', KEYS[2])
+
+local function reduce(count, amount)
+  if count >= LIMIT_MAX then return count end
+  return math.max(0, count - amount)
+end
+
+local reply = {1, now, epoch, 1}
+for i = 3, #KEYS do
+  local amount = tonumber(ARGV[i - 1])
+  local state = amount > 0 and redis.call('GET', KEYS[i])
+  local is_returned = amount == 0
   if state then
-    local charged, duration, amount = struct.unpack('<ddd', receipt, 24 * (i - 2) + 1)
+    local charged, duration = struct.unpack('<dd', receipt, 24 * (i - 3) + 1)
     if duration == 0 then
       local at = 8 * (struct.unpack('<d', state) - charged + 1)
       if at >= 8 and at < #state then
-        local count = struct.unpack('<d', state, at + 1)
-        local given = struct.pack('<d', math.max(0, count - amount))
+        local given = struct.pack('<d', reduce(struct.unpack('<d', state, at + 1), amount))
         redis.call('SET', KEYS[i], state:sub(1, at) .. given .. state:sub(at + 9), 'KEEPTTL')
+        is_returned = true
       end
     else
       local ending, current, previous = struct.unpack('<ddd', state)
-      if ending == charged then current = math.max(0, current - amount)
-      elseif ending == charged + duration then previous = math.max(0, previous - amount) end
-      redis.call('SET', KEYS[i], struct.pack('<ddd', ending, current, previous), 'KEEPTTL')
+      is_returned = ending == charged or ending == charged + duration
+      if ending == charged then current = reduce(current, amount)
+      elseif is_returned then previous = reduce(previous, amount) end
+      if is_returned then redis.call('SET', KEYS[i], struct.pack('<ddd', ending, current, previous), 'KEEPTTL') end
     end
   end
+  reply[i + 2] = is_returned and 1 or 0
 end
-return {1, now, 1}
+return reply
 `;

@@ -6,19 +6,26 @@ import type {
   CountersUnavailable,
   LimitDecision,
   LimitState,
+  Receipt,
+  ReceiptCharge,
 } from "../../../../engine/src/limits/counters.ts";
 import { DenialCache } from "../../../../engine/src/limits/denial-cache.ts";
 import { uncountedState } from "../../../../engine/src/limits/limiter.ts";
 import { assertCharge } from "../../../../engine/src/limits/memory-counters.ts";
-import { alphanumeric } from "../../../../engine/src/random/random.ts";
+import { receiptCharge, UNCOUNTED } from "../../../../engine/src/limits/receipts.ts";
 import type { RedisEpoch } from "../store/redis-epochs.ts";
-import { RECEIPT_LIFE } from "./charge-script.ts";
 import type { CountingRedis } from "./connection.ts";
 import { partitionOf, prefixOf } from "./partitions.ts";
-import { DENIALS_BYTES_MAX, type OutagePolicy, RedisCounters, type RedisCountersOptions } from "./redis-counters.ts";
+import {
+  DENIALS_BYTES_MAX,
+  newReceipt,
+  type OutagePolicy,
+  RedisCounters,
+  type RedisCountersOptions,
+} from "./redis-counters.ts";
 
-/** A node may have read a counter while it held charges that are given back, so it asks again after this time. */
-const DENIAL_AGE_MAX: Milliseconds = 1_000;
+/** How long the receipt of a call over several partitions lasts, in which the call can be given back. */
+const RECEIPT_LIFE: Milliseconds = 10_000;
 /** Interval between attempts to give back what could not be given back at once. */
 const RETRY_INTERVAL: Milliseconds = 250;
 /** Parts of calls that wait for it. Beyond this number the charges stay. */
@@ -41,10 +48,10 @@ export interface ClusterCountersOptions extends Pick<RedisCountersOptions, "rand
 }
 
 /** The charges of a call that are in one partition. */
-interface Part {
+interface Part<T = Charge> {
   readonly partition: number;
   readonly counters: RedisCounters;
-  readonly charges: Charge[];
+  readonly charges: T[];
   /** The place of each charge in the call. */
   readonly places: number[];
 }
@@ -83,11 +90,11 @@ export class ClusterCounters implements Counters {
     this.#options = options;
   }
 
-  charge(charges: readonly Charge[]): ChargeResult | Promise<ChargeResult> {
+  charge(charges: readonly Charge[], asksReceipt = false): ChargeResult | Promise<ChargeResult> {
     const only = this.#onlyPartition(charges);
-    if (only !== undefined) return this.#countersOf(only).charge(charges);
+    if (only !== undefined) return this.#countersOf(only).charge(charges, asksReceipt);
     for (const charge of charges) assertCharge(charge);
-    return this.#chargeParts(charges, this.#divide(charges));
+    return this.#chargeParts(charges, this.#divide(charges), asksReceipt);
   }
 
   peek(charges: readonly Charge[]): ChargeResult | Promise<ChargeResult> {
@@ -95,6 +102,17 @@ export class ClusterCounters implements Counters {
     if (only !== undefined) return this.#countersOf(only).peek(charges);
     for (const charge of charges) assertCharge(charge);
     return this.#peekParts(this.#divide(charges));
+  }
+
+  async adjust({ charges, ...receipt }: Receipt, costs: readonly (number | undefined)[]): Promise<readonly boolean[]> {
+    const corrected = new Map<ReceiptCharge, boolean | undefined>();
+    const adjusting = this.#divide(charges).map(async (part) => {
+      const ownCosts = part.places.map((place) => costs[place]);
+      const own = await part.counters.adjust({ ...receipt, charges: part.charges }, ownCosts);
+      for (const [i, charge] of part.charges.entries()) corrected.set(charge, own[i]);
+    });
+    await Promise.all(adjusting);
+    return charges.map((charge) => corrected.get(charge) === true);
   }
 
   get sent(): number {
@@ -134,8 +152,8 @@ export class ClusterCounters implements Counters {
     return first;
   }
 
-  #divide(charges: readonly Charge[]): Part[] {
-    const parts = new Map<number, Part>();
+  #divide<T extends Pick<Charge, "counter">>(charges: readonly T[]): Part<T>[] {
+    const parts = new Map<number, Part<T>>();
     for (const [place, charge] of charges.entries()) {
       const partition = partitionOf(charge.counter);
       let part = parts.get(partition);
@@ -159,7 +177,6 @@ export class ClusterCounters implements Counters {
       policy,
       redis: this.#options.partition(partition),
       denials: this.#denials,
-      denialAgeMax: DENIAL_AGE_MAX,
       prefix: prefix + prefixOf(partition),
       lastEpoch: lastEpochs?.get(partition),
       onLoss: (at) => {
@@ -191,14 +208,15 @@ export class ClusterCounters implements Counters {
     return Array.isArray(looked) ? combine(parts, looked) : looked;
   }
 
-  async #chargeParts(charges: readonly Charge[], parts: readonly Part[]): Promise<ChargeResult> {
+  async #chargeParts(charges: readonly Charge[], parts: readonly Part[], asksReceipt: boolean): Promise<ChargeResult> {
     this.spread++;
     const decisions = await this.#look(parts);
     if (!Array.isArray(decisions)) return decisions;
     const looked = combine(parts, decisions);
     if (!looked.allowed) return looked;
     const { policy, random } = this.#options;
-    const receipt = alphanumeric(random, 16);
+    const { id, life } = newReceipt(random, charges);
+    const receipt = { id, life: asksReceipt ? Math.max(life, RECEIPT_LIFE) : RECEIPT_LIFE };
     const charged = [...decisions];
     const uncounted = new Set<Part>();
     for (const [i, part] of parts.entries()) {
@@ -206,7 +224,7 @@ export class ClusterCounters implements Counters {
       if (result.outcome === "decided") {
         charged[i] = result;
         if (result.allowed) continue;
-        await this.#giveBack(parts.slice(0, i), receipt);
+        await this.#giveBack(parts.slice(0, i), receipt.id);
         return combine(parts, decisions.with(i, result));
       }
       if (result.outcome === "outage" && policy.kind !== "closed") {
@@ -214,11 +232,23 @@ export class ClusterCounters implements Counters {
         continue;
       }
       // A part without a decision may have been charged.
-      await this.#giveBack(parts.slice(0, i + 1), receipt);
+      await this.#giveBack(parts.slice(0, i + 1), receipt.id);
       return result;
     }
-    if (policy.kind !== "local") return combine(parts, charged);
-    return this.#chargeOwn(charges, parts, charged, uncounted, receipt);
+    const decision =
+      policy.kind === "local"
+        ? await this.#chargeOwn(charges, parts, charged, uncounted, receipt.id)
+        : combine(parts, charged);
+    if (!asksReceipt || decision.outcome !== "decided" || !decision.allowed) return decision;
+    const countedBy = new Map<Charge, RedisCounters>();
+    for (const part of parts) {
+      if (!uncounted.has(part)) for (const charge of part.charges) countedBy.set(charge, part.counters);
+    }
+    const committed = charges.filter(({ commit }) => commit !== false);
+    const receiptCharges = committed.map(
+      (charge) => countedBy.get(charge)?.receiptCharge(charge) ?? receiptCharge(charge, UNCOUNTED),
+    );
+    return { ...decision, receipt: { id: receipt.id, charges: receiptCharges } };
   }
 
   /**

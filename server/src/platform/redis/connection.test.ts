@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { after, afterEach, before, describe, it } from "node:test";
+import { describe, it } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import { ErrorReply } from "@redis/client";
 import { SimulatedClock } from "../../../../engine/src/clock/simulated.ts";
 import { eventually, eventuallyWith } from "../../../test/process.ts";
+import { useProxiedRedis } from "../../../test/services/proxied-redis.ts";
 import { startRedis } from "../../../test/services/redis.ts";
 import type { Service } from "../../../test/services/service.ts";
 import { TcpProxy } from "../../../test/tcp-proxy.ts";
@@ -26,20 +27,8 @@ describe("isPermanentFailure", () => {
 describe("RedisConnection", () => {
   let server: Service;
   let proxy: TcpProxy;
-  let opened: RedisConnection[] = [];
-  before(async () => {
-    server = await startRedis();
-    proxy = await TcpProxy.open(server.url);
-  });
-  after(async () => {
-    await proxy.close();
-    await server.stop();
-  });
-  afterEach(() => {
-    for (const connection of opened) connection.close();
-    opened = [];
-    proxy.isClosed = false;
-    proxy.resume();
+  const opened = useProxiedRedis((redis) => {
+    ({ server, proxy } = redis);
   });
 
   async function open(options: Partial<RedisOptions> = {}) {

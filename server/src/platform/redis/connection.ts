@@ -34,7 +34,7 @@ export class RedisOutage extends Error {
   override readonly name = "RedisOutage";
 
   constructor(cause: unknown) {
-    super("Redis is away", { cause });
+    super("Redis is unreachable", { cause });
   }
 }
 
@@ -197,7 +197,7 @@ export class RedisConnection implements CountingRedis {
 
   /** Sends a command. Rejects with `RedisOutage`, or with the `ErrorReply` of Redis. */
   send(args: readonly string[]): Promise<unknown> {
-    return this.#link?.send(args) ?? Promise.reject(new RedisOutage(new Error("Redis is marked as away")));
+    return this.#link?.send(args) ?? Promise.reject(new RedisOutage(new Error("Redis is marked as unreachable")));
   }
 
   /** Sends a command on a key of a slot that a cluster is moving to this server. */

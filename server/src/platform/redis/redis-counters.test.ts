@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { after, afterEach, before, describe, it } from "node:test";
+import { after, before, describe, it } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import fc from "fast-check";
 import { SimulatedClock } from "../../../../engine/src/clock/simulated.ts";
@@ -14,9 +14,10 @@ import { systemRandom } from "../../../../engine/src/random/system.ts";
 import { DURATION_MAX } from "../../../../engine/src/rules/window.ts";
 import { eventuallyWith } from "../../../test/process.ts";
 import { countingOptions } from "../../../test/services/counting-redis.ts";
+import { useProxiedRedis } from "../../../test/services/proxied-redis.ts";
 import { sharedRedis, startRedis } from "../../../test/services/redis.ts";
 import type { Service } from "../../../test/services/service.ts";
-import { TcpProxy } from "../../../test/tcp-proxy.ts";
+import type { TcpProxy } from "../../../test/tcp-proxy.ts";
 import { RedisConnection, type RedisOptions } from "./connection.ts";
 import { counterScripts, type OutagePolicy, RedisCounters, type RedisCountersOptions } from "./redis-counters.ts";
 
@@ -34,35 +35,35 @@ let opened = 0;
 const run = systemRandom.below(2 ** 32);
 describeCounters("Redis", () => {
   const clock = new SimulatedClock(noon);
+  const prefix = `test:${run}:${opened++}:`;
   const counters = new RedisCounters({
     redis,
     clock,
     random: systemRandom,
     policy: { kind: "open" },
     onLoss() {},
-    prefix: `test:${run}:${opened++}:`,
+    prefix,
     simulatedTime: () => clock.now(),
   });
-  return { counters, now: () => clock.now(), advance: (length) => clock.step(length), close() {} };
+  return {
+    counters,
+    now: () => clock.now(),
+    advance: (length) => clock.step(length),
+    async lose() {
+      const keys = (await redis.send(["KEYS", `${prefix}*`])) as string[];
+      if (keys.length > 0) await redis.send(["DEL", ...keys]);
+      // The node detects the loss by a call that no cached denial answers.
+      await counters.peek([{ counter: "other", limit: 1, duration: 1, cost: 0 }]);
+    },
+    close() {},
+  };
 });
 
 describe("RedisCounters", () => {
   let server: Service;
   let proxy: TcpProxy;
-  let connections: RedisConnection[] = [];
-  before(async () => {
-    server = await startRedis();
-    proxy = await TcpProxy.open(server.url);
-  });
-  after(async () => {
-    await proxy.close();
-    await server.stop();
-  });
-  afterEach(() => {
-    for (const connection of connections) connection.close();
-    connections = [];
-    proxy.isClosed = false;
-    proxy.resume();
+  const connections = useProxiedRedis((redis) => {
+    ({ server, proxy } = redis);
   });
 
   /** Opens a node: connection, clock, counters. The script uses the node's clock if `usesNodeClock`, else that of Redis. */
@@ -244,6 +245,8 @@ describe("RedisCounters", () => {
       ...more,
     });
 
+    const receipt = { id: "receipt", life: 10_000 };
+
     /** The amount of a counter of which `limit` is 100 that is used. */
     async function usedOf(counters: RedisCounters, one = charge(0)): Promise<number> {
       const { limits } = (await counters.peek([{ ...one, cost: 0 }])) as LimitDecision;
@@ -261,7 +264,7 @@ describe("RedisCounters", () => {
       const other = charge(1, { counter: "other", duration: 2 * minute });
       const part = [charge(3), { ...other, commit: false }, other, charge(4)];
       await counters.charge([charge(10), other]);
-      await counters.reserve(part, "receipt");
+      await counters.reserve(part, receipt);
       assert.deepEqual([await usedOf(counters), await usedOf(counters, other)], [17, 2]);
       assert.equal(await counters.giveBack(part, "unknown"), false);
       assert.equal(await counters.giveBack(part, "receipt"), true);
@@ -272,7 +275,7 @@ describe("RedisCounters", () => {
     it("leaves no receipt when it is denied", async () => {
       const { counters } = await openPart();
       await counters.charge([charge(99)]);
-      await counters.reserve([charge(2)], "receipt");
+      await counters.reserve([charge(2)], receipt);
       assert.equal(await counters.giveBack([charge(2)], "receipt"), false);
       assert.equal(await usedOf(counters), 99);
     });
@@ -285,7 +288,7 @@ describe("RedisCounters", () => {
       ] as const) {
         const { counters, clock } = await openPart();
         await counters.charge([charge(20)]);
-        await counters.reserve([charge(40)], "receipt");
+        await counters.reserve([charge(40)], receipt);
         clock.step(windows * minute + (windows === 1 ? minute / 2 : 0));
         if (windows > 0) await counters.charge([charge(5)]);
         assert.equal(await usedOf(counters), before);
@@ -303,7 +306,7 @@ describe("RedisCounters", () => {
         const { counters, clock } = await openPart();
         const strict = (cost: number) => charge(cost, { mode: "strict" });
         await counters.charge([strict(20)]);
-        await counters.reserve([strict(40)], "receipt");
+        await counters.reserve([strict(40)], receipt);
         clock.step(passed);
         await counters.charge([strict(5)]);
         assert.equal(await usedOf(counters, strict(0)), before);
@@ -314,13 +317,108 @@ describe("RedisCounters", () => {
 
     it("is not taken from the charges of others after its own were lost", async () => {
       const { counters, connection } = await openPart();
-      await counters.reserve([charge(40)], "receipt");
+      await counters.reserve([charge(40)], receipt);
       await connection.send(["FLUSHALL"]);
       // Charges of others in the same window.
       const lax = await openNode({ usesNodeClock: true, prefix: "others:", policy: { kind: "open" } });
       await lax.counters.charge([charge(30)]);
       assert.equal(await lax.counters.giveBack([charge(40)], "receipt"), false);
       assert.equal(await usedOf(lax.counters), 30);
+    });
+  });
+
+  describe("a correction", () => {
+    const charge = (cost: number, more: Partial<Charge> = {}): Charge => ({
+      ...unit,
+      counter: "a",
+      limit: 100,
+      cost,
+      ...more,
+    });
+    const ask = async (counters: RedisCounters, cost: number) =>
+      ((await counters.charge([charge(cost)], true)) as LimitDecision).receipt!;
+    const usedOf = async (counters: RedisCounters) =>
+      100 - ((await counters.peek([charge(0)])) as LimitDecision).limits[0]!.remaining;
+
+    it("is made once, on any node, and its receipt is gone then", async () => {
+      const prefix = `corrected ${counterCount++}:`;
+      const { counters, connection } = await openNode({ usesNodeClock: true, prefix });
+      const other = await openNode({ usesNodeClock: true, prefix });
+      await counters.charge([charge(20)]);
+      const [lowered, unchanged] = [await ask(counters, 30), await ask(counters, 5)];
+      assert.equal(await connection.send(["EXISTS", `${prefix}receipt:${lowered.id}`]), 1);
+      assert.deepEqual(await other.counters.adjust(lowered, [10]), [true]);
+      assert.deepEqual(await other.counters.adjust(lowered, [10]), [false]);
+      await counters.adjust(unchanged, []);
+      assert.equal(await usedOf(counters), 35);
+      assert.deepEqual(await connection.send(["KEYS", `${prefix}receipt:*`]), []);
+    });
+
+    it("takes nothing from others after a failover that has lost the charge", async () => {
+      const prefix = `failover ${counterCount++}:`;
+      const { counters, connection } = await openNode({ usesNodeClock: true, prefix });
+      const receipt = await ask(counters, 40);
+      // What a replica lacks that did not receive the last script. It has the epoch of the primary.
+      await connection.send(["DEL", `${prefix}receipt:${receipt.id}`, `${prefix}${DURATION_MAX}:a`]);
+      await counters.charge([charge(30)]);
+      assert.deepEqual(await counters.adjust(receipt, [0]), [false]);
+      assert.equal(await usedOf(counters), 30);
+    });
+
+    it("keeps receipts as long as their charges count, and for a day at most", async () => {
+      const prefix = `lives ${counterCount++}:`;
+      const { counters, connection } = await openNode({ prefix });
+      for (const [duration, life] of [
+        [60_000, 120_000],
+        [DURATION_MAX, 86_400_000],
+      ] as const) {
+        const { receipt } = (await counters.charge([charge(1, { duration })], true)) as LimitDecision;
+        const left = Number(await connection.send(["PTTL", `${prefix}receipt:${receipt!.id}`]));
+        assert.ok(left <= life && left > life - 30_000, `${left}`);
+      }
+    });
+
+    it("forces a higher cost when the receipt has expired, unless the data of its charge is gone", async () => {
+      const prefix = `late ${counterCount++}:`;
+      const { counters, clock, connection } = await openNode({ usesNodeClock: true, prefix, policy: { kind: "open" } });
+      const receipt = await ask(counters, 10);
+      await connection.send(["DEL", `${prefix}receipt:${receipt.id}`]);
+      assert.deepEqual(await counters.adjust(receipt, [110]), [true]);
+      assert.equal(await usedOf(counters), 100);
+      await connection.send(["FLUSHALL"]);
+      // Ends the cached denial.
+      clock.advance(1_000);
+      await counters.charge([charge(1)]);
+      assert.deepEqual(await counters.adjust(receipt, [110]), [false]);
+      assert.equal(await usedOf(counters), 1);
+    });
+
+    it("is not made of a call that this node has counted alone, nor while Redis is away", async () => {
+      const local = new SimulatedClock(systemClock.now());
+      const prefix = `alone ${counterCount++}:`;
+      const { counters, clock, connection } = await openNode({ prefix, policy: localPolicy(local) });
+      const receipt = await ask(counters, 10);
+      connection.reportOutage(new Error("for the test"));
+      const alone = (await counters.charge([charge(1)], true)) as LimitDecision;
+      assert.deepEqual([alone.allowed, alone.receipt], [true, undefined]);
+      assert.deepEqual(await counters.adjust(receipt, [50]), [false]);
+      assert.deepEqual(await counters.adjust(receipt, [5]), [false]);
+      await eventuallyWith(clock, "the return", () => !connection.hasOutage);
+      const other = await openNode({ url: server.url, prefix });
+      assert.equal(await usedOf(other.counters), 10);
+    });
+
+    it("of another node ends a cached denial within a second", async () => {
+      const prefix = `cached ${counterCount++}:`;
+      const { counters, clock } = await openNode({ usesNodeClock: true, prefix });
+      const other = await openNode({ usesNodeClock: true, prefix });
+      const receipt = await ask(other.counters, 100);
+      const isAllowed = async (node: RedisCounters) => ((await node.charge([charge(1)])) as LimitDecision).allowed;
+      assert.equal(await isAllowed(counters), false);
+      await other.counters.adjust(receipt, [50]);
+      assert.equal(await isAllowed(counters), false);
+      clock.advance(1_000);
+      assert.equal(await isAllowed(counters), true);
     });
   });
 

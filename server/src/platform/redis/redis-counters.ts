@@ -5,9 +5,12 @@ import type {
   Counters,
   LimitDecision,
   LimitState,
+  Receipt,
+  ReceiptCharge,
 } from "../../../../engine/src/limits/counters.ts";
 import { DenialCache } from "../../../../engine/src/limits/denial-cache.ts";
 import { assertCharge } from "../../../../engine/src/limits/memory-counters.ts";
+import { costChanges, receiptCharge, UNCOUNTED } from "../../../../engine/src/limits/receipts.ts";
 import { alphanumeric, type Random } from "../../../../engine/src/random/random.ts";
 import type { RedisEpoch } from "../store/redis-epochs.ts";
 import { chargeScript, giveBackScript } from "./charge-script.ts";
@@ -22,6 +25,10 @@ const BATCH_CHARGES_MAX = 512;
 /** How often a call is sent when it misses its deadline in Redis. */
 const ATTEMPTS_MAX = 3;
 export const DENIALS_BYTES_MAX = 16 * 1024 * 1024;
+/** Another node may have given back what a cached denial counts, so Redis is asked again after this time. */
+const DENIAL_AGE_MAX: Milliseconds = 1_000;
+/** How long the receipt of a call lasts at most: what it is for is over by then. */
+const RECEIPT_LIFE_MAX: Milliseconds = 24 * 60 * 60 * 1000;
 
 /**
  * The policy during an outage of Redis. `local`: counters of this node decide. They use the clock of the connection, so their
@@ -51,18 +58,24 @@ export interface RedisCountersOptions {
   readonly prefix?: string;
   /** The cached denials, which counters can share; by default 16 MiB of their own. */
   readonly denials?: DenialCache;
-  /** How long a cached denial is valid. Without it, until the counter changes; counters then must not give back. */
-  readonly denialAgeMax?: Milliseconds;
   /** In tests: the time that the script uses. */
   readonly simulatedTime?: () => number;
+}
+
+/** A receipt in Redis. */
+export interface RedisReceipt {
+  readonly id: string;
+  readonly life: Milliseconds;
 }
 
 /** A call that waits for its result. */
 interface Call {
   readonly charges: readonly Charge[];
   readonly mayConsume: boolean;
-  /** The name of the receipt, if these charges are a part of a call. The whole call counts in the local counters. */
-  readonly receipt?: string;
+  /** The receipt that Redis writes. */
+  readonly receipt?: RedisReceipt | undefined;
+  /** Whether these charges are a part of a call. The whole call counts in the local counters. */
+  readonly isPart?: boolean;
   readonly resolve: (result: ChargeResult | Promise<ChargeResult>) => void;
   readonly reject: (error: unknown) => void;
   attempts: number;
@@ -111,12 +124,35 @@ export class RedisCounters implements Counters {
     this.#redisTimeMax = lastEpoch.seenAt;
   }
 
-  charge(charges: readonly Charge[]): ChargeResult | Promise<ChargeResult> {
-    return this.#decide(charges, true);
+  charge(charges: readonly Charge[], asksReceipt = false): ChargeResult | Promise<ChargeResult> {
+    return this.#decide(charges, true, asksReceipt);
   }
 
   peek(charges: readonly Charge[]): ChargeResult | Promise<ChargeResult> {
-    return this.#decide(charges, false);
+    return this.#decide(charges, false, false);
+  }
+
+  async adjust(receipt: Receipt, costs: readonly (number | undefined)[]): Promise<readonly boolean[]> {
+    const changes = costChanges(receipt, costs);
+    if (receipt.id === undefined) return changes.map(() => false);
+    const consumed = changes.map(({ charge, excess }) => ({ charge, amount: excess }));
+    const returned = await this.#return(receipt.id, consumed).catch((error: unknown) => {
+      // As in `#send`.
+      if (!(error instanceof RedisOutage)) this.#options.redis.reportOutage(error);
+    });
+    return Promise.all(
+      changes.map(async ({ charge, raise }) => {
+        if (!raise) return returned?.from.has(counterKey(charge)) ?? false;
+        // A receipt lasts as long as its charges count, and a higher cost counts from this time on.
+        if (charge.epoch === UNCOUNTED || returned?.epoch !== charge.epoch || this.hasOutage) return false;
+        return (await this.charge([raise])).outcome === "decided";
+      }),
+    );
+  }
+
+  /** What a receipt says of a charge that was decided last. */
+  receiptCharge(charge: Charge): ReceiptCharge {
+    return receiptCharge(charge, this.#epoch);
   }
 
   get hasOutage(): boolean {
@@ -127,9 +163,9 @@ export class RedisCounters implements Counters {
    * Charges a part of a call, and writes a receipt with which `giveBack` undoes it. The local counters are neither asked
    * nor charged. If the result is not a decision, the part may have been charged nevertheless.
    */
-  reserve(charges: readonly Charge[], receipt: string): Promise<ChargeResult> {
+  reserve(charges: readonly Charge[], receipt: RedisReceipt): Promise<ChargeResult> {
     return new Promise((resolve, reject) =>
-      this.#enqueue({ charges, mayConsume: true, receipt, resolve, reject, attempts: 0 }),
+      this.#enqueue({ charges, mayConsume: true, receipt, isPart: true, resolve, reject, attempts: 0 }),
     );
   }
 
@@ -138,17 +174,32 @@ export class RedisCounters implements Counters {
    * given back before, or the receipt has expired. Rejects if Redis does not answer; then it can be repeated.
    */
   async giveBack(charges: readonly Charge[], receipt: string): Promise<boolean> {
+    const committed = charges.filter(({ commit }) => commit !== false);
+    const { isFound } = await this.#return(
+      receipt,
+      committed.map((charge) => ({ charge, amount: charge.cost })),
+    );
+    return isFound;
+  }
+
+  /** Drops a receipt, and gives back an amount of each of its charges. The result has the counters that it was given back to. */
+  async #return(
+    receipt: string,
+    consumed: readonly { charge: Pick<Charge, "counter" | "duration" | "mode" | "cost">; amount: number }[],
+  ) {
     const { redis } = this.#options;
-    const consumed = new Map<string, number>();
-    for (const charge of charges) {
+    const amounts = new Map<string, number>();
+    for (const { charge, amount } of consumed) {
       const name = counterKey(charge);
-      consumed.set(name, (consumed.get(name) ?? 0) + (charge.commit === false ? 0 : charge.cost));
+      // A counter that nothing was consumed from is not in the receipt.
+      if (charge.cost > 0) amounts.set(name, (amounts.get(name) ?? 0) + amount);
     }
-    const names = [receiptKey(receipt), ...[...consumed.keys()].filter((name) => consumed.get(name)! > 0)];
+    const names = [...amounts.keys()];
     for (const name of names) this.#denials.delete(name);
-    const keys = names.map((name) => this.#prefix + name);
-    const [, , found] = (await redis.decide("giveBack", keys, [])) as [1, number, 0 | 1];
-    return found === 1;
+    const keys = ["epoch", receiptKey(receipt), ...names].map((name) => this.#prefix + name);
+    const reply = await redis.decide("giveBack", keys, Array.from(amounts.values(), String));
+    const [, , epoch, isFound, ...isReturned] = reply as GiveBackReply;
+    return { epoch, isFound: isFound === 1, from: new Set(names.filter((_, i) => isReturned[i] === 1)) };
   }
 
   /** The epoch of the data in Redis; undefined before the first reply. */
@@ -158,7 +209,7 @@ export class RedisCounters implements Counters {
     return { epoch: this.#epoch, lostAt: this.#lostAt, seenAt };
   }
 
-  #decide(charges: readonly Charge[], mayConsume: boolean): ChargeResult | Promise<ChargeResult> {
+  #decide(charges: readonly Charge[], mayConsume: boolean, asksReceipt: boolean): ChargeResult | Promise<ChargeResult> {
     for (const charge of charges) assertCharge(charge);
     if (charges.length === 0) return { outcome: "decided", at: 0, allowed: true, retryAfter: 0, limits: [] };
     const { redis } = this.#options;
@@ -169,7 +220,10 @@ export class RedisCounters implements Counters {
     if (redis.hasOutage) return this.#decideInOutage(charges, mayConsume);
     const denial = this.#denyCached(charges) ?? this.#denyLocally(charges);
     if (denial) return denial;
-    return new Promise((resolve, reject) => this.#enqueue({ charges, mayConsume, resolve, reject, attempts: 0 }));
+    const receipt = asksReceipt ? newReceipt(this.#options.random, charges) : undefined;
+    return new Promise((resolve, reject) =>
+      this.#enqueue({ charges, mayConsume, receipt, resolve, reject, attempts: 0 }),
+    );
   }
 
   #decideInOutage(charges: readonly Charge[], mayConsume: boolean): ChargeResult | Promise<ChargeResult> {
@@ -180,7 +234,7 @@ export class RedisCounters implements Counters {
 
   /** The denial of the denial cache. */
   #denyCached(charges: readonly Charge[]): LimitDecision | undefined {
-    if (charges.length !== 1 || this.#denials.size === 0) return undefined;
+    if (charges.length !== 1 || this.#denials.size === 0 || charges[0]!.force) return undefined;
     const { redis, clock, simulatedTime } = this.#options;
     const at = clock.monotonic();
     const earliest = simulatedTime?.() ?? redis.time.earliest(at);
@@ -264,9 +318,9 @@ export class RedisCounters implements Counters {
   }
 
   /** The result of a call that Redis did not decide in time. The policy decides it only during an outage. */
-  #giveUp({ charges, mayConsume, receipt }: Call): ChargeResult | Promise<ChargeResult> {
+  #giveUp({ charges, mayConsume, isPart }: Call): ChargeResult | Promise<ChargeResult> {
     if (!this.#options.redis.hasOutage) return { outcome: "late" };
-    return receipt === undefined ? this.#decideInOutage(charges, mayConsume) : { outcome: "outage" };
+    return isPart ? { outcome: "outage" } : this.#decideInOutage(charges, mayConsume);
   }
 
   #recordEpoch(epoch: string, lostAt: number, time: number): void {
@@ -288,8 +342,8 @@ export class RedisCounters implements Counters {
   #resolveAll(calls: readonly Call[], reply: Reply): void {
     let at = 4;
     const next = () => reply[at++] as number;
-    const { clock, denialAgeMax = Number.POSITIVE_INFINITY } = this.#options;
-    for (const { charges, mayConsume, receipt, resolve } of calls) {
+    const { clock } = this.#options;
+    for (const { charges, mayConsume, receipt, isPart = false, resolve } of calls) {
       const limits: LimitState[] = [];
       let retryAfter: number | undefined = 0;
       for (let i = 0; i < charges.length; i++) {
@@ -301,7 +355,7 @@ export class RedisCounters implements Counters {
         retryAfter = retryAfter === undefined || own === undefined ? undefined : Math.max(retryAfter, own);
       }
       const allowed = retryAfter === 0;
-      const denial = allowed && mayConsume ? this.#recordConsumed(charges, receipt !== undefined) : undefined;
+      const denial = allowed && mayConsume ? this.#recordConsumed(charges, isPart) : undefined;
       if (denial) {
         resolve(denial);
         continue;
@@ -311,10 +365,16 @@ export class RedisCounters implements Counters {
           charges[0]!.mode === "strict"
             ? { first: next(), counts: Array.from({ length: next() }, next) }
             : { end: next(), current: next(), previous: next() };
-        const until = clock.monotonic() + denialAgeMax;
+        const until = clock.monotonic() + DENIAL_AGE_MAX;
         if (limits[0]!.remaining === 0) this.#denials.set(counterKey(charges[0]!), state, until);
       }
-      resolve({ outcome: "decided", at: reply[1], allowed, retryAfter, limits });
+      const decision: LimitDecision = { outcome: "decided", at: reply[1], allowed, retryAfter, limits };
+      if (!receipt || isPart || !allowed) resolve(decision);
+      else {
+        const committed = charges.filter(({ commit }) => commit !== false);
+        const { id } = receipt;
+        resolve({ ...decision, receipt: { id, charges: committed.map((charge) => this.receiptCharge(charge)) } });
+      }
     }
   }
 
@@ -334,6 +394,15 @@ export class RedisCounters implements Counters {
 /** The reply that `charge-script.ts` describes. */
 type Reply = [isDecided: 0 | 1, time: number, epoch: string, lostAt: number, ...figures: number[]];
 
+/** The reply of the script that gives back. */
+type GiveBackReply = [isDone: 1, time: number, epoch: string, isFound: 0 | 1, ...isReturned: (0 | 1)[]];
+
+/** A receipt with a name of its own, that lasts as long as the charges count. */
+export function newReceipt(random: Random, charges: readonly Charge[]): RedisReceipt {
+  const life = 2 * Math.max(...charges.map(({ duration }) => duration));
+  return { id: alphanumeric(random, 16), life: Math.min(RECEIPT_LIFE_MAX, life) };
+}
+
 /** Encodes a batch: the names of its counters, each once, and its calls as the script expects them. */
 function encode(calls: readonly Call[]): { names: string[]; numbers: number[] } {
   const indexOf = new Map<string, number>();
@@ -348,10 +417,11 @@ function encode(calls: readonly Call[]): { names: string[]; numbers: number[] } 
   };
   for (const { charges, mayConsume, receipt } of calls) {
     // The epoch is before the names, so the index in KEYS is one more.
-    numbers.push(charges.length, receipt === undefined ? (mayConsume ? 1 : 0) : indexFor(receiptKey(receipt)) + 1);
+    if (receipt) numbers.push(charges.length, indexFor(receiptKey(receipt.id)) + 1, receipt.life);
+    else numbers.push(charges.length, mayConsume ? 1 : 0);
     for (const charge of charges) {
       const index = indexFor(counterKey(charge));
-      const flags = (charge.commit === false ? 0 : 1) + (charge.mode === "strict" ? 2 : 0);
+      const flags = (charge.commit === false ? 0 : 1) + (charge.mode === "strict" ? 2 : 0) + (charge.force ? 4 : 0);
       numbers.push(index, charge.limit, charge.duration, charge.cost, flags);
     }
   }
@@ -364,7 +434,7 @@ function denialOf(result: ChargeResult | Promise<ChargeResult>): LimitDecision |
 }
 
 /** The name of a counter in Redis. The duration and the mode come first, because the name can end with any text. */
-function counterKey({ counter, duration, mode }: Charge): string {
+function counterKey({ counter, duration, mode }: Pick<Charge, "counter" | "duration" | "mode">): string {
   return mode === "strict" ? `${duration}s:${counter}` : `${duration}:${counter}`;
 }
 

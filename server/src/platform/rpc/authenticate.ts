@@ -77,7 +77,7 @@ export class Authenticator {
   async #lookUp(hash: string, address: string, now: Instant): Promise<Principal> {
     const { rootKeys, rootKeyLookups } = this.#directories;
     // The root key existed when its outdated record was read. So the caller does not guess, and the look-up is free.
-    const record = rootKeys.isOutdated(hash)
+    const record = rootKeys.has(hash)
       ? await rootKeys.load(hash)
       : await rootKeyLookups.spend(addressNetwork(address), () => rootKeys.load(hash));
     return this.#principalOf(hash, record, now);

@@ -6,6 +6,7 @@ import { validate } from "./validate.ts";
 const JSON_TYPE = /^application\/json\s*(;|$)/i;
 const CHARSET = /;\s*charset\s*=\s*"?([^\s;"]*)/i;
 const UTF8 = /^utf-?8$/i;
+const BYTE_ORDER_MARK = "\ufeff";
 
 /** @throws {Problem} unless the headers declare uncompressed JSON in UTF-8. */
 export function requireJson(contentType: string | undefined, contentEncoding: string | undefined): void {
@@ -55,6 +56,12 @@ export function parse(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
+    if (text.startsWith(BYTE_ORDER_MARK)) {
+      throw notJson(
+        "the body begins with a byte order mark (BOM)",
+        "Send the JSON as UTF-8 without a byte order mark.",
+      );
+    }
     throw notJson(text.trim() === "" ? "the body is empty" : `the text is not JSON${positionOf(error as Error)}`);
   }
 }
@@ -75,11 +82,11 @@ export function rejectLoss(text: string, value: unknown, hasFreeNumbers: boolean
   });
 }
 
-export function notJson(message: string): Problem {
+export function notJson(message: string, fix = "Send a JSON object."): Problem {
   return invalid("The request body is not valid JSON.", {
     location: "requestBody",
     message,
-    fix: "Send a JSON object.",
+    fix,
   });
 }
 

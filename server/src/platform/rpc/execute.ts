@@ -292,7 +292,8 @@ async function runMutation(
       await recordOutcome(sql, call.idempotent, principal, outcome.body, issuedId, now);
     }
     const isReduction = reduces(operation, call.input);
-    const taken = await takeQuotas(sql, { workspaceId, rows: rowChanges, bytes, isReduction, now }, limits, random);
+    const rows = store.withRestored(rowChanges);
+    const taken = await takeQuotas(sql, { workspaceId, rows, bytes, isReduction, now }, limits, random);
     if (taken.exceeded !== undefined) return new Rollback({ outcome, taken });
     if (invalidation.tags.length === 0) return { outcome, taken };
     const tags = [...invalidation.tags];

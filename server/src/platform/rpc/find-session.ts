@@ -40,6 +40,6 @@ export async function findSession<R extends { readAt: Milliseconds }>(
     const isCurrent = directories.changes.mayServe(clock.now(), monotonic) === true;
     return isCurrent && monotonic - record.readAt < AGE_MAX ? record : sessions.load(hash);
   }
-  if (sessions.isOutdated(hash) || isSignedToken(tokenKey, token)) return sessions.load(hash);
+  if (sessions.has(hash) || isSignedToken(tokenKey, token)) return sessions.load(hash);
   return directories.sessionLookups.spend(addressNetwork(address), () => sessions.load(hash));
 }

@@ -69,6 +69,11 @@ export class Invalidation {
     this.#add(identityId);
   }
 
+  /** Every key that spends from a budget. */
+  budget(budgetId: string): void {
+    this.#add(budgetId);
+  }
+
   /** A workspace with all its keys, root keys and namespaces. */
   workspace(workspaceId: string): void {
     this.#add(workspaceId);

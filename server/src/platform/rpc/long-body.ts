@@ -185,20 +185,20 @@ class ChunkedBody<I extends z.ZodType> {
     const [first, last] = [this.#chunks[0], this.#chunks.at(-1)];
     if (first === undefined) {
       const body = parsePart(this.#text);
-      const input = this.#validate(body, 0);
-      rejectLossOf(this.#text, body);
+      const input = this.#validate(body.value, 0);
+      rejectLoss(body.text, body.value, true, body.start);
       return input;
     }
     const list = this.#list!;
-    const rest = `${this.#text.slice(0, first.start)}${this.#text.slice(last!.end)}`;
-    const outer = parsePart(rest) as Record<string, unknown>;
+    const rest = parsePart(`${this.#text.slice(0, first.start)}${this.#text.slice(last!.end)}`);
+    const outer = rest.value as Record<string, unknown>;
     const all: unknown[] = [];
     const errors: InputError[] = [];
     let base = 0;
     let input: Record<string, unknown> = {};
     for (const { start, end, entries } of this.#chunks) {
-      const chunk = `[${this.#text.slice(start, end)}]`;
-      const part = parsePart(chunk) as unknown[];
+      const chunk = parsePart(`[${this.#text.slice(start, end)}]`);
+      const part = chunk.value as unknown[];
       if (part.length !== entries) throw notJson("the text is not JSON: a list lacks an entry");
       try {
         input = this.#validate({ ...outer, [list]: part }, base) as typeof input;
@@ -208,12 +208,12 @@ class ChunkedBody<I extends z.ZodType> {
         errors.push(...error.errors);
         if (errors.length >= ERRORS_MAX) break;
       }
-      if (errors.length === 0) rejectLoss(chunk, part, true, start - 1);
+      if (errors.length === 0) rejectLoss(chunk.text, part, true, start - 1);
       base += entries;
       await yieldEventLoop();
     }
     if (errors.length > 0) throw invalidBody(errors.slice(0, ERRORS_MAX), this.#path);
-    rejectLossOf(rest, outer);
+    rejectLoss(rest.text, outer, true, rest.start);
     return { ...input, [list]: all } as z.output<I>;
   }
 
@@ -222,7 +222,7 @@ class ChunkedBody<I extends z.ZodType> {
     if (result.success) return result.data;
     const isInList = ({ path }: Issue) => path[0] === this.#list && typeof path[1] === "number";
     const { issues } = result.error;
-    if (this.#chunks.length === 0) throw invalidBody(inputErrorsOf(issues), this.#path);
+    if (this.#chunks.length === 0) throw invalidBody(inputErrorsOf(issues, this.#schema), this.#path);
     // Validation of every chunk repeats the errors outside of the list.
     const fresh = base === 0 ? issues : issues.filter(isInList);
     const shifted = fresh.slice(0, ERRORS_MAX).map((issue) => {
@@ -230,7 +230,7 @@ class ChunkedBody<I extends z.ZodType> {
       const [list, index, ...more] = issue.path;
       return { ...issue, path: [list!, base + (index as number), ...more] };
     });
-    throw new InvalidPart(inputErrorsOf(shifted));
+    throw new InvalidPart(inputErrorsOf(shifted, this.#schema));
   }
 }
 
@@ -244,19 +244,26 @@ class InvalidPart extends Error {
   }
 }
 
-/** @throws {Problem} `invalid_input`. */
-function parsePart(text: string): unknown {
-  if (text.length > LENGTH_MAX) {
-    const { start, end } = withoutPadding(text);
-    if (end - start > LENGTH_MAX) throw tooMuch(`has more than ${LENGTH_MAX} characters in one piece`);
-  }
-  return parse(text);
+/** A parsed part, its text without padding, and the offset of that text. */
+interface Part {
+  readonly value: unknown;
+  readonly text: string;
+  readonly start: number;
 }
 
-/** Leaves the padding out: the search would take a twelfth of a second for 10 MiB of it. */
-function rejectLossOf(text: string, value: unknown): void {
-  const { start, end } = withoutPadding(text);
-  rejectLoss(text.slice(start, end), value, true, start);
+/**
+ * Parses without the white space at both ends: it does not count towards the limit, and the later search for lost values
+ * would take a twelfth of a second for 10 MiB of it.
+ *
+ * @throws {Problem} `invalid_input`.
+ */
+function parsePart(text: string): Part {
+  let [start, end] = [0, text.length];
+  while (start < end && isSpace(text.charCodeAt(start))) start++;
+  while (end > start && isSpace(text.charCodeAt(end - 1))) end--;
+  if (end - start > LENGTH_MAX) throw tooMuch(`has more than ${LENGTH_MAX} characters in one piece`);
+  const inner = text.slice(start, end);
+  return { value: parse(inner), text: inner, start };
 }
 
 function tooMuch(message: string): Problem {
@@ -268,14 +275,6 @@ function tooMuch(message: string): Problem {
 /** Lets other work on the event loop run. */
 function yieldEventLoop(): Promise<void> {
   return new Promise((resolve) => void setImmediate(resolve));
-}
-
-/** The part between the white space at both ends, which costs a parser nothing worth a limit. */
-function withoutPadding(text: string): { start: number; end: number } {
-  let [start, end] = [0, text.length];
-  while (start < end && isSpace(text.charCodeAt(start))) start++;
-  while (end > start && isSpace(text.charCodeAt(end - 1))) end--;
-  return { start, end };
 }
 
 function isSpace(code: number): boolean {

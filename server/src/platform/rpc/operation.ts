@@ -146,6 +146,8 @@ export interface MeteredContext<Code extends ProblemCode> {
   readonly workspaceId: string;
   /** The caller's address, from trusted headers only. */
   readonly address: string;
+  /** Identifies the call in its answer. */
+  readonly requestId: string;
   /** Set when the caller sent an Idempotency-Key. */
   readonly idempotent: IdempotentCall | undefined;
   fail(
@@ -172,8 +174,14 @@ export interface Query<D extends Declaration = Declaration, Name extends string 
   /** Runs beside the database. With `answer` it gives the subject of the second step. */
   handle(input: HandlerInput<D>, context: QueryContext<CodeOf<D>>): Promise<unknown>;
   /** The second step, on the main thread, with its services. Undefined: the handler gives the answer. */
-  readonly answer: Answerer<unknown, never, D> | undefined;
+  readonly answer: Answerer<unknown, never, D> | PageAnswerer<unknown, never, D> | undefined;
 }
+
+/** Finds and authorizes what a call is about. */
+type Authorizer<Subject, D extends Declaration> = (
+  input: HandlerInput<D>,
+  context: QueryContext<CodeOf<D>>,
+) => Promise<Subject>;
 
 /** Gives the answer, or its JSON text. */
 export type Answerer<Subject, Services, D extends Declaration> = (
@@ -181,6 +189,13 @@ export type Answerer<Subject, Services, D extends Declaration> = (
   services: Services,
   context: AnswerContext<CodeOf<D>>,
 ) => Promise<HandlerOutput<D> | string>;
+
+/** Gives one page of a list, with its entries as JSON texts. */
+export type PageAnswerer<Subject, Services, D extends Declaration> = (
+  subject: Subject,
+  services: Services,
+  context: AnswerContext<CodeOf<D>>,
+) => Promise<Page<string>>;
 
 export interface Mutation<D extends Declaration = Declaration, Name extends string = string> {
   readonly kind: "mutation";
@@ -199,12 +214,18 @@ export interface Mutation<D extends Declaration = Declaration, Name extends stri
 /** Throws or rejects with a problem if the caller may not make the call now. */
 export type Admitter<Services> = (caller: Principal, services: Services) => Promise<void>;
 
+/** A part of the input of a bulk operation, and the number of rows that it writes. */
+export interface Chunk<Input> {
+  readonly input: Input;
+  readonly rows: number;
+}
+
 /** The handler of a bulk operation. */
 export interface BulkHandler<D extends Declaration> {
   /** The member of the input that is the list. It is validated in chunks. */
   readonly list: keyof HandlerInput<D> & string;
-  /** Splits the input into at least one chunk, each of which is an input itself. */
-  split(input: HandlerInput<D>): readonly HandlerInput<D>[];
+  /** Splits the input into at least one chunk, each of which is an input itself. `size`: the rows that a chunk should write. */
+  split(input: HandlerInput<D>, size: () => number): Iterable<Chunk<HandlerInput<D>>>;
   /** Runs one chunk in one transaction. */
   handle(chunk: HandlerInput<D>, context: BulkContext<CodeOf<D>>, services?: never): Promise<HandlerOutput<D>>;
   /** Joins the answers of the chunks. `left` are the chunks from the first failure on. */
@@ -355,6 +376,24 @@ export function bulk<N extends string, I extends z.ZodType, O extends z.ZodType,
   };
 }
 
+function inTwoSteps<D extends Declaration, N extends string, Subject, Services>(
+  name: N,
+  declaration: D,
+  paged: boolean,
+  authorize: Authorizer<Subject, D>,
+  answer: Answerer<Subject, Services, D> | PageAnswerer<Subject, Services, D>,
+): Query<D, N> {
+  return {
+    kind: "query",
+    name,
+    declaration,
+    paged,
+    listName: undefined,
+    handle: authorize as never,
+    answer: answer as never,
+  };
+}
+
 /** Declares operations that run on the main thread, and so can use services of it. `Services`: what the program has. */
 export function usingServices<Services>() {
   return {
@@ -368,18 +407,20 @@ export function usingServices<Services>() {
     ) {
       type D = Declaration<I, O, C>;
       return {
-        authorize: <Subject>(
-          authorize: (input: HandlerInput<D>, context: QueryContext<C>) => Promise<Subject>,
-        ): { answer(answer: Answerer<Subject, Services, D>): Query<D, N> } => ({
-          answer: (answer) => ({
-            kind: "query",
-            name,
-            declaration,
-            paged: false,
-            listName: undefined,
-            handle: authorize as never,
-            answer: answer as never,
-          }),
+        authorize: <Subject>(authorize: Authorizer<Subject, D>) => ({
+          answer: (answer: Answerer<Subject, Services, D>) => inTwoSteps(name, declaration, false, authorize, answer),
+        }),
+      };
+    },
+    /** The same for a paged list: `page` gives the JSON texts of the entries of one page. */
+    pagedAnalysis<N extends string, I extends z.ZodType, O extends z.ZodType, C extends ProblemCode>(
+      name: N,
+      declaration: Declaration<I, O, C>,
+    ) {
+      type D = Declaration<I, O, C>;
+      return {
+        authorize: <Subject>(authorize: Authorizer<Subject, D>) => ({
+          page: (page: PageAnswerer<Subject, Services, D>) => inTwoSteps(name, declaration, true, authorize, page),
         }),
       };
     },

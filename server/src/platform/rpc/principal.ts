@@ -1,5 +1,12 @@
 import type { Instant } from "../../../../engine/src/clock/clock.ts";
-import { ADMINISTRATOR, compileGrants, type Grants, meets, meetsForSome } from "../../../../engine/src/rules/grants.ts";
+import {
+  ADMINISTRATOR,
+  compileGrants,
+  type Grants,
+  grantedIds,
+  meets,
+  meetsForSome,
+} from "../../../../engine/src/rules/grants.ts";
 import { Problem } from "./problems.ts";
 
 /** The members of a root key that decide whether it may make calls. */
@@ -72,6 +79,16 @@ export class Principal {
     return meets(this.#grants, requirement);
   }
 
+  /** Whether the action of the requirement is allowed on at least one resource. */
+  maySome(requirement: string): boolean {
+    return meetsForSome(this.#grants, requirement);
+  }
+
+  /** The ids of a resource type for which the action is granted; undefined: all of them. */
+  grantedIds(resource: string, action: string): string[] | undefined {
+    return grantedIds(this.#grants, resource, action);
+  }
+
   /** @throws {Problem} `insufficient_permissions`, with the missing permission. */
   authorize(requirement: string): void {
     if (!this.may(requirement)) throw new Problem("insufficient_permissions", missingDetail(requirement));
@@ -84,7 +101,7 @@ export class Principal {
    * @throws {Problem} `insufficient_permissions`.
    */
   authorizeSome(requirements: readonly string[]): void {
-    if (requirements.length === 0 || requirements.some((one) => meetsForSome(this.#grants, one))) return;
+    if (requirements.length === 0 || requirements.some((one) => this.maySome(one))) return;
     throw new Problem("insufficient_permissions", `Missing one of these permissions: '${requirements.join("' or '")}'`);
   }
 

@@ -1,3 +1,5 @@
+import { ROOT_KEY_PREFIX } from "../../../../engine/src/rules/key-string.ts";
+
 /** One kind of error that a call can return, and its explanation. */
 export interface ProblemKind {
   readonly status: number;
@@ -98,12 +100,13 @@ export const problems = {
     status: 401,
     type: "authentication/key_not_found",
     title: "Unauthorized",
+    // Clients compare the text.
     detail: "The provided root key is invalid. We could not find the requested key.",
     meaning: "The root key does not exist in this service.",
     causes: [
       "It was copied incompletely, or with a blank or a line break.",
       "It belongs to another installation, such as production instead of staging.",
-      "It is a key from `keys.createKey`. Those keys are for your users. Operations require a root key.",
+      `It is a key from \`keys.createKey\`. Those keys are for your users. Operations require a root key; those that the service made begin with \`${ROOT_KEY_PREFIX}_\`.`,
       "It was deleted.",
     ],
     remedy: [
@@ -324,6 +327,27 @@ export const problems = {
       "Call `ratelimits.limit` once, then set the override.",
     ],
   },
+  budget_not_found: {
+    status: 404,
+    type: "data/budget_not_found",
+    title: "Not Found",
+    detail: missing("This budget"),
+    meaning: "The workspace has no budget with this id. Nothing was changed.",
+    causes: ["It was deleted.", "The id is that of another workspace, or of another kind of object."],
+    remedy: ["Compare the id with `budgets.listBudgets`."],
+  },
+  hold_not_found: {
+    status: 404,
+    type: "data/hold_not_found",
+    title: "Not Found",
+    detail: "This hold does not exist, or not any more.",
+    meaning: "The workspace has no hold with this id. Nothing was charged.",
+    causes: [
+      "It expired some time ago: a settled or released hold stays for an hour after its expiry, an expired one for a day.",
+      "The id is that of another workspace, or of another kind of object.",
+    ],
+    remedy: ["Use `hold.holdId` of the verification, and settle before the hold expires, or soon after."],
+  },
   override_not_found: {
     status: 404,
     type: "data/ratelimit_override_not_found",
@@ -358,6 +382,15 @@ export const problems = {
     ],
     remedy: ["Send the request again, on a new connection."],
   },
+  key_not_deleted: {
+    status: 409,
+    type: "data/key_not_deleted",
+    title: "Conflicting Resource",
+    detail: "The key is not deleted.",
+    meaning: "Only a deleted key can be restored. Nothing was changed.",
+    causes: ["The same request was sent twice.", "Somebody else restored the key before."],
+    remedy: ["Use the key. `keys.getKey` returns its state: it can be disabled or expired."],
+  },
   identity_already_exists: {
     status: 409,
     type: "data/identity_already_exists",
@@ -382,6 +415,38 @@ export const problems = {
       "The permission was created together with a key or a role, which create missing permissions.",
     ],
     remedy: ["Use the existing permission. `permissions.getPermission` finds it by its slug."],
+  },
+  hold_closed: {
+    status: 409,
+    type: "data/hold_closed",
+    title: "Conflicting Resource",
+    detail: "The hold has ended in another way.",
+    meaning:
+      "A hold ends once: it is settled, released, or expires. Only an expired hold can still be settled. Nothing was charged.",
+    causes: [
+      "It was settled before, with other amounts. The same amounts get the same answer again.",
+      "It was released before, or expired.",
+    ],
+    remedy: [
+      "Read its state with `holds.getHold`.",
+      "Extend holds of long calls with `holds.extendHold` before they expire.",
+    ],
+  },
+  budget_in_use: {
+    status: 409,
+    type: "data/budget_in_use",
+    title: "Conflicting Resource",
+    detail: "Keys, identities, other budgets or open holds use this budget.",
+    meaning: "A budget that is in use cannot be deleted: what uses it would have no cap. Nothing was changed.",
+    causes: [
+      "Keys or identities have its `budgetId`.",
+      "Other budgets have it as their parent.",
+      "Holds of calls in progress have taken credits from it.",
+    ],
+    remedy: [
+      "Give its keys and identities another budget, or none, with `keys.updateKey` and `identities.updateIdentity`.",
+      "Delete its children first: `budgets.listBudgets` lists them by `parentId`.",
+    ],
   },
   role_already_exists: {
     status: 409,
@@ -436,6 +501,8 @@ export const problems = {
     causes: [
       "The call creates or decrypts a recoverable key, or creates the secret of a webhook, but the service has no master key for its vault.",
       "The call sends something to a webhook that is disabled.",
+      "The settlement of a hold names a limit that its verification did not charge.",
+      "The call stores a refill, a budget or a hold that an earlier release, which still runs on a node, would misread.",
     ],
     remedy: ["`error.detail` names the precondition. Meet it, then send the same request again."],
   },
@@ -550,7 +617,7 @@ export const problems = {
     detail: "This workspace has its maximum number of records of this kind. Nothing was done.",
     meaning:
       "A workspace has a maximum number of keys, APIs, identities, permissions, roles, root keys, rate limit namespaces, " +
-      "overrides, sessions of the portal, stored calls with an `Idempotency-Key`, and bytes that its changes store. `error.detail` names the one that was " +
+      "overrides, sessions of the portal, open holds, stored calls with an `Idempotency-Key`, and bytes that its changes store. `error.detail` names the one that was " +
       "reached, and its setting. Nothing was changed or charged.",
     causes: [
       "A program creates keys, identities or namespaces for every request or every visitor.",
@@ -558,7 +625,7 @@ export const problems = {
       "The workspace has outgrown its quota.",
     ],
     remedy: [
-      "Delete what is not used. Sessions of the portal are deleted when they end, stored calls after a day, " +
+      "Delete what is not used, and settle or release holds. Sessions of the portal are deleted when they end, stored calls after a day, " +
         "entries of the audit log and events after their retention.",
       "Use one namespace per kind of limit, and an identifier per visitor.",
       "Ask the operator of the service for a higher quota. It is a setting of the service.",

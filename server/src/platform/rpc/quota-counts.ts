@@ -1,5 +1,5 @@
 import type { Clock, Milliseconds } from "../../../../engine/src/clock/clock.ts";
-import { type Budget, type Quota, quotaNames } from "../store/quotas/quotas.ts";
+import { type Allowance, type Quota, quotaNames } from "../store/quotas/quotas.ts";
 import {
   COUNT_STEP,
   type CountPlace,
@@ -18,7 +18,7 @@ export interface QuotaCountsOptions {
   count(step: CountStep): Promise<{ count: number; last: CountPlace | null }>;
   record(count: Omit<RecordedCount, "max"> & { quota: Quota }): Promise<unknown>;
   /** The number of workspaces that nearly reached each quota. */
-  countNear(): Promise<Partial<Record<Budget, number>>>;
+  countNear(): Promise<Partial<Record<Allowance, number>>>;
 }
 
 /** Interval between two counts of the same rows, and for how long a quota that was exceeded counts as full. */
@@ -36,9 +36,9 @@ export class QuotaCounts {
   readonly #countedAt = new Map<string, Milliseconds>();
   readonly #fullUntil = new Map<string, Milliseconds>();
   /** Calls that were rejected, by quota. */
-  readonly rejected = new Map<Budget, number>([...quotaNames, "bytes" as const].map((quota) => [quota, 0]));
+  readonly rejected = new Map<Allowance, number>([...quotaNames, "bytes" as const].map((quota) => [quota, 0]));
   /** The number of workspaces that nearly reached each quota, as of the last `refresh`. */
-  near: Partial<Record<Budget, number>> = {};
+  near: Partial<Record<Allowance, number>> = {};
   #refreshedAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: QuotaCountsOptions) {
@@ -114,7 +114,7 @@ export class QuotaCounts {
   }
 }
 
-function nameOf(workspaceId: string, quota: Budget): string {
+function nameOf(workspaceId: string, quota: Allowance): string {
   return `${quota} ${workspaceId}`;
 }
 

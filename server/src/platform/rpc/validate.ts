@@ -1,11 +1,15 @@
-import type { z } from "zod";
+import { z } from "zod";
+import { didYouMean } from "../../../../engine/src/rules/spelling.ts";
 import { type InputError, Problem } from "./problems.ts";
+import { numberFix, secondsFix, type Unit, units } from "./units.ts";
 
 /** Errors per answer. */
 export const ERRORS_MAX = 20;
+/** Unknown properties of one object that are compared with the known ones. */
+const SUGGESTIONS_MAX = 5;
 /** Messages quote property names up to this length. */
 const QUOTED_NAME_MAX = 100;
-/** Includes the input in issues. Messages show its type, never its value. */
+/** Includes the input in issues. A message has its type; a fix can have the number that a text stands for. */
 export const PARSE_OPTIONS = { reportInput: true };
 
 /**
@@ -16,18 +20,18 @@ export const PARSE_OPTIONS = { reportInput: true };
 export function validate<I extends z.ZodType>(schema: I, body: unknown, path: string): z.output<I> {
   const result = schema.safeParse(body, PARSE_OPTIONS);
   if (result.success) return result.data;
-  throw invalidBody(inputErrorsOf(result.error.issues), path);
+  throw invalidBody(inputErrorsOf(result.error.issues, schema), path);
 }
 
 export function invalidBody(errors: readonly InputError[], path: string): Problem {
   return new Problem("invalid_input", `POST request body for '${path}' failed to validate schema`, { errors });
 }
 
-/** The first errors. A body may have a hundred thousand of them. */
-export function inputErrorsOf(issues: readonly Issue[]): InputError[] {
+/** The first errors in an input of the schema. A body may have a hundred thousand of them. */
+export function inputErrorsOf(issues: readonly Issue[], schema: z.ZodType): InputError[] {
   const errors: InputError[] = [];
   for (const [i, issue] of issues.entries()) {
-    if (isTightest(issue, i, issues)) errors.push(...inputErrors(issue));
+    if (isTightest(issue, i, issues)) errors.push(...inputErrors(issue, schema));
     if (errors.length >= ERRORS_MAX) break;
   }
   return errors.slice(0, ERRORS_MAX);
@@ -53,36 +57,38 @@ interface CustomParams {
 }
 
 /** An issue in terms of JSON Schema, like the published document. */
-function inputErrors(issue: Issue): InputError[] {
+function inputErrors(issue: Issue, schema: z.ZodType): InputError[] {
   const at = (keyword: string, path: readonly PropertyKey[] = issue.path) => `${schemaPath(path)}/${keyword}`;
   const subject = describePath(issue.path);
   // Parsed JSON holds no undefined: the property is absent.
   if (issue.input === undefined && issue.path.length > 0 && MISSING_CODES.has(issue.code)) {
-    const name = String(issue.path.at(-1));
     return [
       {
         location: at("required", issue.path.slice(0, -1)),
-        message: `missing property '${name}'`,
-        fix: `Add '${name}' to the request body.`,
+        message: `missing property '${subject}'`,
+        fix: `Add '${subject}' to the request body.`,
       },
     ];
   }
   switch (issue.code) {
     case "invalid_type":
-      return [invalidType(subject, at("type"), issue.expected, issue.input)];
-    case "unrecognized_keys":
-      return issue.keys.slice(0, ERRORS_MAX).map((key) => {
+      return [invalidType(subject, at("type"), issue.expected, issue.input, unitAt(schema, issue.path))];
+    case "unrecognized_keys": {
+      const known = namesAt(schema, issue.path);
+      return issue.keys.slice(0, ERRORS_MAX).map((key, i) => {
         const name = key.length > QUOTED_NAME_MAX ? `${key.slice(0, QUOTED_NAME_MAX)}…` : key;
+        const question = i < SUGGESTIONS_MAX ? didYouMean(key, known, (near) => `'${near}'`) : "";
         return {
           location: at("additionalProperties"),
           message: `${subject} has a property '${name}' that is not known here`,
-          fix: `Remove '${name}' or correct its spelling.`,
+          fix: question ? `${question} Otherwise remove '${name}'.` : `Remove '${name}' or correct its spelling.`,
         };
       });
+    }
     case "too_small":
-      return [outOfRange(subject, at, "least", Number(issue.minimum), issue.origin)];
+      return [outOfRange(subject, at, "least", Number(issue.minimum), issue, unitAt(schema, issue.path))];
     case "too_big":
-      return [outOfRange(subject, at, "most", Number(issue.maximum), issue.origin)];
+      return [outOfRange(subject, at, "most", Number(issue.maximum), issue, unitAt(schema, issue.path))];
     case "invalid_format":
       return [
         {
@@ -119,7 +125,7 @@ function inputErrors(issue: Issue): InputError[] {
 /** Issues that a schema raises for an absent property. */
 const MISSING_CODES: ReadonlySet<string> = new Set(["invalid_type", "invalid_value", "invalid_union"]);
 
-function invalidType(subject: string, location: string, expected: string, input: unknown): InputError {
+function invalidType(subject: string, location: string, expected: string, input: unknown, unit?: Unit): InputError {
   if (expected === "int" && typeof input === "number") {
     return {
       location,
@@ -130,8 +136,9 @@ function invalidType(subject: string, location: string, expected: string, input:
   if (typeof input === "number" && expected === "number") {
     return { location, message: `${subject} is too large for a number`, fix: "Send a smaller number." };
   }
-  const type = jsonType(expected);
-  return { location, message: `${subject} must be ${type}, not ${jsonTypeOf(input)}`, fix: `Send ${type}.` };
+  const type = `${jsonType(expected)}${unit === undefined ? "" : " of milliseconds"}`;
+  const fix = (typeof input === "string" && expected === "number" && numberFix(input, unit)) || `Send ${type}.`;
+  return { location, message: `${subject} must be ${type}, not ${jsonTypeOf(input)}`, fix };
 }
 
 function outOfRange(
@@ -139,17 +146,22 @@ function outOfRange(
   at: (keyword: string) => string,
   side: "least" | "most",
   bound: number,
-  origin: string,
+  { origin, input }: { origin: string; input?: unknown },
+  unit: Unit | undefined,
 ): InputError {
-  const [minimum, maximum, verb, quantity] = rangeWords(origin, bound);
+  const [minimum, maximum, verb, quantity] = rangeWords(origin, bound, unit);
   return {
     location: at(side === "least" ? minimum : maximum),
     message: `${subject} must ${verb} at ${side} ${quantity}${origin === "string" ? " long" : ""}`,
-    fix: `Send at ${side} ${quantity}.`,
+    fix: `Send at ${side} ${quantity}.${unit === "duration" && side === "least" ? secondsFix(input, bound) : ""}`,
   };
 }
 
-function rangeWords(origin: string, bound: number): [minimum: string, maximum: string, verb: string, quantity: string] {
+function rangeWords(
+  origin: string,
+  bound: number,
+  unit: Unit | undefined,
+): [minimum: string, maximum: string, verb: string, quantity: string] {
   const count = (one: string, many: string) => `${bound} ${bound === 1 ? one : many}`;
   switch (origin) {
     case "string":
@@ -161,8 +173,47 @@ function rangeWords(origin: string, bound: number): [minimum: string, maximum: s
     case "record":
       return ["minProperties", "maxProperties", "have", count("property", "properties")];
     default:
-      return ["minimum", "maximum", "be", String(bound)];
+      return ["minimum", "maximum", "be", unit === undefined ? String(bound) : `${bound} milliseconds`];
   }
+}
+
+/** The unit of the value at a path. */
+function unitAt(schema: z.ZodType, path: readonly PropertyKey[]): Unit | undefined {
+  const found = schemaAt(schema, path);
+  return found && units.get(found)?.unit;
+}
+
+/** The properties that the object at a path may have. */
+function namesAt(schema: z.ZodType, path: readonly PropertyKey[]): string[] {
+  const found = schemaAt(schema, path);
+  return found instanceof z.ZodObject ? Object.keys(found.shape) : [];
+}
+
+/** The schema of the value at a path; undefined where several forms are allowed. */
+function schemaAt(schema: z.ZodType, path: readonly PropertyKey[]): z.ZodType | undefined {
+  let found = required(schema);
+  for (const segment of path) {
+    const child = childOf(found, segment);
+    if (!(child instanceof z.ZodType)) return undefined;
+    found = required(child);
+  }
+  return found;
+}
+
+function childOf(parent: z.ZodType, segment: PropertyKey): unknown {
+  if (parent instanceof z.ZodArray) return parent.element;
+  return parent instanceof z.ZodObject && Object.hasOwn(parent.shape, segment)
+    ? parent.shape[segment as string]
+    : undefined;
+}
+
+/** A schema without the forms that allow a value to be absent or null. */
+function required(schema: z.ZodType): z.ZodType {
+  let inner = schema;
+  while (inner instanceof z.ZodOptional || inner instanceof z.ZodNullable || inner instanceof z.ZodDefault) {
+    inner = inner.unwrap() as z.ZodType;
+  }
+  return inner;
 }
 
 function schemaPath(path: readonly PropertyKey[]): string {

@@ -18,7 +18,7 @@ function limiter(
     charged.push(...charges);
     return verdict;
   };
-  return new Limiter({ charge, peek: charge }, policy, { now: () => NOW });
+  return new Limiter({ charge, peek: charge, adjust: () => [] }, policy, { now: () => NOW });
 }
 
 const denied: ChargeResult = {

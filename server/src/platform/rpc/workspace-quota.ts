@@ -1,5 +1,5 @@
 import type { Clock, Milliseconds } from "../../../../engine/src/clock/clock.ts";
-import { type Budget, quotas, settingOf } from "../store/quotas/quotas.ts";
+import { type Allowance, quotas, settingOf } from "../store/quotas/quotas.ts";
 import { Problem } from "./problems.ts";
 
 export interface WorkspaceQuotaOptions {
@@ -14,7 +14,7 @@ export interface WorkspaceQuotaOptions {
 const RETRY_AFTER = "60";
 
 /** The problem of a call that would exceed a quota. */
-export function overQuota(quota: Budget | "idempotencyRecords"): Problem {
+export function overQuota(quota: Allowance | "idempotencyRecords"): Problem {
   const [things, setting] =
     quota === "idempotencyRecords"
       ? ["stored calls with an Idempotency-Key", "LATCHKEY_IDEMPOTENCY_RECORDS_PER_WORKSPACE"]

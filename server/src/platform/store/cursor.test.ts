@@ -1,14 +1,19 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
+import { instantAt } from "../../../../engine/src/clock/clock.ts";
 import { readCursor, writeCursor } from "./cursor.ts";
 
 const place = fc
   .tuple(
     fc.maxSafeNat().map((n) => n % 4_102_444_800_000),
     fc.string({ unit: fc.constantFrom(..."aZ09_"), minLength: 1, maxLength: 30 }),
+    fc.option(
+      fc.maxSafeNat().map((n) => instantAt(n % 4_102_444_800_000)),
+      { nil: undefined },
+    ),
   )
-  .map(([at, id]) => ({ at, id }));
+  .map(([at, id, begunAt]) => ({ at, id, ...(begunAt !== undefined && { begunAt }) }));
 
 describe("a cursor", () => {
   it("returns its position, for its own list only", () => {

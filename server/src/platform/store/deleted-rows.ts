@@ -1,11 +1,11 @@
 import { sql as raw } from "kysely";
 import type { Instant } from "../../../../engine/src/clock/clock.ts";
-import type { RetentionIndex, RetentionTask } from "./retention.ts";
+import type { LateIndex, RetentionTask } from "./retention.ts";
 import type { Schema } from "./schema.ts";
 import type { Sql } from "./store.ts";
 
 /** The index by which the deleted rows of a table are found. */
-export function deletedRowsIndex(table: keyof Schema): RetentionIndex {
+export function deletedRowsIndex(table: keyof Schema): LateIndex {
   return { name: `${table}_deleted`, on: `${table} (deleted_at) where deleted_at is not null` };
 }
 
@@ -13,7 +13,7 @@ export function deletedRowsIndex(table: keyof Schema): RetentionIndex {
  * Builds indexes where they are missing. On PostgreSQL they are built beside reads and writes; a build that was interrupted
  * starts again. Not in a transaction. On SQLite, the migrations build them.
  */
-export async function buildRetentionIndexes(sql: Sql, indexes: readonly RetentionIndex[]): Promise<void> {
+export async function buildLateIndexes(sql: Sql, indexes: readonly LateIndex[]): Promise<void> {
   for (const { name, on } of indexes) await sql.dialect.schema.buildLateIndex(sql, name, raw`on ${raw.raw(on)}`);
 }
 

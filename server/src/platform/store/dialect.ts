@@ -110,7 +110,9 @@ export interface Json {
   object<O>(subquery: Subquery<O>): RawBuilder<O | null>;
   /** The first element of a JSON array of texts. */
   first(array: Expression<unknown>): RawBuilder<string>;
-  /** A table expression with the elements of a JSON array of texts, in the column `value`. */
+  /** A member of a JSON object, as text. */
+  member(object: Expression<unknown>, name: string): RawBuilder<string>;
+  /** A table expression with the elements of a JSON array, in the column `value`: texts, and the JSON of objects. */
   elements<A extends string>(array: Expression<unknown>, alias: A): AliasedRawBuilder<{ value: string }, A>;
   /** Whether a JSON array of different texts contains all of these. */
   containsAll(array: Expression<unknown>, texts: readonly string[]): RawBuilder<boolean>;
@@ -171,6 +173,8 @@ export interface SchemaOperations {
   /** The types of columns in SQL. */
   readonly types: Readonly<Record<"text" | "integer", string>>;
   hasTable(connection: Connection, table: string): Promise<boolean>;
+  /** Whether a program below this schema version uses the database. */
+  hasOlderPrograms(connection: Connection, version: number): Promise<boolean>;
   /** Selects each column of each table: its table, name, type, and place in the primary key or 0; by table and name. */
   readonly columns: string;
   /** Selects the columns, indexes and triggers, in the form `index keys_ended`. */
@@ -183,6 +187,15 @@ export interface SchemaOperations {
   readonly sequences: string;
   /** The last number that a counter has drawn. */
   lastDrawn(sequence: string): RawBuilder<number>;
+  /**
+   * Makes an empty table that only this connection has, if it has none yet. It is empty again when the transaction ends, or
+   * with the next call.
+   */
+  emptyTemporaryTable(
+    connection: Connection,
+    table: string,
+    types: Readonly<Record<string, ColumnType>>,
+  ): Promise<void>;
   /**
    * Builds an index that migrations leave out because its table may be large, beside reads and writes. `definition` is what
    * follows its name. A build that was interrupted starts again. Not in a transaction.

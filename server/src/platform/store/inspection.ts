@@ -1,7 +1,8 @@
-import { sql as raw } from "kysely";
+import { type RawBuilder, sql as raw } from "kysely";
 import { digest } from "../../../../engine/src/crypto/digest.ts";
 import { findTables } from "./catalog.ts";
 import { migrate } from "./migrate.ts";
+import { onlyRow } from "./only-row.ts";
 import { openSqliteConnection } from "./sqlite/connection.ts";
 import type { Sql } from "./store.ts";
 
@@ -31,8 +32,11 @@ export interface TableCursor extends StoredTable {
   digest: string;
 }
 
-/** Rules that no constraint of the schema checks, each with the query that counts the rows that break it. */
-export type StoreRules = Readonly<Record<string, string>>;
+/** Counts the rows that break a rule, as `count`: the query, or what gives that of a database. */
+type RuleQuery = string | ((sql: Pick<Sql, "dialect">) => RawBuilder<unknown>);
+
+/** Rules that no constraint of the schema checks. */
+export type StoreRules = Readonly<Record<string, RuleQuery>>;
 
 /** A rule, and how many rows break it. */
 export interface BrokenRule {
@@ -96,20 +100,20 @@ export async function countOrphans(sql: Sql, { table, columns, parent, parentCol
     (column, i) => raw`${raw.ref(`parent.${parentColumns[i]}`)} = ${raw.ref(`child.${column}`)}`,
   );
   const present = columns.map((column) => raw`${raw.ref(`child.${column}`)} is not null`);
-  const { rows } = await raw<{ count: number }>`
+  const counted = await raw<{ count: number }>`
     select count(*) as count from ${raw.table(table)} as child where ${raw.join(present, raw` and `)}
     and not exists (select 1 from ${raw.table(parent)} as parent where ${raw.join(joined, raw` and `)})`.execute(
     sql.db,
   );
-  return rows[0]!.count;
+  return onlyRow(counted).count;
 }
 
 /** Rules, each with the number of rows that break it. */
-export async function findBrokenRules({ db }: Sql, rules: StoreRules): Promise<BrokenRule[]> {
+export async function findBrokenRules(sql: Sql, rules: StoreRules): Promise<BrokenRule[]> {
   const checked: BrokenRule[] = [];
   for (const [rule, query] of Object.entries(rules)) {
-    const { rows } = await raw.raw<{ count: number }>(query).execute(db);
-    checked.push({ rule, rows: rows[0]!.count });
+    const counting = (typeof query === "string" ? raw.raw(query) : query(sql)).$castTo<{ count: number }>();
+    checked.push({ rule, rows: onlyRow(await counting.execute(sql.db)).count });
   }
   return checked;
 }
@@ -120,11 +124,11 @@ export async function findSequences(sql: Sql): Promise<{ table: string; last: nu
   const numbered = await rowsOf<{ table: string; column: string; sequence: string }>(sql, schema.sequences);
   const sequences: { table: string; last: number; highest: number }[] = [];
   for (const { table, column, sequence } of numbered) {
-    const { rows } = await raw<{ last: number; highest: number }>`
+    const found = await raw<{ last: number; highest: number }>`
       select ${schema.lastDrawn(sequence)} as last, coalesce(max(${raw.ref(column)}), 0) as highest from ${raw.table(table)}`.execute(
       sql.db,
     );
-    sequences.push({ table, ...rows[0]! });
+    sequences.push({ table, ...onlyRow(found) });
   }
   return sequences;
 }

@@ -1,6 +1,7 @@
 import { sql as raw } from "kysely";
 import { OperatorError } from "../../log/operator-error.ts";
 import { firstSteps, type MigrationStep, type SchemaStep, schemaSteps } from "./migrations/index.ts";
+import { onlyRow } from "./only-row.ts";
 import type { Sql } from "./store.ts";
 
 /** The steps of one schema and where their state is stored: decisions/030. */
@@ -128,6 +129,23 @@ export async function migrate(sql: Sql, plan = mainPlan): Promise<string[]> {
   return pending;
 }
 
+/**
+ * Demands that programs have a step, before something is stored that others misread. Returns false, and demands nothing,
+ * while such a program may run: one that uses the database, or one that is starting. Later ones reject the database.
+ */
+export async function demandStep(sql: Sql, name: string, plan = mainPlan): Promise<boolean> {
+  const version = versionOf(name);
+  const { rows } = await raw<{ needs: number }>`
+    select needs from ${raw.table(plan.table)} where name = ${name}`.execute(sql.db);
+  if (Number(onlyRow({ rows }).needs) >= version) return true;
+  // A program that starts reads the demands with this lock. Waiting for it could deadlock with the steps of an upgrade.
+  if (!(await sql.dialect.locks.tryLockNumber(sql, plan.lock))) return false;
+  if (await sql.dialect.schema.hasOlderPrograms(sql, version)) return false;
+  await raw`update ${raw.table(plan.table)} set needs = ${version} where name = ${name}`.execute(sql.db);
+  await recordForFirst(sql, plan, name);
+  return true;
+}
+
 /** The number of a step: `15` of `015-sessions`. */
 export function versionOf(name = "0"): number {
   return Number.parseInt(name, 10);
@@ -167,14 +185,18 @@ async function createTables({ db, dialect }: Sql, { first, table }: MigrationPla
     executed_at ${raw.raw(text)} not null, needs ${raw.raw(integer)} not null)`.execute(db);
 }
 
+/** A program of the first steps alone does not read the other table. It rejects a name that it does not have. */
+async function recordForFirst({ db, dialect }: Sql, { first }: MigrationPlan, name: string): Promise<void> {
+  const now = dialect.time.isoClock;
+  await raw`insert into ${raw.table(first.table)} (name, timestamp) values (${name}, ${now})
+    on conflict (name) do nothing`.execute(db);
+}
+
 async function record({ db, dialect }: Sql, plan: MigrationPlan, name: string, needs: number): Promise<void> {
   const now = dialect.time.isoClock;
   const { first, table } = plan;
   const isFirst = name in first.steps;
-  // A program of the first steps alone does not read the other table. It rejects a name that it does not have.
-  if (isFirst || needs > versionOf(Object.keys(first.steps).at(-1))) {
-    await raw`insert into ${raw.table(first.table)} (name, timestamp) values (${name}, ${now})`.execute(db);
-  }
+  if (isFirst || needs > versionOf(Object.keys(first.steps).at(-1))) await recordForFirst({ db, dialect }, plan, name);
   if (!isFirst) {
     await raw`insert into ${raw.table(table)} (name, executed_at, needs) values (${name}, ${now}, ${needs})`.execute(
       db,

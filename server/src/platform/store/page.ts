@@ -29,12 +29,21 @@ export function onePage<DB, TB extends keyof DB, O>(
 export function searchPage<DB, TB extends keyof DB, O>(
   connection: Sql,
   query: SelectQueryBuilder<DB, TB, O>,
-  { search = "", ...place }: PageOptions,
+  { search, ...place }: PageOptions,
+  columns?: readonly Expression<string | null>[],
+): SelectQueryBuilder<DB, TB, O> {
+  return searched(connection, onePage(query, place), search, columns);
+}
+
+/** Limits a query to the rows that have a text in their id or in one of the folded columns. */
+export function searched<DB, TB extends keyof DB, O>(
+  connection: Sql,
+  query: SelectQueryBuilder<DB, TB, O>,
+  search = "",
   columns: readonly Expression<string | null>[] = [sql.ref("name_folded")],
 ): SelectQueryBuilder<DB, TB, O> {
-  const page = onePage(query, place);
-  if (search === "") return page;
+  if (search === "") return query;
   const part = fold(search);
   const found = [...columns, folded(sql.ref<string>("id"))].map((column) => connection.dialect.contains(column, part));
-  return page.where(sql<boolean>`(${sql.join(found, sql` or `)})`);
+  return query.where(sql<boolean>`(${sql.join(found, sql` or `)})`);
 }

@@ -1,5 +1,5 @@
 import type { Instant } from "../../../../engine/src/clock/clock.ts";
-import { buildRetentionIndexes } from "./deleted-rows.ts";
+import { buildLateIndexes } from "./deleted-rows.ts";
 import { type DemoRows, insertDemoRows } from "./demo.ts";
 import { findIdempotencyRecords, once } from "./idempotency.ts";
 import {
@@ -28,8 +28,8 @@ import {
 } from "./redis-epochs.ts";
 import {
   changeLayout,
+  type LateIndex,
   type LayoutStep,
-  type RetentionIndex,
   type RetentionStep,
   type RetentionTask,
   retain,
@@ -42,7 +42,7 @@ import type { PoolsOf, Sql } from "./store.ts";
 /** What the features register. */
 export interface StoreProceduresOptions<Task extends string> {
   retentionTasks: Readonly<Record<Task, RetentionTask>>;
-  retentionIndexes: readonly RetentionIndex[];
+  lateIndexes: readonly LateIndex[];
   /** What holds besides the constraints of the schema. */
   rules: StoreRules;
 }
@@ -50,7 +50,7 @@ export interface StoreProceduresOptions<Task extends string> {
 /** The procedures of the database as a whole: changes, migrations, retention, inspection. */
 export function storeProcedures<Task extends string>({
   retentionTasks,
-  retentionIndexes,
+  lateIndexes,
   rules,
 }: StoreProceduresOptions<Task>) {
   const procedures = {
@@ -66,7 +66,7 @@ export function storeProcedures<Task extends string>({
       redisEpoch: (sql: Sql, _: null) => findRedisEpoch(sql),
       schemaState: (sql: Sql, _: null) => schemaState(sql),
       partitionEpochs: (sql: Sql, _: null) => findPartitionEpochs(sql),
-      missingParts: (sql: Sql, _: null) => findMissingParts(sql, retentionIndexes),
+      missingParts: (sql: Sql, _: null) => findMissingParts(sql, lateIndexes),
       foreignKeys: (sql: Sql, _: null) => findForeignKeys(sql),
       orphans: (sql: Sql, key: ForeignKey) => countOrphans(sql, key),
       brokenRules: (sql: Sql, _: null) => findBrokenRules(sql, rules),
@@ -76,7 +76,7 @@ export function storeProcedures<Task extends string>({
       retentionLag: (sql: Sql, { table, ...step }: RetentionStep & { table: Task }) =>
         retentionLag(sql, retentionTasks[table], step),
       /** Not in a transaction, because PostgreSQL builds an index beside writes only outside of one. */
-      indexDeletedRows: (sql: Sql, _: null) => buildRetentionIndexes(sql, retentionIndexes),
+      buildLateIndexes: (sql: Sql, _: null) => buildLateIndexes(sql, lateIndexes),
       /** Not in a transaction, because it reads whole tables. */
       preparePartitions: (sql: Sql, table: MonthlyTable) => sql.dialect.partitions.prepare(sql, table),
       partitionStates: (sql: Sql, _: null) => sql.dialect.partitions.states(sql),
@@ -111,7 +111,7 @@ export function storeProcedures<Task extends string>({
     changeLayout: "maintenance",
     undoDivision: "maintenance",
     partitionStates: "maintenance",
-    indexDeletedRows: "layout",
+    buildLateIndexes: "layout",
     preparePartitions: "layout",
     redisEpoch: "maintenance",
     keepRedisEpoch: "maintenance",

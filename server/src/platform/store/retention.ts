@@ -2,6 +2,8 @@ import { sql as raw } from "kysely";
 import type { Instant, Milliseconds } from "../../../../engine/src/clock/clock.ts";
 import { holdLease, type Lease } from "./lease.ts";
 import type { MonthlyTable, PartitionStep } from "./monthly-tables.ts";
+import { onlyRow } from "./only-row.ts";
+import { pruningTime } from "./pruning-time.ts";
 import type { Schema } from "./schema.ts";
 import type { Sql } from "./store.ts";
 
@@ -10,63 +12,84 @@ export interface RetentionTimes {
   audit: Milliseconds;
   events: Milliseconds;
   deleted: Milliseconds;
+  holds: Milliseconds;
+  expiredHolds: Milliseconds;
 }
 
-/** Deletes what is too old from one table. */
+/** A place in the order in which a task looks through rows. */
+export interface RetentionPlace {
+  readonly at: number;
+  readonly id: string;
+}
+
+const START: RetentionPlace = { at: 0, id: "" };
+
+/** What a step did. `end`: up to where it has looked through rows, if the next one is to continue there. */
+export interface Retained {
+  readonly deleted: number;
+  readonly end: RetentionPlace | null;
+}
+
+/**
+ * Deletes what is too old from one table. A task whose old rows lie among others that stay looks through them all, some in
+ * each step: `after` is the place where the last step ended.
+ */
 export interface RetentionTask {
   /** How long its rows stay. */
   keep(times: RetentionTimes): Milliseconds;
-  /** The time of the oldest row that is older than `before`; null if there is none. */
-  oldest(sql: Sql, before: Instant): Promise<number | null>;
-  /** Deletes at most `limit` rows that are older than `before`; returns their number. */
-  step(sql: Sql, before: Instant, limit: number): Promise<number>;
+  /** The time of the oldest row that is older than `before`; null if there is none, or no row to look at. */
+  oldest(sql: Sql, before: Instant, after: RetentionPlace): Promise<number | null>;
+  /** Deletes at most `limit` rows that are older than `before`; returns their number, and where it ended. */
+  step(sql: Sql, before: Instant, limit: number, after: RetentionPlace): Promise<number | Retained>;
   /** The most rows of one transaction, so that it lasts some milliseconds. */
   limit: number;
   /** Whether its old rows are found only by reading much of a table. It is then looked at less often. */
   isCostly?: boolean;
   /** The index by which its old rows are found, if a service builds it. */
-  index?: RetentionIndex;
+  index?: LateIndex;
   /** Only a database that is not embedded has the table. */
   isOfServer?: boolean;
 }
 
 /** An index that services of PostgreSQL build beside reads and writes, because a migration would block a large table. */
-export interface RetentionIndex {
+export interface LateIndex {
   name: string;
   /** The table, the columns in parentheses, and the condition of rows. */
   on: string;
 }
 
-/** When a step runs, and how long rows stay. */
+/** When a step runs, how long rows stay, and where the last step ended. */
 export interface RetentionStep {
   times: RetentionTimes;
   now: Instant;
+  after?: RetentionPlace | undefined;
 }
 
 /** For how long the oldest row is overdue, in milliseconds; null if no row is. */
 export async function retentionLag(
   sql: Sql,
   task: RetentionTask,
-  { times, now }: RetentionStep,
+  { times, now, after = START }: RetentionStep,
 ): Promise<Milliseconds | null> {
   if (task.isOfServer && sql.dialect.isEmbedded) return null;
   const before = await threshold(sql, task.keep(times), now);
-  const oldest = await task.oldest(sql, before);
+  const oldest = await task.oldest(sql, before, after);
   return oldest === null ? null : Math.max(0, before - oldest);
 }
 
 /**
- * Deletes some of the rows that are too old; returns their number.
+ * Deletes some of the rows that are too old.
  *
  * @throws {LeaseLost} when another node does this work.
  */
 export async function retain(
   sql: Sql,
   task: RetentionTask,
-  { times, now, lease }: RetentionStep & { lease: Lease },
-): Promise<number> {
+  { times, now, after = START, lease }: RetentionStep & { lease: Lease },
+): Promise<Retained> {
   await holdLease(sql, lease, now);
-  return task.step(sql, await threshold(sql, task.keep(times), now), task.limit);
+  const done = await task.step(sql, await threshold(sql, task.keep(times), now), task.limit, after);
+  return typeof done === "number" ? { deleted: done, end: null } : done;
 }
 
 /** What one step on the layout of a table works on. */
@@ -97,10 +120,9 @@ export async function undoDivision(
   await sql.dialect.partitions.removeBound(sql, table);
 }
 
-/** Rows before this time are too old. A node whose clock is ahead deletes nothing that others need. */
+/** Rows before this time are too old. */
 async function threshold(sql: Sql, keep: Milliseconds, now: Instant): Promise<Instant> {
-  const { rows } = await raw<{ time: number }>`select ${sql.dialect.time.pruning(now)} as time`.execute(sql.db);
-  return (Number(rows[0]!.time) - keep) as Instant;
+  return ((await pruningTime(sql, now)) - keep) as Instant;
 }
 
 /** Finds and deletes the rows of a table with the primary key `key` by the column of their time, which has an index. */
@@ -121,8 +143,9 @@ export function byTime(table: keyof Schema, key: string, time: string): Pick<Ret
 /** Finds the time of the oldest row of a table. */
 export function oldestBy(table: string, column: string): RetentionTask["oldest"] {
   return async ({ db }, before) => {
-    const { rows } = await raw<{ at: number | null }>`
+    const found = await raw<{ at: number | null }>`
       select min(${raw.ref(column)}) as at from ${raw.table(table)} where ${raw.ref(column)} < ${before}`.execute(db);
-    return rows[0]!.at === null ? null : Number(rows[0]!.at);
+    const { at } = onlyRow(found);
+    return at === null ? null : Number(at);
   };
 }

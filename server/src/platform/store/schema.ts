@@ -1,5 +1,7 @@
 import type { Generated } from "kysely";
+import type { HoldState, OnExpiry } from "../../../../engine/src/credits/hold.ts";
 import type { HashAlgorithm } from "../../../../engine/src/rules/imported-keys.ts";
+import type { RefillInterval } from "../../../../engine/src/rules/refill.ts";
 import type { LimitMode } from "../../../../engine/src/rules/strict-window.ts";
 
 /**
@@ -16,7 +18,9 @@ export interface Schema {
   sign_in_links: { hash: string; root_key_id: string; expires_at: number };
   apis: ApiRow;
   identities: IdentityRow;
+  budgets: BudgetRow;
   balances: BalanceRow;
+  holds: HoldRow;
   keys: KeyRow;
   key_migrations: KeyMigrationRow;
   key_usage: KeyUsageRow;
@@ -172,6 +176,8 @@ export interface ApiRow {
   leak_action: LeakAction | null;
   /** JSON of its upstream verifier, with sealed headers; null: it has none. */
   upstream: string | null;
+  /** JSON of what sessions of the portal inherit; null: nothing. */
+  portal: string | null;
   created_at: number;
   updated_at: number | null;
   deleted_at: number | null;
@@ -182,23 +188,104 @@ export interface IdentityRow {
   workspace_id: string;
   external_id: string;
   meta: string | null;
+  /** The budget that verifications of all its keys spend from too; null: none. */
+  budget_id: string | null;
   created_at: number;
   updated_at: number | null;
   deleted_at: number | null;
 }
 
-/** The credits of a pool of keys. Without a row the pool is unlimited. Narrow, because every spend rewrites the row. */
+/** What a spend does not change of a budget. Its balance has its id as `pool_id`. */
+export interface BudgetRow {
+  id: string;
+  workspace_id: string;
+  name: string;
+  /** The name in lower case, for searching. */
+  name_folded: string;
+  /** The budget that its spends are charged to as well; null: it is a root. Never changes. */
+  parent_id: string | null;
+  /** What a credit is, as a label; null: not said. */
+  unit: string | null;
+  /** JSON array of the percentages at which it has an event, in ascending order; null: none. */
+  thresholds: string | null;
+  meta: string | null;
+  created_at: number;
+  updated_at: number | null;
+}
+
+/**
+ * The credits of a pool of keys, or of a budget. Without a row a pool is unlimited. Narrow, because every spend rewrites the
+ * row.
+ *
+ * Budgets keep books: granted = spent + held + remaining + lapsed. The columns of the books are null for pools of keys,
+ * except `held` and `period`.
+ */
 export interface BalanceRow {
+  /** The id of the pool or of the budget. */
   pool_id: string;
   workspace_id: string;
+  /** Below 0 only if it is watched. */
   remaining: number;
-  refill_interval: "daily" | "monthly" | null;
+  refill_interval: RefillInterval | null;
   refill_amount: number | null;
   refill_day: number | null;
+  refill_month: number | null;
+  /** The name of a time zone; null: UTC. */
+  refill_zone: string | null;
+  refill_rollover: number | null;
   /** The first refill not yet applied; null without a refill. */
   refill_due_at: number | null;
-  /** The balance at which the event `credits.low` is due, besides 0; null: none. */
+  /** What a clock that ran ahead did to the schedule: see `withDueRefill`. */
+  refill_mark: number | null;
+  /**
+   * Of a pool: the balance at which the event `credits.low` is due, besides 0. Of a budget: the balance at which its next
+   * threshold is reached. Null: none.
+   */
   low_at: number | null;
+  granted: number | null;
+  spent: number | null;
+  /** What refills have replaced. */
+  lapsed: number | null;
+  /** Increases with each refill. Null: 0. */
+  period: number | null;
+  /** What was spent before that from which thresholds count: the last refill, or without one, when credits were last added. */
+  spent_before: number | null;
+  /** 1: it counts, and never denies. */
+  watched: SqlBoolean | null;
+  /** The credits of open holds. Null: 0. */
+  held: number | null;
+  /** No open hold ends earlier. Null: it has none. */
+  next_expiry_at: number | null;
+}
+
+/** Credits that a call has taken and that are settled when its cost is known. */
+export interface HoldRow {
+  id: string;
+  workspace_id: string;
+  key_id: string;
+  api_id: string;
+  /** What it takes from each of its balances. */
+  cost: number;
+  /** JSON array of `{id, period}`: its balances, with the period in which each was charged. They only become fewer. */
+  balances: string;
+  on_expiry: OnExpiry;
+  state: HoldState;
+  /** What its end has charged; null while it is open. */
+  charged: number | null;
+  /** The largest of `lacks`; null while it is open. */
+  uncovered: number | null;
+  /** JSON array of `{balanceId, lack}`: how much of the charge a balance did not have; null: every one had all. */
+  lacks: string | null;
+  /** JSON of the receipts of the limits that were charged with it; null: none. */
+  limits: string | null;
+  /** The amounts that settled it, as JSON; null: it was not settled. */
+  settlement: string | null;
+  /** JSON of what the record of its settlement needs to name; null: nothing. */
+  subject: string | null;
+  created_at: number;
+  expires_at: number;
+  /** When it was last closed; null while it is open. */
+  closed_at: number | null;
 }
 
 export interface KeyRow {
@@ -206,6 +293,8 @@ export interface KeyRow {
   workspace_id: string;
   api_id: string;
   identity_id: string | null;
+  /** The budget that its verifications spend from too; null: none. */
+  budget_id: string | null;
   /** Keys of one reroll chain share a pool: its balance and the counters of its limits. */
   pool_id: string;
   hash: string;

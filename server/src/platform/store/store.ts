@@ -93,6 +93,8 @@ export interface Store<P extends Procedures = Procedures> {
    * another process has claimed it and counts limits separately.
    */
   claim(options: ClaimOptions): Promise<Claim | undefined>;
+  /** The transactions that were asked for and have not ended. */
+  readonly writesInFlight: number;
   /** Why the database stopped working until the process restarts; undefined while it works. */
   readonly failure?: string | undefined;
   /** What writes say about the disk; undefined if the database is another program's. */

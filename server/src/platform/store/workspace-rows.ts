@@ -9,6 +9,8 @@ import type { Sql } from "./store.ts";
 export abstract class WorkspaceRows {
   /** The events of rows that were created besides what the handler asked for. They precede the events of the handler. */
   readonly events: EventContent[] = [];
+  /** The rows that are no longer deleted, by table. They count as added. */
+  readonly restoredRows = new Map<string, number>();
   /** The bytes by which metadata grew in this transaction. */
   metadataBytes = 0;
   protected readonly sql: Sql;

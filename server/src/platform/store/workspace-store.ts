@@ -47,6 +47,15 @@ export class StoreWriter extends StoreReader {
     return [...this.made.values()].flatMap(({ events }) => events);
   }
 
+  /** The rows that a transaction added, with those that it restored. */
+  withRestored(added: ReadonlyMap<string, number>): ReadonlyMap<string, number> {
+    const sums = new Map(added);
+    for (const { restoredRows } of this.made.values()) {
+      for (const [table, rows] of restoredRows) sums.set(table, (sums.get(table) ?? 0) + rows);
+    }
+    return sums;
+  }
+
   /** The bytes by which metadata grew in this transaction. */
   get metadataBytes(): number {
     return [...this.made.values()].reduce((sum, rows) => sum + rows.metadataBytes, 0);

@@ -2,7 +2,7 @@ import type { LimitMode } from "../../../../engine/src/rules/strict-window.ts";
 import type { EventContent } from "../store/events/events.ts";
 import { type EventData, type EventType, eventTypes } from "../store/events/types.ts";
 
-/** Characters of the JSON of a value in an audit event. A longer value is recorded by its beginning. */
+/** Characters of the JSON of a value in an audit event. */
 export const VALUE_LENGTH_MAX = 1_000;
 
 /**
@@ -22,7 +22,7 @@ export function changedValues<Values extends object>(
   });
   if (names.length === 0) return {};
   const recorded = (values: object) =>
-    Object.fromEntries(names.map((name) => [name, bounded((values as Record<string, unknown>)[name] ?? null)]));
+    Object.fromEntries(names.map((name) => [name, boundedValue((values as Record<string, unknown>)[name] ?? null)]));
   return { before: recorded(before), after: recorded(after) };
 }
 
@@ -76,7 +76,8 @@ export function sortedSet(names: readonly string[]): string[] {
   return [...new Set(names)].sort();
 }
 
-function bounded(value: unknown): unknown {
+/** A value as an audit event records it: one whose JSON has more characters than `max` by the beginning of its JSON. */
+export function boundedValue(value: unknown, max = VALUE_LENGTH_MAX): unknown {
   const text = JSON.stringify(value);
-  return text.length <= VALUE_LENGTH_MAX ? value : { beginning: text.slice(0, VALUE_LENGTH_MAX), length: text.length };
+  return text.length <= max ? value : { beginning: text.slice(0, max), length: text.length };
 }

@@ -74,7 +74,7 @@ export const exampleKey = {
 export const exampleKeyPermissions = [
   { id: "perm_Zr3oWc6bVhZf1nQe", name: "documents.read", slug: "documents.read" },
   { id: "perm_w8TgYb2KsLd7uXAm", name: "documents.write", slug: "documents.write" },
-];
+] satisfies [object, object];
 
 /** A permission that no key has. */
 export const examplePermission = {
@@ -98,14 +98,52 @@ export const exampleRole = { id: "role_c4DmXk1yTzRw6eGj", ...exampleRoleInput, p
 export const exampleIdentityInput = {
   externalId: "globex",
   meta: { plan: "enterprise" },
-  ratelimits: [{ name: "requests", limit: 5_000, duration: 60_000, autoApply: true }],
+  ratelimits: [{ name: "requests", limit: 5_000, duration: 60_000, autoApply: true }] satisfies [object],
 };
 
 /** The identity, as operations return it. */
 export const exampleIdentity = {
   id: "id_dWc4SqUFMM9X1wFj",
   ...exampleIdentityInput,
-  ratelimits: exampleIdentityInput.ratelimits.map((one) => ({ id: "rl_Q2ZbKfCEvX1cTzFq", ...one })),
+  ratelimits: [{ id: "rl_Q2ZbKfCEvX1cTzFq", ...exampleIdentityInput.ratelimits[0] }] satisfies [object],
+};
+
+/** The request body that creates the budget. */
+export const exampleBudgetInput = {
+  name: "Research",
+  remaining: 500_000_000,
+  refill: { interval: "monthly" as const, amount: 500_000_000, refillDay: 1, timeZone: "Europe/Berlin" },
+  thresholds: [50, 80, 100],
+  unit: "usd_micro",
+};
+
+/** The budget, as operations return it. */
+export const exampleBudget = {
+  budgetId: "bud_Yb7wKc3NqTz5RfJh",
+  ...exampleBudgetInput,
+  onEmpty: "deny" as const,
+  held: 0,
+  spent: 0,
+  totals: { granted: exampleBudgetInput.remaining, spent: 0, lapsed: 0 },
+  createdAt: exampleTime,
+};
+
+/** The request body of the verification that makes the hold. */
+export const exampleHoldInput = { ttl: 120_000 };
+
+/** What that verification answers of it. */
+export const exampleVerifiedHold = { holdId: "hold_4kTnQ8sVwXb2YzLc", expiresAt: exampleTime + exampleHoldInput.ttl };
+
+/** The hold, as operations return it. */
+export const exampleHold = {
+  holdId: exampleVerifiedHold.holdId,
+  keyId: exampleVerification.keyId,
+  apiId: exampleVerification.apiId,
+  state: "open" as const,
+  credits: 1_200,
+  onExpiry: "release" as const,
+  createdAt: exampleTime,
+  expiresAt: exampleVerifiedHold.expiresAt,
 };
 
 /** The namespace that the first example of `ratelimits.limit` creates. */
@@ -185,14 +223,23 @@ export const exampleReset = exampleTime + MINUTE;
 
 export const exampleCounts = { total: 1, valid: 1, outcomes: { VALID: 1 }, creditsSpent: 1 };
 
+const noCounts = { total: 0, valid: 0, outcomes: {}, creditsSpent: 0 };
+
 /** The statistics of that range. */
 export const exampleStats = {
   ...exampleCounts,
   series: [
     { time: exampleRange.start, ...exampleCounts },
-    { time: exampleRange.start + MINUTE, total: 0, valid: 0, outcomes: {}, creditsSpent: 0 },
+    { time: exampleRange.start + MINUTE, ...noCounts },
   ],
   tags: [{ tag: "path=/documents", total: 1, valid: 1 }],
+};
+
+/** The statistics of the range of something that was not verified in it. */
+export const exampleEmptyStats = {
+  ...noCounts,
+  series: exampleStats.series.map(({ time }) => ({ time, ...noCounts })),
+  tags: [],
 };
 
 /** The session of the portal, as `portal.createSession` returns it. */

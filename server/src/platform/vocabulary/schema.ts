@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { RANDOM_BYTES_MAX, RANDOM_BYTES_MIN } from "../../../../engine/src/rules/key-string.ts";
 import { DURATION_MAX, LIMIT_MAX } from "../../../../engine/src/rules/window.ts";
+import { units } from "../rpc/units.ts";
 
 /** The default maximum of an integer: 2^53 − 1, the largest that a double represents exactly. */
 const INTEGER_MAX = Number.MAX_SAFE_INTEGER;
@@ -25,6 +26,13 @@ export const PERMISSIONS_PER_KEY_MAX = 1_000;
 
 /** An integer from `minimum` to `maximum`. */
 export const integer = (minimum: number, maximum = INTEGER_MAX) => z.int().min(minimum).max(maximum);
+
+/** A time that callers send: Unix time in milliseconds. */
+export const time = () => integer(0, EXPIRES_MAX).register(units, { unit: "time" });
+
+/** A length of time that callers send, in milliseconds. */
+export const duration = (minimum: number, maximum: number) =>
+  integer(minimum, maximum).register(units, { unit: "duration" });
 
 /** Text without U+0000. */
 const NO_NUL = "^[^\\u0000]*$";
@@ -93,19 +101,21 @@ export const Prefix = text(1, 16, {
 export const ByteLength = integer(RANDOM_BYTES_MIN, RANDOM_BYTES_MAX).describe("Random bytes in the key string.");
 export const Name = text(1, 255).describe("A label for you. End users never see it.");
 export const KeyName = text(1, 255).describe("A label. Of your end users, at most the owner of the key sees it.");
-export const Expires = integer(0, EXPIRES_MAX)
+export const Expires = time()
   .check(({ value, issues }) => {
     if (value > 0 && value < EXPIRES_MILLISECONDS_MIN) {
       issues.push({
         code: "custom",
         input: value,
         message: "is a time in seconds, must be in milliseconds",
-        params: { keyword: "not", fix: "Multiply it by 1000." },
+        params: { keyword: "not", fix: `Multiply it by 1000: ${value * 1_000}.` },
       });
     }
   })
   .meta({ not: { type: "integer", minimum: 1, maximum: EXPIRES_MILLISECONDS_MIN - 1 } })
   .describe("Unix time in milliseconds at which the key expires.");
+/** Labels for the analytics. */
+export const Tags = z.array(text(1, 128)).max(10);
 /** The slug of a permission. The bounds of its length depend on the operation. */
 export const slug = (minimum: number, maximum: number) => text(minimum, maximum, SLUG);
 
@@ -177,7 +187,7 @@ export const Reset = z
 export const RatelimitInput = z.object({
   name: text(1, 128).describe("Name of the limit, for verifications."),
   limit: integer(1, LIMIT_MAX).describe("Maximum cost per window."),
-  duration: integer(DURATION_MIN, DURATION_MAX).describe("Length of the window in milliseconds."),
+  duration: duration(DURATION_MIN, DURATION_MAX).describe("Length of the window in milliseconds."),
   mode: Mode.default("standard"),
   autoApply: z
     .boolean()

@@ -21,6 +21,7 @@ import { systemRandom } from "../../../../engine/src/random/system.ts";
 import { addressList } from "../../../../engine/src/rules/address.ts";
 import { Namespaces } from "../../../../engine/src/verification/namespaces.ts";
 import { Verification } from "../../../../engine/src/verification/verification.ts";
+import { rowsPerMinute } from "../../features/analytics/decision-log.ts";
 import { Recorder } from "../../features/analytics/recorder.ts";
 import { verifyKey } from "../../features/keys/verifyKey.ts";
 import { limit } from "../../features/ratelimits/limit.ts";
@@ -172,6 +173,7 @@ function mainCounters(main: MainThread): Counters {
   return {
     charge: async (charges) => (await main.ask<never>(["charge", charges])).answer,
     peek: async (charges) => (await main.ask<never>(["peek", charges])).answer,
+    adjust: needsMainThread,
   };
 }
 
@@ -193,6 +195,10 @@ class SharedCounters implements Counters {
 
   peek(charges: Parameters<Counters["peek"]>[0]): ReturnType<Counters["peek"]> {
     return (this.#mayCount() ? this.#shared : this.#main).peek(charges);
+  }
+
+  adjust(...args: Parameters<Counters["adjust"]>): ReturnType<Counters["adjust"]> {
+    return this.#main.adjust(...args);
   }
 }
 
@@ -240,6 +246,7 @@ function needsMainThread(): never {
 const missing = {
   ledger: { spend: needsMainThread },
   balances: { read: needsMainThread },
+  openHolds: { add: needsMainThread, remove: needsMainThread },
   replays: { isInDatabase: false, find: needsMainThread, once: needsMainThread },
   singleCalls: { chargeOnce: needsMainThread, spendOnce: needsMainThread, find: needsMainThread },
   store: { read: needsMainThread, transact: needsMainThread },
@@ -260,12 +267,14 @@ function openWorker(start: WorkerStart, port: MessagePort): void {
   const filterOfKeys = start.keyFilter && new BloomFilter(start.keyFilter);
   const limiter = openLimiter(start, clock, state, main);
   let reportSoon = () => {};
-  const recorder = config.analytics.enabled ? new Recorder(clock, () => reportSoon()) : null;
+  const loggedPerMinute = rowsPerMinute(config.analytics.decisions.rowsPerWorkspace / config.workers);
+  const recorder = config.analytics.enabled ? new Recorder(clock, () => reportSoon(), loggedPerMinute) : null;
   const verification = new Verification({
     clock,
     directories,
     limiter,
     recorder,
+    random: systemRandom,
     ...missing,
     recordFirstUses: async (uses) => void (await main.ask(["recordFirstUses", uses])),
   });
@@ -366,6 +375,7 @@ function openWorker(start: WorkerStart, port: MessagePort): void {
         server.destroy();
         return;
       case "finish":
+        recorder?.log.endMinute();
         report();
         port.close();
         return;

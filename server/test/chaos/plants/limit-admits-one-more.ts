@@ -9,6 +9,6 @@ patchModule("server/src/platform/redis/charge-script.ts", {
 end
 
 local calls = cjson.decode(ARGV[6])`,
-  "local fits = limit > 0 and used + before + cost <= limit":
-    "local fits = limit > 0 and used + before + cost <= limit + planted(window)",
+  "local fits = flags >= 4 or limit > 0 and used + before + cost <= limit":
+    "local fits = flags >= 4 or limit > 0 and used + before + cost <= limit + planted(window)",
 });

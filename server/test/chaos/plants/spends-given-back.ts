@@ -1,7 +1,9 @@
 /** Preloaded into a node: one of a hundred spends is subtracted in the answer, and given back twice in the database. */
 import { patchModule } from "./patch-module.ts";
 
+patchModule("engine/src/credits/locked-balance.ts", {
+  "this.spent += cost;": "this.spent += cost; if (cost > 0 && Math.random() < 0.01) this.spent -= 2 * cost;",
+});
 patchModule("engine/src/credits/settlement.ts", {
-  "balance.spent += cost;": "balance.spent += cost; if (cost > 0 && Math.random() < 0.01) balance.spent -= 2 * cost;",
-  "if (spent > 0) spends.push": "if (spent !== 0) spends.push",
+  "balance.spent > 0) spends.push": "balance.spent !== 0) spends.push",
 });

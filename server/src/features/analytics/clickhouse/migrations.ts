@@ -42,6 +42,24 @@ const steps: Readonly<Record<string, readonly string[]>> = {
      order by (workspace_id, level, time, key_id, identity_id, outcome)
      settings non_replicated_deduplication_window = 10000`,
   ],
+  "003-decisions": [
+    `create table if not exists latchkey_decisions (
+       workspace_id String,
+       at Int64,
+       id String,
+       code LowCardinality(String),
+       key_id String,
+       api_id String,
+       identity_id String,
+       namespace_id String,
+       request_id String,
+       answer String
+     )
+     engine = MergeTree
+     partition by toYYYYMM(toDateTime(intDiv(at, 1000), 'UTC'))
+     order by (workspace_id, at, id)
+     settings non_replicated_deduplication_window = 10000`,
+  ],
 };
 
 /**

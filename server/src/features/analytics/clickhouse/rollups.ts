@@ -5,6 +5,7 @@ import {
   type Batch,
   bounded,
   bucketOf,
+  minuteCounts,
   OVERFLOW,
   type Rollup,
   rollUp,
@@ -12,25 +13,33 @@ import {
   usageLevels,
   usageOf,
 } from "../batch.ts";
+import { acceptedCodes } from "../decision-log.ts";
 import { type Level, levelNames, levels, oldestKept, type Retention } from "../levels.ts";
 import {
+  type CountsQuery,
+  countsFrom,
+  type DecisionQuery,
+  type FoundDecision,
+  type LogBounds,
   type Pruned,
   type Rollups,
   type StatsQuery,
   type StatsRows,
+  type SubjectCounts,
   statsText,
   TOP_MAX,
   type Top,
   type TopQuery,
   topFrom,
 } from "../rollups.ts";
+import { decisionId } from "../sql/decisions.ts";
 import { migrateClickHouse } from "./migrations.ts";
 
 /** Timeout of a request in milliseconds. */
 const REQUEST_TIMEOUT = 30_000;
 
 /** Opens rollups in ClickHouse at a URL with user, password and database. */
-export function openClickHouse(url: string, retention: Retention): Promise<Rollups> {
+export function openClickHouse(url: string, retention: Retention, log: LogBounds): Promise<Rollups> {
   const client = createClient({
     url,
     application: "latchkey",
@@ -38,7 +47,7 @@ export function openClickHouse(url: string, retention: Retention): Promise<Rollu
     // What fails is logged by its caller, once.
     log: { level: ClickHouseLogLevel.OFF },
   });
-  return openClickHouseRollups(client, retention);
+  return openClickHouseRollups(client, retention, log);
 }
 
 /**
@@ -46,7 +55,11 @@ export function openClickHouse(url: string, retention: Retention): Promise<Rollu
  *
  * @throws {StoreUnavailable}
  */
-export async function openClickHouseRollups(client: ClickHouseClient, retention: Retention): Promise<Rollups> {
+export async function openClickHouseRollups(
+  client: ClickHouseClient,
+  retention: Retention,
+  log: LogBounds,
+): Promise<Rollups> {
   try {
     await available(() => migrateClickHouse(client));
   } catch (error) {
@@ -59,8 +72,12 @@ export async function openClickHouseRollups(client: ClickHouseClient, retention:
         for (const text of batches) await write(client, JSON.parse(text) as Batch);
       }),
     stats: (query) => available(() => stats(client, query)),
+    counts: (query) => available(() => counts(client, query)),
     top: (query) => available(() => topUsage(client, query)),
-    prune: (now) => available(() => prune(client, now, retention)),
+    decisions: (query) => available(() => decisions(client, query)),
+    // The engine merges by itself.
+    merge: async () => false,
+    prune: (now) => available(() => prune(client, now, retention, log)),
     close: () => client.close(),
   };
 }
@@ -80,7 +97,8 @@ async function available<T>(work: () => Promise<T>): Promise<T> {
  * the inserts that it has.
  */
 async function write(client: ClickHouseClient, batch: Batch): Promise<void> {
-  const rows = rollUp([batch]);
+  const counts = minuteCounts([batch]);
+  const rows = rollUp([batch], counts);
   const values: object[] = [];
   for (const level of levelNames) {
     for (const { latencyUs, ...row } of bounded(rows[level], await partsBefore(client, level, rows[level]))) {
@@ -88,18 +106,28 @@ async function write(client: ClickHouseClient, batch: Batch): Promise<void> {
     }
   }
   await insertOnce(client, "latchkey_rollups", batch, values);
-  const usage = usageOf([batch]);
+  const usage = usageOf(counts);
   await insertOnce(
     client,
     "latchkey_usage",
     batch,
     usageLevels.flatMap((level) => usage[level].map((row) => ({ level, ...usageColumns(row) }))),
   );
+  await insertOnce(client, "latchkey_decisions", batch, decisionRows(batch));
 }
 
 function usageColumns({ time, workspaceId, keyId, identityId, outcome, apiId, count, creditsSpent }: Usage) {
   const ids = { workspace_id: workspaceId, key_id: keyId, identity_id: identityId, api_id: apiId };
   return { time, ...ids, outcome, count, credits_spent: creditsSpent };
+}
+
+function decisionRows(batch: Batch): object[] {
+  return (batch.decisions ?? []).map(
+    ([at, workspace_id, code, key_id, api_id, identity_id, namespace_id, request_id, answer], i) => {
+      const ids = { workspace_id, key_id, api_id, identity_id, namespace_id, request_id };
+      return { id: decisionId(batch, i), at, code, ...ids, answer: JSON.stringify(answer) };
+    },
+  );
 }
 
 async function insertOnce(
@@ -151,12 +179,12 @@ async function partsBefore(
 }
 
 /** Deletes whole hours, because every deletion in ClickHouse rewrites data. */
-async function prune(client: ClickHouseClient, now: number, retention: Retention): Promise<Pruned> {
+async function prune(client: ClickHouseClient, now: number, retention: Retention, log: LogBounds): Promise<Pruned> {
   const expiring = [
     ...levelNames.map((level) => ["latchkey_rollups", level] as const),
     ...usageLevels.map((level) => ["latchkey_usage", level] as const),
   ];
-  let rows = 0;
+  let rows = await pruneDecisions(client, now, log);
   for (const [table, level] of expiring) {
     const oldest = oldestKept(level, retention, now);
     const until = oldest - (oldest % levels.hour);
@@ -167,6 +195,79 @@ async function prune(client: ClickHouseClient, now: number, retention: Retention
     rows += Number(old!.rows);
   }
   return { rows, more: false };
+}
+
+/** Deletes whole hours of old decisions, and the oldest ones of workspaces with too many, at least a tenth of the bound. */
+async function pruneDecisions(
+  client: ClickHouseClient,
+  now: number,
+  { life, rowsPerWorkspace }: LogBounds,
+): Promise<number> {
+  let deleted = 0;
+  const remove = async (where: string, query_params: Record<string, unknown>) => {
+    const [found] = await select<{ rows: string }>(
+      client,
+      `select count() as rows from latchkey_decisions where ${where}`,
+      query_params,
+    );
+    const rows = Number(found?.rows ?? 0);
+    if (rows === 0) return;
+    await client.command({ query: `delete from latchkey_decisions where ${where}`, query_params });
+    deleted += rows;
+  };
+  const oldest = now - life;
+  await remove("at < {until:Int64}", { until: oldest - (oldest % levels.hour) });
+  const full = await select<{ workspace_id: string }>(
+    client,
+    "select workspace_id from latchkey_decisions group by workspace_id having count() > {most:UInt64}",
+    { most: Math.ceil(rowsPerWorkspace * 1.1) },
+  );
+  for (const { workspace_id: workspace } of full) {
+    const [first] = await select<{ at: string; id: string }>(
+      client,
+      `select at, id from latchkey_decisions where workspace_id = {workspace:String}
+       order by at desc, id desc limit 1 offset {rows:UInt64}`,
+      { workspace, rows: rowsPerWorkspace },
+    );
+    if (first === undefined) continue;
+    const before = "(at < {at:Int64} or (at = {at:Int64} and id <= {id:String}))";
+    await remove(`workspace_id = {workspace:String} and ${before}`, { workspace, at: first.at, id: first.id });
+  }
+  return deleted;
+}
+
+async function decisions(client: ClickHouseClient, query: DecisionQuery): Promise<FoundDecision[]> {
+  const { workspaceId, start, end, codes, refused, from, readable, limit } = query;
+  const wanted = ["workspace_id = {workspaceId:String}"];
+  for (const [column, name] of [
+    ["key_id", "keyId"],
+    ["api_id", "apiId"],
+    ["identity_id", "identityId"],
+    ["namespace_id", "namespaceId"],
+    ["request_id", "requestId"],
+  ] as const) {
+    if (query[name] !== undefined) wanted.push(`${column} = {${name}:String} and ${column} != ''`);
+  }
+  if (start !== undefined) wanted.push("at >= {start:Int64}");
+  if (end !== undefined) wanted.push("at < {end:Int64}");
+  if (codes !== undefined) wanted.push("code in {codes:Array(String)}");
+  if (refused) wanted.push("code not in {accepted:Array(String)}");
+  if (readable !== undefined) {
+    const apis = readable.apiIds === undefined ? "namespace_id = ''" : "api_id in {apiIds:Array(String)}";
+    const namespaces =
+      readable.namespaceIds === undefined ? "namespace_id != ''" : "namespace_id in {namespaceIds:Array(String)}";
+    wanted.push(`(${apis} or ${namespaces})`);
+  }
+  if (from !== undefined) wanted.push("(at < {at:Int64} or (at = {at:Int64} and id <= {id:String}))");
+  const { keyId, apiId, identityId, namespaceId, requestId } = query;
+  const ids = { workspaceId, keyId, apiId, identityId, namespaceId, requestId };
+  const found = await select<{ id: string; at: string; answer: string }>(
+    client,
+    `select id, at, answer from latchkey_decisions where ${wanted.join(" and ")}
+     order by at desc, id desc limit {limit:UInt32}`,
+    { ...ids, start, end, codes, accepted: acceptedCodes, ...readable, ...from, limit },
+  );
+  return found.map(({ id, at, answer }) => ({ id, at: Number(at), answer }));
 }
 
 async function stats(client: ClickHouseClient, query: StatsQuery): Promise<string> {
@@ -220,6 +321,20 @@ async function overflowOf(client: ClickHouseClient, query: StatsQuery): Promise<
     parametersOf(query),
   );
   return found?.counts ?? null;
+}
+
+async function counts(
+  client: ClickHouseClient,
+  { subjects, level, start, end }: CountsQuery,
+): Promise<SubjectCounts[]> {
+  const rows = await select<Record<"subject" | "time" | "total" | "valid", string>>(
+    client,
+    `select subject, time, sum(count) as total, sumIf(count, outcome = 'VALID') as valid from latchkey_rollups
+     where subject in {subjects:Array(String)} and level = {level:String} and time >= {start:Int64} and time < {end:Int64}
+       and part = '' group by subject, time`,
+    { subjects, level, start, end },
+  );
+  return countsFrom(rows);
 }
 
 async function topUsage(client: ClickHouseClient, query: TopQuery): Promise<Top> {

@@ -1,13 +1,15 @@
-import { type CompiledQuery, type Kysely, sql as raw } from "kysely";
+import { type CompiledQuery, type Kysely, type RawBuilder, sql as raw } from "kysely";
 import type { Instant } from "../../../../../engine/src/clock/clock.ts";
 import { digest } from "../../../../../engine/src/crypto/digest.ts";
 import { holdLease, type Lease } from "../../../platform/store/lease.ts";
 import { type MigrationPlan, migrate, schemaState } from "../../../platform/store/migrate.ts";
+import { pruningTime } from "../../../platform/store/pruning-time.ts";
 import type { Sql } from "../../../platform/store/store.ts";
 import {
   type Batch,
   bounded,
   bucketOf,
+  minuteCounts,
   OVERFLOW,
   type Rollup,
   rollUp,
@@ -17,10 +19,34 @@ import {
   usageOf,
 } from "../batch.ts";
 import { type Level, levelNames, levels, oldestKept, type Retention } from "../levels.ts";
-import { type Pruned, type StatsQuery, type StatsRows, statsText, TOP_MAX, type TopQuery } from "../rollups.ts";
+import {
+  type CountsQuery,
+  type CountsRows,
+  countsFrom,
+  type DecisionQuery,
+  type LogBounds,
+  type Pruned,
+  type StatsQuery,
+  type StatsRows,
+  type SubjectCounts,
+  statsText,
+  TOP_MAX,
+  type TopQuery,
+} from "../rollups.ts";
+import { compare } from "./compare.ts";
+import { addDecisions, findDecisions, pruneDecisions } from "./decisions.ts";
 import { analyticsSteps, firstAnalyticsSteps } from "./migrations/index.ts";
-import type { AnalyticsSchema } from "./schema.ts";
-import { addUsage, top as topUsage, usageTables } from "./usage.ts";
+import { type AnalyticsSchema, rollupTables, usageTables } from "./schema.ts";
+import {
+  addSegment,
+  bucketStart,
+  type MergeOptions,
+  MergePlan,
+  mergeDefaults,
+  mergeSegments,
+  unmergedRows,
+} from "./segments.ts";
+import { addUsage, top as topUsage } from "./usage.ts";
 
 /** The steps of the schema of analytics. */
 export const analyticsPlan: MigrationPlan = {
@@ -29,8 +55,6 @@ export const analyticsPlan: MigrationPlan = {
   table: "analytics_schema_steps",
   lock: 7_262_837_123_004,
 };
-
-const tables = { minute: "analytics_minutes", hour: "analytics_hours", day: "analytics_days" } as const;
 
 /** Rows per statement: some tenths of a millisecond of work, so that other statements do not wait long. */
 const ROWS_PER_STATEMENT = 40;
@@ -43,18 +67,23 @@ const RECORDER_LIFE = 400 * levels.day;
 const BUCKETS_CACHED_MAX = 50_000;
 
 /** Opens the procedures of the rollup tables. They run in the thread that owns the database connection. */
-export function openRollupProcedures() {
+export function openRollupProcedures(merging: MergeOptions | null = null) {
+  const plan = new MergePlan(merging ?? mergeDefaults);
   // The cache may miss parts of other nodes. Then a bucket exceeds its maximum slightly.
   const cachedParts = new Map<string, Set<string>>();
   return {
     reading: {
       stats: (sql: Sql, query: StatsQuery) => stats(sql, query),
+      longStats: (sql: Sql, query: StatsQuery) => stats(sql, query),
+      counts: (sql: Sql, query: CountsQuery) => counts(sql, query),
       top: (sql: Sql, query: TopQuery) => topUsage(sql, query),
+      decisions: (sql: Sql, query: DecisionQuery) => findDecisions(sql, query),
       schemaState: (sql: Sql, _: null) => schemaState(sql, analyticsPlan),
     },
     writing: {
       migrate: (sql: Sql, _: null) => migrate(sql, analyticsPlan),
-      write: (sql: Sql, batches: readonly string[]) => write(sql, batches, cachedParts),
+      write: (sql: Sql, batches: readonly string[]) => write(sql, batches, cachedParts, plan.options),
+      merge: (sql: Sql, { now }: { now: Instant }) => mergeSegments(sql, now, plan),
       /** Adds rows that no recorder has counted. */
       addRollups: (sql: Sql, { level, rows }: { level: Level; rows: readonly Rollup[] }) =>
         add(sql, level, rows, new Map()),
@@ -63,10 +92,15 @@ export function openRollupProcedures() {
         addUsage(sql, level, rows),
       prune: async (
         sql: Sql,
-        { now, retention, lease }: { now: Instant; retention: Retention; lease?: Lease | undefined },
+        {
+          now,
+          retention,
+          log,
+          lease,
+        }: { now: Instant; retention: Retention; log: LogBounds; lease?: Lease | undefined },
       ) => {
         if (lease !== undefined) await holdLease(sql, lease, now);
-        return prune(sql, await prunedAt(sql, now), retention);
+        return prune(sql, await pruningTime(sql, now), retention, log);
       },
     },
   };
@@ -82,22 +116,33 @@ function tablesOf({ db }: Sql): Kysely<AnalyticsSchema> {
 }
 
 /** Adds the batches that are not repetitions, and returns their number. */
-async function write(sql: Sql, texts: readonly string[], cachedParts: Map<string, Set<string>>): Promise<number> {
+async function write(
+  sql: Sql,
+  texts: readonly string[],
+  cachedParts: Map<string, Set<string>>,
+  { segmentRowsMin }: MergeOptions,
+): Promise<number> {
   const fresh: Batch[] = [];
   for (const text of texts) {
     const batch = JSON.parse(text) as Batch;
     if (await claim(sql, batch)) fresh.push(batch);
   }
-  const rows = rollUp(fresh);
+  const counts = minuteCounts(fresh);
+  const isSegment = counts.length >= segmentRowsMin;
+  const rows = rollUp(fresh, isSegment ? [] : counts);
   for (const level of levelNames) await add(sql, level, rows[level], cachedParts);
-  const usage = usageOf(fresh);
-  for (const level of usageLevels) await addUsage(sql, level, usage[level]);
+  if (isSegment) await addSegment(sql, counts);
+  else {
+    const usage = usageOf(counts);
+    for (const level of usageLevels) await addUsage(sql, level, usage[level]);
+  }
+  await addDecisions(sql, fresh);
   return fresh.length;
 }
 
 /** Whether the batch is new. Runs in the transaction that adds the batch, so that both are committed or neither. */
-async function claim(sql: Sql, { recorder, sequence, verifications, ratelimits }: Batch): Promise<boolean> {
-  const seen_at = verifications[0]?.[0] ?? ratelimits[0]?.[0] ?? 0;
+async function claim(sql: Sql, { recorder, sequence, verifications, ratelimits, decisions }: Batch): Promise<boolean> {
+  const seen_at = verifications[0]?.[0] ?? ratelimits[0]?.[0] ?? decisions?.[0]?.[0] ?? 0;
   const claimed = await tablesOf(sql)
     .insertInto("analytics_recorders")
     .values({ id: recorder, sequence, seen_at })
@@ -131,7 +176,7 @@ async function add(
 }
 
 /** Raw SQL, because these statements are most of the database load of the analytics. */
-const insertInto = (level: Level) => `insert into ${tables[level]} as t (${columns.join(", ")})`;
+const insertInto = (level: Level) => `insert into ${rollupTables[level]} as t (${columns.join(", ")})`;
 const addUp = `on conflict (time, subject, part, outcome) do update set
   count = t.count + excluded.count, amount = t.amount + excluded.amount, latency_us = t.latency_us + excluded.latency_us`;
 
@@ -147,10 +192,6 @@ function insertion({ dialect }: Sql, level: Level, rows: readonly Rollup[]): Com
     row.latencyUs,
   ]);
   return dialect.values.insertion(insertInto(level), columnTypes, values, addUp);
-}
-
-function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }
 
 /** Reads the existing parts of all buckets that the rows add parts to. */
@@ -173,7 +214,7 @@ async function partsBefore(
   if (uncached.size === 0) return has;
   const found = await tablesOf(sql)
     .selectFrom(sql.dialect.values.rows({ time: "bigint", subject: "text" }, [...uncached.values()]))
-    .innerJoin(`${tables[level]} as r`, (join) =>
+    .innerJoin(`${rollupTables[level]} as r`, (join) =>
       join
         .onRef("r.time", "=", "input.time")
         .onRef("r.subject", "=", "input.subject")
@@ -189,22 +230,16 @@ async function partsBefore(
   return has;
 }
 
-/** The time by which rows expire. A node whose clock is ahead deletes nothing early. */
-async function prunedAt(sql: Sql, now: Instant): Promise<number> {
-  const { rows } = await raw<{ time: number }>`select ${sql.dialect.time.pruning(now)} as time`.execute(sql.db);
-  return Number(rows[0]!.time);
-}
-
 /** Deletes some of the expired rows. */
-async function prune(sql: Sql, now: number, retention: Retention): Promise<Pruned> {
+async function prune(sql: Sql, now: number, retention: Retention, log: LogBounds): Promise<Pruned> {
   const db = tablesOf(sql);
   await db
     .deleteFrom("analytics_recorders")
     .where("seen_at", "<", now - RECORDER_LIFE)
     .execute();
-  let deleted = 0;
+  let deleted = await pruneDecisions(sql, now, log);
   const expiring = [
-    ...levelNames.map((level) => [tables[level], level] as const),
+    ...levelNames.map((level) => [rollupTables[level], level] as const),
     ...usageLevels.map((level) => [usageTables[level], level] as const),
   ];
   for (const [table, level] of expiring) {
@@ -230,14 +265,47 @@ async function stats(sql: Sql, query: StatsQuery): Promise<string> {
   });
 }
 
-/** The rows of the subject and time range. Each time is listed, so that the primary key finds the rows. */
-function rowsOf(sql: Sql, { subject, level, start, end }: StatsQuery) {
+/** The rows of a time range. Each time is listed, so that the primary key finds the rows of a subject. */
+function rowsIn(sql: Sql, { level, start, end }: Pick<StatsQuery, "level" | "start" | "end">) {
   const times: number[] = [];
   for (let time = start; time < end; time += levels[level]) times.push(time);
   return tablesOf(sql)
-    .selectFrom(`${tables[level]} as r`)
-    .where(sql.dialect.values.isOneOfNumbers("r.time", times))
-    .where("r.subject", "=", subject);
+    .selectFrom(`${rollupTables[level]} as r`)
+    .where(sql.dialect.values.isOneOfNumbers("r.time", times));
+}
+
+/** The rows of the subject and time range. */
+function rowsOf(sql: Sql, query: StatsQuery) {
+  return rowsIn(sql, query).where("r.subject", "=", query.subject);
+}
+
+/**
+ * The counts of whole buckets, merged or not: an expression with the columns `subject`, `time`, `outcome`, `count` and
+ * `amount`. In one statement, because a merge moves rows between two of them.
+ */
+function wholes(sql: Sql, query: CountsQuery): RawBuilder<unknown> {
+  const isWanted = sql.dialect.values.isOneOf("r.subject", query.subjects);
+  const merged = rowsIn(sql, query)
+    .where(isWanted)
+    .where("r.part", "=", "")
+    .select(["r.subject", "r.time", "r.outcome", "r.count", "r.amount"]);
+  return raw`(
+    select subject, time, outcome, count, amount from ${merged} as merged
+    union all
+    select r.subject, ${bucketStart(query.level)} as time, r.outcome, r.count, r.amount
+    from ${unmergedRows(query)} and ${isWanted})`;
+}
+
+async function counts(sql: Sql, query: CountsQuery): Promise<SubjectCounts[]> {
+  const { rows } = await raw<CountsRows[number]>`
+    select subject, time, sum(count) as total, sum(case when outcome = 'VALID' then count else 0 end) as valid
+    from ${wholes(sql, query)} as counted group by subject, time`.execute(sql.db);
+  return countsFrom(rows);
+}
+
+/** The sum of the counts with an outcome. */
+function countOf(outcome: string) {
+  return raw<number>`sum(case when r.outcome = ${outcome} then r.count else 0 end)`;
 }
 
 /** The tag set of a row. */
@@ -253,7 +321,7 @@ async function series(sql: Sql, query: StatsQuery): Promise<StatsRows["series"]>
   } else if (query.identifier !== undefined) {
     rows = rows.where("r.part", "=", digest(query.identifier));
   } else {
-    rows = rows.where("r.part", "=", "");
+    return wholeSeries(sql, query);
   }
   return rows
     .select(({ fn }) => ["r.time", "r.outcome", fn.sum("r.count").as("counts"), fn.sum("r.amount").as("amounts")])
@@ -261,12 +329,18 @@ async function series(sql: Sql, query: StatsQuery): Promise<StatsRows["series"]>
     .execute();
 }
 
+async function wholeSeries(sql: Sql, query: StatsQuery): Promise<StatsRows["series"]> {
+  const { rows } = await raw<StatsRows["series"][number]>`
+    select time, outcome, sum(count) as counts, sum(amount) as amounts
+    from ${wholes(sql, { ...query, subjects: [query.subject] })} as counted group by time, outcome`.execute(sql.db);
+  return rows;
+}
+
 async function top(sql: Sql, query: StatsQuery): Promise<StatsRows["top"]> {
   const parts = rowsOf(sql, query).where("r.part", ">", "").where("r.part", "<", OVERFLOW);
-  const counted = (outcome: string) => raw<number>`sum(case when r.outcome = ${outcome} then r.count else 0 end)`;
   const all = raw<number>`sum(r.count)`;
   if (query.about === "ratelimits") {
-    const denied = counted("DENIED");
+    const denied = countOf("DENIED");
     let named = parts;
     if (query.identifier !== undefined) named = named.where("r.part", "=", digest(query.identifier));
     return named
@@ -283,7 +357,7 @@ async function top(sql: Sql, query: StatsQuery): Promise<StatsRows["top"]> {
   if (query.tags.length > 0) tagged = tagged.where(sql.dialect.json.containsAll(label, query.tags));
   return tagged
     .innerJoin(each, (join) => join.onTrue())
-    .select(["tag.value as name", all.as("total"), counted("VALID").as("good")])
+    .select(["tag.value as name", all.as("total"), countOf("VALID").as("good")])
     .groupBy("tag.value")
     .orderBy(all, "desc")
     .orderBy("tag.value")

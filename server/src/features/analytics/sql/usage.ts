@@ -3,8 +3,11 @@ import type { Sql } from "../../../platform/store/store.ts";
 import type { Usage, UsageLevel } from "../batch.ts";
 import { levels } from "../levels.ts";
 import { type Top, type TopQuery, topFrom } from "../rollups.ts";
+import { usageTables } from "./schema.ts";
+import { bucketStart, unmergedRows } from "./segments.ts";
 
-export const usageTables = { hour: "analytics_usage_hours", day: "analytics_usage_days" } as const;
+/** Rows of a workspace that are not merged yet and that a ranking examines, for each merged one. They are in few pages. */
+const UNMERGED_PER_EXAMINED = 4;
 
 /** Rows per statement: some tenths of a millisecond of work, so that other statements do not wait long. */
 const ROWS_PER_STATEMENT = 40;
@@ -39,6 +42,7 @@ export async function addUsage(sql: Sql, level: UsageLevel, rows: readonly Usage
 /** The keys or identities with the most verifications. Examines a limited number of rows, the newest buckets first. */
 export async function top(sql: Sql, query: TopQuery): Promise<Top> {
   const { level, start, end, workspaceId, apiId, limit, examinedMax } = query;
+  const unmergedMax = UNMERGED_PER_EXAMINED * examinedMax;
   const times: number[] = [];
   for (let time = end - levels[level]; time >= start; time -= levels[level]) times.push(time);
   const id = raw.ref(query.by === "key" ? "key_id" : "identity_id");
@@ -50,14 +54,24 @@ export async function top(sql: Sql, query: TopQuery): Promise<Top> {
     with examined as materialized (
       select time, key_id, identity_id, api_id, outcome, count, credits_spent from ${newest}
       limit ${examinedMax}
+    ), unmerged as materialized (
+      select ${bucketStart(level)} as time, r.subject as key_id, r.identity_id, r.api_id, r.outcome, r.count,
+        r.amount as credits_spent
+      from ${unmergedRows(query)} and r.api_id <> '' limit ${unmergedMax}
     ), matching as materialized (
-      select ${id} as id, outcome, sum(count) as counts, sum(credits_spent) as credits from examined
+      select ${id} as id, outcome, sum(count) as counts, sum(credits_spent) as credits
+      from (select * from examined union all select * from unmerged) as counted
       where ${id} <> '' ${ofApi} group by ${id}, outcome
     ), first as (
       select id from matching group by id order by sum(counts) desc, id limit ${limit}
     )
     select id, outcome, counts, credits from matching where id in (select id from first)
-    union all select '', '', count(*), coalesce(min(time), 0) from examined`.execute(sql.db);
-  const [examined] = rows.splice(-1);
+    union all select '', '', count(*), coalesce(min(time), 0) from examined
+    union all select '', '', count(*), 0 from unmerged`.execute(sql.db);
+  const [examined, unmerged] = rows.splice(-2);
+  // Rows of any bucket may be missing.
+  if (Number(unmerged?.counts) >= unmergedMax) {
+    return topFrom(query, { counts: rows, examined: examinedMax, oldest: end - levels[level] });
+  }
   return topFrom(query, { counts: rows, examined: examined!.counts, oldest: examined!.credits });
 }

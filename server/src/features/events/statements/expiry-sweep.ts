@@ -4,6 +4,7 @@ import { newId, type Random } from "../../../../../engine/src/random/random.ts";
 import { insertEvents, type NewEvent } from "../../../platform/store/events/events.ts";
 import { keysInEvents } from "../../../platform/store/events/keys.ts";
 import { holdLease, type Lease } from "../../../platform/store/lease.ts";
+import { pruningTime } from "../../../platform/store/pruning-time.ts";
 import type { Sql } from "../../../platform/store/store.ts";
 import { readSweep, writeSweep } from "./sweep-state.ts";
 
@@ -60,8 +61,7 @@ export interface ExpiryStep {
 /** Finds the next workspace that has keys whose expiry, or a day before it, has come. */
 export async function findExpiryStep(sql: Sql, now: Instant): Promise<ExpiryStep | null> {
   const { text, sweep } = await readSweep<ExpirySweep>(sql, SWEEP);
-  const { rows } = await raw<{ now: number }>`select ${sql.dialect.time.pruning(now)} as now`.execute(sql.db);
-  const to = sweep?.pass?.to ?? Number(rows[0]!.now) - LAG;
+  const to = sweep?.pass?.to ?? (await pruningTime(sql, now)) - LAG;
   if (sweep === undefined) return { state: text, to, at: null };
   if (to <= sweep.until) return null;
   const first = sweep.pass?.moment ?? 0;

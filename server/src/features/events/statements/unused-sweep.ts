@@ -5,6 +5,7 @@ import { insertEvents } from "../../../platform/store/events/events.ts";
 import { keysInEvents } from "../../../platform/store/events/keys.ts";
 import { UNUSED_DAYS } from "../../../platform/store/events/types.ts";
 import { holdLease, type Lease } from "../../../platform/store/lease.ts";
+import { pruningTime } from "../../../platform/store/pruning-time.ts";
 import type { Sql } from "../../../platform/store/store.ts";
 import { readSweep, writeSweep } from "./sweep-state.ts";
 
@@ -47,8 +48,7 @@ export async function findUnusedStep(
   { now, before }: { now: Instant; before: UnusedStep | null },
 ): Promise<UnusedStep | null> {
   const { text, sweep } = await readSweep<UnusedSweep>(sql, SWEEP);
-  const { rows: times } = await raw<{ now: number }>`select ${sql.dialect.time.pruning(now)} as now`.execute(sql.db);
-  const at = Number(times[0]!.now);
+  const at = await pruningTime(sql, now);
   if (sweep === undefined) return { state: text, next: { from: at, to: at, after: null }, found: [] };
   if (sweep.after === null && at - sweep.to < INTERVAL) return null;
   const started: UnusedSweep = sweep.after === null ? { from: sweep.to, to: at, after: "" } : sweep;

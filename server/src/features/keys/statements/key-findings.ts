@@ -60,6 +60,8 @@ export class KeyFindingReader extends WorkspaceRows {
       .selectFrom("balances")
       .select(["pool_id", "remaining", "refill_amount"])
       .where("workspace_id", "=", this.workspaceId)
+      // Those of budgets have books.
+      .where("granted", "is", null)
       .orderBy("pool_id")
       .limit(EXAMINED_MAX)
       .as("pools");

@@ -1,5 +1,5 @@
 import { CompiledQuery } from "kysely";
-import type { KeyPlace } from "../../../../../engine/src/directory/stored.ts";
+import type { KeyLocation } from "../../../../../engine/src/directory/stored.ts";
 import type { Sql } from "../../../platform/store/store.ts";
 
 /** The SQL function that triggers call with the hash and the workspace of each new key, and of each key with a new hash. */
@@ -24,7 +24,11 @@ export async function watchKeyLocations({ db }: Sql): Promise<void> {
 }
 
 /** The locations of up to `limit` keys with ids after `cursor`, deleted keys included, in the order of ids. */
-export function keyLocationsAfter({ db }: Sql, cursor: string, limit: number): Promise<(KeyPlace & { id: string })[]> {
+export function keyLocationsAfter(
+  { db }: Sql,
+  cursor: string,
+  limit: number,
+): Promise<(KeyLocation & { id: string })[]> {
   return db
     .selectFrom("keys")
     .select(["id", "hash", "workspace_id"])

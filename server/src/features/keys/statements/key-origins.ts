@@ -1,25 +1,30 @@
 import type { KeyOrigins, KeyOriginsQuestion } from "../../../../../engine/src/verification/stored.ts";
 import type { Sql } from "../../../platform/store/store.ts";
+import { storedBalance } from "../../credits/statements/balances.ts";
 
-/** Where the permissions of a key come from, and its balance as stored. */
+/** Where the permissions of a key come from, and its balances as stored. */
 export async function findKeyOrigins(
   sql: Sql,
-  { workspaceId, keyId, poolId, slugs }: KeyOriginsQuestion,
+  { workspaceId, keyId, poolId, budgetIds, slugs }: KeyOriginsQuestion,
 ): Promise<KeyOrigins> {
   // Readers of a balance alone name no permission.
   const grants = slugs.length === 0 ? [] : await findGrants(sql, { workspaceId, keyId, slugs });
-  const balance = await sql.db
+  const balances = await sql.db
     .selectFrom("balances")
-    .select(["remaining", "refill_interval", "refill_amount", "refill_day", "refill_due_at"])
-    .where("pool_id", "=", poolId)
+    .select([...storedBalance, "pool_id", "watched", "held"])
+    .where(sql.dialect.values.isOneOf("pool_id", [poolId, ...budgetIds]))
     .where("workspace_id", "=", workspaceId)
-    .executeTakeFirst();
-  return { grants, balance: balance ?? null };
+    .execute();
+  return {
+    grants,
+    balance: balances.find(({ pool_id }) => pool_id === poolId) ?? null,
+    budgets: balances.filter(({ pool_id }) => pool_id !== poolId),
+  };
 }
 
 async function findGrants(
   sql: Sql,
-  { workspaceId, keyId, slugs }: Omit<KeyOriginsQuestion, "poolId">,
+  { workspaceId, keyId, slugs }: Omit<KeyOriginsQuestion, "poolId" | "budgetIds">,
 ): Promise<KeyOrigins["grants"]> {
   const direct = await sql.db
     .selectFrom("keys_permissions")

@@ -14,6 +14,8 @@ export interface KeyFilter {
   search?: string | undefined;
   /** Only keys of the identity with this external id. */
   externalId?: string | undefined;
+  /** Only keys that have this budget themselves. */
+  budgetId?: string | undefined;
   state?: KeyState | undefined;
   /** Only keys that expire before this time, in epoch milliseconds. */
   expiresBefore?: number | undefined;
@@ -23,11 +25,12 @@ export interface KeyFilter {
   role?: string | undefined;
 }
 
-/** The keys of one API that are not deleted, as far as a filter selects them. */
+/** The keys of one API, as far as a filter selects them: those that are not deleted, or those that are. */
 export interface KeySelection {
   workspaceId: string;
   apiId: string;
   filter: KeyFilter;
+  deleted?: boolean;
   /** Decides which keys have expired. */
   now: Instant;
 }
@@ -39,22 +42,28 @@ export interface KeyPlace {
   limit: number;
 }
 
+/** The index by which the deleted keys of an API are listed. */
+export const deletedKeysIndex = {
+  name: "keys_deleted_of_api",
+  on: "keys (api_id, created_at, id) where deleted_at is not null",
+};
+
 /** The most keys that one call examines: some tens of milliseconds. */
 export const KEYS_EXAMINED_MAX = 100_000;
 
 /**
- * The ids of up to `limit` selected keys in order, and where the next page begins. A page ends early once
+ * The places of up to `limit` selected keys in order, and where the next page begins. A page ends early once
  * `KEYS_EXAMINED_MAX` keys were examined. `next` is undefined at the end of the list.
  */
-export async function findKeyIds(
+export async function findPlaces(
   sql: Sql,
   selection: KeySelection,
   { order, from, limit }: KeyPlace,
-): Promise<{ ids: string[]; next: Place | undefined }> {
+): Promise<{ places: Place[]; next: Place | undefined }> {
   const isFiltered = Object.values(selection.filter).some((value) => value !== undefined && value !== "");
-  const byOwner = await hasFewKeysOfOwner(sql, selection);
-  const end = isFiltered && !byOwner ? await placeAfter(sql, selection, order, from) : undefined;
-  let query = (await selected(sql, selection, byOwner)).select(["keys.id", "keys.created_at"]);
+  const by = await shortestWay(sql, selection);
+  const end = isFiltered && by === "api" ? await placeAfter(sql, selection, order, from) : undefined;
+  let query = (await selected(sql, selection, by)).select(["keys.id", "keys.created_at"]);
   if (from) query = query.where(atOrAfter(order, from));
   if (end) query = query.where(before(order, end));
   const rows = await query
@@ -62,34 +71,112 @@ export async function findKeyIds(
     .orderBy("keys.id", order)
     .limit(limit + 1)
     .execute();
+  const places = rows.map(({ created_at, id }) => ({ at: created_at, id }));
+  return { places: places.slice(0, limit), next: places[limit] ?? end };
+}
+
+/**
+ * What keys can be in order by besides their creation. Keys without a name come first, as do keys that were never used; those
+ * that never expire come last.
+ */
+const sortKeys = {
+  name: raw<string | number>`coalesce(keys.name_folded, '')`,
+  expires: raw<string | number>`coalesce(keys.expires_at, 999999999999999)`,
+  lastUsedAt: raw<string | number>`coalesce(key_usage.last_used_at, 0)`,
+} as const;
+export type SortedBy = keyof typeof sortKeys;
+
+/**
+ * The same in an order that has no index, so that each page examines all selected keys; undefined if these may be more than
+ * `KEYS_EXAMINED_MAX`.
+ */
+export async function findSortedKeyIds(
+  sql: Sql,
+  selection: KeySelection,
+  sortedBy: SortedBy,
+  { order, from, limit }: KeyPlace,
+): Promise<{ ids: string[]; next: Place | undefined } | undefined> {
+  const by = await shortestWay(sql, selection);
+  if (by === "api" && (await placeAfter(sql, selection, "asc", undefined))) return undefined;
+  const sortKey = sortKeys[sortedBy];
+  let query = (await selected(sql, selection, by))
+    .leftJoin("key_usage", "key_usage.key_id", "keys.id")
+    .select("keys.id")
+    .select(sortKey.as("sort_key"));
+  if (from) {
+    const start = sortedBy === "name" ? (from.sorted?.text ?? "") : from.at;
+    const comparison = raw.raw(order === "asc" ? ">=" : "<=");
+    query = query.where(raw<boolean>`(${sortKey}, keys.id) ${comparison} (${start}, ${from.id})`);
+  }
+  const rows = await query
+    .orderBy(sortKey, order)
+    .orderBy("keys.id", order)
+    .limit(limit + 1)
+    .execute();
   const extra = rows[limit];
-  return {
-    ids: rows.slice(0, limit).map(({ id }) => id),
-    next: extra ? { at: extra.created_at, id: extra.id } : end,
-  };
+  return { ids: rows.slice(0, limit).map(({ id }) => id), next: extra && placeOf(extra.id, sortedBy, extra.sort_key) };
+}
+
+function placeOf(id: string, by: SortedBy, sortKey: string | number): Place {
+  return typeof sortKey === "string"
+    ? { at: 0, id, sorted: { by, text: sortKey } }
+    : { at: sortKey, id, sorted: { by, text: "" } };
 }
 
 /** The number of selected keys among the first `KEYS_EXAMINED_MAX`, and whether these are all. */
 export async function countKeys(sql: Sql, selection: KeySelection): Promise<{ count: number; isComplete: boolean }> {
-  const byOwner = await hasFewKeysOfOwner(sql, selection);
-  const end = byOwner ? undefined : await placeAfter(sql, selection, "asc", undefined);
-  let query = (await selected(sql, selection, byOwner)).select(({ fn }) => fn.countAll<number>().as("count"));
+  const by = await shortestWay(sql, selection);
+  const end = by === "api" ? await placeAfter(sql, selection, "asc", undefined) : undefined;
+  let query = (await selected(sql, selection, by)).select(({ fn }) => fn.countAll<number>().as("count"));
   if (end) query = query.where(before("asc", end));
   const { count } = await query.executeTakeFirstOrThrow();
   return { count: Number(count), isComplete: end === undefined };
 }
 
-/** Whether the filter names an owner whose keys, those of other APIs included, are no more than one call examines. */
-async function hasFewKeysOfOwner(sql: Sql, { workspaceId, filter: { externalId } }: KeySelection): Promise<boolean> {
-  if (externalId === undefined) return false;
-  const more = await sql.db
-    .selectFrom("keys")
-    .select("keys.identity_id")
-    .where("keys.identity_id", "=", identities(sql, workspaceId).where("external_id", "=", externalId))
-    .offset(KEYS_EXAMINED_MAX)
-    .limit(1)
-    .executeTakeFirst();
-  return more === undefined;
+/** The newest selected key of each pool of these keys, of those that existed at a time. Reads every key of these pools. */
+export async function findNewestOfPools(
+  sql: Sql,
+  selection: KeySelection,
+  keyIds: readonly string[],
+  at: Instant,
+): Promise<string[]> {
+  const newestFirst = raw<number>`row_number() over (partition by keys.pool_id order by keys.created_at desc, keys.id desc)`;
+  const ranked = (await selected(sql, selection, "pool"))
+    .select("keys.id")
+    .select(newestFirst.as("rank"))
+    .where(({ eb, selectFrom }) =>
+      eb(
+        "keys.pool_id",
+        "in",
+        selectFrom("keys as given").select("given.pool_id").where(sql.dialect.values.isOneOf("given.id", keyIds)),
+      ),
+    )
+    .where("keys.created_at", "<=", at);
+  const rows = await sql.db.selectFrom(ranked.as("ranked")).select("id").where("rank", "=", 1).execute();
+  return rows.map(({ id }) => id);
+}
+
+/** What leads to keys: their API, their owner, their budget, or pools that the caller names. */
+type Way = "api" | "owner" | "budget" | "pool";
+
+/** The owner or the budget of a filter whose keys, those of other APIs included, one call can examine; else the API. */
+async function shortestWay(sql: Sql, { workspaceId, filter }: KeySelection): Promise<"api" | "owner" | "budget"> {
+  const { externalId, budgetId } = filter;
+  const keys = sql.db.selectFrom("keys").offset(KEYS_EXAMINED_MAX).limit(1);
+  if (externalId !== undefined) {
+    const owner = identities(sql, workspaceId).where("external_id", "=", externalId);
+    const more = keys.select("keys.identity_id").where("keys.identity_id", "=", owner);
+    if ((await more.executeTakeFirst()) === undefined) return "owner";
+  }
+  if (budgetId !== undefined) {
+    const more = keys.select("keys.budget_id").where("keys.budget_id", "=", budgets(sql, workspaceId, budgetId));
+    if ((await more.executeTakeFirst()) === undefined) return "budget";
+  }
+  return "api";
+}
+
+function budgets(sql: Sql, workspaceId: string, budgetId: string) {
+  return sql.db.selectFrom("budgets").select("id").where("workspace_id", "=", workspaceId).where("id", "=", budgetId);
 }
 
 /**
@@ -112,7 +199,7 @@ function identities(sql: Sql, workspaceId: string) {
 /** The place after the keys that one call examines; undefined if the list ends before it. */
 async function placeAfter(
   sql: Sql,
-  { apiId }: KeySelection,
+  { apiId, deleted }: KeySelection,
   order: "asc" | "desc",
   from: Place | undefined,
 ): Promise<Place | undefined> {
@@ -120,7 +207,7 @@ async function placeAfter(
     .selectFrom("keys")
     .select(["keys.created_at", "keys.id"])
     .where("keys.api_id", "=", apiId)
-    .where("keys.deleted_at", "is", null);
+    .where("keys.deleted_at", deleted ? "is not" : "is", null);
   if (from) query = query.where(atOrAfter(order, from));
   const row = await query
     .orderBy("keys.created_at", order)
@@ -141,12 +228,16 @@ function before(order: "asc" | "desc", { at, id }: Place) {
   return order === "asc" ? raw<boolean>`${place} < (${at}, ${id})` : raw<boolean>`${place} > (${at}, ${id})`;
 }
 
-/** The selected keys. Reads only columns of the index `keys_search`, except for identities and roles. */
-async function selected(sql: Sql, { workspaceId, apiId, filter, now }: KeySelection, byOwner: boolean) {
-  const { search = "", externalId, state, expiresBefore, prefix, role } = filter;
-  let query = sql.db.selectFrom("keys").where("keys.deleted_at", "is", null);
-  // An expression, so that the index on identities leads to the keys of an owner, not the longer one on APIs.
-  query = byOwner ? query.where(raw<boolean>`keys.api_id || '' = ${apiId}`) : query.where("keys.api_id", "=", apiId);
+/**
+ * The selected keys, by the index of what leads to them. Of keys that are not deleted it reads only columns of the index
+ * `keys_search`, except for identities, budgets and roles.
+ */
+async function selected(sql: Sql, { workspaceId, apiId, filter, deleted, now }: KeySelection, by: Way) {
+  const { search = "", externalId, budgetId, state, expiresBefore, prefix, role } = filter;
+  let query = sql.db.selectFrom("keys").where("keys.deleted_at", deleted ? "is not" : "is", null);
+  // An expression, so that the index of `by` leads to the keys, not the longer one on APIs.
+  query =
+    by === "api" ? query.where("keys.api_id", "=", apiId) : query.where(raw<boolean>`keys.api_id || '' = ${apiId}`);
   if (state === "disabled") query = query.where("keys.enabled", "=", 0);
   else if (state !== undefined) {
     const isExpired = raw<boolean>`coalesce(keys.expires_at <= ${now}, ${sql.dialect.never})`;
@@ -158,8 +249,12 @@ async function selected(sql: Sql, { workspaceId, apiId, filter, now }: KeySelect
   }
   if (externalId !== undefined) {
     // An expression for the same reason.
-    const identityId = byOwner ? raw.ref<string>("keys.identity_id") : raw<string>`keys.identity_id || ''`;
+    const identityId = by === "owner" ? raw.ref<string>("keys.identity_id") : raw<string>`keys.identity_id || ''`;
     query = query.where(identityId, "=", identities(sql, workspaceId).where("external_id", "=", externalId));
+  }
+  if (budgetId !== undefined) {
+    const keyBudget = by === "budget" ? raw.ref<string>("keys.budget_id") : raw<string>`keys.budget_id || ''`;
+    query = query.where(keyBudget, "=", budgets(sql, workspaceId, budgetId));
   }
   if (role !== undefined) {
     const roleId = await sql.db

@@ -13,7 +13,7 @@ export interface KeyUse {
 }
 
 /** Uses per statement in SQLite: some tenths of a millisecond of work, so that other threads of the core do not wait long. */
-const USES_PER_STATEMENT = 20;
+const USES_PER_STATEMENT = 100;
 
 type WrittenUse = Readonly<{ key_id: string; last_used_at: number }>;
 

@@ -4,16 +4,39 @@ import type { Place } from "../../../platform/store/cursor.ts";
 import { eraseOutcomesOfKey } from "../../../platform/store/idempotency.ts";
 import { insertRows } from "../../../platform/store/insert-rows.ts";
 import type { StoreRules } from "../../../platform/store/inspection.ts";
-import type { KeyRow } from "../../../platform/store/schema.ts";
+import type { KeyRow, SqlBoolean } from "../../../platform/store/schema.ts";
 import { fold } from "../../../platform/store/search.ts";
 import { WorkspaceRows } from "../../../platform/store/workspace-rows.ts";
-import { countKeys, findKeyIds, type KeyPlace, type KeySelection } from "./key-search.ts";
-import { asStoredKey, type StoredKey, selectKeys } from "./stored-key.ts";
+import {
+  countKeys,
+  findNewestOfPools,
+  findPlaces,
+  findSortedKeyIds,
+  type KeyPlace,
+  type KeySelection,
+  type SortedBy,
+} from "./key-search.ts";
+import { asStoredKey, type StoredKey, selectAnyKeys, selectKeys } from "./stored-key.ts";
+
+/** A page of keys, and the place of the next one. */
+interface KeyPage {
+  keys: StoredKey[];
+  next: Place | undefined;
+}
 
 /** The keys of one workspace that are not deleted and whose API is not deleted. */
 export class KeyReader extends WorkspaceRows {
   async find(keyId: string): Promise<StoredKey | undefined> {
     const row = await this.#select().where("keys.id", "=", keyId).executeTakeFirst();
+    return row && asStoredKey(row);
+  }
+
+  /** A key that may be deleted. */
+  async findAny(keyId: string): Promise<StoredKey | undefined> {
+    const row = await selectAnyKeys(this.sql)
+      .where("keys.workspace_id", "=", this.workspaceId)
+      .where("keys.id", "=", keyId)
+      .executeTakeFirst();
     return row && asStoredKey(row);
   }
 
@@ -25,6 +48,16 @@ export class KeyReader extends WorkspaceRows {
       .where("id", "=", keyId)
       .where("workspace_id", "=", this.workspaceId)
       .executeTakeFirst();
+  }
+
+  /** The same for several keys. */
+  findOwners(keyIds: readonly string[]): Promise<Pick<KeyRow, "id" | "api_id">[]> {
+    return this.sql.db
+      .selectFrom("keys")
+      .select(["id", "api_id"])
+      .where("workspace_id", "=", this.workspaceId)
+      .where(this.sql.dialect.values.isOneOf("id", keyIds))
+      .execute();
   }
 
   /** What a person recognizes each of these keys by. */
@@ -51,15 +84,51 @@ export class KeyReader extends WorkspaceRows {
     return first && asStoredKey(first);
   }
 
-  /** A page of the selected keys of an API, and the place of the next page. */
-  async page(
+  /** The places of a page of the selected keys of an API, and the place of the next page. */
+  places(
     selection: Omit<KeySelection, "workspaceId">,
     place: KeyPlace,
-  ): Promise<{ keys: StoredKey[]; next: Place | undefined }> {
-    const { ids, next } = await findKeyIds(this.sql, { ...selection, workspaceId: this.workspaceId }, place);
-    const rows = await this.#select().where(this.sql.dialect.values.isOneOf("keys.id", ids)).execute();
+  ): Promise<{ places: Place[]; next: Place | undefined }> {
+    return findPlaces(this.sql, { ...selection, workspaceId: this.workspaceId }, place);
+  }
+
+  /** A page of the selected keys of an API, and the place of the next page. */
+  async page(selection: Omit<KeySelection, "workspaceId">, place: KeyPlace): Promise<KeyPage> {
+    const { places, next } = await this.places(selection, place);
+    return this.#found(selection, { ids: places.map(({ id }) => id), next });
+  }
+
+  /** The same in another order than that of creation; undefined if the keys are too many for it. */
+  async sortedPage(
+    selection: Omit<KeySelection, "workspaceId">,
+    sortedBy: SortedBy,
+    place: KeyPlace,
+  ): Promise<KeyPage | undefined> {
+    const all = { ...selection, workspaceId: this.workspaceId };
+    const found = await findSortedKeyIds(this.sql, all, sortedBy, place);
+    return found && this.#found(selection, found);
+  }
+
+  async #found(
+    { deleted }: Pick<KeySelection, "deleted">,
+    { ids, next }: { ids: readonly string[]; next: Place | undefined },
+  ): Promise<KeyPage> {
+    const rows = await selectAnyKeys(this.sql)
+      .where("keys.workspace_id", "=", this.workspaceId)
+      .where("keys.deleted_at", deleted ? "is not" : "is", null)
+      .where(this.sql.dialect.values.isOneOf("keys.id", ids))
+      .execute();
     const keys = new Map(rows.map((row) => [row.id, asStoredKey(row)]));
     return { keys: ids.flatMap((id) => keys.get(id) ?? []), next };
+  }
+
+  /** The newest selected key of each pool of these keys, of those that existed at a time. */
+  newestOfPools(
+    selection: Omit<KeySelection, "workspaceId">,
+    keyIds: readonly string[],
+    at: Instant,
+  ): Promise<string[]> {
+    return findNewestOfPools(this.sql, { ...selection, workspaceId: this.workspaceId }, keyIds, at);
   }
 
   /** The number of selected keys of an API, and whether all its keys were examined. */
@@ -71,6 +140,15 @@ export class KeyReader extends WorkspaceRows {
     return selectKeys(this.sql).where("keys.workspace_id", "=", this.workspaceId);
   }
 }
+
+/** What decides whether a key can be restored. */
+export type DeletableKey = Pick<
+  KeyRow,
+  "id" | "api_id" | "pool_id" | "budget_id" | "hash" | "enabled" | "leaked_at" | "deleted_at"
+> & {
+  api_deleted_at: number | null;
+  external_id: string | null;
+};
 
 /** A key of another system, to be inserted. */
 export type ImportedKey = Omit<
@@ -84,6 +162,7 @@ const importedTypes = {
   id: "text",
   api_id: "text",
   identity_id: "text",
+  budget_id: "text",
   pool_id: "text",
   hash: "text",
   hash_version: "bigint",
@@ -98,8 +177,8 @@ const importedTypes = {
   migration_id: "text",
 } as const satisfies Record<keyof ImportedKey | "name_folded", "text" | "bigint">;
 
-/** Each row updates several indexes at random positions. This many take some tenths of a millisecond, then the thread yields. */
-const IMPORTED_PER_STATEMENT = 16;
+/** Rows per statement on the embedded database: they take less than a millisecond, then its thread yields. */
+const IMPORTED_PER_YIELD = 32;
 
 /** One is enough, unless a limit was lowered or several keys expired by themselves. */
 const ENDED_PER_CALL_MAX = 20;
@@ -146,8 +225,10 @@ export class KeyWriter extends KeyReader {
   async insertImported(keys: readonly ImportedKey[]): Promise<Set<string>> {
     const inserted = new Set<string>();
     for (const { meta } of keys) this.#count(meta);
-    for (let i = 0; i < keys.length; i += IMPORTED_PER_STATEMENT) {
-      for (const id of await this.#insertImported(keys.slice(i, i + IMPORTED_PER_STATEMENT))) inserted.add(id);
+    // Elsewhere each statement is a round trip.
+    const perStatement = this.sql.dialect.isEmbedded ? IMPORTED_PER_YIELD : keys.length;
+    for (let i = 0; i < keys.length; i += perStatement) {
+      for (const id of await this.#insertImported(keys.slice(i, i + perStatement))) inserted.add(id);
     }
     return inserted;
   }
@@ -165,6 +246,43 @@ export class KeyWriter extends KeyReader {
   async findForUpdate(keyId: string): Promise<StoredKey | undefined> {
     await this.lockRow("keys", keyId);
     return this.find(keyId);
+  }
+
+  /**
+   * Finds a key that may be deleted, or whose API may be, and locks it until the transaction ends; undefined if retention is
+   * about to forget it.
+   */
+  async findAnyForUpdate(keyId: string): Promise<DeletableKey | undefined> {
+    await this.lockRow("keys", keyId);
+    return this.sql.db
+      .selectFrom("keys")
+      .innerJoin("apis", "apis.id", "keys.api_id")
+      .leftJoin("identities", (join) =>
+        join.onRef("identities.id", "=", "keys.identity_id").on("identities.deleted_at", "is", null),
+      )
+      .leftJoin("purged_keys", (join) =>
+        join.onRef("purged_keys.hash", "=", "keys.hash").onRef("purged_keys.workspace_id", "=", "keys.workspace_id"),
+      )
+      .select([
+        "keys.id",
+        "keys.api_id",
+        "keys.pool_id",
+        "keys.budget_id",
+        "keys.hash",
+        "keys.enabled",
+        "keys.leaked_at",
+      ])
+      .select(["keys.deleted_at", "apis.deleted_at as api_deleted_at", "identities.external_id"])
+      .where("keys.id", "=", keyId)
+      .where("keys.workspace_id", "=", this.workspaceId)
+      .where("purged_keys.hash", "is", null)
+      .executeTakeFirst();
+  }
+
+  /** It stays until it is deleted again, although it may have been one that is deleted once it expired. */
+  async restore(keyId: string, enabled: SqlBoolean, at: Instant): Promise<void> {
+    await this.update(keyId, { deleted_at: null, deleted_once_expired: 0, enabled, updated_at: at });
+    this.restoredRows.set("keys", (this.restoredRows.get("keys") ?? 0) + 1);
   }
 
   async update(keyId: string, values: Omit<Updateable<KeyRow>, "name_folded">): Promise<void> {

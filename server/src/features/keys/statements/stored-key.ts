@@ -2,9 +2,10 @@ import type { StoredBalance } from "../../../../../engine/src/rules/refill.ts";
 import { parsed } from "../../../platform/store/json.ts";
 import type { IdentityRow, KeyRow, RatelimitRow, SqlBoolean } from "../../../platform/store/schema.ts";
 import type { Sql } from "../../../platform/store/store.ts";
+import { storedBalance } from "../../credits/statements/balances.ts";
 
 export type StoredRatelimit = Pick<RatelimitRow, "id" | "name" | "limit" | "duration" | "mode" | "auto_apply">;
-export type StoredIdentity = Pick<IdentityRow, "id" | "external_id" | "meta">;
+export type StoredIdentity = Pick<IdentityRow, "id" | "external_id" | "meta" | "budget_id">;
 
 /** A key with all related rows, as one statement reads it. */
 export interface StoredKey extends KeyRow {
@@ -26,6 +27,11 @@ export interface StoredKey extends KeyRow {
 
 /** Every key that is not deleted and whose API is not deleted, with its related rows. */
 export function selectKeys(connection: Sql) {
+  return selectAnyKeys(connection).where("keys.deleted_at", "is", null);
+}
+
+/** Every key whose API is not deleted, with its related rows. */
+export function selectAnyKeys(connection: Sql) {
   const limits = (column: "key_id" | "identity_id", of: "keys.id" | "identities.id") =>
     connection.db
       .selectFrom("ratelimits")
@@ -38,7 +44,6 @@ export function selectKeys(connection: Sql) {
     .innerJoin("apis", "apis.id", "keys.api_id")
     .innerJoin("workspaces", "workspaces.id", "keys.workspace_id")
     .leftJoin("key_usage", "key_usage.key_id", "keys.id")
-    .where("keys.deleted_at", "is", null)
     .where("apis.deleted_at", "is", null)
     .selectAll("keys")
     .select([
@@ -51,18 +56,13 @@ export function selectKeys(connection: Sql) {
     ])
     .select((query) => [
       connection.dialect.json
-        .object(
-          query
-            .selectFrom("balances")
-            .select(["remaining", "refill_interval", "refill_amount", "refill_day", "refill_due_at"])
-            .whereRef("balances.pool_id", "=", "keys.pool_id"),
-        )
+        .object(query.selectFrom("balances").select(storedBalance).whereRef("balances.pool_id", "=", "keys.pool_id"))
         .as("balance"),
       connection.dialect.json
         .object(
           query
             .selectFrom("identities")
-            .select(["identities.id", "identities.external_id", "identities.meta"])
+            .select(["identities.id", "identities.external_id", "identities.meta", "identities.budget_id"])
             .select(connection.dialect.json.array(limits("identity_id", "identities.id")).as("ratelimits"))
             .whereRef("identities.id", "=", "keys.identity_id")
             .where("identities.deleted_at", "is", null),
@@ -103,16 +103,17 @@ export function selectKeys(connection: Sql) {
     ]);
 }
 
-type SelectedKey = Awaited<ReturnType<ReturnType<typeof selectKeys>["execute"]>>[number];
+/** A row of `selectKeys`. */
+export type SelectedKey = Awaited<ReturnType<ReturnType<typeof selectKeys>["execute"]>>[number];
 
+/** Changes the row: a copy of its many columns would take half as long as the query. */
 export function asStoredKey(row: SelectedKey): StoredKey {
   const identity = parsed(row.identity);
-  return {
-    ...row,
+  return Object.assign(row, {
     balance: parsed(row.balance),
     identity: identity && { ...identity, ratelimits: parsed(identity.ratelimits) },
     ratelimits: parsed(row.ratelimits),
     roles: parsed(row.roles).map(({ name }) => name),
     permissions: parsed(row.permissions).map(({ slug }) => slug),
-  };
+  });
 }

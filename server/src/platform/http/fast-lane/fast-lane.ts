@@ -9,8 +9,8 @@ import { decodeText } from "../metered.ts";
 import { AnswerText } from "./answer-text.ts";
 import { type PlainHead, readPlainHead } from "./plain-head.ts";
 
-/** Calls of one connection that may wait for their answers before it stops reading. */
-const WAITING_MAX = 64;
+/** Calls of one connection that may wait for their answers before it stops reading. Other connections wait for all of them. */
+const WAITING_MAX = 8;
 
 /** Heads up to this length are kept to recognize their repetition. */
 const KEPT_BYTES_MAX = 2 * 1024;
@@ -134,6 +134,10 @@ class LaneConnection {
     const awaited = this.#partial;
     const chunk = awaited === undefined ? received : this.#complete(awaited, received);
     for (let position = 0; position < chunk.length; ) {
+      if (this.#calls.length >= WAITING_MAX) {
+        this.#keep(chunk.subarray(position));
+        return;
+      }
       const head = this.#readHead(chunk, position);
       if (head === null) {
         this.#passOn(chunk.subarray(position));
@@ -154,6 +158,13 @@ class LaneConnection {
       else if (this.#calls.push({ path, answer }) === 1) this.#writeSoon();
     }
     if (this.#calls.length >= WAITING_MAX) this.socket.pause();
+  }
+
+  /** Leaves input in the stream until it may be read. */
+  #keep(rest: Buffer): void {
+    this.socket.pause();
+    // At once: a peer that ends its side meanwhile would end the stream.
+    this.socket.unshift(rest);
   }
 
   #await(partial: Buffer): void {
@@ -242,12 +253,9 @@ class LaneConnection {
 
   /** Passes the connection on once all that was read before these bytes is answered. */
   #passOn(rest: Buffer): void {
-    const { socket } = this;
     this.#isLeaving = true;
     this.#partial = undefined;
-    socket.pause();
-    // At once: a peer that ends its side meanwhile would end the stream.
-    socket.unshift(rest);
+    this.#keep(rest);
     if (this.#calls.length === 0) this.#leave();
   }
 

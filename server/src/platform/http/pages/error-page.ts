@@ -70,7 +70,7 @@ function frame(title: string, content: string, { publicUrl }: Links): string {
     <link rel="stylesheet" href="${publicUrl}/errors/style.css">
   </head>
   <body>
-    <header><a href="${publicUrl}/errors">Latchkey errors</a><a href="${publicUrl}/reference">API reference</a></header>
+    <header><a href="${publicUrl}/errors">Latchkey errors</a><nav><a href="${publicUrl}/docs">Documents</a> <a href="${publicUrl}/reference">API reference</a></nav></header>
     <main>${content}
     </main>
     <footer>For JSON, send <code>Accept: application/json</code>.</footer>

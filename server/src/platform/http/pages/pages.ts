@@ -6,7 +6,6 @@ import type { Rpc, RpcResponse } from "../../rpc/server.ts";
 import type { RouteGroups } from "../route-groups.ts";
 import { prefersJson } from "./accept.ts";
 import { errorPage, errorsPage, missingPage } from "./error-page.ts";
-import { referencePage, referenceScript, startScript } from "./reference.ts";
 import { sendContent } from "./send-content.ts";
 import { SharedContent } from "./shared-content.ts";
 import { stylesheet } from "./style.ts";
@@ -37,17 +36,8 @@ const closed = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-a
 
 /** Error pages load one style sheet and nothing else. */
 const errorPolicy = `${closed}; style-src 'self'; img-src data:`;
-/** Scalar inserts style elements, and its script contains its icons and fonts. Other origins are blocked. */
-const referencePolicy = [
-  closed,
-  "script-src 'self'",
-  "style-src 'self' 'unsafe-inline'",
-  "img-src 'self' data: blob:",
-  "font-src 'self' data:",
-  "connect-src 'self'",
-].join("; ");
 
-/** Adds the pages for people: the API reference with its OpenAPI document, and a page for the `type` of each error. */
+/** Adds what is made of the operations and their problems: the OpenAPI document, and a page for the `type` of each error. */
 export function addPages(
   app: FastifyInstance<Server>,
   groups: RouteGroups,
@@ -70,7 +60,6 @@ export function addPages(
       );
     });
   }
-  addReference(app);
   addErrors(app, groups, rpc, publicUrl);
 }
 
@@ -86,18 +75,6 @@ function securityText(contacts: readonly string[], publicUrl: string, now: Insta
     ...(publicUrl.startsWith("https:") ? [`Canonical: ${publicUrl}/.well-known/security.txt`] : []),
   ];
   return `${lines.join("\n")}\n`;
-}
-
-function addReference(app: FastifyInstance<Server>): void {
-  const script = new SharedContent(referenceScript);
-  app.get("/reference", (_request, reply) => sendContent(reply, html, referencePage, referencePolicy));
-  // The page loads its files relative to its address without the slash.
-  app.get("/reference/", (_request, reply) => reply.redirect("../reference", 308));
-  app.get("/reference/start.js", (_request, reply) => sendContent(reply, javascript, startScript, closed));
-  app.get("/reference/scalar.js", (request, reply) => {
-    reply.header("cache-control", "public, max-age=86400");
-    return script.send(request, reply, javascript, closed);
-  });
 }
 
 function addErrors(app: FastifyInstance<Server>, groups: RouteGroups, rpc: Rpc, publicUrl: string): void {
@@ -126,7 +103,6 @@ function addErrors(app: FastifyInstance<Server>, groups: RouteGroups, rpc: Rpc, 
 }
 
 const html = "text/html; charset=utf-8";
-const javascript = "text/javascript; charset=utf-8";
 
 const favicon =
   '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><circle cx="5" cy="8" r="3" fill="none" stroke="#246" ' +

@@ -36,8 +36,10 @@ header {
   border-bottom: 1px solid var(--line);
   font-size: 0.9375rem;
 }
-header a { color: var(--quiet); text-decoration: none; }
-header a:first-child { color: var(--ink); font-weight: 600; }
+header a { text-decoration: none; }
+header nav a { color: var(--quiet); }
+header > a { color: var(--ink); font-weight: 600; }
+header nav { display: flex; gap: 1rem; }
 main { padding-block: clamp(2rem, 8vw, 4.5rem) 3rem; }
 .status { margin: 0; color: var(--accent); font: 600 0.9375rem/1.4 ui-monospace, "SF Mono", Menlo, Consolas, monospace; }
 h1 { margin: 0.375rem 0 1rem; font-size: clamp(1.75rem, 6vw, 2.5rem); line-height: 1.15; letter-spacing: -0.02em; }

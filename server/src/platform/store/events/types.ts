@@ -19,6 +19,7 @@ const key = {
   externalId: z.string().optional().describe("Your own identifier of the owner of the key, if it has one."),
 };
 const rootKey = { rootKeyId: z.string(), name: z.string().optional(), actor };
+const budget = { budgetId: z.string(), name: z.string(), actor };
 const identity = { identityId: z.string(), externalId: z.string(), actor };
 const role = { roleId: z.string(), name: z.string(), actor };
 const permission = { permissionId: z.string(), slug: z.string(), actor };
@@ -31,6 +32,12 @@ const credits = {
   ...key,
   keyIds: z.array(z.string()).describe("The keys that share the balance, the newest first, 20 at most."),
   remaining: z.int().describe("The balance."),
+};
+const hold = {
+  holdId: z.string(),
+  keyId: z.string(),
+  apiId: z.string(),
+  credits: z.int().describe("The credits that it held."),
 };
 
 /** Days without a verification after which a key counts as unused. */
@@ -63,6 +70,15 @@ export const eventTypes = {
     data: z.strictObject({
       ...key,
       permanent: z.boolean().describe("Whether the key was erased from the database."),
+      actor,
+    }),
+  },
+  "key.restored": {
+    summary: "A deleted key was restored.",
+    version: 1,
+    data: z.strictObject({
+      ...key,
+      enabled: z.boolean().describe("Whether it is enabled. A key that was reported as leaked is restored disabled."),
       actor,
     }),
   },
@@ -110,7 +126,7 @@ export const eventTypes = {
     data: z.strictObject({
       apiId: z.string(),
       migrationId: z.string().describe("The name of the migration."),
-      keyIds: z.array(z.string()).describe("20 at most. A longer import has several events."),
+      keyIds: z.array(z.string()).describe("500 at most. A longer import has several events."),
       actor,
     }),
   },
@@ -127,6 +143,56 @@ export const eventTypes = {
     summary: "A balance was refilled.",
     version: 1,
     data: z.strictObject({ ...credits, before: z.int().describe("The balance before.") }),
+  },
+  "budget.created": { summary: "A budget was created.", version: 1, data: z.strictObject(budget) },
+  "budget.updated": {
+    summary: "Settings or credits of a budget changed.",
+    version: 1,
+    data: z.strictObject({ ...budget, changed }),
+  },
+  "budget.deleted": { summary: "A budget was deleted.", version: 1, data: z.strictObject(budget) },
+  "budget.refilled": {
+    summary: "A budget was refilled.",
+    version: 1,
+    data: z.strictObject({
+      budgetId: z.string(),
+      name: z.string(),
+      remaining: z.int().describe("Its credits."),
+      before: z.int().describe("Its credits before."),
+    }),
+  },
+  "budget.threshold_reached": {
+    summary: "A part of a budget is spent. Once a period for each threshold, unless credits were added.",
+    version: 1,
+    data: z.strictObject({
+      budgetId: z.string(),
+      name: z.string(),
+      unit: z.string().optional(),
+      threshold: z.int().describe("The part, as a percentage of what the period had."),
+      remaining: z.int().describe("Its credits."),
+      spent: z.int().describe("What was spent in the period."),
+    }),
+  },
+  "hold.expired": {
+    summary: "Nobody settled or released a hold before its expiry.",
+    version: 1,
+    data: z.strictObject({
+      ...hold,
+      expiresAt: time("When it expired"),
+      charged: z.int().describe("What was charged: `credits` or 0, as its `onExpiry` says."),
+    }),
+  },
+  "hold.uncovered": {
+    summary: "A hold was settled for more than it held, and the balances did not cover all of it.",
+    version: 1,
+    data: z.strictObject({
+      ...hold,
+      charged: z.int().describe("What every balance covered."),
+      uncovered: z.int().describe("What the settlement asked for besides: the most that a balance did not cover."),
+      budgets: z
+        .array(z.strictObject({ budgetId: z.string(), uncovered: z.int() }))
+        .describe("The budgets among these balances, and what each did not cover."),
+    }),
   },
   "limit.exceeded": {
     summary: "The first call in a window was rejected by a limit.",
@@ -297,6 +363,10 @@ const withoutActor: ReadonlySet<EventType> = new Set<EventType>([
   "key.unused",
   "credits.low",
   "credits.refilled",
+  "budget.refilled",
+  "budget.threshold_reached",
+  "hold.expired",
+  "hold.uncovered",
   "limit.exceeded",
   "leak.reported",
   "auth.failures",

@@ -31,6 +31,11 @@ import { up as webhookPositions } from "./030-webhook-positions.ts";
 import { up as rootKeyMakers } from "./031-root-key-makers.ts";
 import { up as tokenKey } from "./032-token-key.ts";
 import { up as workspaceBytes } from "./033-workspace-bytes.ts";
+import { up as refillCalendars } from "./034-refill-calendars.ts";
+import { up as apiPortals } from "./035-api-portals.ts";
+import { up as deletedKeys } from "./036-deleted-keys.ts";
+import { up as budgets } from "./037-budgets.ts";
+import { up as holds } from "./038-holds.ts";
 
 export type MigrationStep = (db: Kysely<unknown>, dialect: "sqlite" | "postgres") => Promise<void>;
 
@@ -88,4 +93,9 @@ export const schemaSteps: Readonly<Record<string, SchemaStep>> = {
   "031-root-key-makers": expand(rootKeyMakers),
   "032-token-key": expand(tokenKey),
   "033-workspace-bytes": expand(workspaceBytes),
+  "034-refill-calendars": expand(refillCalendars),
+  "035-api-portals": expand(apiPortals),
+  "036-deleted-keys": expand(deletedKeys),
+  "037-budgets": expand(budgets),
+  "038-holds": expand(holds),
 };

@@ -71,6 +71,13 @@ export interface FormerHolder {
   readonly lease: Milliseconds;
 }
 
+/** What a step of the schema demands of programs: decisions/030. */
+export interface Demand {
+  readonly step: Value;
+  /** A schema version. */
+  readonly needs: Value;
+}
+
 /** What a target needs before and after a copy. */
 export interface Filling {
   /** Selects what is removed for the copy: a unique name, the kind, the statement that creates it, and the one that removes it. */

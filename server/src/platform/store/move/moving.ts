@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { OperatorError } from "../../../log/operator-error.ts";
 import { makeFolder, syncPath } from "../folder.ts";
@@ -10,7 +10,10 @@ const MOVING = "moving";
 export function markMoving(dataDirectory: string, database: string, source: string): void {
   if (existsSync(database)) return;
   makeFolder(dataDirectory);
-  writeFileSync(join(dataDirectory, MOVING), `${source}\n`, { mode: 0o600 });
+  // Renamed, because a process that is killed here can leave an empty file.
+  const file = join(dataDirectory, MOVING);
+  writeFileSync(`${file}.new`, `${source}\n`, { mode: 0o600 });
+  renameSync(`${file}.new`, file);
   syncPath(dataDirectory);
 }
 

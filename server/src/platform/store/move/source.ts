@@ -1,5 +1,14 @@
 import type { Milliseconds } from "../../../../../engine/src/clock/clock.ts";
-import { type CopiedTable, type CopyDatabase, columnNames, listed, quoted, type Row } from "./database.ts";
+import {
+  type CopiedTable,
+  type CopyDatabase,
+  columnNames,
+  type Demand,
+  listed,
+  quoted,
+  type Row,
+  type Value,
+} from "./database.ts";
 import { movesTable, NEVER } from "./marks.ts";
 import { MovePart } from "./part.ts";
 
@@ -39,6 +48,12 @@ export class SourcePart extends MovePart {
   /** Stops recording, forgets the move, and accepts writes again. */
   forget(): Promise<void> {
     return this.database.recording.stop();
+  }
+
+  /** What its steps demand of programs. The rows of some need it wherever they are. */
+  async demands(): Promise<Demand[]> {
+    const rows = await this.database.rows("select name, needs from schema_steps where needs > 0");
+    return (rows as [step: Value, needs: Value][]).map(([step, needs]) => ({ step, needs }));
   }
 
   async count(table: CopiedTable): Promise<number> {

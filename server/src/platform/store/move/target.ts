@@ -1,5 +1,5 @@
 import { OperatorError } from "../../../log/operator-error.ts";
-import { type CopiedTable, type FormerHolder, pick, quoted, type Row } from "./database.ts";
+import { type CopiedTable, type Demand, type FormerHolder, pick, quoted, type Row } from "./database.ts";
 import { deletePreparedCopy } from "./marks.ts";
 import { MovePart } from "./part.ts";
 
@@ -107,14 +107,24 @@ export class TargetPart extends MovePart {
   /**
    * Ends the copy: the database can be served. Foreign keys hold for new rows from then on. The copied rows fulfil them,
    * because they are those of the source; `validate` makes PostgreSQL check that.
+   *
+   * @param demands the demands of the source on programs, which its rows need here too.
    */
-  async end(former: FormerHolder | undefined): Promise<void> {
+  async end(former: FormerHolder | undefined, demands: readonly Demand[] = []): Promise<void> {
     const { database } = this;
     await database.transaction("write", async () => {
       for (const kind of ["constraint", "trigger"] as const) {
         for (const [, statement] of await this.#definitions(kind)) await database.run(statement);
       }
       await database.filling.finish(this.tables, former);
+      for (const { step, needs } of demands) {
+        await database.rows("update schema_steps set needs = cast(? as bigint) where name = ?", [needs, step]);
+        await database.rows(
+          `insert into kysely_migration (name, timestamp) select name, executed_at from schema_steps where name = ?
+           on conflict (name) do nothing`,
+          [step],
+        );
+      }
       await database.run(`
         drop table move_tables; drop table move_definitions;
         update moves set ended_at = ${database.now} where id = 1`);

@@ -2,6 +2,7 @@ import { sql as raw } from "kysely";
 import { CHANGES_PER_READ, type Changes, type ChangesCursor } from "../../../../../engine/src/directory/changes.ts";
 import { StoreUnavailable } from "../../../../../engine/src/errors/store-unavailable.ts";
 import type { Connection } from "../dialect.ts";
+import { onlyRow } from "../only-row.ts";
 import { isRejection } from "./failures.ts";
 import { readHorizon } from "./horizon.ts";
 
@@ -80,14 +81,14 @@ interface State {
 /** A separate statement, and the first: numbers drawn after it are above the horizon of this pass. */
 async function readState(sql: Connection, newest: Position["newest"]): Promise<State> {
   const { sequence = 0, nonce = null } = newest ?? {};
-  const { rows } = await raw<State & { is_read_only: boolean }>`
+  const found = await raw<State & { is_read_only: boolean }>`
     select current_setting('transaction_read_only') = 'on' as is_read_only,
       case when is_called then last_value else last_value - 1 end as drawn,
       ${nonce}::uuid is null or exists (
         select from changes where sequence = ${sequence} and nonce = ${nonce}::uuid) as has_newest,
       ${raw.raw((await mayReadTimeline(sql)) ? TIMELINE : ADDRESS)} as server
     from changes_sequence_seq`.execute(sql.db);
-  const { is_read_only, ...state } = rows[0]!;
+  const { is_read_only, ...state } = onlyRow(found);
   if (is_read_only) throw new StoreUnavailable("The PostgreSQL server is a standby or read-only");
   return state;
 }

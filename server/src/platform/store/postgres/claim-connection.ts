@@ -1,5 +1,6 @@
 import pg from "pg";
 import type { Milliseconds } from "../../../../../engine/src/clock/clock.ts";
+import { onlyRow } from "../only-row.ts";
 
 const CONNECT_TIMEOUT: Milliseconds = 3_000;
 const QUERY_TIMEOUT: Milliseconds = 3_000;
@@ -25,8 +26,7 @@ export async function openClaimConnection(
     await client.query(
       "set tcp_keepalives_idle = 5; set tcp_keepalives_interval = 2; set tcp_keepalives_count = 3; set statement_timeout = 3000",
     );
-    const { rows } = await client.query<{ pid: number }>("select pg_backend_pid() as pid");
-    return { client, backendPid: rows[0]!.pid };
+    return { client, backendPid: await readBackendPid(client) };
   } catch (error) {
     destroy(client);
     throw error;
@@ -38,10 +38,14 @@ export function applicationName(holder: string): string {
   return `latchkey-claim-${holder}`;
 }
 
+/** The process of the server that serves a connection. */
+export async function readBackendPid(client: pg.Client): Promise<number> {
+  return onlyRow(await client.query<{ pid: number }>("select pg_backend_pid() as pid")).pid;
+}
+
 /** Calls a lock function; returns whether it succeeded. */
 export async function callLock(client: pg.Client, lockFunction: string, lock: number): Promise<boolean> {
-  const { rows } = await client.query<{ done: boolean }>(`select ${lockFunction}($1) as done`, [lock]);
-  return rows[0]!.done;
+  return onlyRow(await client.query<{ done: boolean }>(`select ${lockFunction}($1) as done`, [lock])).done;
 }
 
 /** Closes the socket without a message to the server, which may be unreachable. */

@@ -2,7 +2,7 @@ import type pg from "pg";
 import type { Clock, Milliseconds, Timer } from "../../../../../engine/src/clock/clock.ts";
 import { pause } from "../../../../../engine/src/clock/pause.ts";
 import type { Claim, ClaimOptions, GroupMark } from "../store.ts";
-import { applicationName, callLock, destroy, openClaimConnection } from "./claim-connection.ts";
+import { applicationName, callLock, destroy, openClaimConnection, readBackendPid } from "./claim-connection.ts";
 import { isUnavailable } from "./failures.ts";
 
 // Arbitrary numbers that nothing else on the server uses as locks.
@@ -210,9 +210,9 @@ export class PostgresClaim implements Claim {
     try {
       if (this.#client && this.#isHeld) {
         const sentAt = this.#clock.monotonic();
-        const { rows } = await this.#client.query<{ pid: number }>("select pg_backend_pid() as pid");
+        const pid = await readBackendPid(this.#client);
         // A pooler has moved this session to another backend, which does not hold the lock.
-        if (rows[0]!.pid !== this.#backendPid) throw new Error("The session was changed");
+        if (pid !== this.#backendPid) throw new Error("The session was changed");
         this.#validUntil = sentAt + this.#options.lease;
         return;
       }

@@ -1,6 +1,7 @@
 import pg from "pg";
 import type { Clock, Milliseconds } from "../../../../../engine/src/clock/clock.ts";
 import { StoreUnavailable } from "../../../../../engine/src/errors/store-unavailable.ts";
+import { mainPlan, programVersion } from "../migrate.ts";
 import type { PoolSettings } from "./pool-settings.ts";
 import { type ReplyOrder, SafeClient, Session } from "./session.ts";
 
@@ -42,7 +43,8 @@ export class ConnectionPool {
       connectionTimeoutMillis: connectTimeout,
       idleTimeoutMillis: idleTimeout,
       query_timeout: statementTimeout + GRACE,
-      application_name: `latchkey-${name}`,
+      // `hasOlderPrograms` reads the version, and nothing else names connections in this form.
+      application_name: `latchkey-${programVersion(mainPlan)}-${name}`,
       keepAlive: true,
       keepAliveInitialDelayMillis: 5_000,
       Client: SafeClient,

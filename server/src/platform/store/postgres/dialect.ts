@@ -1,6 +1,7 @@
 import { CompiledQuery, type RawBuilder, sql as raw, type SelectQueryBuilder } from "kysely";
 import { jsonArrayFrom, jsonObjectFrom } from "kysely/helpers/postgres";
 import type { ColumnType, Dialect, Json, Locks, RowLock, SchemaOperations, Time, Values } from "../dialect.ts";
+import { onlyRow } from "../only-row.ts";
 import { buildIndex } from "./build-index.ts";
 import { readPostgresChanges } from "./changes.ts";
 import { postgresNow } from "./clock.ts";
@@ -39,17 +40,17 @@ const locks: Locks = {
     await raw`select pg_advisory_xact_lock(${number})`.execute(db);
   },
   async tryLockNumber({ db }, number) {
-    const { rows } = await raw<{ locked: boolean }>`select pg_try_advisory_xact_lock(${number}) as locked`.execute(db);
-    return rows[0]!.locked;
+    const tried = await raw<{ locked: boolean }>`select pg_try_advisory_xact_lock(${number}) as locked`.execute(db);
+    return onlyRow(tried).locked;
   },
   async lockText({ db }, lockClass, text, mode) {
     const lock = raw.ref(mode === "shared" ? "pg_advisory_xact_lock_shared" : "pg_advisory_xact_lock");
     await raw`select ${lock}(${lockClass}::integer, hashtext(${text}))`.execute(db);
   },
   async tryLockText({ db }, text) {
-    const { rows } = await raw<{ claimed: boolean }>`
+    const tried = await raw<{ claimed: boolean }>`
     select pg_try_advisory_xact_lock(hashtextextended(${text}, 0)) as claimed`.execute(db);
-    return rows[0]!.claimed;
+    return onlyRow(tried).claimed;
   },
   async tryLockTexts({ db }, texts) {
     if (texts.length === 0) return [];
@@ -64,6 +65,7 @@ const json: Json = {
   array: (subquery) => jsonArrayFrom(subquery as never) as never,
   object: (subquery) => jsonObjectFrom(subquery as never) as never,
   first: (array) => raw<string>`${array}::jsonb ->> 0`,
+  member: (object, name) => raw<string>`${object}::jsonb ->> ${raw.lit(name)}`,
   elements: (array, alias) =>
     raw<{ value: string }>`jsonb_array_elements_text(${array}::jsonb)`.as<typeof alias>(raw.raw(`${alias}(value)`)),
   containsAll: (array, texts) => raw<boolean>`${array}::jsonb @> ${JSON.stringify(texts)}::jsonb`,
@@ -109,6 +111,16 @@ const schema: SchemaOperations = {
     const { rows } = await raw`select 1 as found where to_regclass(${table}) is not null`.execute(db);
     return rows.length > 0;
   },
+  async hasOlderPrograms({ db }, version) {
+    // The names of `ConnectionPool`; without a number those of programs below 34.
+    const { rows } = await raw`
+      select 1 as found from pg_stat_activity where datname = current_database()
+        and application_name ~ '^latchkey-([0-9]+-)?[a-z]+$'
+        and coalesce(substring(application_name from '^latchkey-([0-9]+)-')::integer, 0) < ${version} limit 1`.execute(
+      db,
+    );
+    return rows.length > 0;
+  },
   columns: `
   select t.relname, a.attname, format_type(a.atttypid, null) as type,
     coalesce(array_position(k.indkey::int2[], a.attnum) + 1, 0) as pk
@@ -142,6 +154,14 @@ const schema: SchemaOperations = {
      from information_schema.columns where table_schema = current_schema() and is_identity = 'YES' order by 1`,
   lastDrawn: (sequence) =>
     raw<number>`(select case when is_called then last_value else last_value - 1 end from ${raw.raw(sequence)})`,
+  async emptyTemporaryTable({ db }, table, types) {
+    const columns = Object.entries(types).map(
+      ([name, type]) => `${name} ${type === "text" ? 'text collate "C"' : type}`,
+    );
+    await raw`create temp table if not exists ${raw.table(table)} (${raw.raw(columns.join(", "))}) on commit delete rows`.execute(
+      db,
+    );
+  },
   buildLateIndex: (connection, index, definition) => buildIndex(connection, index, definition),
 };
 

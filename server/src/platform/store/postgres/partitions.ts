@@ -2,6 +2,7 @@ import { sql as raw } from "kysely";
 import type { Instant, Milliseconds } from "../../../../../engine/src/clock/clock.ts";
 import type { Connection } from "../dialect.ts";
 import { type MonthlyTable, monthlyTableNames, type PartitionState, type PartitionStep } from "../monthly-tables.ts";
+import { onlyRow } from "../only-row.ts";
 import { buildIndex, isIndexed } from "./build-index.ts";
 import { postgresNow } from "./clock.ts";
 
@@ -173,8 +174,9 @@ async function findPartitions({ db }: Connection, table: MonthlyTable): Promise<
     left join pg_inherits i on i.inhparent = t.oid and t.relkind = 'p'
     left join pg_class p on p.oid = i.inhrelid
     where t.oid = to_regclass(${table}) and t.relkind in ('r', 'p')`.execute(db);
-  if (rows.length === 0) return "missing";
-  if (rows[0]!.kind === "r") return "whole";
+  const [first] = rows;
+  if (first === undefined) return "missing";
+  if (first.kind === "r") return "whole";
   const found = rows.flatMap(({ name, bound, rows }): Partition[] => {
     if (name === null) return [];
     const [, from, until] = /FROM \('?(\w+)'?\) TO \('?(\w+)'?\)/.exec(bound) ?? [];
@@ -233,11 +235,11 @@ async function attachMonth(
     partition of ${raw.table(table)} default`.execute(db);
   const stray = raw.table(defaultPartition(table));
   await raw`lock table ${stray} in access exclusive mode`.execute(db);
-  const { rows } = await raw<{ count: number }>`
+  const counted = await raw<{ count: number }>`
     select count(*) as count from (select 1 from ${stray} where ${ofMonth} limit ${MOVED_MAX + 1}) as strays`.execute(
     db,
   );
-  const strays = Number(rows[0]!.count);
+  const strays = Number(onlyRow(counted).count);
   if (strays > MOVED_MAX) return false;
   await raw`create table ${raw.table(partition)} (like ${raw.table(table)} including defaults)`.execute(db);
   if (strays > 0) {
@@ -336,15 +338,14 @@ async function findObstacle(sql: Connection, table: MonthlyTable): Promise<strin
     union all select 'it inherits from another table' from t, pg_inherits i where t.oid in (i.inhparent, i.inhrelid)`.execute(
     sql.db,
   );
-  if (rows.length > 0) return rows[0]!.reason;
+  if (rows[0]) return rows[0].reason;
   const newest = await findNewest(sql, table);
   if (newest <= (await databaseTime(sql)) + NEWEST_MAX) return undefined;
   return `it has rows of ${new Date(newest).toISOString().slice(0, 10)}: a clock was wrong`;
 }
 
 async function findNewest({ db }: Connection, table: MonthlyTable): Promise<number> {
-  const { rows } = await raw<{ at: number | null }>`${raw.raw(divisions[table].newest)}`.execute(db);
-  return Number(rows[0]!.at ?? 0);
+  return Number(onlyRow(await raw<{ at: number | null }>`${raw.raw(divisions[table].newest)}`.execute(db)).at ?? 0);
 }
 
 /** The boundary that was chosen for a table, and whether all rows are known to be before it. */
@@ -373,14 +374,13 @@ async function isMoving({ db }: Connection): Promise<boolean> {
 }
 
 async function countRows({ db }: Connection, partition: string): Promise<number> {
-  const { rows } = await raw<{ count: number }>`
+  const counted = await raw<{ count: number }>`
     select count(*) as count from (select 1 from ${raw.table(partition)} limit ${MOVED_MAX + 1}) as counted`.execute(
     db,
   );
-  return Number(rows[0]!.count);
+  return Number(onlyRow(counted).count);
 }
 
 async function databaseTime({ db }: Connection): Promise<number> {
-  const { rows } = await raw<{ now: number }>`select ${postgresNow} as now`.execute(db);
-  return Number(rows[0]!.now);
+  return Number(onlyRow(await raw<{ now: number }>`select ${postgresNow} as now`.execute(db)).now);
 }

@@ -108,6 +108,7 @@ export async function openPostgresStore<P extends Procedures>(
     }
   }
 
+  let writesInFlight = 0;
   return {
     isEmbedded: false,
     monthlyTables: monthlyTableNames,
@@ -134,7 +135,8 @@ export async function openPostgresStore<P extends Procedures>(
       const poolName = poolOf(name);
       // Before migrations have run, the table of markers may be missing.
       const isMarked = poolName !== "maintenance";
-      return attempt(() => {
+      writesInFlight++;
+      const done = attempt(() => {
         const askedAt = clock.monotonic();
         let startedAt = askedAt;
         return pool(poolName)
@@ -150,7 +152,11 @@ export async function openPostgresStore<P extends Procedures>(
             },
           )
           .finally(() => observe(name, startedAt - askedAt, clock.monotonic() - startedAt));
-      }) as never;
+      });
+      return done.finally(() => writesInFlight--) as never;
+    },
+    get writesInFlight() {
+      return writesInFlight;
     },
     claim: (request) => attempt(() => PostgresClaim.take(options.url, clock, request)),
     listen(callback) {

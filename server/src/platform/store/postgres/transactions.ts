@@ -3,6 +3,7 @@ import { pause } from "../../../../../engine/src/clock/pause.ts";
 import { StoreUnavailable } from "../../../../../engine/src/errors/store-unavailable.ts";
 import { alphanumeric } from "../../../../../engine/src/random/random.ts";
 import { systemRandom } from "../../../../../engine/src/random/system.ts";
+import { onlyRow } from "../only-row.ts";
 import { Rollback, type Sql } from "../store.ts";
 import { type ConnectionPool, GRACE } from "./connection-pool.ts";
 import { isLost, isRejection, isRetryable, isUnavailable } from "./failures.ts";
@@ -132,12 +133,12 @@ export class Transactions {
       try {
         const isCommitted = await this.#resolving!.use(async (session) => {
           session.takeWarning();
-          const { rows } = await session.query<{ transaction: number }>(
+          const written = await session.query<{ transaction: number }>(
             `insert into transaction_markers (id, transaction) values ($1, 0)
              on conflict (id) do update set used_at = excluded.used_at returning transaction`,
             [id],
           );
-          return session.takeWarning() ? undefined : rows[0]!.transaction === transaction;
+          return session.takeWarning() ? undefined : onlyRow(written).transaction === transaction;
         });
         if (isCommitted !== undefined) return isCommitted;
       } catch (error) {

@@ -22,6 +22,14 @@ export const quotas = {
     hasDeletedRows: true,
     order: "created_at, id",
   },
+  budgets: {
+    things: "budgets",
+    setting: "BUDGETS",
+    max: { default: 100_000, highest: 10_000_000 },
+    table: "budgets",
+    hasDeletedRows: false,
+    order: "created_at, id",
+  },
   identities: {
     things: "identities",
     setting: "IDENTITIES",
@@ -101,11 +109,11 @@ export const defaultMaxima = Object.fromEntries(
 ) as QuotaMaxima;
 
 /** The quotas on rows, and the one on stored bytes. */
-export type Budget = Quota | "bytes";
+export type Allowance = Quota | "bytes";
 
 /** The default of the largest number of bytes. */
 export const BYTES_MAX = 32 * 1024 ** 3;
 
-export function settingOf(budget: Budget): string {
-  return `LATCHKEY_${budget === "bytes" ? "BYTES" : quotas[budget].setting}_PER_WORKSPACE`;
+export function settingOf(allowance: Allowance): string {
+  return `LATCHKEY_${allowance === "bytes" ? "BYTES" : quotas[allowance].setting}_PER_WORKSPACE`;
 }

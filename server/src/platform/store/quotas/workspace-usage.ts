@@ -2,9 +2,10 @@ import { sql as raw } from "kysely";
 import type { Instant, Milliseconds } from "../../../../../engine/src/clock/clock.ts";
 import type { Random } from "../../../../../engine/src/random/random.ts";
 import { eventsOf, insertEvents } from "../events/events.ts";
+import { onlyRow } from "../only-row.ts";
 import type { Sql } from "../store.ts";
 import type { RowChanges } from "../written-tables.ts";
-import { type Budget, type Quota, type QuotaMaxima, quotaNames, quotas, settingOf } from "./quotas.ts";
+import { type Allowance, type Quota, type QuotaMaxima, quotaNames, quotas, settingOf } from "./quotas.ts";
 import { addBytes, type BytesRetention, sumBytes, type WrittenBytes } from "./workspace-bytes.ts";
 
 /** The most rows that a transaction counts itself: about a millisecond. */
@@ -49,7 +50,7 @@ export interface Taking {
 /** What came of it. */
 export interface Taken {
   /** The quota that it exceeds; it must be rolled back. */
-  exceeded: Budget | undefined;
+  exceeded: Allowance | undefined;
   /** What should be counted again, outside of this transaction. */
   outdated: Quota[];
 }
@@ -70,34 +71,34 @@ export async function takeQuotas(
   random: Random,
 ): Promise<Taken> {
   const taken: Taken = { exceeded: undefined, outdated: [] };
-  const near: { budget: Budget; used: number; max: number }[] = [];
+  const near: { allowance: Allowance; used: number; max: number }[] = [];
   // Always in this order, so that transactions cannot wait for each other.
-  for (const budget of [...quotaNames, "bytes"] as const) {
-    const added = budget === "bytes" ? bytes.audit + bytes.events : (rows.get(quotas[budget].table) ?? 0);
+  for (const allowance of [...quotaNames, "bytes"] as const) {
+    const added = allowance === "bytes" ? bytes.audit + bytes.events : (rows.get(quotas[allowance].table) ?? 0);
     if (added === 0) continue;
-    if (budget === "bytes") await addBytes(sql, workspaceId, bytes, now);
-    const isQuick = budget === "bytes";
-    const max = isQuick ? bytesMax : maxima[budget];
+    if (allowance === "bytes") await addBytes(sql, workspaceId, bytes, now);
+    const isQuick = allowance === "bytes";
+    const max = isQuick ? bytesMax : maxima[allowance];
     const allowed = isQuick && isReduction ? max * (1 + RESERVE) : max;
     const state = await takeOne(sql, {
       workspaceId,
-      budget,
+      allowance,
       added,
       max,
       allowed,
       isQuick,
       now,
-      count: (limit) => countHere(sql, { workspaceId, budget, retention, now }, limit),
+      count: (limit) => countHere(sql, { workspaceId, allowance, retention, now }, limit),
     });
-    if (state.isOutdated && budget !== "bytes") taken.outdated.push(budget);
+    if (state.isOutdated && allowance !== "bytes") taken.outdated.push(allowance);
     if (state.isExceeded) {
-      taken.exceeded = budget;
+      taken.exceeded = allowance;
       return taken;
     }
-    if (state.isNewlyNear) near.push({ budget, used: state.used, max });
+    if (state.isNewlyNear) near.push({ allowance, used: state.used, max });
   }
-  const events = near.map(({ budget, used, max }) => {
-    const data = { quota: budget, used, max, setting: settingOf(budget) };
+  const events = near.map(({ allowance, used, max }) => {
+    const data = { quota: allowance, used, max, setting: settingOf(allowance) };
     return { type: "quota.near" as const, objectId: workspaceId, data };
   });
   await insertEvents(sql, eventsOf(events, { workspaceId, at: now, actor: "system" }, random));
@@ -109,21 +110,21 @@ async function countHere(
   sql: Sql,
   {
     workspaceId,
-    budget,
+    allowance,
     retention,
     now,
-  }: { workspaceId: string; budget: Budget; retention: BytesRetention; now: Instant },
+  }: { workspaceId: string; allowance: Allowance; retention: BytesRetention; now: Instant },
   limit: number,
 ): Promise<number | undefined> {
-  if (budget === "bytes") return sumBytes(sql, workspaceId, retention, now);
+  if (allowance === "bytes") return sumBytes(sql, workspaceId, retention, now);
   const here = Math.min(limit, COUNTED_HERE_MAX);
-  const { count } = await countRows(sql, { quota: budget, workspaceId, after: FIRST, limit: here + 1 });
+  const { count } = await countRows(sql, { quota: allowance, workspaceId, after: FIRST, limit: here + 1 });
   return count > here && here < limit ? undefined : count;
 }
 
 interface TakeOne {
   workspaceId: string;
-  budget: Budget;
+  allowance: Allowance;
   added: number;
   max: number;
   /** How much the workspace may have after this transaction. */
@@ -136,13 +137,13 @@ interface TakeOne {
 
 async function takeOne(
   sql: Sql,
-  { workspaceId, budget, added, max, allowed, isQuick, now, count }: TakeOne,
+  { workspaceId, allowance, added, max, allowed, isQuick, now, count }: TakeOne,
 ): Promise<{ used: number; isExceeded: boolean; isOutdated: boolean; isNewlyNear: boolean }> {
   const row = await sql.db
     .insertInto("workspace_usage")
     .values({
       workspace_id: workspaceId,
-      quota: budget,
+      quota: allowance,
       total: added,
       counted: null,
       counted_total: 0,
@@ -173,30 +174,30 @@ async function takeOne(
   if (used === undefined) {
     const isExceeded = counted !== null && bound > allowed;
     const isNewlyNear = counted !== null && !wasNear && !isExceeded;
-    if (isNewlyNear) await setNear(sql, { workspaceId, budget, at: now });
+    if (isNewlyNear) await setNear(sql, { workspaceId, allowance, at: now });
     return { ...done, isExceeded, isOutdated: true, isNewlyNear };
   }
   if (used > allowed) return { ...done, used, isExceeded: true, isOutdated: true };
-  await recordCount(sql, { workspaceId, quota: budget, count: used, total, max, now });
+  await recordCount(sql, { workspaceId, quota: allowance, count: used, total, max, now });
   const isNewlyNear = !wasNear && used > max * NEAR;
-  if (isNewlyNear) await setNear(sql, { workspaceId, budget, at: now });
+  if (isNewlyNear) await setNear(sql, { workspaceId, allowance, at: now });
   return { ...done, used, isNewlyNear };
 }
 
 async function setNear(
   { db }: Sql,
-  { workspaceId, budget, at }: { workspaceId: string; budget: Budget; at: Instant | null },
+  { workspaceId, allowance, at }: { workspaceId: string; allowance: Allowance; at: Instant | null },
 ): Promise<void> {
   await db
     .updateTable("workspace_usage")
     .set({ near_at: at })
     .where("workspace_id", "=", workspaceId)
-    .where("quota", "=", budget)
+    .where("quota", "=", allowance)
     .execute();
 }
 
 /** The number of workspaces that nearly reached each quota. */
-export async function countNear({ db }: Sql): Promise<Partial<Record<Budget, number>>> {
+export async function countNear({ db }: Sql): Promise<Partial<Record<Allowance, number>>> {
   const rows = await db
     .selectFrom("workspace_usage")
     .select(({ fn }) => ["quota", fn.countAll<number | string>().as("count")])
@@ -239,7 +240,7 @@ export async function countRows(
   if (last !== undefined) return { count: limit, last: { at: Number(last.at), id: last.id } };
   const counted = await raw<{ count: number | string }>`
     select count(*) as count from (${selected} limit ${limit}) as counted`.execute(db);
-  return { count: Number(counted.rows[0]!.count), last: null };
+  return { count: Number(onlyRow(counted).count), last: null };
 }
 
 /** What is known of the rows of a workspace. */
@@ -268,7 +269,7 @@ export async function findUsage(
 /** A finished count. */
 export interface RecordedCount {
   workspaceId: string;
-  quota: Budget;
+  quota: Allowance;
   max: number;
   count: number;
   /** The total when the count began. */

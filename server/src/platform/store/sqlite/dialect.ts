@@ -23,6 +23,7 @@ const json: Json = {
   array: (subquery) => jsonArrayFrom(subquery as never) as never,
   object: (subquery) => jsonObjectFrom(subquery as never) as never,
   first: (array) => raw<string>`${array} ->> 0`,
+  member: (object, name) => raw<string>`${object} ->> ${raw.lit(name)}`,
   elements: (array, alias) => raw<{ value: string }>`json_each(${array})`.as(alias),
   containsAll: (array, texts) =>
     raw<boolean>`(select count(*) from json_each(${array}) as had
@@ -44,7 +45,8 @@ const values: Values = {
   list,
   rows<C extends string>(types: Readonly<Record<C, ColumnType>>, rows: readonly object[]) {
     const selected = Object.keys(types).map((column) => `json_extract(value, '$.${column}') as "${column}"`);
-    return raw<Record<C, never>>`(select ${raw.raw(selected.join(", "))} from json_each(${JSON.stringify(rows)}))`.as(
+    // The binary form of a row is not parsed again for each of its columns.
+    return raw<Record<C, never>>`(select ${raw.raw(selected.join(", "))} from jsonb_each(${JSON.stringify(rows)}))`.as(
       "input",
     );
   },
@@ -70,6 +72,8 @@ const schema: SchemaOperations = {
     );
     return rows.length > 0;
   },
+  // This program alone has claimed it.
+  hasOlderPrograms: async () => false,
   columns: `
   select t.name as "table", c.name as "column", c.type, c.pk
   from sqlite_schema t join pragma_table_xinfo(t.name) c
@@ -84,6 +88,11 @@ const schema: SchemaOperations = {
      from sqlite_schema m join pragma_foreign_key_list(m.name) f where m.type = 'table' order by 2, 1, f.seq`,
   sequences: `select name as "table", 'rowid' as "column", name as sequence from sqlite_sequence order by name`,
   lastDrawn: (sequence) => raw<number>`(select seq from sqlite_sequence where name = ${sequence})`,
+  async emptyTemporaryTable({ db }, table, types) {
+    const columns = Object.keys(types).join(", ");
+    await raw`create temp table if not exists ${raw.table(table)} (${raw.raw(columns)})`.execute(db);
+    await raw`delete from ${raw.table(table)}`.execute(db);
+  },
   // The migrations build all indexes: the only node does not serve meanwhile.
   async buildLateIndex() {},
 };

@@ -6,6 +6,7 @@ import { openSqliteConnection } from "./connection.ts";
 export function openSqliteStoreHere<P extends Procedures>(file: string, procedures: P): Store<P> {
   const connection = openSqliteConnection(file, "write", { functions: procedures.functions });
   let previous: Promise<unknown> = Promise.resolve();
+  let writesInFlight = 0;
   const serialize = <T>(work: () => Promise<T>): Promise<T> => {
     const result = previous.then(work);
     previous = result.catch(() => {});
@@ -16,12 +17,18 @@ export function openSqliteStoreHere<P extends Procedures>(file: string, procedur
     monthlyTables: [],
     read: (name, argument) =>
       serialize(() => procedures.reading[name]!(connection.sql, argument, rejectQuestion)) as never,
-    transact: (name, argument, answer) =>
-      serialize(async () => {
+    transact: (name, argument, answer) => {
+      writesInFlight++;
+      const done = serialize(async () => {
         const ask = async (question: unknown) => (answer as (question: unknown) => unknown)(question);
         const result = await connection.transaction((sql) => procedures.writing[name]!(sql, argument, ask));
         return result instanceof Rollback ? result.value : result;
-      }) as never,
+      });
+      return done.finally(() => writesInFlight--) as never;
+    },
+    get writesInFlight() {
+      return writesInFlight;
+    },
     claim: async () => FileClaim.take(file),
     listen: () => {},
     close: () => serialize(async () => connection.close()),

@@ -10,10 +10,27 @@ import { openSqliteStore, type SqliteOptions } from "./store.ts";
 
 /** A module for database threads that counts in shared memory how many threads have loaded it. */
 const threadModule = `
+  import { getHeapSpaceStatistics } from "node:v8";
   export default function openProcedures({ started, fails }) {
     Atomics.add(started, 0, 1);
     if (Atomics.sub(fails, 0, 1) === 1) throw new Error("cannot start");
-    return { reading: { answer: async () => "read" }, writing: { answer: async () => "written", run } };
+    return { reading: { answer: async () => "read", block, growHeap }, writing: { answer: async () => "written", run } };
+  }
+  async function block(_, gate) {
+    Atomics.wait(gate, 0, 0);
+    return "long";
+  }
+  /** Returns the largest size of the young generation while objects live for a while. */
+  async function growHeap() {
+    const living = [];
+    let largest = 0;
+    for (let i = 0; i < 3_000_000; i++) {
+      living[i % 100_000] = [i];
+      if (i % 100_000 > 0) continue;
+      const young = getHeapSpaceStatistics().find((space) => space.space_name === "new_space");
+      largest = Math.max(largest, young.space_size);
+    }
+    return largest;
   }
   async function run({ db }, text) {
     await db.executeQuery({ sql: text, parameters: [], query: { kind: "RawNode" }, queryId: {} });
@@ -51,6 +68,25 @@ describe("the threads of an embedded database", () => {
     assert.equal(threads(), 1);
     assert.deepEqual(await Promise.all([read(), read()]), ["read", "read"]);
     assert.equal(threads(), 2);
+  });
+
+  it("keep little memory for new objects", async (t) => {
+    const { store } = await openCounted(t, {});
+    const bytes = (await store.read("growHeap" as never, null as never)) as number;
+    // 8 to 17 MiB with the limit, 32 without.
+    assert(bytes <= 24 * 2 ** 20, `${bytes}`);
+  });
+
+  it("read at once while a long read is under way, which has a thread of its own", async (t) => {
+    const { store, read, threads } = await openCounted(t, { longReads: ["block"] });
+    assert.equal(threads(), 2);
+    const gate = new Int32Array(new SharedArrayBuffer(4));
+    const blocked = store.read("block" as never, gate as never) as Promise<unknown>;
+    assert.equal(await read(), "read");
+    gate[0] = 1;
+    Atomics.notify(gate, 0);
+    assert.equal(await blocked, "long");
+    assert.equal(threads(), 3);
   });
 
   it("start again at the next read after a failure", async (t) => {

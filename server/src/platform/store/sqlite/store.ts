@@ -1,3 +1,4 @@
+import type { EventEmitter } from "node:events";
 import { type ResourceLimits, Worker } from "node:worker_threads";
 import type { Clock } from "../../../../../engine/src/clock/clock.ts";
 import { StoreUnavailable } from "../../../../../engine/src/errors/store-unavailable.ts";
@@ -5,7 +6,7 @@ import { asError } from "../plain-error.ts";
 import type { Procedures, Store, StoreObserver } from "../store.ts";
 import { FileClaim } from "./claim.ts";
 import type { Durability } from "./connection.ts";
-import type { ThreadAnswer, ThreadData, ThreadPriority, ThreadReply } from "./thread.ts";
+import type { ThreadAnswer, ThreadData, ThreadPriority, ThreadReply } from "./serve-requests.ts";
 import { SyncMark, ThreadWriteHealth } from "./write-health.ts";
 
 export interface ProcedureModule {
@@ -15,6 +16,12 @@ export interface ProcedureModule {
   options: unknown;
 }
 
+/** What the store needs of a `Worker`. */
+export type DatabaseWorker = EventEmitter & Pick<Worker, "postMessage">;
+
+/** Starts a thread that serves a database. */
+export type StartThread = (data: ThreadData) => DatabaseWorker;
+
 export interface SqliteOptions {
   clock: Clock;
   observe?: StoreObserver | undefined;
@@ -23,24 +30,31 @@ export interface SqliteOptions {
   writePriority?: ThreadPriority;
   /** The reading thread starts at the first read. Saves time at the start, and memory until then. */
   readsRarely?: boolean;
+  /** Reading procedures that take long. They have a thread of their own, which starts at the first of them. */
+  longReads?: readonly string[];
+  /** Default: a new `Worker`. */
+  startThread?: StartThread | undefined;
 }
 
 /**
- * The embedded database, with one writing and one reading thread, so that no SQL runs on the event loop.
+ * The embedded database, with one writing and one reading thread, and one for long reads if there are some, so that no SQL
+ * runs on the event loop.
  *
  * @throws when a thread cannot open the file.
  */
 export async function openSqliteStore<P extends Procedures>(
   file: string,
   procedures: ProcedureModule,
-  { clock, observe = () => {}, durability = "full", writePriority = "normal", readsRarely = false }: SqliteOptions,
+  options: SqliteOptions,
 ): Promise<Store<P>> {
+  const { clock, observe = () => {}, durability = "full", writePriority = "normal", readsRarely = false } = options;
+  const { startThread = startWorker, longReads = [] } = options;
   const mark = new SyncMark();
   const writes = new ThreadWriteHealth(clock, mark);
   const open = (mode: ThreadData["mode"]) => {
     const priority = mode === "write" ? writePriority : "normal";
     const data = { file, mode, durability, priority, procedures, syncs: mark.buffer };
-    return DatabaseThread.open(data, clock, observe, mode === "write" ? writes : undefined);
+    return DatabaseThread.open(startThread(data), clock, observe, mode === "write" ? writes : undefined);
   };
   const openReader = async () => (readsRarely ? new LateThread(() => open("read")) : open("read"));
   const [writing, reading] = await Promise.allSettled([open("write"), openReader()]);
@@ -49,21 +63,25 @@ export async function openSqliteStore<P extends Procedures>(
     throw writing.status === "rejected" ? writing.reason : (reading as PromiseRejectedResult).reason;
   }
   const [writer, reader] = [writing.value, reading.value];
+  const longReader = new LateThread(() => open("read"));
   return {
     isEmbedded: true,
     monthlyTables: [],
-    read: (name, argument) => reader.run(name, argument) as never,
+    read: (name, argument) => (longReads.includes(name) ? longReader : reader).run(name, argument) as never,
     transact: (name, argument, answer) => writer.run(name, argument, answer as Answerer) as never,
     claim: async () => FileClaim.take(file),
     writes,
+    get writesInFlight() {
+      return writer.pending;
+    },
     get failure() {
-      return writer.hasFailed || reader.hasFailed
+      return writer.hasFailed || reader.hasFailed || longReader.hasFailed
         ? "the thread of the embedded database has ended; restart"
         : undefined;
     },
     listen: () => {},
     async close() {
-      await reader.close();
+      await Promise.all([longReader.close(), reader.close()]);
       await writer.close();
     },
   };
@@ -81,14 +99,22 @@ interface Pending {
 }
 
 /**
- * The limit of a thread's heap, in MiB. A procedure needs memory for its argument and its rows, which the bounds on bodies
- * and pages keep far below.
+ * The limits of a thread's heap, in MiB. A procedure needs memory for its argument and its rows, which the bounds on bodies
+ * and pages keep far below. Without a limit the young generation grows to a hundred MiB, and no procedure is faster with it.
  */
-const HEAP: ResourceLimits = { maxOldGenerationSizeMb: 512 };
+const HEAP: ResourceLimits = { maxOldGenerationSizeMb: 512, maxYoungGenerationSizeMb: 12 };
+
+function startWorker(data: ThreadData): Worker {
+  return new Worker(new URL("./thread.ts", import.meta.url), {
+    workerData: data,
+    name: `sqlite-${data.mode}`,
+    resourceLimits: HEAP,
+  });
+}
 
 /** A thread with its own connection, and its pending requests. */
 class DatabaseThread {
-  readonly #worker: Worker;
+  readonly #worker: DatabaseWorker;
   readonly #clock: Clock;
   readonly #observe: StoreObserver;
   readonly #pending = new Map<number, Pending>();
@@ -97,16 +123,11 @@ class DatabaseThread {
   readonly #exited: Promise<void>;
 
   static open(
-    data: ThreadData,
+    worker: DatabaseWorker,
     clock: Clock,
     observe: StoreObserver,
     writes: ThreadWriteHealth | undefined,
   ): Promise<DatabaseThread> {
-    const worker = new Worker(new URL("./thread.ts", import.meta.url), {
-      workerData: data,
-      name: `sqlite-${data.mode}`,
-      resourceLimits: HEAP,
-    });
     return new Promise((resolve, reject) => {
       worker.once("error", reject);
       worker.once("message", () => {
@@ -116,7 +137,12 @@ class DatabaseThread {
     });
   }
 
-  private constructor(worker: Worker, clock: Clock, observe: StoreObserver, writes: ThreadWriteHealth | undefined) {
+  private constructor(
+    worker: DatabaseWorker,
+    clock: Clock,
+    observe: StoreObserver,
+    writes: ThreadWriteHealth | undefined,
+  ) {
     this.#worker = worker;
     this.#clock = clock;
     this.#observe = observe;
@@ -160,6 +186,11 @@ class DatabaseThread {
       this.#worker.postMessage({ id, name, argument });
       this.#pending.set(id, { resolve, reject, answer, name, askedAt });
     });
+  }
+
+  /** The number of requests without a reply. */
+  get pending(): number {
+    return this.#pending.size;
   }
 
   get hasFailed(): boolean {

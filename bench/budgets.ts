@@ -1,0 +1,193 @@
+/**
+ * Shared budgets on several nodes: `npm run bench:budgets -- [--rounds 3] [--seconds 6] [--postgres postgres://…]`.
+ *
+ * Verifications over HTTP of keys that share 100 budgets, by one node, by three, and by three of which each has budgets of its
+ * own, which shows what the sharing costs; in turn, and with as many open calls in all.
+ * Every node is a process; all have core 0, so that three have no more CPU than one, and their load and PostgreSQL have core
+ * 1. It fails if three nodes together answer less than 0.8 of what one does, if a call has no successful answer, or if the
+ * p99 of three exceeds 250 ms. Needs Linux, two cores and wrk, and a machine without other work: the load beside it is
+ * printed.
+ */
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { loadavg, tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { systemClock } from "../engine/src/clock/system.ts";
+import { parseExposition } from "../server/test/prometheus.ts";
+import { freshDatabase, startPostgres } from "../server/test/services/postgres.ts";
+import { startRedis } from "../server/test/services/redis.ts";
+import { type CreatedKey, openBenchStore } from "./lib/bench-store.ts";
+import { JSON_TYPE, post, ROOT_KEY, VERIFY_PATH, verifyEach } from "./lib/keys.ts";
+import { describeMachine, requirePinning } from "./lib/machine.ts";
+import { wholeNumber } from "./lib/options.ts";
+import { type ServerUnderTest, startLatchkey, stopServers } from "./lib/server-under-test.ts";
+import { spread, writeSpread } from "./lib/statistics.ts";
+import { type Load, Wrk } from "./lib/wrk.ts";
+
+const ROOTS = 100;
+const KEYS = 1_000;
+const NODES = 3;
+/** Open calls in all. */
+const CONNECTIONS = 255;
+/** More than a run spends. */
+const CREDITS = 1e12;
+const WARM_UP_SECONDS = 2;
+const SERVERS_CORE = 1;
+const RATIO_MIN = 0.8;
+const P99_MAX_MS = 250;
+
+/** What was measured at the same time. */
+interface Window {
+  loads: Load[];
+  callsPerCommit: number;
+}
+
+const { values } = parseArgs({
+  options: {
+    rounds: { type: "string", default: "3" },
+    seconds: { type: "string", default: "6" },
+    postgres: { type: "string" },
+  },
+});
+const rounds = wholeNumber({ rounds: values.rounds }, "rounds", 1, 100);
+const seconds = wholeNumber({ seconds: values.seconds }, "seconds", 1, 60);
+Wrk.require();
+requirePinning();
+
+console.log(`${describeMachine()}, load ${loadavg()[0]!.toFixed(1)} before\n`);
+// PostgreSQL inherits the core.
+execFileSync("taskset", ["--all-tasks", "--cpu-list", "--pid", String(SERVERS_CORE), String(process.pid)], {
+  stdio: "ignore",
+});
+const folder = mkdtempSync(join(tmpdir(), "latchkey-bench-"));
+const ownPostgres = values.postgres === undefined ? await startPostgres() : undefined;
+process.env.LATCHKEY_TEST_POSTGRES_URL = values.postgres ?? ownPostgres!.url;
+const database = await freshDatabase();
+// Nodes need it to count limits together. These calls have none.
+const redis = await startRedis();
+const generators: Wrk[] = [];
+try {
+  const keys = await prepare();
+  const nodes: ServerUnderTest[] = [];
+  const settings = { DATABASE_URL: database.url, REDIS_URL: redis.url };
+  for (let i = 0; i < NODES; i++) {
+    nodes.push(await startLatchkey({ folder: join(folder, String(i)), settings }));
+    await verifyEach(nodes[i]!.url, keys);
+  }
+  process.exitCode = (await compare(nodes, keys)) ? 0 : 1;
+} finally {
+  for (const generator of generators) generator.close();
+  await stopServers();
+  await database.drop();
+  await Promise.all([redis.stop(), ownPostgres?.stop()]);
+  rmSync(folder, { recursive: true, force: true });
+}
+
+/** Creates the budgets, and keys without credits of their own that share them. */
+async function prepare(): Promise<CreatedKey[]> {
+  const store = await openBenchStore(join(folder, "store"), database.url);
+  const now = systemClock.now();
+  const { workspaceId } = await store.transact("prepare", { now, rootKey: ROOT_KEY });
+  const budgetIds: string[] = [];
+  for (let i = 0; i < ROOTS; i++) {
+    budgetIds.push(await store.transact("createBudget", { workspaceId, remaining: CREDITS, now }));
+  }
+  const keys = await store.transact("createKeys", { workspaceId, count: KEYS, remaining: null, budgetIds, now });
+  await store.close();
+  return keys;
+}
+
+/** Measures one node and all of them in turn. Returns whether every target is reached. */
+async function compare(nodes: readonly ServerUnderTest[], keys: readonly CreatedKey[]): Promise<boolean> {
+  const loadOf = (connections: number, some: readonly CreatedKey[]) => {
+    const bodies = some.map(({ key }) => JSON.stringify({ key }));
+    const generator = new Wrk({ path: VERIFY_PATH, headers: JSON_TYPE, bodies }, connections);
+    generators.push(generator);
+    return generator;
+  };
+  const whole = loadOf(CONNECTIONS, keys);
+  const shared = nodes.map(() => loadOf(CONNECTIONS / NODES, keys));
+  const apart = nodes.map((_, node) =>
+    loadOf(
+      CONNECTIONS / NODES,
+      keys.filter((_, i) => (i % ROOTS) % NODES === node),
+    ),
+  );
+  const kinds = {
+    one: async (length: number) => [await whole.measure(nodes[0]!.url, length)],
+    all: (length: number) => Promise.all(nodes.map(({ url }, i) => shared[i]!.measure(url, length))),
+    apart: (length: number) => Promise.all(nodes.map(({ url }, i) => apart[i]!.measure(url, length))),
+  };
+  for (const measure of Object.values(kinds)) await measure(WARM_UP_SECONDS);
+  const measured: Record<keyof typeof kinds, Window[]> = { one: [], all: [], apart: [] };
+  const beside: number[] = [];
+  for (let i = 0; i < rounds; i++) {
+    for (const kind of ["one", "all", "apart"] as const) {
+      const before = await ledgersOf(nodes);
+      const loads = await kinds[kind](seconds);
+      const after = await ledgersOf(nodes);
+      measured[kind].push({ loads, callsPerCommit: (after.calls - before.calls) / (after.batches - before.batches) });
+    }
+    beside.push(loadavg()[0]!);
+  }
+  report("one node", measured.one);
+  report(`${NODES} nodes`, measured.all);
+  report(`${NODES} nodes, budgets apart`, measured.apart);
+  const ratioTo = (kind: keyof typeof kinds) =>
+    spread(measured.all.map((window, i) => rateOf(window) / rateOf(measured[kind][i]!)));
+  const ratio = ratioTo("one");
+  const loads = Object.values(measured).flatMap((windows) => windows.flatMap((window) => window.loads));
+  const rejected = loads.reduce((sum, load) => sum + load.rejected, 0);
+  const p99 = spread(measured.all.map(p99Of)).median;
+  console.log(
+    `\n${NODES} nodes ÷ one: ${writeSpread(ratio, 2)}; ÷ budgets apart: ${writeSpread(ratioTo("apart"), 2)}; ` +
+      `at a load of ${writeSpread(spread(beside), 1)}`,
+  );
+  const answered = loads.reduce((sum, load) => sum + load.requests - load.rejected, 0);
+  const spent = await spentIn(nodes[0]!);
+  if (spent < answered) throw new Error(`${spent} credits were spent by more than ${answered} verifications`);
+  const targets = {
+    [`together at least ${RATIO_MIN} of one node`]: ratio.median >= RATIO_MIN,
+    [`every call has a successful answer (${rejected} have none)`]: rejected === 0,
+    [`p99 at most ${P99_MAX_MS} ms`]: p99 <= P99_MAX_MS,
+  };
+  for (const [target, isReached] of Object.entries(targets)) {
+    console.log(`${isReached ? "reached" : "NOT reached"}: ${target}`);
+  }
+  return Object.values(targets).every(Boolean);
+}
+
+/** What was spent of all budgets. */
+async function spentIn({ url }: ServerUnderTest): Promise<number> {
+  const headers = { ...JSON_TYPE, Authorization: `Bearer ${ROOT_KEY}` };
+  const { data } = JSON.parse(await post(`${url}/v2/budgets.listBudgets`, headers, JSON.stringify({ limit: ROOTS })));
+  return data.reduce((sum: number, { totals }: { totals: { spent: number } }) => sum + totals.spent, 0);
+}
+
+/** Committed batches of the ledgers of all nodes, and their calls. */
+async function ledgersOf(nodes: readonly ServerUnderTest[]): Promise<{ batches: number; calls: number }> {
+  const sums = { batches: 0, calls: 0 };
+  for (const { url } of nodes) {
+    const exposed = parseExposition(await (await fetch(`${url}/metrics`)).text());
+    sums.batches += exposed.value("latchkey_ledger_batches_total");
+    sums.calls += exposed.value("latchkey_ledger_calls_total");
+  }
+  return sums;
+}
+
+function report(label: string, windows: readonly Window[]): void {
+  const rate = writeSpread(spread(windows.map(rateOf)));
+  const p99 = writeSpread(spread(windows.map(p99Of)));
+  const together = writeSpread(spread(windows.map(({ callsPerCommit }) => callsPerCommit)));
+  console.log(`${label.padEnd(24)}${rate} verifications/s, p99 ${p99} ms, ${together} to a commit`);
+}
+
+function rateOf({ loads }: Window): number {
+  return loads.reduce((sum, { requests, rejected, seconds }) => sum + (requests - rejected) / seconds, 0);
+}
+
+/** That of the slowest node. */
+function p99Of({ loads }: Window): number {
+  return Math.max(...loads.map(({ p99Ms }) => p99Ms));
+}

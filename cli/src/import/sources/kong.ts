@@ -1,0 +1,129 @@
+import { hashSecret } from "../../../../engine/src/crypto/hash.ts";
+import { kongDumpRows } from "../dump/kong.ts";
+import { type Fields, isObject } from "../fields.ts";
+import { credentialsInConfiguration, credentialsOf } from "./kong-configuration.ts";
+import { keyOf, limitOf, presentObject, type Source } from "./source.ts";
+
+const GROUPS = "groups are metadata here and restrict nothing: make them permissions or roles";
+
+/**
+ * The credentials of the plugin key-auth of Kong: from `/key-auths` of the Admin API, from a dump of the database, from the
+ * table `keyauth_credentials`, or from a declarative configuration. Kong stores key strings.
+ */
+export const kong: Source = {
+  mapping: ({ others, now }) => {
+    const consumers = consumersOf(others);
+    return (row) => map(row, consumers, now);
+  },
+  left: { id: null, createdAt: null, updatedAt: null, wsId: null, cacheKey: null },
+  unfold: (row) => (Array.isArray(row.keyauth_credentials) ? credentialsOf(row) : [row]),
+  listIn: credentialsInConfiguration,
+  dump: kongDumpRows,
+  algorithms: ["sha256"],
+  others: "consumers of the Admin API (/consumers)",
+};
+
+function map(row: Fields, consumers: ReadonlyMap<string, Record<string, unknown>>, now: number) {
+  if (row.value("keyIdent") !== undefined) {
+    return {
+      rejected:
+        "is a credential of key-auth-enc, whose key strings are encrypted. Read them from the Admin API of Kong, which decrypts them",
+    };
+  }
+  const key = row.value("key");
+  if (key === undefined && row.value("username", "customId") !== undefined) {
+    return { skipped: "is a consumer without credentials of key-auth" };
+  }
+  if (key !== undefined && typeof key !== "string") return { rejected: "has a key that is no text: put it in quotes" };
+  if (key !== undefined && /^(\{vault:\/\/.*\}|\$\{\{.*\}\})$/.test(key)) {
+    return {
+      rejected: "has a reference in the place of its key, which is in a vault or a variable: write the key there",
+    };
+  }
+  const nested = row.object("consumer");
+  const id = row.text("consumerId") ?? nested?.id ?? (nested === undefined ? row.text("consumer") : undefined);
+  const consumer = { ...nested, ...consumers.get(String(id)) };
+  const named = [consumer.custom_id, consumer.username].find((name) => typeof name === "string" && name !== "");
+  if (named === undefined && id !== undefined) {
+    row.note("consumer", "the external id is the id of the consumer. Give --with consumers.json to import its name");
+  }
+  const groups = namesIn(row.json("acls"), "group");
+  const consumerGroups = namesIn(row.json("groups"), "name");
+  if (groups) row.note("acls", GROUPS);
+  if (consumerGroups) row.note("groups", GROUPS);
+  const limits = limitsOf(row);
+  const ttl = row.number("ttl");
+  return keyOf(key === undefined ? undefined : hashSecret(key), "has no key", {
+    name: row.text("id"),
+    externalId: named ?? id,
+    meta: presentObject({ tags: row.list("tags"), kong: presentObject({ groups, consumerGroups }) }),
+    // The Admin API gives the remaining seconds; the table has the time of the end.
+    expires: typeof ttl === "number" ? now + ttl * 1_000 : row.time("ttl"),
+    ratelimits: limits.length > 0 ? limits : undefined,
+  });
+}
+
+function namesIn(list: unknown, member: string): string[] | undefined {
+  const names = (Array.isArray(list) ? list : []).map((one) => (isObject(one) ? one[member] : one));
+  const texts = names.filter((name) => typeof name === "string");
+  return texts.length > 0 ? texts : undefined;
+}
+
+const DAY = 24 * 3_600;
+/** The windows of the plugin rate-limiting, in seconds. */
+const windows = { second: 1, minute: 60, hour: 3_600, day: DAY, month: 30 * DAY, year: 365 * DAY };
+
+/** The limits of the plugins of a consumer. */
+function limitsOf(row: Fields) {
+  const list = row.json("plugins");
+  const plugins = (Array.isArray(list) ? list.filter(isObject) : []).filter(({ enabled }) => enabled !== false);
+  const isLimit = ({ name }: Record<string, unknown>) => name === "rate-limiting" || name === "rate-limiting-advanced";
+  const notes = new Set<string>();
+  if (!plugins.every(isLimit)) notes.add("plugins of a consumer other than rate-limiting are not imported");
+  const limits = new Map<string, NonNullable<ReturnType<typeof limitOf>>>();
+  for (const { name, config, service, route } of plugins.filter(isLimit)) {
+    if (!isObject(config)) continue;
+    const by = name === "rate-limiting" ? config.limit_by : config.identifier;
+    if (service || route || (by !== undefined && by !== null && by !== "consumer" && by !== "credential")) {
+      notes.add(
+        "a rate limit for one service or route, or by something else than the consumer, is not imported: charge it with ratelimits.limit",
+      );
+      continue;
+    }
+    const found = name === "rate-limiting" ? limitsOfPeriods(config) : limitsOfWindows(config);
+    for (const limit of found) limits.set(limit.name, limit);
+    if (found.length > 0 && by !== "credential") {
+      notes.add(
+        "the rate limit of the consumer counts for each of its keys: to let them share it, set it with identities.updateIdentity",
+      );
+    }
+  }
+  for (const note of notes) row.note("plugins", note);
+  return [...limits.values()];
+}
+
+function limitsOfPeriods(config: Record<string, unknown>) {
+  return Object.entries(windows)
+    .map(([name, seconds]) => limitOf(name, config[name], seconds))
+    .filter((limit) => limit !== undefined);
+}
+
+/** rate-limiting-advanced has a list of limits and one of windows. */
+function limitsOfWindows({ limit, window_size: seconds }: Record<string, unknown>) {
+  const sizes = listOf(seconds);
+  return listOf(limit)
+    .map((one, i) => limitOf(`${sizes[i]} s`, one, sizes[i]))
+    .filter((limit) => limit !== undefined);
+}
+
+function listOf(value: unknown): unknown[] {
+  return Array.isArray(value) ? value : [value];
+}
+
+/** The consumers in answers of the Admin API, by their id. */
+function consumersOf(documents: readonly unknown[]): ReadonlyMap<string, Record<string, unknown>> {
+  const consumers = documents.flatMap((document) =>
+    Array.isArray(document) ? document : isObject(document) && Array.isArray(document.data) ? document.data : [],
+  );
+  return new Map(consumers.filter(isObject).map((consumer) => [String(consumer.id), consumer]));
+}

@@ -1,0 +1,76 @@
+import { CommandError } from "./output.ts";
+import { escapeLines } from "./printable.ts";
+
+/** Maximum number of open collections and values. */
+const DEPTH_MAX = 200;
+
+/** How the documents of a command are read. */
+export interface YamlOptions {
+  /** Uses of one anchor, with those in its value: a short document can stand for a huge one with them. */
+  readonly aliasesMax: number;
+  /** Whether messages may say what is wrong with the text. Those about secrets have the place only. */
+  readonly isPublic: boolean;
+}
+
+/**
+ * Parses one YAML document.
+ *
+ * @throws {CommandError} when the text is not one document of YAML, has too many aliases, has a name twice in one map, or
+ * is nested too deeply.
+ */
+export async function parseYaml(text: string, name: string, { aliasesMax, isPublic }: YamlOptions): Promise<unknown> {
+  const { Composer, isScalar, Lexer, LineCounter, Parser, visit } = await import("yaml");
+  const lineCounter = new LineCounter();
+  lineCounter.addNewLine(0);
+  const at = (offset: number | undefined) => `line ${lineCounter.linePos(offset ?? 0).line}`;
+  const parser = new Parser(lineCounter.addNewLine);
+  function* parse() {
+    for (const lexeme of new Lexer().lex(text)) {
+      yield* parser.next(lexeme);
+      if (parser.stack.length > DEPTH_MAX)
+        throw new CommandError(`${name} is nested too deeply at ${at(parser.offset)}.`);
+    }
+    yield* parser.end();
+  }
+  // The composer would compare every key of a map with every other.
+  const composer = new Composer({ uniqueKeys: false, logLevel: "silent" });
+  const [document, ...others] = composer.compose(parse());
+  if (document === undefined) return undefined;
+  const [error] = document.errors;
+  if (error && isPublic) {
+    const details = document.errors.slice(0, 10).map(({ message, pos }) => `${message} at ${at(pos[0])}`);
+    throw new CommandError(`${name} is not YAML.`, { details });
+  }
+  if (error) throw new CommandError(`${name} is not YAML: see ${at(error.pos[0])}.`);
+  if (others.length > 0) throw new CommandError(`${name} has several YAML documents. Give a file for each.`);
+  visit(document, {
+    Alias: (_, { range }) => {
+      if (aliasesMax > 0) return;
+      throw new CommandError(`${name} has a YAML alias at ${at(range?.[0])}. Write its value there instead.`);
+    },
+    Map: (_, { items }) => {
+      const keys = new Set<unknown>();
+      for (const { key } of items) {
+        if (!isScalar(key)) continue;
+        if (keys.has(key.value)) throw new CommandError(`${name} has a name twice at ${at(key.range?.[0])}.`);
+        keys.add(key.value);
+      }
+    },
+  });
+  try {
+    return document.toJS({ maxAliasCount: aliasesMax });
+  } catch (cause) {
+    throw new CommandError(`${name} cannot be read: ${(cause as Error).message}.`);
+  }
+}
+
+/** YAML for a terminal or a program. */
+export async function yamlText(value: unknown): Promise<string> {
+  const { stringify } = await import("yaml");
+  const options = { lineWidth: 0, aliasDuplicateObjects: false };
+  const text = stringify(value, options);
+  if (escapeLines(text) === text) return text;
+  // Escapes exist in double quotes only.
+  const quoted = { ...options, defaultStringType: "QUOTE_DOUBLE", defaultKeyType: "QUOTE_DOUBLE" } as const;
+  return escapeLines(stringify(value, quoted));
+}

@@ -1,0 +1,38 @@
+import type { Budget } from "@latchkey/sdk";
+import type { Column } from "../../ui/tables/column.ts";
+import { Count } from "../../ui/text/number.tsx";
+import { BudgetBar, BudgetState } from "./budget-bar.tsx";
+import { nextRefillText, sharesOf } from "./budget-use.ts";
+
+/** Columns of every table of budgets. */
+export const budgetColumns: readonly Column<Budget>[] = [
+  {
+    id: "spent",
+    header: "Spent of the period",
+    width: "minmax(9rem, 2fr)",
+    cell: (budget) => (
+      <span className="flex items-center gap-2 max-sm:w-40">
+        <BudgetBar of={budget} className="flex-1" />
+        <span className="w-10 text-right text-xs text-quiet tabular-nums">
+          {Math.floor(sharesOf(budget).spent * 100)} %
+        </span>
+      </span>
+    ),
+  },
+  {
+    id: "remaining",
+    header: "Remaining",
+    width: "6rem",
+    align: "right",
+    cell: ({ remaining }) => <Count value={remaining} />,
+  },
+  {
+    id: "unit",
+    header: "Unit",
+    width: "6rem",
+    from: "md",
+    cell: ({ unit }) => (unit === undefined ? <span className="text-quiet">credits</span> : unit),
+  },
+  { id: "state", header: "State", width: "8rem", cell: (budget) => <BudgetState of={budget} /> },
+  { id: "refill", header: "Next refill", width: "6.5rem", align: "right", from: "md", cell: nextRefillText },
+];

@@ -1,0 +1,77 @@
+import type { Budget } from "@latchkey/sdk";
+import { lazyRouteComponent } from "@tanstack/react-router";
+import { loadCode } from "../../api/connection.ts";
+import { exactNumber } from "../../api/format.ts";
+import { refillText } from "../../api/refill.ts";
+import { EditInPlace } from "../../ui/fields/edit-in-place.tsx";
+import { Fact, Facts, None } from "../../ui/page.tsx";
+import { Code } from "../../ui/text/code-snippet.tsx";
+import { Time } from "../../ui/text/time.tsx";
+import { onEmptyTexts } from "./budget-use.ts";
+
+const load = () => loadCode(() => import("./budget-editors.tsx"));
+const BudgetNameEditor = lazyRouteComponent(load, "BudgetNameEditor");
+const RefillEditor = lazyRouteComponent(load, "RefillEditor");
+const ThresholdsEditor = lazyRouteComponent(load, "ThresholdsEditor");
+const OnEmptyEditor = lazyRouteComponent(load, "OnEmptyEditor");
+const BudgetMetadataEditor = lazyRouteComponent(load, "BudgetMetadataEditor");
+
+/** What a budget is set to, edited in place, and its totals. */
+export function BudgetMembers({ of: budget }: { of: Budget }) {
+  const { budgetId, name, unit, refill, thresholds, onEmpty, meta, totals, createdAt } = budget;
+  const needs = `budgets.${budgetId}.update_budget`;
+  const metaText = meta === undefined ? "" : JSON.stringify(meta, null, 2);
+  return (
+    <Facts>
+      <Fact name="Name">
+        <EditInPlace
+          label="the name"
+          needs={needs}
+          display={name}
+          editor={(onClose) => <BudgetNameEditor of={budget} onClose={onClose} />}
+        />
+      </Fact>
+      <Fact name="Refill">
+        <EditInPlace
+          label="the refill"
+          needs={needs}
+          display={refill ? refillText(refill) : <None text="never" />}
+          editor={(onClose) => <RefillEditor of={budget} onClose={onClose} />}
+        />
+      </Fact>
+      <Fact name="Thresholds">
+        <EditInPlace
+          label="the thresholds"
+          needs={needs}
+          display={thresholds.length === 0 ? <None /> : thresholds.map((percent) => `${percent} %`).join(", ")}
+          editor={(onClose) => <ThresholdsEditor of={budget} onClose={onClose} />}
+        />
+      </Fact>
+      <Fact name="A call that it does not cover">
+        <EditInPlace
+          label="what happens to calls that it does not cover"
+          needs={needs}
+          display={onEmptyTexts[onEmpty]}
+          editor={(onClose) => <OnEmptyEditor of={budget} onClose={onClose} />}
+        />
+      </Fact>
+      <Fact name="Metadata">
+        <EditInPlace
+          label="the metadata"
+          needs={needs}
+          display={metaText === "" ? <None /> : <Code text={metaText} label="Copy the metadata" />}
+          editor={(onClose) => <BudgetMetadataEditor of={budget} before={metaText} onClose={onClose} />}
+        />
+      </Fact>
+      <Fact name="Unit">{unit ?? <None />}</Fact>
+      <Fact name="Totals">
+        <span className="tabular-nums">
+          {exactNumber(totals.granted)} granted, {exactNumber(totals.spent)} spent, {exactNumber(totals.lapsed)} lapsed
+        </span>
+      </Fact>
+      <Fact name="Created">
+        <Time at={createdAt} />
+      </Fact>
+    </Facts>
+  );
+}

@@ -1,0 +1,58 @@
+import { lazyRouteComponent } from "@tanstack/react-router";
+import { type Data, useCall } from "../../api/client.ts";
+import { loadCode } from "../../api/connection.ts";
+import { LimitWords } from "../../ui/charts/limit.tsx";
+import { EditInPlace } from "../../ui/fields/edit-in-place.tsx";
+import { Fact, Facts, None } from "../../ui/page.tsx";
+import { Code } from "../../ui/text/code-snippet.tsx";
+import { BudgetFact } from "../budgets/budget-fact.tsx";
+
+const load = () => loadCode(() => import("./identity-editors.tsx"));
+const LimitsEditor = lazyRouteComponent(load, "LimitsEditor");
+const IdentityMetadataEditor = lazyRouteComponent(load, "IdentityMetadataEditor");
+
+/** The limits and the budget that all keys of an identity share, and its metadata, edited in place. */
+export function IdentityMembers({ of: identity }: { of: Data<"identities.getIdentity"> }) {
+  const { meta, ratelimits } = identity;
+  const needs = "identities.*.update_identity";
+  const metaText = Object.keys(meta).length === 0 ? "" : JSON.stringify(meta, null, 2);
+  const { mutateAsync } = useCall("identities.updateIdentity");
+  return (
+    <Facts>
+      <Fact name="Limits">
+        <EditInPlace
+          label="the limits"
+          needs={needs}
+          display={
+            ratelimits.length === 0 ? (
+              <None />
+            ) : (
+              <ul className="space-y-1">
+                {ratelimits.map((limit) => (
+                  <li key={limit.id} className="flex flex-wrap items-baseline gap-x-3">
+                    <span className="font-medium">{limit.name}</span>
+                    <LimitWords of={limit} />
+                  </li>
+                ))}
+              </ul>
+            )
+          }
+          editor={(onClose) => <LimitsEditor of={identity} onClose={onClose} />}
+        />
+      </Fact>
+      <BudgetFact
+        budgetId={identity.budgetId}
+        needs={needs}
+        save={(budgetId) => mutateAsync({ identity: identity.id, budgetId })}
+      />
+      <Fact name="Metadata">
+        <EditInPlace
+          label="the metadata"
+          needs={needs}
+          display={metaText === "" ? <None /> : <Code text={metaText} label="Copy the metadata" />}
+          editor={(onClose) => <IdentityMetadataEditor of={identity} before={metaText} onClose={onClose} />}
+        />
+      </Fact>
+    </Facts>
+  );
+}

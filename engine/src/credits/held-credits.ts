@@ -1,0 +1,142 @@
+import { type Instant, instantAt } from "../clock/clock.ts";
+import type { BalanceChange, EarlierHolds, HoldWrites, OpenedHold, StoredHold } from "./batch.ts";
+import {
+  type ChangedHold,
+  type ChangeOutcome,
+  HOLD_AGE_MAX,
+  type HoldChange,
+  type HoldRequest,
+  type HoldState,
+} from "./hold.ts";
+import type { LockedBalance, Portion } from "./locked-balance.ts";
+
+/** The holds of one batch, whose balances are locked. */
+export class HeldCredits {
+  readonly #at: Instant;
+  /** As they were before the batch. */
+  readonly #former: ReadonlyMap<string, StoredHold>;
+  /** As they are after the changes so far. */
+  readonly #stored: Map<string, StoredHold>;
+  readonly #changed = new Map<string, StoredHold>();
+  readonly #opened: OpenedHold[] = [];
+
+  constructor({ at, stored }: EarlierHolds) {
+    this.#at = at;
+    this.#former = stored;
+    this.#stored = new Map(stored);
+  }
+
+  /** Holds the cost of a call in all its balances, which cover it. Returns when the hold expires. */
+  open(
+    call: {
+      workspaceId: string;
+      cost: number;
+      locked: readonly LockedBalance[];
+      limits?: { receipt?: object | undefined } | undefined;
+    },
+    { holdId, ttl, onExpiry, keyId, apiId, subject }: HoldRequest,
+  ): Instant {
+    const { workspaceId, cost, locked, limits } = call;
+    const createdAt = this.#at;
+    const expiresAt = instantAt(createdAt + Math.min(ttl, HOLD_AGE_MAX));
+    const balances = locked.flatMap((balance) =>
+      balance.hold(cost, expiresAt) ? [{ id: balance.id, period: balance.period }] : [],
+    );
+    this.#opened.push({
+      ...{ id: holdId, workspaceId, keyId, apiId, cost, balances, onExpiry, createdAt, expiresAt },
+      limits: limits?.receipt ? JSON.stringify(limits.receipt) : null,
+      subject: subject ?? null,
+    });
+    return expiresAt;
+  }
+
+  /** What a hold has charged so far. */
+  chargedOf(holdId: string): number {
+    return this.#stored.get(holdId)?.charged ?? 0;
+  }
+
+  /** Whether the balances of the change, which are locked, are those of the hold. */
+  isLocked({ holdId, balances }: HoldChange): boolean {
+    return (this.#stored.get(holdId)?.balances ?? []).every(({ id }) => balances.includes(id));
+  }
+
+  change({ workspaceId, holdId, action }: HoldChange, balanceOf: (id: string) => LockedBalance): ChangeOutcome {
+    const before = this.#stored.get(holdId);
+    const former = this.#former.get(holdId);
+    if (!before || !former || before.workspaceId !== workspaceId) return { outcome: "gone" };
+    const isDue = before.state === "open" && before.expiresAt <= this.#at;
+    const charge = before.onExpiry === "charge" ? before.cost : 0;
+    const hold = isDue ? this.#put(closed(before, { state: "expired", amount: charge }, balanceOf)) : before;
+    const close = (end: End) => this.#put(closed(hold, end, balanceOf));
+    const { state, settlement } = hold;
+    const conflict = { outcome: "conflict", state, settlement } as const;
+    switch (action.kind) {
+      case "expire":
+        return changed(hold, former, !isDue);
+      case "extend": {
+        if (state !== "open") return conflict;
+        const latest = hold.createdAt + HOLD_AGE_MAX;
+        const expiresAt = instantAt(Math.max(hold.expiresAt, Math.min(this.#at + action.ttl, latest)));
+        return changed(expiresAt === hold.expiresAt ? hold : this.#put({ ...hold, expiresAt }), former, false);
+      }
+      case "release":
+        if (state === "open") return changed(close({ state: "released", amount: 0 }), former, false);
+        return state === "released" ? changed(hold, former, true) : conflict;
+      case "settle":
+        if (state === "open" || state === "expired") {
+          return changed(close({ ...action, state: "settled" }), former, false);
+        }
+        return state === "settled" && settlement === action.settlement ? changed(hold, former, true) : conflict;
+    }
+  }
+
+  /** What the batch writes; undefined: nothing. */
+  writes(balances: readonly BalanceChange[]): HoldWrites | undefined {
+    if (this.#changed.size === 0 && this.#opened.length === 0) return undefined;
+    return { balances, opened: this.#opened, changed: [...this.#changed.values()], at: this.#at };
+  }
+
+  #put(hold: StoredHold): StoredHold {
+    this.#stored.set(hold.id, hold);
+    this.#changed.set(hold.id, hold);
+    return hold;
+  }
+}
+
+/** How a hold ends. */
+interface End {
+  readonly state: HoldState;
+  /** What it is to charge. */
+  readonly amount: number;
+  readonly settlement?: string | null;
+}
+
+/** A hold after it charged an amount instead of what it had taken. */
+function closed(
+  hold: StoredHold,
+  { state, amount, settlement = null }: End,
+  balanceOf: (id: string) => LockedBalance,
+): StoredHold {
+  const returned = hold.onExpiry === "charge" ? "spent" : "returned";
+  const from: Portion["from"] = hold.state === "open" ? "held" : returned;
+  const lacks = hold.balances.flatMap(({ id, period }) => {
+    const lack = balanceOf(id).settle({ from, amount: hold.cost, period }, amount);
+    return lack > 0 ? [{ balanceId: id, lack }] : [];
+  });
+  // What is unlimited is not counted.
+  const charged = hold.balances.length === 0 ? 0 : amount - largest(lacks);
+  return { ...hold, state, settlement, lacks, charged };
+}
+
+function changed(
+  { state, charged, lacks, expiresAt }: StoredHold,
+  { state: formerState, charged: formerCharged }: StoredHold,
+  isRepeated: boolean,
+): ChangedHold {
+  const former = { state: formerState, charged: formerCharged };
+  return { former, outcome: "changed", state, charged, uncovered: largest(lacks), lacks, expiresAt, isRepeated };
+}
+
+function largest(lacks: StoredHold["lacks"]): number {
+  return lacks.reduce((most, { lack }) => Math.max(most, lack), 0);
+}

@@ -1,0 +1,233 @@
+import { type Kysely, type RawBuilder, sql as raw } from "kysely";
+import type { Milliseconds } from "../../../../../engine/src/clock/clock.ts";
+import type { Sql } from "../../../platform/store/store.ts";
+import { type MinuteCount, usageLevels } from "../batch.ts";
+import { type Level, levels } from "../levels.ts";
+import type { StatsQuery, TopQuery } from "../rollups.ts";
+import { compare } from "./compare.ts";
+import { type AnalyticsSchema, rollupTables, usageTables } from "./schema.ts";
+
+/** Rows per statement: some tenths of a millisecond of work, so that other threads of the core do not wait long. */
+const ROWS_PER_STATEMENT = 100;
+
+/** Age of the oldest count at which segments are merged, however few they are. */
+const AGE_MAX: Milliseconds = 10 * levels.minute;
+
+/** Each of them is one look-up for every statistic, of some microseconds. */
+const SEGMENTS_MAX = 256;
+
+/** Segments are merged when they have this many rows for each subject of the last merge. */
+const ROWS_PER_SUBJECT = 4;
+
+/** The name of the lock that only one merge at a time has. */
+const LOCK = "latchkey merges analytics";
+
+/** The rows of one step of a merge by hour, in a table of the connection. */
+const GROUPED = "analytics_grouped_rows";
+const groupedTypes = {
+  time: "bigint",
+  workspace_id: "text",
+  subject: "text",
+  identity_id: "text",
+  outcome: "text",
+  api_id: "text",
+  count: "bigint",
+  amount: "bigint",
+  latency_us: "bigint",
+} as const;
+
+/** How much is merged, and when. */
+export interface MergeOptions {
+  /** Counts of one write from which on they become a segment. */
+  readonly segmentRowsMin: number;
+  /** Rows in all segments that start a merge. */
+  readonly mergedRowsMin: number;
+  /** Rows of one step: a few milliseconds of work for each statement. */
+  readonly rowsPerStep: number;
+}
+
+export const mergeDefaults: MergeOptions = { segmentRowsMin: 4_000, mergedRowsMin: 200_000, rowsPerStep: 5_000 };
+
+const columns = [
+  ...(["segment", "workspace_id", "subject", "identity_id", "outcome", "time"] as const),
+  ...(["api_id", "count", "amount", "latency_us"] as const),
+];
+const columnTypes = [
+  ...(["bigint", "text", "text", "text", "text", "bigint"] as const),
+  ...(["text", "bigint", "bigint", "bigint"] as const),
+];
+const insertInto = `insert into analytics_segment_rows (${columns.join(", ")})`;
+
+/** Adds the counts of one write as a segment: one sorted run of new rows, where an update would be a page for each row. */
+export async function addSegment(sql: Sql, counts: readonly MinuteCount[]): Promise<void> {
+  let [first_minute, last_minute] = [Number.POSITIVE_INFINITY, 0];
+  for (const { time } of counts) {
+    first_minute = Math.min(first_minute, time);
+    last_minute = Math.max(last_minute, time);
+  }
+  const { id } = await tablesOf(sql)
+    .insertInto("analytics_segments")
+    .values({ first_minute, last_minute, rows: counts.length, merged_to: null })
+    .returning("id")
+    .executeTakeFirstOrThrow();
+  const sorted = inKeyOrder(counts);
+  for (let i = 0; i < sorted.length; i += ROWS_PER_STATEMENT) {
+    const values = sorted
+      .slice(i, i + ROWS_PER_STATEMENT)
+      .map((one) => [
+        id,
+        one.workspaceId,
+        one.subject,
+        one.identityId,
+        one.outcome,
+        one.time,
+        one.apiId,
+        one.count,
+        one.amount,
+        one.latencyUs,
+      ]);
+    await sql.db.executeQuery(sql.dialect.values.insertion(insertInto, columnTypes, values, ""));
+  }
+}
+
+/** The counts in the order of the primary key of a segment. */
+function inKeyOrder(counts: readonly MinuteCount[]): MinuteCount[] {
+  const bySubject = Map.groupBy(counts, ({ workspaceId, subject }) => `${workspaceId} ${subject}`);
+  // Without a function that compares: it would be most of the time.
+  return [...bySubject.keys()].sort().flatMap((name) => {
+    const some = bySubject.get(name) ?? [];
+    if (some.length === 1) return some;
+    return some.sort((a, b) => compare(a.identityId, b.identityId) || compare(a.outcome, b.outcome) || a.time - b.time);
+  });
+}
+
+/** The rows `r` of a workspace in a range that are not merged yet, for a `from` clause. The last condition is open. */
+export function unmergedRows({
+  workspaceId,
+  start,
+  end,
+}: Pick<StatsQuery | TopQuery, "workspaceId" | "start" | "end">): RawBuilder<unknown> {
+  return raw`analytics_segments as s join analytics_segment_rows as r
+    on r.segment = s.id and r.workspace_id = ${workspaceId} and r.time >= ${start} and r.time < ${end}
+    where s.last_minute >= ${start} and s.first_minute < ${end}`;
+}
+
+/** The start of the bucket of a row `r`. */
+export function bucketStart(level: Level): RawBuilder<number> {
+  return raw<number>`r.time - r.time % ${raw.lit(levels[level])}`;
+}
+
+/** When segments are merged: more of them at a time if the last merge found many subjects. */
+export class MergePlan {
+  readonly options: MergeOptions;
+  /** Subjects of the merge in progress, by hour. */
+  #subjects = 0;
+  #dueRows: number;
+
+  constructor(options: MergeOptions) {
+    this.options = options;
+    this.#dueRows = options.mergedRowsMin;
+  }
+
+  isDue(segments: readonly { rows: number; first_minute: number }[], now: number): boolean {
+    let rows = 0;
+    let oldest = Number.POSITIVE_INFINITY;
+    for (const segment of segments) {
+      rows += Number(segment.rows);
+      oldest = Math.min(oldest, Number(segment.first_minute));
+    }
+    return rows >= this.#dueRows || segments.length >= SEGMENTS_MAX || oldest <= now - AGE_MAX;
+  }
+
+  add(subjects: number): void {
+    this.#subjects += subjects;
+  }
+
+  end(): void {
+    this.#dueRows = Math.max(this.options.mergedRowsMin, ROWS_PER_SUBJECT * this.#subjects);
+    this.#subjects = 0;
+  }
+}
+
+/**
+ * Moves some rows of the segments into the tables of counts, in the order of their subjects: many rows of a page at a time.
+ * Returns whether there are more. A row is in a segment or in the tables, in every snapshot of the database.
+ */
+export async function mergeSegments(sql: Sql, now: number, plan: MergePlan): Promise<boolean> {
+  if (!(await sql.dialect.locks.tryLockText(sql, LOCK))) return false;
+  const db = tablesOf(sql);
+  const all = await db.selectFrom("analytics_segments").selectAll().execute();
+  const begun = all.filter(({ merged_to }) => merged_to !== null);
+  if (begun.length === 0 && (all.length === 0 || !plan.isDue(all, now))) return false;
+  // The segments of a merge are chosen at its beginning, so that it ends although new ones are added.
+  const ids = (begun.length === 0 ? all : begun).map(({ id }) => Number(id));
+  const from = placeOf(begun[0]?.merged_to ?? " ");
+  const isMerged = sql.dialect.values.isOneOfNumbers("r.segment", ids);
+  const perSegment = Math.max(1, Math.floor(plan.options.rowsPerStep / ids.length));
+  const next = await raw<{ place: string | null }>`
+    select min(place) as place from (
+      select (
+        select r.workspace_id || ' ' || r.subject from analytics_segment_rows as r
+        where r.segment = s.id and (r.workspace_id, r.subject) > (${from[0]}, ${from[1]})
+        order by r.workspace_id, r.subject limit 1 offset ${perSegment}
+      ) as place
+      from analytics_segments as s where ${sql.dialect.values.isOneOfNumbers("s.id", ids)}
+    ) as places`.execute(sql.db);
+  const place = next.rows[0]?.place ?? null;
+  const until = placeOf(place ?? " ");
+  const isBefore = place === null ? raw`` : raw`and (r.workspace_id, r.subject) <= (${until[0]}, ${until[1]})`;
+  const rows = raw`analytics_segment_rows as r
+    where ${isMerged} and (r.workspace_id, r.subject) > (${from[0]}, ${from[1]}) ${isBefore}`;
+  await addRollups(sql, "minute", rows);
+  // Grouped once for four tables.
+  await sql.dialect.schema.emptyTemporaryTable(sql, GROUPED, groupedTypes);
+  await raw`
+    insert into ${raw.table(GROUPED)} (${raw.raw(Object.keys(groupedTypes).join(", "))})
+    select ${bucketStart("hour")} as bucket, r.workspace_id, r.subject, r.identity_id, r.outcome, min(r.api_id),
+      sum(r.count), sum(r.amount), sum(r.latency_us)
+    from ${rows} group by bucket, r.workspace_id, r.subject, r.identity_id, r.outcome`.execute(sql.db);
+  const grouped = raw`${raw.table(GROUPED)} as r where true`;
+  plan.add(await addRollups(sql, "hour", grouped));
+  await addRollups(sql, "day", grouped);
+  for (const level of usageLevels) {
+    await raw`
+      insert into ${raw.table(usageTables[level])} as t
+        (time, workspace_id, key_id, identity_id, outcome, api_id, count, credits_spent)
+      select ${bucketStart(level)} as bucket, r.workspace_id, r.subject, r.identity_id, r.outcome, min(r.api_id),
+        sum(r.count), sum(r.amount)
+      from ${grouped} and r.api_id <> '' group by bucket, r.workspace_id, r.subject, r.identity_id, r.outcome
+      order by bucket, r.workspace_id, r.subject, r.identity_id, r.outcome
+      on conflict (time, workspace_id, key_id, identity_id, outcome) do update set
+        count = t.count + excluded.count, credits_spent = t.credits_spent + excluded.credits_spent`.execute(sql.db);
+  }
+  await raw`delete from ${rows}`.execute(sql.db);
+  if (place !== null) {
+    await db.updateTable("analytics_segments").set({ merged_to: place }).where("id", "in", ids).execute();
+    return true;
+  }
+  await db.deleteFrom("analytics_segments").where("id", "in", ids).execute();
+  plan.end();
+  return false;
+}
+
+/** Adds the counts of rows `r` of whole buckets, in the order of the primary key. Returns the number of changed rows. */
+async function addRollups(sql: Sql, level: Level, rows: RawBuilder<unknown>): Promise<number> {
+  const { numAffectedRows = 0 } = await raw`
+    insert into ${raw.table(rollupTables[level])} as t
+      (time, subject, part, outcome, label, count, amount, latency_us)
+    select ${bucketStart(level)} as bucket, r.subject, '', r.outcome, '', sum(r.count), sum(r.amount), sum(r.latency_us)
+    from ${rows} group by bucket, r.subject, r.outcome order by bucket, r.subject, r.outcome
+    on conflict (time, subject, part, outcome) do update set count = t.count + excluded.count,
+      amount = t.amount + excluded.amount, latency_us = t.latency_us + excluded.latency_us`.execute(sql.db);
+  return Number(numAffectedRows);
+}
+
+/** The workspace and the subject of a place; ids have no space. */
+function placeOf(place: string): readonly [string, string] {
+  const space = place.indexOf(" ");
+  return [place.slice(0, space), place.slice(space + 1)];
+}
+
+function tablesOf({ db }: Sql): Kysely<AnalyticsSchema> {
+  return db as unknown as Kysely<AnalyticsSchema>;
+}

@@ -1,0 +1,40 @@
+import { z } from "zod";
+import { exampleHold } from "../../platform/vocabulary/examples.ts";
+import { analysis } from "../services.ts";
+import { changeHold } from "./ends.ts";
+import { findHold } from "./find.ts";
+import { HoldId, subjectOfHold, Ttl, VerifiedHold } from "./record.ts";
+
+export const extendHold = analysis("holds.extendHold", {
+  summary: "Extend a hold",
+  description:
+    "Lets an open hold expire later, for work that lasts longer than expected. It never expires earlier by that, and at " +
+    "the latest 24 hours after it was made.",
+  permissions: ["apis.{apiId}.verify_key"],
+  input: z.strictObject({
+    holdId: HoldId,
+    ttl: Ttl.describe("Milliseconds from now until the hold expires."),
+  }),
+  output: VerifiedHold,
+  problems: ["hold_not_found", "hold_closed"],
+  examples: [
+    {
+      summary: "Two more minutes",
+      input: { holdId: exampleHold.holdId, ttl: 120_000 },
+      output: { holdId: exampleHold.holdId, expiresAt: exampleHold.expiresAt },
+    },
+    {
+      summary: "A hold that does not exist",
+      input: { holdId: "hold_03yhWPSEYjF9lWCM", ttl: 120_000 },
+      problem: "hold_not_found",
+    },
+  ],
+})
+  .authorize(async ({ holdId, ttl }, context) => {
+    const hold = await findHold(holdId, "verify_key", context);
+    return { hold: subjectOfHold(hold), ttl };
+  })
+  .answer(async ({ hold, ttl }, services, { workspaceId, clock }) => {
+    const { expiresAt } = await changeHold(hold, { kind: "extend", ttl }, { workspaceId, now: clock.now() }, services);
+    return { holdId: hold.holdId, expiresAt };
+  });

@@ -1,0 +1,34 @@
+import { z } from "zod";
+import { exampleHold } from "../../platform/vocabulary/examples.ts";
+import { analysis } from "../services.ts";
+import { changeHold, closedOutput } from "./ends.ts";
+import { findHold } from "./find.ts";
+import { ClosedOutput, HoldId, subjectOfHold } from "./record.ts";
+
+export const releaseHold = analysis("holds.releaseHold", {
+  summary: "Release a hold",
+  description:
+    "Gives back what was held and charges nothing, for work that was not done. A repetition has the same answer. A hold " +
+    "that expired cannot be released: settle it with 0 credits if its expiry charged it.",
+  permissions: ["apis.{apiId}.verify_key"],
+  input: z.strictObject({ holdId: HoldId }),
+  output: ClosedOutput,
+  problems: ["hold_not_found", "hold_closed"],
+  examples: [
+    {
+      summary: "Release a hold",
+      input: { holdId: exampleHold.holdId },
+      output: { holdId: exampleHold.holdId, state: "released", charged: 0, uncovered: 0, budgets: [] },
+    },
+    {
+      summary: "A hold that does not exist",
+      input: { holdId: "hold_03yhWPSEYjF9lWCM" },
+      problem: "hold_not_found",
+    },
+  ],
+})
+  .authorize(async ({ holdId }, context) => subjectOfHold(await findHold(holdId, "verify_key", context)))
+  .answer(async (hold, services, { workspaceId, clock }) => {
+    const changed = await changeHold(hold, { kind: "release" }, { workspaceId, now: clock.now() }, services);
+    return closedOutput(hold.holdId, changed);
+  });

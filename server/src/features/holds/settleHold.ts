@@ -1,0 +1,66 @@
+import { z } from "zod";
+import { sha256 } from "../../../../engine/src/crypto/digest.ts";
+import { exampleHold } from "../../platform/vocabulary/examples.ts";
+import { Tags } from "../../platform/vocabulary/schema.ts";
+import { analysis } from "../services.ts";
+import { changeHold, closedOutput } from "./ends.ts";
+import { findHold } from "./find.ts";
+import { findUnchargedLimit, SettledLimits } from "./limits.ts";
+import { ClosedOutput, HoldId, SettledCredits, subjectOfHold } from "./record.ts";
+
+export const settleHold = analysis("holds.settleHold", {
+  summary: "Settle a hold",
+  description:
+    "Charges what the work did cost, and gives back the rest of what was held. If it did cost more, every balance is " +
+    "charged as far as it has credits; `uncovered` says what was lacking. A repetition with the same amounts has the same " +
+    "answer and charges nothing. An expired hold can be settled for as long as it is stored: what its expiry charged is " +
+    "given back first. `ratelimits` corrects limits that the verification charged; the others stay charged.",
+  permissions: ["apis.{apiId}.verify_key"],
+  input: z.strictObject({
+    holdId: HoldId,
+    credits: SettledCredits,
+    ratelimits: SettledLimits.optional().describe(
+      "What the work did cost of limits that the verification charged, by name. Less is given back in the window of the " +
+        "charge. What is more is charged now, also beyond the limit. A limit that is counted elsewhere by now, as after an " +
+        "outage of Redis, stays as it is.",
+    ),
+    tags: Tags.optional().describe("Tags of these credits in the analytics."),
+  }),
+  output: ClosedOutput,
+  problems: ["hold_not_found", "hold_closed", "precondition_failed"],
+  examples: [
+    {
+      summary: "Less than was held",
+      input: { holdId: exampleHold.holdId, credits: 873, tags: ["model=large"] },
+      output: { holdId: exampleHold.holdId, state: "settled", charged: 873, uncovered: 0, budgets: [] },
+    },
+    {
+      summary: "A limit that the verification did not charge",
+      input: { holdId: exampleHold.holdId, credits: 873, ratelimits: [{ name: "seconds", cost: 9 }] },
+      problem: "precondition_failed",
+      detail: unchargedDetail("seconds"),
+    },
+    {
+      summary: "A hold that does not exist",
+      input: { holdId: "hold_03yhWPSEYjF9lWCM", credits: 873 },
+      problem: "hold_not_found",
+    },
+  ],
+})
+  .authorize(async ({ holdId, credits, ratelimits = [], tags }, context) => {
+    const hold = await findHold(holdId, "verify_key", context);
+    const uncharged = findUnchargedLimit(hold.limits, ratelimits);
+    if (uncharged !== undefined) return context.fail("precondition_failed", unchargedDetail(uncharged));
+    return { hold: subjectOfHold(hold), credits, ratelimits, tags };
+  })
+  .answer(async ({ hold, credits, ratelimits, tags }, services, { workspaceId, clock }) => {
+    const sorted = ratelimits.toSorted((one, other) => (one.name < other.name ? -1 : 1));
+    const settlement = sha256(JSON.stringify({ credits, ratelimits: sorted })).toString("base64url");
+    const action = { kind: "settle" as const, amount: credits, settlement };
+    const changed = await changeHold(hold, action, { workspaceId, now: clock.now(), tags, ratelimits }, services);
+    return closedOutput(hold.holdId, changed);
+  });
+
+function unchargedDetail(name: string): string {
+  return `The verification has charged no limit '${name}'. Name it in 'ratelimits' of the verification too.`;
+}

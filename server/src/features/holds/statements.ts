@@ -1,0 +1,129 @@
+import { sql as raw } from "kysely";
+import type { Instant, Milliseconds } from "../../../../engine/src/clock/clock.ts";
+import { HOLD_AGE_MAX, type HoldState } from "../../../../engine/src/credits/hold.ts";
+import type { StoreRules } from "../../platform/store/inspection.ts";
+import { demandStep } from "../../platform/store/migrate.ts";
+import { onlyRow } from "../../platform/store/only-row.ts";
+import { onePage, type PageOptions } from "../../platform/store/page.ts";
+import type { RetentionPlace, RetentionTask } from "../../platform/store/retention.ts";
+import type { HoldRow } from "../../platform/store/schema.ts";
+import type { Sql } from "../../platform/store/store.ts";
+import { WorkspaceRows } from "../../platform/store/workspace-rows.ts";
+import { commonTime, type ExpiryPlace, findOpenHolds } from "../credits/statements/holds.ts";
+import { type ShownHold, shownColumns } from "./record.ts";
+
+/** The holds of one workspace. */
+export class HoldReader extends WorkspaceRows {
+  async find(holdId: string): Promise<HoldRow | undefined> {
+    return this.#holds().selectAll().where("id", "=", holdId).executeTakeFirst();
+  }
+
+  /** Some of the list, in the order of creation. */
+  async scan(place: Pick<PageOptions, "from" | "limit">): Promise<ShownHold[]> {
+    return onePage(this.#holds().select(shownColumns), place).execute();
+  }
+
+  #holds() {
+    return this.sql.db.selectFrom("holds").where("workspace_id", "=", this.workspaceId);
+  }
+}
+
+/** Whether holds can be stored: programs of earlier releases do not know what they leave in the books. */
+export function acceptHolds(sql: Sql): Promise<boolean> {
+  return demandStep(sql, "038-holds");
+}
+
+/** The age up to which open holds are counted: what they can have, and a minute in which the sweep lets them expire. */
+const COUNTED_AGE_MAX: Milliseconds = HOLD_AGE_MAX + 60_000;
+
+/** The open holds of a workspace, by key. */
+export async function countOpenHolds(
+  { db, dialect }: Sql,
+  { workspaceId, now }: { workspaceId: string; now: Instant },
+): Promise<Map<string, number>> {
+  const rows = await db
+    .selectFrom("holds")
+    .select(["key_id", ({ fn }) => fn.countAll<number>().as("count")])
+    .where("workspace_id", "=", workspaceId)
+    // Closed holds can stay for a month. By an index, those of other workspaces are not read.
+    .where("created_at", ">", raw<number>`${dialect.time.common(now)} - ${COUNTED_AGE_MAX}`)
+    .where("state", "=", "open")
+    .groupBy("key_id")
+    .execute();
+  return new Map(rows.map(({ key_id, count }) => [key_id, Number(count)]));
+}
+
+/** Which expired holds to find. */
+export interface HoldSearch {
+  after: ExpiryPlace;
+  now: Instant;
+  limit: number;
+}
+
+/** Open holds that have expired, and the time by the clock of the holds. */
+export async function findExpiredHolds(sql: Sql, { after, now, limit }: HoldSearch) {
+  const at = await commonTime(sql, now);
+  return { ...(await findOpenHolds(sql, { after, until: at, limit })), at };
+}
+
+/** The most rows that a step of retention looks at, whatever their state. */
+const LOOKED_AT_MAX = 10_000;
+
+/**
+ * Deletes holds in these states, some time after their expiry and after they were closed. Those in other states lie among
+ * them, because no index has the state: so it looks through all of them, and continues where it ended.
+ */
+function holdRetention(states: readonly HoldState[], keep: RetentionTask["keep"]): RetentionTask {
+  const isOld = (before: Instant) => raw<boolean>`closed_at < ${before} and state in (${raw.join(states)})`;
+  const lookedAt = ({ db }: Sql, before: Instant, { at, id }: RetentionPlace) =>
+    db
+      .selectFrom("holds")
+      .select(["id", "expires_at", "closed_at", "state"])
+      .where(raw<boolean>`(expires_at, id) > (${at}, ${id})`)
+      .where("expires_at", "<", before)
+      .orderBy("expires_at")
+      .orderBy("id");
+  return {
+    keep,
+    async oldest(sql, before, after) {
+      const rows = lookedAt(sql, before, after).limit(LOOKED_AT_MAX);
+      const found = await raw<{ count: number; at: number | null }>`
+        select count(*) as count, min(case when ${isOld(before)} then expires_at end) as at from ${rows} as looked_at
+      `.execute(sql.db);
+      const { count, at } = onlyRow(found);
+      if (Number(count) === 0) return null;
+      return at === null ? before : Number(at);
+    },
+    async step(sql, before, limit, after) {
+      const last = await lookedAt(sql, before, after)
+        .offset(LOOKED_AT_MAX - 1)
+        .limit(1)
+        .executeTakeFirst();
+      let query = lookedAt(sql, before, after).where(isOld(before)).limit(limit);
+      if (last) query = query.where(raw<boolean>`(expires_at, id) <= (${last.expires_at}, ${last.id})`);
+      // A late settlement may have locked one. Waiting for it could deadlock with a batch.
+      const { rows } = await sql.dialect.locks.lockAvailable(query);
+      const ids = rows.map(({ id }) => id);
+      if (ids.length > 0) await sql.db.deleteFrom("holds").where(sql.dialect.values.isOneOf("id", ids)).execute();
+      const end = rows.length === limit ? rows.at(-1) : last;
+      return { deleted: ids.length, end: end ? { at: end.expires_at, id: end.id } : { at: before, id: "" } };
+    },
+    limit: 1_000,
+  };
+}
+
+export const closedHoldsRetention = holdRetention(["settled", "released"], ({ holds }) => holds);
+export const expiredHoldsRetention = holdRetention(["expired"], ({ expiredHolds }) => expiredHolds);
+
+/** What holds for all holds. */
+export const holdRules: StoreRules = {
+  "a balance holds the credits of its open holds": ({ dialect: { json } }) => raw`
+    with claims as (
+      select ${json.member(raw.ref("balance.value"), "id")} as balance_id, sum(cost) as held
+      from holds, ${json.elements(raw.ref("holds.balances"), "balance")} where state = 'open' group by 1
+    )
+    select count(*) as count from balances left join claims on claims.balance_id = balances.pool_id
+    where coalesce(balances.held, 0) <> coalesce(claims.held, 0)`,
+  "open holds have charged nothing, and others say what": `select count(*) as count from holds
+    where (state = 'open') <> (closed_at is null) or (state = 'open') <> (charged is null)`,
+};

@@ -1,0 +1,127 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { SimulatedClock } from "../../../engine/src/clock/simulated.ts";
+import type { AppStore } from "./app-store.ts";
+import { warmUp } from "./warm-up.ts";
+
+const NOW = 1_700_000_000_000;
+const HOUR = 3_600_000;
+/** What a loaded key takes of the cache. */
+const BYTES = 400;
+
+interface Options {
+  /** The ages of the last uses of keys. */
+  ages: readonly number[];
+  bytesMax: number;
+  /** Milliseconds that a query takes, and that each of its rows takes. */
+  queryMs?: number;
+  rowMs?: number;
+  cached?: readonly number[];
+}
+
+/** Warms up a cache from a database of keys `0`, `1`, …; time passes only in queries and pauses. */
+function open({ ages, bytesMax, queryMs = 0, rowMs = 0, cached = [] }: Options) {
+  const clock = new SimulatedClock(NOW);
+  const stopped = new AbortController();
+  const loaded: string[] = [];
+  const steps: { name: string; size: number; from: number; to: number }[] = [];
+  const counts = { bytes: 0 };
+  const idOf = (key: number) => String(key).padStart(8, "0");
+  const query = <T>(name: string, size: number, result: T): T => {
+    const from = clock.monotonic();
+    clock.advance(queryMs + size * rowMs);
+    steps.push({ name, size, from, to: clock.monotonic() });
+    return result;
+  };
+  const read = async (name: string, { cursor, limit, since }: { cursor: string; limit: number; since: number }) => {
+    const first = cursor === "" ? 0 : Number(cursor) + 1;
+    const page = ages.slice(first, first + limit);
+    const next = page.length < limit ? null : idOf(first + limit - 1);
+    const times = page.map((age) => NOW - age);
+    if (name === "lastUsesAfter") return query(name, limit, { times, next });
+    const used = times.flatMap((time, i) => (time >= since ? [{ hash: `h${first + i}`, workspace_id: "ws" }] : []));
+    return query(name, limit, { locations: used, next });
+  };
+  const names: string[] = [];
+  const keys = {
+    has: (name: string) => cached.some((key) => name === `h${key}:ws`),
+    async load(name: string) {
+      loaded.push(name);
+      counts.bytes += BYTES;
+      names.push(name);
+      // Those of one turn share a query, as in the cache.
+      await null;
+      if (names.length > 0) query("load", names.splice(0).length, undefined);
+      return null;
+    },
+  };
+  const store = { read, isEmbedded: true } as unknown as AppStore;
+  const done = warmUp({ clock, store, keys, counts, bytesMax, stopped: stopped.signal });
+  /** Lets time pass until the end. */
+  const finish = async () => {
+    let isDone = false;
+    void done.finally(() => {
+      isDone = true;
+    });
+    for (let turn = 0; !isDone && turn < 100_000; turn++) {
+      for (let i = 0; i < 20; i++) await null;
+      clock.advance(1);
+    }
+    assert(isDone);
+    await done;
+  };
+  return { loaded, steps, stopped, finish, counts };
+}
+
+describe("the warm-up of the cache of keys", () => {
+  it("loads the keys that were used last, as many as the cache holds", async () => {
+    // Every tenth key was used in the last hour, the others long ago.
+    const ages = Array.from({ length: 20_000 }, (_, i) => (i % 10 === 3 ? (i * HOUR) / 20_000 : 100 * HOUR));
+    const { loaded, finish, counts } = open({ ages, bytesMax: (2_000 / 0.9) * BYTES });
+    await finish();
+    assert.equal(loaded.length, 2_000);
+    assert(loaded.every((name) => /^h\d*3:ws$/.test(name)));
+    assert(counts.bytes <= 2_000 * BYTES);
+  });
+
+  it("stops before the cache is full, so that it evicts nothing", async () => {
+    const { loaded, finish } = open({ ages: Array(5_000).fill(HOUR), bytesMax: 2_000 * BYTES });
+    await finish();
+    assert(loaded.length >= 1_800 && loaded.length < 2_000, String(loaded.length));
+  });
+
+  it("loads all keys that fit, except those that are cached", async () => {
+    const { loaded, finish } = open({ ages: [0, HOUR, 1_000 * HOUR], bytesMax: 1e6, cached: [1] });
+    await finish();
+    assert.deepEqual(loaded, ["h0:ws", "h2:ws"]);
+  });
+
+  it("keeps a caller waiting for one short step at most, and pauses after each for as long as it took", async () => {
+    const { steps, finish } = open({ ages: Array(12_000).fill(HOUR), bytesMax: 1e9, queryMs: 4 });
+    await finish();
+    const sizes = { lastUsesAfter: 5_000, recentKeysAfter: 1_000, load: 128 };
+    for (const { name, size } of steps) assert(size <= sizes[name as keyof typeof sizes], name);
+    for (const [i, { from }] of steps.slice(1).entries()) {
+      const { from: began, to } = steps[i]!;
+      assert(from - to >= to - began, `step ${i + 1}`);
+    }
+    assert.equal(
+      steps.filter(({ name }) => name === "load").reduce((sum, { size }) => sum + size, 0),
+      12_000,
+    );
+  });
+
+  it("makes its steps smaller where the database is slow", async () => {
+    const { steps, finish } = open({ ages: Array(2_000).fill(HOUR), bytesMax: 1e9, rowMs: 0.5 });
+    await finish();
+    const loads = steps.filter(({ name }) => name === "load");
+    assert(loads.length >= 250 && loads.every(({ from, to }) => to - from <= 4));
+  });
+
+  it("ends when the service stops", async () => {
+    const { loaded, stopped, finish } = open({ ages: Array(1_000).fill(HOUR), bytesMax: 1e9, queryMs: 4 });
+    stopped.abort();
+    await finish();
+    assert.deepEqual(loaded, []);
+  });
+});

@@ -1,0 +1,97 @@
+import type { Clock, Milliseconds } from "../../../engine/src/clock/clock.ts";
+import { pause } from "../../../engine/src/clock/pause.ts";
+import { keyLocation } from "../../../engine/src/directory/directories.ts";
+import type { RecordCache, RecordCacheCounts } from "../../../engine/src/directory/record-cache.ts";
+import type { KeyRecord } from "../../../engine/src/directory/records.ts";
+import { ChunkPace } from "../platform/rpc/chunk-pace.ts";
+import type { AppStore } from "./app-store.ts";
+
+/** How long a step should take. A caller's look-up waits for one at most on the embedded database, in whose thread it runs. */
+const EMBEDDED_STEP_TIME: Milliseconds = 4;
+/** The same beside a server, with the way to it. */
+const REMOTE_STEP_TIME: Milliseconds = 20;
+/** Last uses that one query reads; the same for the query that also finds the keys; keys that are loaded together. */
+const USES = { min: 200, max: 5_000 };
+const KEYS = { min: 20, max: 1_000 };
+const LOADS = { min: 4, max: 128 };
+/** The rest of the cache is for the keys that callers ask for meanwhile. */
+const SHARE_OF_CACHE = 0.9;
+/** What a plain key takes. */
+const BYTES_PER_KEY = 400;
+/** Times are told apart by the logarithm of their age, to about 4 %. */
+const STEPS_PER_DOUBLING = 16;
+
+export interface WarmUpOptions {
+  clock: Pick<Clock, "now" | "monotonic" | "schedule">;
+  store: Pick<AppStore, "read" | "isEmbedded">;
+  keys: Pick<RecordCache<KeyRecord>, "has" | "load">;
+  /** Of the cache of keys. */
+  counts: Pick<RecordCacheCounts, "bytes">;
+  /** Bound on the memory of the cache. */
+  bytesMax: number;
+  stopped: AbortSignal;
+}
+
+/**
+ * Loads the keys that were used last into their cache, after a start: otherwise the first call of each key would wait for
+ * the database. Keys that callers ask for are loaded as ever. After each step it pauses for as long as the step took, so that
+ * callers wait for one step at most, and calls have at least half of the time. On a slow disk, steps become smaller.
+ *
+ * Rejects when the database cannot be read.
+ */
+export async function warmUp({ clock, store, keys, counts, bytesMax, stopped }: WarmUpOptions): Promise<void> {
+  const time = store.isEmbedded ? EMBEDDED_STEP_TIME : REMOTE_STEP_TIME;
+  const isFull = () => counts.bytes >= bytesMax * SHARE_OF_CACHE;
+  const step = async <T>(pace: ChunkPace, size: number, work: () => Promise<T>): Promise<T> => {
+    const startedAt = clock.monotonic();
+    const result = await work();
+    const took = clock.monotonic() - startedAt;
+    pace.record(size, took);
+    await pause(clock, took, stopped);
+    return result;
+  };
+
+  const ages = new Ages();
+  const now = clock.now();
+  const uses = new ChunkPace({ time, ...USES });
+  for (let cursor: string | null = ""; cursor !== null && !stopped.aborted; ) {
+    const page: { cursor: string; limit: number } = { cursor, limit: uses.size };
+    const { times, next } = await step(uses, page.limit, () => store.read("lastUsesAfter", page));
+    for (const time of times) ages.add(now - time);
+    cursor = next;
+  }
+  const since = now - ages.oldestOf((bytesMax * SHARE_OF_CACHE) / BYTES_PER_KEY);
+
+  const found = new ChunkPace({ time, ...KEYS });
+  const loads = new ChunkPace({ time, ...LOADS });
+  for (let cursor: string | null = ""; cursor !== null && !stopped.aborted && !isFull(); ) {
+    const page: { cursor: string; limit: number; since: number } = { cursor, limit: found.size, since };
+    const { locations, next } = await step(found, page.limit, () => store.read("recentKeysAfter", page));
+    const names = locations
+      .map(({ hash, workspace_id }) => keyLocation(hash, workspace_id))
+      .filter((name) => !keys.has(name));
+    while (names.length > 0 && !stopped.aborted && !isFull()) {
+      const loaded = names.splice(0, loads.size);
+      await step(loads, loaded.length, () => Promise.allSettled(loaded.map((name) => keys.load(name))));
+    }
+    cursor = next;
+  }
+}
+
+/** Counts ages, to find the age that so many are below. */
+class Ages {
+  readonly #counts: number[] = [];
+
+  add(age: Milliseconds): void {
+    const index = Math.floor(Math.log2(1 + Math.max(0, age)) * STEPS_PER_DOUBLING);
+    this.#counts[index] = (this.#counts[index] ?? 0) + 1;
+  }
+
+  /** The smallest age that about `count` ages do not exceed. */
+  oldestOf(count: number): Milliseconds {
+    let sum = 0;
+    let index = 0;
+    for (; index < this.#counts.length && sum < count; index++) sum += this.#counts[index] ?? 0;
+    return Math.ceil(2 ** (index / STEPS_PER_DOUBLING));
+  }
+}
