@@ -1,7 +1,7 @@
 /**
- * Checks that limits hold on several nodes, and that budgets add up: `npm run accuracy -- [--only limits|budgets] [--steps
+ * Checks that limits hold on several nodes, and that budgets add up: `npm run accuracy -- [--only limits|budgets|holds] [--steps
  * 200000] [--seed <number>]`. It fails if a bound is broken. Limits take about three minutes, budgets at least ten for each
- * database.
+ * database, and holds at least two on the embedded one and ten on PostgreSQL.
  *
  * Limits: real services share one PostgreSQL and one Redis, both started for the run. For every case of a grid (number of
  * nodes, limit, window, load) clients call `ratelimits.limit` over HTTP in bursts, each call at a random node, for
@@ -20,6 +20,8 @@
  *
  * Budgets: random calls on the embedded database and on PostgreSQL, as many steps on each, compared with a model after each
  * step (`server/test/credits/budget-model.ts`).
+ *
+ * Holds: the same with a ledger that holds, settles and lets expire (`server/test/credits/hold-model.ts`).
  */
 import { Agent, request } from "node:http";
 import { setTimeout } from "node:timers/promises";
@@ -29,7 +31,8 @@ import { seededRandom } from "../engine/src/random/seeded.ts";
 import { decide, unused } from "../engine/src/rules/window.ts";
 import { burst, saturate } from "../server/test/burst.ts";
 import { compareBudgets } from "../server/test/credits/budget-model.ts";
-import { openTestServer, stores } from "../server/test/harness.ts";
+import { compareHolds } from "../server/test/credits/hold-model.ts";
+import { openTestServer, stores, type TestServer } from "../server/test/harness.ts";
 import { makeFolder, ROOT_KEY, type Server, start } from "../server/test/process.ts";
 import { parseExposition } from "../server/test/prometheus.ts";
 import { startPostgres } from "../server/test/services/postgres.ts";
@@ -102,9 +105,9 @@ const { values } = parseArgs({
     seed: { type: "string", default: String(Math.floor(Math.random() * 1_000_000)) },
   },
 });
-if (values.only !== undefined && values.only !== "limits" && values.only !== "budgets") {
-  throw new Error("--only is limits or budgets");
-}
+const parts = ["limits", "budgets", "holds"];
+if (values.only !== undefined && !parts.includes(values.only)) throw new Error(`--only is one of ${parts.join(", ")}`);
+const isRun = (part: string) => (values.only ?? part) === part;
 const steps = wholeNumber(values, "steps", 1, 100_000_000);
 const seed = wholeNumber(values, "seed", 0, Number.MAX_SAFE_INTEGER / 2);
 const random = seededRandom(1);
@@ -113,8 +116,19 @@ let unanswered = 0;
 let skipped = 0;
 const cleanups: (() => unknown)[] = [];
 try {
-  const areLimitsHeld = values.only === "budgets" || (await run());
-  if (values.only !== "limits") await runBudgets();
+  const areLimitsHeld = !isRun("limits") || (await run());
+  if (isRun("budgets")) {
+    await compareOnStores("budgets", async (server, options) => {
+      const { passed, refused } = await compareBudgets(server, options);
+      return `${passed.toLocaleString("en")} verifications passed, ${refused.toLocaleString("en")} were refused`;
+    });
+  }
+  if (isRun("holds")) {
+    await compareOnStores("holds", async (server, options) => {
+      const { holds } = await compareHolds(server, options);
+      return `${holds.toLocaleString("en")} holds were made`;
+    });
+  }
   process.exitCode = areLimitsHeld ? 0 : 1;
 } finally {
   for (const step of cleanups.reverse()) await step();
@@ -162,9 +176,18 @@ async function run(): Promise<boolean> {
   return broken === 0 && areBurstsHeld;
 }
 
-/** Throws at the first step after which a budget differs from the model. */
-async function runBudgets(): Promise<void> {
-  console.log(`\n${describeMachine()}; ${steps.toLocaleString("en")} steps with budgets, seed ${seed}`);
+interface Comparison {
+  steps: number;
+  seed: number;
+  onRound(made: number): void;
+}
+
+/** Throws at the first step after which a balance differs from the model. `compare` says how much it did. */
+async function compareOnStores(
+  what: string,
+  compare: (server: TestServer, options: Comparison) => Promise<string>,
+): Promise<void> {
+  console.log(`\n${describeMachine()}; ${steps.toLocaleString("en")} steps with ${what}, seed ${seed}`);
   const postgres = await startPostgres();
   process.env.LATCHKEY_TEST_POSTGRES_URL = postgres.url;
   // The threads of the embedded database keep no process alive, also while it is being closed.
@@ -177,10 +200,9 @@ async function runBudgets(): Promise<void> {
         const onRound = (made: number) => {
           if (process.stderr.isTTY) process.stderr.write(`\r${store}: ${made.toLocaleString("en")} steps`);
         };
-        const { passed, refused } = await compareBudgets(server, { steps, seed, onRound });
+        const counts = await compare(server, { steps, seed, onRound });
         const seconds = Math.round((systemClock.monotonic() - begin) / 1_000);
-        const counts = `${passed.toLocaleString("en")} verifications passed, ${refused.toLocaleString("en")} were refused`;
-        console.log(`${store}: every budget was as expected after each step in ${seconds} s; ${counts}`);
+        console.log(`${store}: every balance was as expected after each step in ${seconds} s; ${counts}`);
       } finally {
         await server.close();
       }

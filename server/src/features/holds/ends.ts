@@ -3,6 +3,7 @@ import type { ChangedHold, HoldAction, HoldState } from "../../../../engine/src/
 import { Problem } from "../../platform/rpc/problems.ts";
 import type { HoldRow } from "../../platform/store/schema.ts";
 import { isBudgetId } from "../budgets/statements.ts";
+import { uncoveredBudgets } from "../credits/statements/holds.ts";
 import type { Services } from "../services.ts";
 import { correctLimits, type SettledLimits } from "./limits.ts";
 import { type Closed, type HoldOwner, type HoldSubject, ownerOfHold } from "./record.ts";
@@ -74,10 +75,7 @@ export function countExpiry(
 
 /** What became of a hold, as an answer. */
 export function closedOutput(holdId: string, { state, charged, uncovered, lacks }: ChangedHold): Closed {
-  const budgets = lacks.flatMap(({ balanceId, lack }) =>
-    isBudgetId(balanceId) ? { budgetId: balanceId, uncovered: lack } : [],
-  );
-  return { holdId, state, charged, uncovered, budgets };
+  return { holdId, state, charged, uncovered, budgets: uncoveredBudgets(lacks) };
 }
 
 function closedDetail(state: HoldState, { kind }: HoldAction): string {

@@ -1,6 +1,6 @@
 import { sql as raw } from "kysely";
 import type { Instant, Milliseconds } from "../../../../engine/src/clock/clock.ts";
-import { HOLD_AGE_MAX, type HoldState } from "../../../../engine/src/credits/hold.ts";
+import type { HoldState } from "../../../../engine/src/credits/hold.ts";
 import type { StoreRules } from "../../platform/store/inspection.ts";
 import { demandStep } from "../../platform/store/migrate.ts";
 import { onlyRow } from "../../platform/store/only-row.ts";
@@ -33,8 +33,8 @@ export function acceptHolds(sql: Sql): Promise<boolean> {
   return demandStep(sql, "038-holds");
 }
 
-/** The age up to which open holds are counted: what they can have, and a minute in which the sweep lets them expire. */
-const COUNTED_AGE_MAX: Milliseconds = HOLD_AGE_MAX + 60_000;
+/** How long after their time open holds are counted: the sweep lets them expire within that. */
+const COUNTED_AFTER_EXPIRY: Milliseconds = 60_000;
 
 /** The open holds of a workspace, by key. */
 export async function countOpenHolds(
@@ -45,8 +45,8 @@ export async function countOpenHolds(
     .selectFrom("holds")
     .select(["key_id", ({ fn }) => fn.countAll<number>().as("count")])
     .where("workspace_id", "=", workspaceId)
-    // Closed holds can stay for a month. By an index, those of other workspaces are not read.
-    .where("created_at", ">", raw<number>`${dialect.time.common(now)} - ${COUNTED_AGE_MAX}`)
+    // By an index: most closed holds are older, and those of other workspaces are not read.
+    .where("expires_at", ">", raw<number>`${dialect.time.common(now)} - ${COUNTED_AFTER_EXPIRY}`)
     .where("state", "=", "open")
     .groupBy("key_id")
     .execute();

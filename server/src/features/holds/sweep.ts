@@ -1,6 +1,8 @@
 import type { Instant, Milliseconds } from "../../../../engine/src/clock/clock.ts";
 import type { ChangeOutcome, HoldChange } from "../../../../engine/src/credits/hold.ts";
+import { LedgerFailed } from "../../../../engine/src/credits/ledger.ts";
 import { isOverloaded } from "../../../../engine/src/errors/overloaded.ts";
+import { StoreUnavailable } from "../../../../engine/src/errors/store-unavailable.ts";
 import type { Events } from "../../log/events.ts";
 import type { HeldLeaseOptions } from "../../platform/store/held-lease.ts";
 import { LeasedWork } from "../../platform/store/leased-work.ts";
@@ -115,7 +117,12 @@ export class HoldSweep {
     } catch (error) {
       if (this.#failed.size < FAILED_MAX) this.#failed.set(holdId, hold);
       else this.#fullAt = Math.min(this.#fullAt, clock.monotonic() + FULL_AFTER_FAILURES);
-      if (!isOverloaded(error) && (error as Error).name !== "StoreUnavailable") events.holdSweepFailed(error);
+      if (!isOutage(error)) events.holdSweepFailed(error);
     }
   }
+}
+
+/** Whether the next pass can succeed where this one failed. A batch that was rolled back may have met a fault. */
+function isOutage(error: unknown): boolean {
+  return isOverloaded(error) || (error instanceof StoreUnavailable && !(error instanceof LedgerFailed));
 }

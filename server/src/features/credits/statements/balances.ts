@@ -117,11 +117,11 @@ export class BalanceWriter extends WorkspaceRows {
   async remove(poolId: string): Promise<void> {
     const query = this.sql.db
       .selectFrom("balances")
-      .select("held")
+      .select(["held", "next_expiry_at"])
       .where("pool_id", "=", poolId)
       .where("workspace_id", "=", this.workspaceId);
     const row = await this.sql.dialect.locks.locking(query, "update").executeTakeFirst();
-    if (row?.held) await leaveOpenHolds(this.sql, this.workspaceId, poolId);
+    if (row?.next_expiry_at) await leaveOpenHolds(this.sql, this.workspaceId, poolId, row.next_expiry_at);
     await this.sql.db
       .deleteFrom("balances")
       .where("pool_id", "=", poolId)
@@ -130,12 +130,13 @@ export class BalanceWriter extends WorkspaceRows {
   }
 }
 
-/** Takes a locked balance, which is about to be removed, out of its open holds. */
-async function leaveOpenHolds(sql: Sql, workspaceId: string, balanceId: string): Promise<void> {
+/** Takes a locked balance, which is about to be removed, out of its open holds, none of which expires before `from`. */
+async function leaveOpenHolds(sql: Sql, workspaceId: string, balanceId: string, from: number): Promise<void> {
   const holds = await sql.db
     .selectFrom("holds")
     .select(["id", "balances"])
     .where("workspace_id", "=", workspaceId)
+    .where("expires_at", ">=", from)
     .where("state", "=", "open")
     .where(sql.dialect.contains(raw.ref("balances"), `"${balanceId}"`))
     .execute();

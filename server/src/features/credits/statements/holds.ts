@@ -22,6 +22,13 @@ function lacksOfHold({ lacks }: Pick<HoldRow, "lacks">): Uncovered[] {
   return lacks === null ? [] : JSON.parse(lacks);
 }
 
+/** What the budgets among the balances of a hold did not have. */
+export function uncoveredBudgets(lacks: readonly Uncovered[]): { budgetId: string; uncovered: number }[] {
+  return lacks.flatMap(({ balanceId, lack }) =>
+    isBudgetId(balanceId) ? { budgetId: balanceId, uncovered: lack } : [],
+  );
+}
+
 /** Columns of a hold that a batch may change. */
 const storedColumns = [
   "id",
@@ -156,9 +163,7 @@ function endEvents(hold: EndedHold): EventContent[] {
   if (state === "expired") return [{ type: "hold.expired", objectId: holdId, data: { ...about, expiresAt } }];
   const { uncovered } = hold;
   if (!uncovered) return [];
-  const budgets = lacksOfHold(hold).flatMap(({ balanceId, lack }) =>
-    isBudgetId(balanceId) ? { budgetId: balanceId, uncovered: lack } : [],
-  );
+  const budgets = uncoveredBudgets(lacksOfHold(hold));
   return [{ type: "hold.uncovered", objectId: holdId, data: { ...about, uncovered, budgets } }];
 }
 
@@ -248,34 +253,47 @@ export interface ExpiryPlace {
 /** An open hold with what its expiry needs. */
 export type OpenHold = Pick<HoldRow, "id" | "workspace_id" | "balances" | "expires_at">;
 
+/** Which open holds to find. */
+interface OpenSearch {
+  after: ExpiryPlace;
+  until: number;
+  limit: number;
+  /** Undefined: those of all balances. */
+  of?: { workspaceId: string; balanceIds: readonly string[] };
+}
+
 /**
  * Open holds after a place, up to a time, in the order in which they expire: at most `limit`, among a bounded number of
  * rows. `end`: where the search continues; null if there is no other.
  */
 export async function findOpenHolds(
-  { db }: Sql,
-  { after, until, limit }: { after: ExpiryPlace; until: number; limit: number },
+  { db, dialect: { json, values } }: Sql,
+  { after, until, limit, of }: OpenSearch,
 ): Promise<{ holds: OpenHold[]; end: ExpiryPlace | null }> {
-  const follows = raw<boolean>`(expires_at, id) > (${after.expiresAt}, ${after.id})`;
-  const last = await db
+  let searched = db
     .selectFrom("holds")
-    .select(["expires_at", "id"])
-    .where(follows)
+    .where(raw<boolean>`(expires_at, id) > (${after.expiresAt}, ${after.id})`)
     .where("expires_at", "<=", until)
     .orderBy("expires_at")
-    .orderBy("id")
+    .orderBy("id");
+  // By an index, so that holds of other workspaces are not read.
+  if (of) searched = searched.where("workspace_id", "=", of.workspaceId);
+  const last = await searched
+    .select(["expires_at", "id"])
     .offset(SEARCHED_MAX - 1)
     .limit(1)
     .executeTakeFirst();
-  let query = db
-    .selectFrom("holds")
+  let query = searched
     .select(["id", "workspace_id", "balances", "expires_at"])
-    .where(follows)
-    .where("expires_at", "<=", until)
     .where("state", "=", "open")
-    .orderBy("expires_at")
-    .orderBy("id")
     .limit(limit);
+  if (of) {
+    const balanceId = json.member(raw.ref("balance.value"), "id");
+    const balances = json.elements(raw.ref("holds.balances"), "balance");
+    query = query.where(
+      raw<boolean>`exists (select 1 from ${balances} where ${balanceId} in ${values.list(of.balanceIds)})`,
+    );
+  }
   if (last) query = query.where(raw<boolean>`(expires_at, id) <= (${last.expires_at}, ${last.id})`);
   const holds = await query.execute();
   const end = holds.length === limit ? holds.at(-1) : last;
@@ -287,39 +305,41 @@ function expiredHold(row: OpenHold): ExpiredHold {
 }
 
 /**
- * The expired holds of balances that this transaction has locked. Where there is none, it corrects when the next one
- * expires.
+ * The expired holds of balances that this transaction has locked, of which some may have expired. Corrects when the next one
+ * of each expires.
  */
 export async function findExpiredHoldsOf(
   sql: Sql,
   balanceIds: readonly string[],
   now: Instant,
 ): Promise<ExpiredHold[]> {
+  const at = await commonTime(sql, now);
   const due = await sql.db
     .selectFrom("balances")
-    .select(["pool_id", "next_expiry_at"])
+    .select(["pool_id", "workspace_id", "next_expiry_at"])
     .where(sql.dialect.values.isOneOf("pool_id", balanceIds))
-    .where("next_expiry_at", "is not", null)
+    // The clock of a node can be ahead of the one that decides.
+    .where("next_expiry_at", "<=", at)
     .execute();
-  if (due.length === 0) return [];
-  const at = await commonTime(sql, now);
-  const first = Math.min(...due.map(({ next_expiry_at }) => next_expiry_at ?? 0));
-  const { holds, end } = await findOpenHolds(sql, {
-    after: { expiresAt: first, id: "" },
-    until: Number.MAX_SAFE_INTEGER,
-    limit: FOUND_MAX,
-  });
   const expired: ExpiredHold[] = [];
-  const next = new Map<string, number>();
-  for (const row of holds) {
-    const hold = expiredHold(row);
-    if (row.expires_at <= at && hold.balances.some((id) => balanceIds.includes(id))) expired.push(hold);
-    for (const id of hold.balances) if (!next.has(id)) next.set(id, row.expires_at);
+  for (const [workspaceId, balances] of Map.groupBy(due, ({ workspace_id }) => workspace_id)) {
+    const { holds, end } = await findOpenHolds(sql, {
+      after: { expiresAt: Math.min(...balances.map(({ next_expiry_at }) => next_expiry_at ?? 0)), id: "" },
+      until: Number.MAX_SAFE_INTEGER,
+      limit: FOUND_MAX,
+      of: { workspaceId, balanceIds: balances.map(({ pool_id }) => pool_id) },
+    });
+    const next = new Map<string, number>();
+    for (const row of holds) {
+      const hold = expiredHold(row);
+      if (row.expires_at <= at) expired.push(hold);
+      for (const id of hold.balances) if (!next.has(id)) next.set(id, row.expires_at);
+    }
+    const corrected = balances.map(({ pool_id }) => ({
+      pool_id,
+      next_expiry_at: next.get(pool_id) ?? end?.expiresAt ?? null,
+    }));
+    await setColumns(sql, ["next_expiry_at"], corrected);
   }
-  const corrected = due.map(({ pool_id }) => ({
-    pool_id,
-    next_expiry_at: next.get(pool_id) ?? end?.expiresAt ?? null,
-  }));
-  await setColumns(sql, ["next_expiry_at"], corrected);
   return expired;
 }

@@ -29,6 +29,7 @@ export async function up(db: Kysely<unknown>, dialect: "sqlite" | "postgres"): P
   );
   // Without the state, which every hold changes: PostgreSQL then updates the row in its page and writes no index.
   await run("create index holds_due on holds (expires_at, id)");
+  await run("create index holds_due_of_workspace on holds (workspace_id, expires_at, id)");
   await run("create index holds_created on holds (workspace_id, created_at, id)");
   await run("insert into leases (name, holder, token, expires_at) values ('holds', '', 0, 0)");
   const check = "check (coalesce(held, 0) >= 0)";
