@@ -89,10 +89,7 @@ async function prepare(): Promise<CreatedKey[]> {
   const store = await openBenchStore(join(folder, "store"), database.url);
   const now = systemClock.now();
   const { workspaceId } = await store.transact("prepare", { now, rootKey: ROOT_KEY });
-  const budgetIds: string[] = [];
-  for (let i = 0; i < ROOTS; i++) {
-    budgetIds.push(await store.transact("createBudget", { workspaceId, remaining: CREDITS, now }));
-  }
+  const budgetIds = await store.transact("createBudgets", { workspaceId, count: ROOTS, remaining: CREDITS, now });
   const keys = await store.transact("createKeys", { workspaceId, count: KEYS, remaining: null, budgetIds, now });
   await store.close();
   return keys;

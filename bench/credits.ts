@@ -75,13 +75,14 @@ async function measure(database: Database): Promise<void> {
   const paying = await make(KEYS, CREDITS);
   const free = await make(KEYS, null);
 
-  const budgetId = await store.transact("createBudget", { workspaceId, remaining: CREDITS, now: systemClock.now() });
+  const budgets = { workspaceId, count: 1, remaining: CREDITS, now: systemClock.now() };
+  const [budgetId] = await store.transact("createBudgets", budgets);
 
   const { oneKey, oneBudget } = database.floors;
   const pools = paying.map(({ poolId }) => [poolId]);
   await measureLedger(store, "one key", pools.slice(0, 1), oneKey);
   await measureLedger(store, `${write(KEYS)} keys`, pools);
-  const shared = pools.map((pool) => [...pool, budgetId]);
+  const shared = pools.map((pool) => [...pool, budgetId!]);
   await measureLedger(store, `${write(KEYS)} keys, one budget`, shared, oneBudget);
   await measureUpdates(store, paying[0]!);
   await store.close();

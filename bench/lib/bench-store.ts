@@ -1,4 +1,4 @@
-/** The store of the service with procedures that only benches need: many new keys at once, a budget, and a spend without a ledger. */
+/** The store of the service with procedures that only benches need: many new keys and budgets at once, and a spend without a ledger. */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { sql as raw } from "kysely";
@@ -46,7 +46,7 @@ export type BenchProcedures = {
   reading: AppProcedures["reading"];
   writing: AppProcedures["writing"] & {
     createKeys: typeof createKeys;
-    createBudget: typeof createBudget;
+    createBudgets: typeof createBudgets;
     updateOne: typeof updateOne;
   };
 };
@@ -54,7 +54,7 @@ export type BenchProcedures = {
 /** The thread of the embedded database opens the default export of its module. */
 export default function openBenchProcedures(options: ProcedureOptions): BenchProcedures {
   const service = openProcedures(options);
-  return { reading: service.reading, writing: { ...service.writing, createKeys, createBudget, updateOne } };
+  return { reading: service.reading, writing: { ...service.writing, createKeys, createBudgets, updateOne } };
 }
 
 /** Opens the store of the service with this data folder: on PostgreSQL, or the embedded database in the folder. */
@@ -68,17 +68,20 @@ export async function openBenchStore(folder: string, postgresUrl?: string): Prom
   return openSqliteStore(join(folder, "latchkey.db"), module, { clock: systemClock });
 }
 
-/** Creates a budget without a parent; returns its id. */
-async function createBudget(
+/** Creates budgets without a parent; returns their ids. */
+async function createBudgets(
   sql: Sql,
-  { workspaceId, remaining, now }: { workspaceId: string; remaining: number; now: number },
-): Promise<string> {
-  const [store, id, created_at] = [new StoreWriter(sql, workspaceId), newId(systemRandom, "bud"), instantAt(now)];
+  { workspaceId, count, remaining, now }: { workspaceId: string; count: number; remaining: number; now: number },
+): Promise<string[]> {
+  const [store, created_at] = [new StoreWriter(sql, workspaceId), instantAt(now)];
   const none = { parent_id: null, unit: null, thresholds: null, meta: null };
-  await store.of(BudgetWriter).insert({ id, name: "bench", ...none, created_at });
   const books = { ...openBooks(remaining), watched: flag(false) };
-  await store.of(BalanceWriter).put({ pool_id: id, ...books, ...refillColumns(null, created_at) }, null);
-  return id;
+  const ids = Array.from({ length: count }, () => newId(systemRandom, "bud"));
+  for (const id of ids) {
+    await store.of(BudgetWriter).insert({ id, name: "bench", ...none, created_at });
+    await store.of(BalanceWriter).put({ pool_id: id, ...books, ...refillColumns(null, created_at) }, null);
+  }
+  return ids;
 }
 
 /** One spend as one statement in a transaction of its own. Returns the new balance; undefined: it was too low. */

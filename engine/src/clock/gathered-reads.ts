@@ -1,25 +1,54 @@
-/** Reads values by name. Reads of one event loop iteration share a query. */
+/** Queries at the same time. */
+const READS_MAX = 2;
+/** Names of one query. */
+const NAMES_MAX = 1_000;
+
+/**
+ * Reads values by name. Reads of one event loop iteration share a query, and so do those that arrive while others are being
+ * read.
+ */
 export class GatheredReads<V> {
   readonly #read: (names: readonly string[]) => Promise<ReadonlyMap<string, V>>;
-  #gathered: { names: Set<string>; values: Promise<ReadonlyMap<string, V>> } | undefined;
+  /** What waits for a query, by name. */
+  readonly #waiting = new Map<string, PromiseWithResolvers<V | undefined>>();
+  #reads = 0;
+  #isScheduled = false;
 
   constructor(read: (names: readonly string[]) => Promise<ReadonlyMap<string, V>>) {
     this.#read = read;
   }
 
   /** The value; undefined if there is none. Rejects when the query does. */
-  async find(name: string): Promise<V | undefined> {
-    if (!this.#gathered) {
-      const names = new Set<string>();
-      const values = new Promise<ReadonlyMap<string, V>>((resolve, reject) => {
-        setImmediate(() => {
-          this.#gathered = undefined;
-          this.#read([...names]).then(resolve, reject);
-        });
-      });
-      this.#gathered = { names, values };
+  find(name: string): Promise<V | undefined> {
+    let waiting = this.#waiting.get(name);
+    if (!waiting) {
+      waiting = Promise.withResolvers();
+      this.#waiting.set(name, waiting);
+      this.#readSoon();
     }
-    this.#gathered.names.add(name);
-    return (await this.#gathered.values).get(name);
+    return waiting.promise;
+  }
+
+  #readSoon(): void {
+    if (this.#isScheduled || this.#reads === READS_MAX) return;
+    this.#isScheduled = true;
+    setImmediate(() => {
+      this.#isScheduled = false;
+      while (this.#waiting.size > 0 && this.#reads < READS_MAX) void this.#readSome();
+    });
+  }
+
+  async #readSome(): Promise<void> {
+    const some = [...this.#waiting].slice(0, NAMES_MAX);
+    for (const [name] of some) this.#waiting.delete(name);
+    this.#reads++;
+    try {
+      const values = await this.#read(some.map(([name]) => name));
+      for (const [name, { resolve }] of some) resolve(values.get(name));
+    } catch (error) {
+      for (const [, { reject }] of some) reject(error);
+    }
+    this.#reads--;
+    if (this.#waiting.size > 0) this.#readSoon();
   }
 }

@@ -19,7 +19,7 @@ export class BalanceReader {
   readonly #reads: GatheredReads<ReadBalance>;
 
   constructor({ clock, read }: BalanceReaderOptions) {
-    this.#reads = new GatheredReads(async (poolIds) => {
+    this.#reads = new GatheredReads<ReadBalance>(async (poolIds) => {
       const rows = await read({ poolIds, now: clock.now() });
       return new Map(rows.map((row) => [row.poolId, row]));
     });

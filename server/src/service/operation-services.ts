@@ -1,3 +1,4 @@
+import { GatheredReads } from "../../../engine/src/clock/gathered-reads.ts";
 import { Explainer } from "../../../engine/src/verification/explainer.ts";
 import { Namespaces } from "../../../engine/src/verification/namespaces.ts";
 import { OwnKeys } from "../../../engine/src/verification/own-keys.ts";
@@ -32,6 +33,7 @@ export function operationServices(
     verification,
     ledger,
     openHolds,
+    holdSubjects: new GatheredReads((ids) => store.read("findHoldSubjects", { ids })),
     explainer: new Explainer(directories, limiter),
     ownKeys: new OwnKeys(directories, limiter),
     limiter,

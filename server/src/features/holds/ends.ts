@@ -8,9 +8,8 @@ import type { Services } from "../services.ts";
 import { correctLimits, type SettledLimits } from "./limits.ts";
 import { type Closed, type HoldOwner, type HoldSubject, ownerOfHold } from "./record.ts";
 
-/** Whose hold it is, and when it changes. */
+/** When a hold changes, and what is known about it. */
 interface Change {
-  readonly workspaceId: string;
   readonly now: Instant;
   /** Tags of the credits that it charges. */
   readonly tags?: readonly string[] | undefined;
@@ -29,10 +28,10 @@ type End = Pick<ChangedHold, "charged" | "former">;
 export async function changeHold(
   hold: HoldSubject,
   action: HoldAction,
-  { workspaceId, now, tags, ratelimits = [] }: Change,
+  { now, tags, ratelimits = [] }: Change,
   services: Pick<Services, "ledger" | "limiter" | "openHolds" | "recorder">,
 ): Promise<ChangedHold> {
-  const { holdId, balances } = hold;
+  const { workspaceId, holdId, balances } = hold;
   const changed = await services.ledger.change({ workspaceId, holdId, balances, action });
   switch (changed.outcome) {
     case "gone":
@@ -41,7 +40,7 @@ export async function changeHold(
       throw new Problem("hold_closed", closedDetail(changed.state, action));
     case "changed":
       if (!changed.isRepeated && changed.state !== "open") {
-        countEnd({ ...hold, workspaceId }, changed, { now, tags }, services);
+        countEnd(hold, changed, { now, tags }, services);
         await correctLimits(hold.limits, ratelimits, services.limiter);
       }
       return changed;
@@ -50,7 +49,7 @@ export async function changeHold(
 
 /** Counts a hold that has ended, and the credits that this charged. */
 export function countEnd(
-  { workspaceId, keyId, apiId, identityId, balances }: HoldOwner & { workspaceId: string },
+  { workspaceId, keyId, apiId, identityId, balances }: HoldOwner,
   { charged, former }: End,
   { now, tags }: Pick<Change, "now" | "tags">,
   { openHolds, recorder }: Pick<Services, "openHolds" | "recorder">,
@@ -70,7 +69,7 @@ export function countExpiry(
   services: Pick<Services, "openHolds" | "recorder">,
 ): void {
   const end = { charged: hold.charged ?? 0, former: { state: "open", charged: 0 } } as const;
-  countEnd({ ...ownerOfHold(hold), workspaceId: hold.workspace_id }, end, { now }, services);
+  countEnd(ownerOfHold(hold), end, { now }, services);
 }
 
 /** What became of a hold, as an answer. */

@@ -1,11 +1,11 @@
 import { z } from "zod";
 import { exampleHold } from "../../platform/vocabulary/examples.ts";
-import { analysis } from "../services.ts";
+import { metered } from "../services.ts";
 import { changeHold } from "./ends.ts";
-import { findHold } from "./find.ts";
-import { HoldId, subjectOfHold, Ttl, VerifiedHold } from "./record.ts";
+import { findSubject } from "./find.ts";
+import { HoldId, Ttl, VerifiedHold } from "./record.ts";
 
-export const extendHold = analysis("holds.extendHold", {
+export const extendHold = metered("holds.extendHold", {
   summary: "Extend a hold",
   description:
     "Lets an open hold expire later, for work that lasts longer than expected. It never expires earlier by that, and at " +
@@ -29,12 +29,8 @@ export const extendHold = analysis("holds.extendHold", {
       problem: "hold_not_found",
     },
   ],
-})
-  .authorize(async ({ holdId, ttl }, context) => {
-    const hold = await findHold(holdId, "verify_key", context);
-    return { hold: subjectOfHold(hold), ttl };
-  })
-  .answer(async ({ hold, ttl }, services, { workspaceId, clock }) => {
-    const { expiresAt } = await changeHold(hold, { kind: "extend", ttl }, { workspaceId, now: clock.now() }, services);
-    return { holdId: hold.holdId, expiresAt };
-  });
+}).handle(async ({ holdId, ttl }, services, context) => {
+  const hold = await findSubject(holdId, services, context);
+  const { expiresAt } = await changeHold(hold, { kind: "extend", ttl }, { now: context.clock.now() }, services);
+  return JSON.stringify({ holdId, expiresAt });
+});

@@ -20,4 +20,4 @@ export const getHold = query("holds.getHold", {
       problem: "hold_not_found",
     },
   ],
-}).handle(async ({ holdId }, context) => toHoldOutput(await findHold(holdId, "read_key", context)));
+}).handle(async ({ holdId }, context) => toHoldOutput(await findHold(holdId, context)));

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { HOLD_AGE_MAX, holdStates, onExpiries } from "../../../../engine/src/credits/hold.ts";
 import type { HoldRow } from "../../platform/store/schema.ts";
 import { CREDITS_MAX, duration, integer, text } from "../../platform/vocabulary/schema.ts";
+import { heldBalanceIds } from "../credits/statements/balances.ts";
 
 const TTL_MIN = 1_000;
 
@@ -107,32 +108,32 @@ export function toHoldOutput(hold: ShownHold): z.input<typeof HoldOutput> {
   };
 }
 
-/** The ids of the balances that a hold takes its credits from. */
-export function balancesOfHold({ balances }: Pick<HoldRow, "balances">): string[] {
-  return (JSON.parse(balances) as { id: string }[]).map(({ id }) => id);
-}
-
 /** Whose verification made a hold, and what it takes its credits from. */
 export interface HoldOwner {
+  readonly workspaceId: string;
   readonly keyId: string;
   readonly apiId: string;
   readonly identityId: string | null;
+  /** Their ids. Of a stored hold they only become fewer. */
   readonly balances: readonly string[];
 }
 
-export function ownerOfHold(hold: Pick<HoldRow, "key_id" | "api_id" | "subject" | "balances">): HoldOwner {
+type OwnedHold = Pick<HoldRow, "workspace_id" | "key_id" | "api_id" | "subject" | "balances">;
+
+export function ownerOfHold(hold: OwnedHold): HoldOwner {
   const identityId = hold.subject === null ? null : (JSON.parse(hold.subject) as RecordedSubject).identityId;
-  return { keyId: hold.key_id, apiId: hold.api_id, identityId, balances: balancesOfHold(hold) };
+  const { workspace_id: workspaceId, key_id: keyId, api_id: apiId } = hold;
+  return { workspaceId, keyId, apiId, identityId, balances: heldBalanceIds(hold.balances) };
 }
 
-/** What the ledger needs to change a hold, and what is recorded about its end. */
+/** What is needed to change a hold and to record its end. No change of a hold alters it, except its balances. */
 export interface HoldSubject extends HoldOwner {
   readonly holdId: string;
-  /** JSON of the receipt of its limits, which no change of the hold alters. */
+  /** JSON of the receipt of its limits. */
   readonly limits: string | null;
 }
 
-export function subjectOfHold(hold: HoldRow): HoldSubject {
+export function subjectOfHold(hold: OwnedHold & Pick<HoldRow, "id" | "limits">): HoldSubject {
   return { ...ownerOfHold(hold), holdId: hold.id, limits: hold.limits };
 }
 

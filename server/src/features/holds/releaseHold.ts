@@ -1,11 +1,11 @@
 import { z } from "zod";
 import { exampleHold } from "../../platform/vocabulary/examples.ts";
-import { analysis } from "../services.ts";
+import { metered } from "../services.ts";
 import { changeHold, closedOutput } from "./ends.ts";
-import { findHold } from "./find.ts";
-import { ClosedOutput, HoldId, subjectOfHold } from "./record.ts";
+import { findSubject } from "./find.ts";
+import { ClosedOutput, HoldId } from "./record.ts";
 
-export const releaseHold = analysis("holds.releaseHold", {
+export const releaseHold = metered("holds.releaseHold", {
   summary: "Release a hold",
   description:
     "Gives back what was held and charges nothing, for work that was not done. A repetition has the same answer. A hold " +
@@ -26,9 +26,8 @@ export const releaseHold = analysis("holds.releaseHold", {
       problem: "hold_not_found",
     },
   ],
-})
-  .authorize(async ({ holdId }, context) => subjectOfHold(await findHold(holdId, "verify_key", context)))
-  .answer(async (hold, services, { workspaceId, clock }) => {
-    const changed = await changeHold(hold, { kind: "release" }, { workspaceId, now: clock.now() }, services);
-    return closedOutput(hold.holdId, changed);
-  });
+}).handle(async ({ holdId }, services, context) => {
+  const hold = await findSubject(holdId, services, context);
+  const changed = await changeHold(hold, { kind: "release" }, { now: context.clock.now() }, services);
+  return JSON.stringify(closedOutput(holdId, changed));
+});

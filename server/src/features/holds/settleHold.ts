@@ -2,13 +2,13 @@ import { z } from "zod";
 import { sha256 } from "../../../../engine/src/crypto/digest.ts";
 import { exampleHold } from "../../platform/vocabulary/examples.ts";
 import { Tags } from "../../platform/vocabulary/schema.ts";
-import { analysis } from "../services.ts";
+import { metered } from "../services.ts";
 import { changeHold, closedOutput } from "./ends.ts";
-import { findHold } from "./find.ts";
+import { findSubject } from "./find.ts";
 import { findUnchargedLimit, SettledLimits } from "./limits.ts";
-import { ClosedOutput, HoldId, SettledCredits, subjectOfHold } from "./record.ts";
+import { ClosedOutput, HoldId, SettledCredits } from "./record.ts";
 
-export const settleHold = analysis("holds.settleHold", {
+export const settleHold = metered("holds.settleHold", {
   summary: "Settle a hold",
   description:
     "Charges what the work did cost, and gives back the rest of what was held. If it did cost more, every balance is " +
@@ -46,20 +46,16 @@ export const settleHold = analysis("holds.settleHold", {
       problem: "hold_not_found",
     },
   ],
-})
-  .authorize(async ({ holdId, credits, ratelimits = [], tags }, context) => {
-    const hold = await findHold(holdId, "verify_key", context);
-    const uncharged = findUnchargedLimit(hold.limits, ratelimits);
-    if (uncharged !== undefined) return context.fail("precondition_failed", unchargedDetail(uncharged));
-    return { hold: subjectOfHold(hold), credits, ratelimits, tags };
-  })
-  .answer(async ({ hold, credits, ratelimits, tags }, services, { workspaceId, clock }) => {
-    const sorted = ratelimits.toSorted((one, other) => (one.name < other.name ? -1 : 1));
-    const settlement = sha256(JSON.stringify({ credits, ratelimits: sorted })).toString("base64url");
-    const action = { kind: "settle" as const, amount: credits, settlement };
-    const changed = await changeHold(hold, action, { workspaceId, now: clock.now(), tags, ratelimits }, services);
-    return closedOutput(hold.holdId, changed);
-  });
+}).handle(async ({ holdId, credits, ratelimits = [], tags }, services, context) => {
+  const hold = await findSubject(holdId, services, context);
+  const uncharged = findUnchargedLimit(hold.limits, ratelimits);
+  if (uncharged !== undefined) context.fail("precondition_failed", unchargedDetail(uncharged));
+  const sorted = ratelimits.toSorted((one, other) => (one.name < other.name ? -1 : 1));
+  const settlement = sha256(JSON.stringify({ credits, ratelimits: sorted })).toString("base64url");
+  const action = { kind: "settle" as const, amount: credits, settlement };
+  const changed = await changeHold(hold, action, { now: context.clock.now(), tags, ratelimits }, services);
+  return JSON.stringify(closedOutput(holdId, changed));
+});
 
 function unchargedDetail(name: string): string {
   return `The verification has charged no limit '${name}'. Name it in 'ratelimits' of the verification too.`;

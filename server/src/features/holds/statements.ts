@@ -10,7 +10,7 @@ import type { HoldRow } from "../../platform/store/schema.ts";
 import type { Sql } from "../../platform/store/store.ts";
 import { WorkspaceRows } from "../../platform/store/workspace-rows.ts";
 import { commonTime, type ExpiryPlace, findOpenHolds } from "../credits/statements/holds.ts";
-import { type ShownHold, shownColumns } from "./record.ts";
+import { type HoldSubject, type ShownHold, shownColumns, subjectOfHold } from "./record.ts";
 
 /** The holds of one workspace. */
 export class HoldReader extends WorkspaceRows {
@@ -26,6 +26,19 @@ export class HoldReader extends WorkspaceRows {
   #holds() {
     return this.sql.db.selectFrom("holds").where("workspace_id", "=", this.workspaceId);
   }
+}
+
+/** What is needed to change these holds, of all workspaces, by id. */
+export async function findHoldSubjects(
+  { db, dialect }: Sql,
+  { ids }: { ids: readonly string[] },
+): Promise<Map<string, HoldSubject>> {
+  const rows = await db
+    .selectFrom("holds")
+    .select(["id", "workspace_id", "key_id", "api_id", "subject", "balances", "limits"])
+    .where(dialect.values.isOneOf("id", ids))
+    .execute();
+  return new Map(rows.map((row) => [row.id, subjectOfHold(row)]));
 }
 
 /** Whether holds can be stored: programs of earlier releases do not know what they leave in the books. */

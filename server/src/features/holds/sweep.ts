@@ -7,9 +7,9 @@ import type { Events } from "../../log/events.ts";
 import type { HeldLeaseOptions } from "../../platform/store/held-lease.ts";
 import { LeasedWork } from "../../platform/store/leased-work.ts";
 import type { Store } from "../../platform/store/store.ts";
+import { heldBalanceIds } from "../credits/statements/balances.ts";
 import type { ExpiryPlace, OpenHold } from "../credits/statements/holds.ts";
 import type { holdProcedures } from "./procedures.ts";
-import { balancesOfHold } from "./record.ts";
 
 /** Interval between two passes. */
 const INTERVAL: Milliseconds = 1_000;
@@ -113,7 +113,7 @@ export class HoldSweep {
     const { ledger, events, clock } = this.#options;
     const { id: holdId, workspace_id: workspaceId } = hold;
     try {
-      await ledger.change({ workspaceId, holdId, balances: balancesOfHold(hold), action: { kind: "expire" } });
+      await ledger.change({ workspaceId, holdId, balances: heldBalanceIds(hold.balances), action: { kind: "expire" } });
     } catch (error) {
       if (this.#failed.size < FAILED_MAX) this.#failed.set(holdId, hold);
       else this.#fullAt = Math.min(this.#fullAt, clock.monotonic() + FULL_AFTER_FAILURES);

@@ -23,6 +23,9 @@ import { Namespaces } from "../../../../engine/src/verification/namespaces.ts";
 import { Verification } from "../../../../engine/src/verification/verification.ts";
 import { rowsPerMinute } from "../../features/analytics/decision-log.ts";
 import { Recorder } from "../../features/analytics/recorder.ts";
+import { extendHold } from "../../features/holds/extendHold.ts";
+import { releaseHold } from "../../features/holds/releaseHold.ts";
+import { settleHold } from "../../features/holds/settleHold.ts";
 import { verifyKey } from "../../features/keys/verifyKey.ts";
 import { limit } from "../../features/ratelimits/limit.ts";
 import { multiLimit } from "../../features/ratelimits/multiLimit.ts";
@@ -254,8 +257,8 @@ const missing = {
 };
 
 /** The operations that a worker answers, and the services that they use. */
-const operations = [verifyKey, limit, multiLimit];
-type ServiceOfWorker = "verification" | "limiter" | "recorder" | "replays" | "namespaces";
+const operations = [verifyKey, limit, multiLimit, settleHold, releaseHold, extendHold];
+type ServiceOfWorker = "verification" | "limiter" | "recorder" | "replays" | "namespaces" | "holdSubjects";
 
 function openWorker(start: WorkerStart, port: MessagePort): void {
   const { config, thread } = start;
@@ -286,6 +289,7 @@ function openWorker(start: WorkerStart, port: MessagePort): void {
     limiter,
     recorder,
     replays: missing.replays,
+    holdSubjects: { find: needsMainThread },
     namespaces: {
       find: (nameOrId, workspaceId) => namespaces.find(nameOrId, workspaceId),
       // For each caller: it must not wait for the call of another one, which leaves this thread too.

@@ -157,6 +157,11 @@ export function heldBalances(column: string): HeldBalance[] {
   return JSON.parse(column);
 }
 
+/** The ids of the balances of a hold, of their column. */
+export function heldBalanceIds(column: string): string[] {
+  return heldBalances(column).map(({ id }) => id);
+}
+
 // An arbitrary number that nothing else on the server uses as a lock.
 const SWEEP_LOCK = 7_262_837_123_002;
 

@@ -10,7 +10,7 @@ import { onlyRow } from "../../../platform/store/only-row.ts";
 import type { BalanceRow, HoldRow } from "../../../platform/store/schema.ts";
 import type { Sql } from "../../../platform/store/store.ts";
 import { isBudgetId } from "../../budgets/statements.ts";
-import { heldBalances, recordFalls, setColumns } from "./balances.ts";
+import { heldBalanceIds, heldBalances, recordFalls, setColumns } from "./balances.ts";
 
 /** The most rows of holds that a search for open ones reads, whatever their state. */
 const SEARCHED_MAX = 10_000;
@@ -301,7 +301,7 @@ export async function findOpenHolds(
 }
 
 function expiredHold(row: OpenHold): ExpiredHold {
-  return { id: row.id, workspaceId: row.workspace_id, balances: heldBalances(row.balances).map(({ id }) => id) };
+  return { id: row.id, workspaceId: row.workspace_id, balances: heldBalanceIds(row.balances) };
 }
 
 /**
