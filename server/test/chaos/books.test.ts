@@ -3,7 +3,8 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { seededRandom } from "../../../engine/src/random/seeded.ts";
 import { makeFolder, Program } from "../process.ts";
-import { type Book, balance, type DatabaseState, FLOOR, type Promises } from "./books.ts";
+import { balance, type DatabaseState, type Promises } from "./books.ts";
+import { type Book, FLOOR } from "./count.ts";
 import { KILL, planFaults } from "./faults.ts";
 import { type Answer, Journal, type JournalLimit } from "./journal.ts";
 import { plants } from "./plants.ts";
@@ -79,7 +80,20 @@ describe("the books", () => {
       { ...row, id: "key_1", marker: "m" },
       { ...row, id: "key_2", remaining: 7 },
     ];
-    const budgets = [{ id: "bud_1", remaining: 7, granted: 11, spent: 4, lapsed: 0 }];
+    const budgets = [
+      { id: "bud_1", remaining: 7, held: 0, granted: 11, spent: 4, lapsed: 0 },
+      { id: "bud_2", remaining: 3, held: 2, granted: 10, spent: 5, lapsed: 0 },
+    ];
+    const balances = ["bud_2"];
+    const hold = { cost: 2, charged: 0, uncovered: 0, balances, lacks: [], isOverdue: false };
+    const holds = [
+      { ...hold, id: "hold_1", state: "open" },
+      { ...hold, id: "hold_2", state: "settled", charged: 3, uncovered: 1, lacks: [{ balanceId: "key", lack: 1 }] },
+      { ...hold, id: "hold_3", state: "expired", charged: 1 },
+    ];
+    journal.holds.budgets.push({ id: "bud_2", isDenying: true, granted: 10 });
+    journal.holds.made.push("hold_1", "hold_2", "hold_3");
+    journal.holds.ends.push({ holdId: "hold_2", state: "settled", charged: 3 });
     const audited = (kind: string) => ({ kind, name: kind === "name" ? "a" : undefined, text: "" });
     const audit = new Map([
       // In no certain order.
@@ -90,7 +104,7 @@ describe("the books", () => {
     const events = EVENTS.map((event) => ({ ...event }));
     return {
       journal,
-      database: { keys, budgets, audit, events },
+      database: { keys, budgets, holds, audit, events },
       timeline: new Timeline(3),
       promises: { ...promises },
     };
@@ -202,6 +216,34 @@ describe("the books", () => {
         database.audit.get("bud_1")!.push({ kind: "credits", name: undefined, text: "" });
         database.events.push({ id: "evt_9", objectId: "bud_1", kind: "credits" });
         journal.followed.push("evt_9");
+      },
+    ],
+    "a hold is open after its time": [
+      /never given back/,
+      ({ database }) => Object.assign(database.holds[0]!, { isOverdue: true }),
+    ],
+    "a hold is gone": [/ended in another way/, ({ journal }) => journal.holds.made.push("hold_4")],
+    "a hold was settled with another amount": [
+      /ended in another way/,
+      ({ journal }) => journal.holds.ends.push({ holdId: "hold_2", state: "settled", charged: 4 }),
+    ],
+    "a settled hold was released": [
+      /ended in another way/,
+      ({ journal }) => journal.holds.ends.push({ holdId: "hold_2", state: "released", charged: 3 }),
+    ],
+    "a settlement was applied twice": [
+      /held credits/,
+      ({ database }) => Object.assign(database.budgets[1]!, { spent: 9, remaining: -1 }),
+    ],
+    "held credits are gone": [
+      /held credits/,
+      ({ database }) => Object.assign(database.budgets[1]!, { held: 0, spent: 7 }),
+    ],
+    "a held budget is below 0": [
+      /held credits/,
+      ({ database }) => {
+        Object.assign(database.budgets[1]!, { remaining: -1, spent: 9 });
+        Object.assign(database.holds[2]!, { charged: 5 });
       },
     ],
     "a change has no event": [
@@ -534,7 +576,7 @@ describe("planted faults", () => {
   it("each have a book that notices them, and change a module or the database", () => {
     const { journal, database, timeline } = {
       journal: new Journal(),
-      database: { keys: [], budgets: [], audit: new Map(), events: [] },
+      database: { keys: [], budgets: [], holds: [], audit: new Map(), events: [] },
       timeline: new Timeline(3),
     };
     const promises: Promises = { policy: "closed", nodes: 3, staleMaxMs: 8_000, endedAt: 0 };

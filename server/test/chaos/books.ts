@@ -1,5 +1,7 @@
 import { mostAtOnce } from "../admissions.ts";
+import { type Book, Count } from "./count.ts";
 import { KILL } from "./faults.ts";
+import { holds, type StoredHold } from "./hold-books.ts";
 import { type Journal, type JournalBalance, type JournalKey, type JournalLimit, windowOf } from "./journal.ts";
 import { RECOVERY_MAX_MS, type Timeline } from "./timeline.ts";
 
@@ -12,7 +14,8 @@ export interface DatabaseState {
     isDeleted: boolean;
     remaining: number | undefined;
   }[];
-  budgets: { id: string; remaining: number; granted: number; spent: number; lapsed: number }[];
+  budgets: { id: string; remaining: number; held: number; granted: number; spent: number; lapsed: number }[];
+  holds: StoredHold[];
   /** The changes of each key and budget in the audit log, in no certain order. */
   audit: ReadonlyMap<string, AuditedChange[]>;
   /** All events in the order of their numbers. */
@@ -35,24 +38,6 @@ export interface StoredEvent {
   kind: string | undefined;
 }
 
-/** One promise: how much was compared, and how much of it is wrong. */
-export interface Book {
-  title: string;
-  /** How many comparisons could have shown a fault. */
-  compared: number;
-  /** What was compared. */
-  unit: string;
-  /** With fewer comparisons the book is not right, but unknown. */
-  floor: number;
-  /** The calls of clients whose answers these comparisons used. */
-  calls: number;
-  wrong: number;
-  /** The first of what is wrong. */
-  findings: string[];
-  /** Comparisons that are not counted, because the machine was too slow at that time. */
-  excused?: number;
-}
-
 export interface Promises {
   policy: "closed" | "local";
   nodes: number;
@@ -61,15 +46,12 @@ export interface Promises {
   endedAt: number;
 }
 
-/** How many comparisons miss a fault that hits one of a hundred in at most one run of a hundred. */
-export const FLOOR = Math.ceil(Math.log(0.01) / Math.log(0.99));
 /** How long a revoked key is accepted at most by a node that reaches the database, in ms. */
 const REVOCATION_MS = 1_000;
 /** How often a node writes its counters, in ms. */
 const COUNTER_WRITE_MS = 1_000;
 /** Allowance for timers and the network of the machine, in ms. */
 const SLACK_MS = 250;
-const FINDINGS_MAX = 8;
 
 /** Compares what clients were told with the database, and with the promises of the service. */
 export function balance(journal: Journal, database: DatabaseState, timeline: Timeline, promises: Promises): Book[] {
@@ -78,6 +60,7 @@ export function balance(journal: Journal, database: DatabaseState, timeline: Tim
     ...credits(journal.pools, database.keys, ""),
     ...credits(journal.budgets, database.budgets, " of budgets"),
     ...budgets(journal, database),
+    ...holds(journal.holds, database),
     ...events(journal, database),
     limits(journal.limits, timeline, promises),
     revocations(journal, timeline, promises),
@@ -85,37 +68,6 @@ export function balance(journal: Journal, database: DatabaseState, timeline: Tim
     ...failures(journal, timeline),
     recoveries(timeline, promises),
   ];
-}
-
-class Count implements Book {
-  compared = 0;
-  calls = 0;
-  wrong = 0;
-  readonly findings: string[] = [];
-  readonly title: string;
-  readonly unit: string;
-  readonly floor: number;
-  /** How many were excused because the machine was too slow. */
-  excused = 0;
-
-  constructor(title: string, unit: string, floor = FLOOR) {
-    this.title = title;
-    this.unit = unit;
-    this.floor = floor;
-  }
-
-  /** Counts comparisons, and the calls whose answers they use. */
-  add(compared: number, calls = compared): void {
-    this.compared += compared;
-    this.calls += calls;
-  }
-
-  /** Records what is wrong, if it is. */
-  expect(isRight: boolean, finding: () => string, amount = 1): void {
-    if (isRight) return;
-    this.wrong += amount;
-    if (this.findings.length < FINDINGS_MAX) this.findings.push(finding());
-  }
 }
 
 function writes({ keys, pools, budgets }: Journal, database: DatabaseState): Book[] {
@@ -199,9 +151,9 @@ function budgets({ budgets }: Journal, database: DatabaseState): Book[] {
     const row = rows.get(id);
     wrong.expect(row !== undefined, () => `${id} does not exist`);
     if (row === undefined) continue;
-    const { granted, spent: booked, lapsed, remaining } = row;
+    const { granted, spent: booked, held, lapsed, remaining } = row;
     wrong.expect(
-      granted === booked + lapsed + remaining &&
+      granted === booked + held + lapsed + remaining &&
         booked >= spent &&
         booked <= spent + openSpent &&
         granted >= had &&

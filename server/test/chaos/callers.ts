@@ -5,6 +5,7 @@ import { alphanumeric, type Random } from "../../../engine/src/random/random.ts"
 import { seededRandom } from "../../../engine/src/random/seeded.ts";
 import { Client, type Settled, type Target } from "./client.ts";
 import type { Fleet } from "./fleet.ts";
+import { Holders } from "./holders.ts";
 import {
   closeSpend,
   type Journal,
@@ -72,6 +73,7 @@ export class Callers {
   readonly #short: JournalLimit[] = [];
   readonly #endless: JournalLimit[] = [];
   readonly #payers: Payer[] = [];
+  readonly #holders: Holders;
   #bursts = 0;
   #isOver = false;
   #apiId = "";
@@ -81,6 +83,7 @@ export class Callers {
     const { fleet } = options;
     this.#target = { port: fleet.balancerPort };
     this.#nodes = fleet.nodes.map(({ port, index }) => ({ port, node: index }));
+    this.#holders = new Holders(options.journal, { target: this.#target, nodes: this.#nodes });
   }
 
   /** Makes what the clients share, before the first fault. */
@@ -105,6 +108,7 @@ export class Callers {
       if (limit) journal.limits.push(limit);
     }
     await this.#prepareBudgets(client, target);
+    await this.#holders.prepare(client, this.#apiId);
     for (const [limit, duration] of [
       [10, 2_000],
       [40, 5_000],
@@ -127,6 +131,7 @@ export class Callers {
       { count: 26, act: (client: Client, random: Random, keys: JournalKey[]) => this.#own(client, random, keys) },
       { count: 26, act: (client: Client, random: Random) => this.#spend(client, random) },
       { count: 12, act: (client: Client, random: Random) => this.#spendBudgets(client, random) },
+      { count: 8, act: (client: Client, random: Random) => this.#holders.act(client, random) },
       { count: 8, act: (client: Client, random: Random) => this.#count(client, random) },
       { count: 4, act: (client: Client, random: Random) => this.#burst(client, random) },
     ];

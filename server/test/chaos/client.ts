@@ -51,16 +51,26 @@ export class Client {
   /**
    * Repeats the call until it has a clear outcome, with one Idempotency-Key, which operations that create or charge
    * respect. The outcome is unknown (status 0) only if there is none by `deadline`. `goneIsDone`: a repetition that gets 404
-   * shows that an earlier attempt was executed.
+   * shows that an earlier attempt was executed. `mayConflict`: 409 is a clear outcome.
    */
-  async settle(target: Target, operation: string, body: unknown, { goneIsDone = false } = {}): Promise<Settled> {
+  async settle(
+    target: Target,
+    operation: string,
+    body: unknown,
+    { goneIsDone = false, mayConflict = false } = {},
+  ): Promise<Settled> {
     const idempotencyKey = alphanumeric(this.#random, 20);
     const sentAt = systemClock.monotonic();
     for (let attempts = 1; ; attempts++) {
       const expected = goneIsDone && attempts > 1 ? [404] : [];
-      const answer = { ...(await this.once(target, operation, body, { idempotencyKey, expected })), attempts };
+      const conflict = mayConflict ? [409] : [];
+      const answer = {
+        ...(await this.once(target, operation, body, { idempotencyKey, expected: [...expected, ...conflict] })),
+        attempts,
+      };
       const { status } = answer;
       if (expected.includes(status)) return { ...answer, status: 200, sentAt };
+      if (conflict.includes(status)) return { ...answer, sentAt };
       const isOpen = status === 0 || status >= 500 || status === 409 || status === 429;
       if (!isOpen) return { ...answer, sentAt };
       if (systemClock.monotonic() > this.deadline) return { ...answer, status: 0, sentAt };

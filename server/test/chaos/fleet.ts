@@ -104,6 +104,9 @@ export class Fleet {
         COUNTER_BYTES: "8m",
         DRAIN: "1s",
         IDEMPOTENCY_RECORDS_PER_WORKSPACE: "10000000",
+        // The books compare all of them.
+        RETENTION_HOLDS: "7d",
+        RETENTION_EXPIRED_HOLDS: "7d",
       },
       environment: {
         ...(fakeClock({ FAKETIME_TIMESTAMP_FILE: clock, FAKETIME_CACHE_DURATION: "1" }, false) ?? {}),

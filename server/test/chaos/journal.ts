@@ -86,6 +86,16 @@ export interface JournalBudget extends JournalBalance {
   refused: number;
 }
 
+/** Holds, and what clients were told about them. */
+export interface JournalHolds {
+  /** The budgets that holds charge, and nothing else does. */
+  readonly budgets: { id: string; isDenying: boolean; granted: number }[];
+  /** The ids of those whose verification was acknowledged. */
+  readonly made: string[];
+  /** Each acknowledged settlement and release. */
+  readonly ends: { holdId: string; state: string; charged: number }[];
+}
+
 /** A balance that nobody has called. `isExact`: the outcome of each call becomes known. */
 export function newBalance(id: string, initial: number, isExact: boolean): JournalBalance {
   const none = {
@@ -176,6 +186,7 @@ export class Journal {
   readonly keys: JournalKey[] = [];
   readonly pools: JournalPool[] = [];
   readonly budgets: JournalBudget[] = [];
+  readonly holds: JournalHolds = { budgets: [], made: [], ends: [] };
   readonly limits: JournalLimit[] = [];
   readonly revoked: RevokedAnswer[] = [];
   /** Answers other than 200, without the expected ones. */

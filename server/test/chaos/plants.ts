@@ -53,6 +53,16 @@ export const plants: Readonly<Record<string, Plant>> = {
     ],
     happened: "select from planted",
   },
+  "settlement-applied-twice": {
+    what: "one of a hundred settlements is applied twice",
+    book: /^held credits/,
+    preload: preload("settlement-applied-twice.ts"),
+  },
+  "expiry-forgotten": {
+    what: "one of a hundred holds does not expire",
+    book: /^holds that are never given back/,
+    preload: preload("expiry-forgotten.ts"),
+  },
   "invalidations-skipped": {
     what: "30 % of all invalidations are skipped",
     book: /^revoked keys/,

@@ -1,9 +1,11 @@
 import { setTimeout } from "node:timers/promises";
 import { systemClock } from "../../../engine/src/clock/system.ts";
 import { seededRandom } from "../../../engine/src/random/seeded.ts";
+import { busyness } from "../busyness.ts";
 import { eventually } from "../process.ts";
-import { type AuditedChange, type Book, balance, type DatabaseState, type Promises } from "./books.ts";
+import { type AuditedChange, balance, type DatabaseState, type Promises } from "./books.ts";
 import { Callers } from "./callers.ts";
+import type { Book } from "./count.ts";
 import { type PlannedFault, planFaults, runFaults } from "./faults.ts";
 import { Fleet } from "./fleet.ts";
 import { Journal } from "./journal.ts";
@@ -52,6 +54,8 @@ export interface ChaosReport {
 const NODES = 3;
 /** A load balancer needs two checks of 200 ms, a node about a second to start. */
 const SETTLE_MS = 30_000;
+/** How long the last holds may need to expire after their time, when all nodes are well. */
+const EXPIRIES_MS = 10_000;
 
 /** Runs a fleet under load and faults, and compares its answers with its database. */
 export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
@@ -97,6 +101,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
     await callers.followUntil(await lastChange(fleet), SETTLE_MS);
     callers.close();
     await verifyAll(fleet, journal);
+    const expiredBy = await waitForExpiries(fleet);
     watching.stop();
     await measuring.stop();
     for (const node of fleet.nodes) {
@@ -104,7 +109,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
       if (ended && ended.code !== 0) problems.add([`node ${node.index} ended with ${ended.code} after SIGTERM`]);
     }
     const isPlanted = plant?.happened === undefined || (await fleet.query(plant.happened)).length > 0;
-    const books = balance(journal, await readDatabase(fleet), timeline, promises);
+    const books = balance(journal, await readDatabase(fleet, expiredBy), timeline, promises);
     return {
       options,
       faults: tally(ran.map(({ name }) => name)),
@@ -257,14 +262,27 @@ async function lastChange(fleet: Fleet): Promise<string | undefined> {
   return rows[0]?.id;
 }
 
-async function readDatabase(fleet: Fleet): Promise<DatabaseState> {
+/**
+ * Resolves when every hold whose time has passed at the beginning has expired, or after some seconds: the books judge that.
+ * Returns that time.
+ */
+async function waitForExpiries(fleet: Fleet): Promise<number> {
+  const [{ at }] = await fleet.query("select extract(epoch from clock_timestamp()) * 1000 as at");
+  const deadline = systemClock.monotonic() + EXPIRIES_MS * busyness();
+  const due = `select from holds where state = 'open' and expires_at < ${at} limit 1`;
+  while ((await fleet.query(due)).length > 0 && systemClock.monotonic() < deadline) await setTimeout(250);
+  return Number(at);
+}
+
+async function readDatabase(fleet: Fleet, expiredBy: number): Promise<DatabaseState> {
   const rows = await fleet.query(
     `select keys.id, name, meta, deleted_at is not null as "isDeleted", remaining
      from keys left join balances using (pool_id)`,
   );
   const budgets = await fleet.query(
-    "select id, remaining, granted, spent, lapsed from budgets join balances on pool_id = budgets.id",
+    "select id, remaining, held, granted, spent, lapsed from budgets join balances on pool_id = budgets.id",
   );
+  const holds = await fleet.query("select id, state, cost, charged, uncovered, balances, lacks, expires_at from holds");
   const audited = await fleet.query(
     "select action, targets, meta, occurred_at, xmin from audit_events order by occurred_at, id",
   );
@@ -290,9 +308,18 @@ async function readDatabase(fleet: Fleet): Promise<DatabaseState> {
           ? kindOfMembers(JSON.parse(data).changed)
           : kindOfEvent[type],
     })),
-    budgets: budgets.map(({ id, remaining, granted, spent, lapsed }) => ({
+    holds: holds.map(({ id, state, cost, charged, uncovered, balances, lacks, expires_at }) => ({
+      ...{ id, state, isOverdue: state === "open" && Number(expires_at) < expiredBy },
+      cost: Number(cost),
+      charged: Number(charged ?? 0),
+      uncovered: Number(uncovered ?? 0),
+      balances: JSON.parse(balances).map((balance: { id: string }) => balance.id),
+      lacks: lacks === null ? [] : JSON.parse(lacks),
+    })),
+    budgets: budgets.map(({ id, remaining, held, granted, spent, lapsed }) => ({
       id,
       remaining: Number(remaining),
+      held: Number(held ?? 0),
       granted: Number(granted),
       spent: Number(spent),
       lapsed: Number(lapsed),
