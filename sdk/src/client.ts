@@ -1,4 +1,5 @@
 import { type LatchkeyOptions, methodsOf } from "./call.ts";
+import { type Held, type HeldInput, type HeldOptions, type OpenHold, withHold } from "./hold.ts";
 import { Operations } from "./operations.ts";
 
 /**
@@ -17,5 +18,32 @@ export class Latchkey extends Operations {
    */
   constructor(options: LatchkeyOptions = {}) {
     super(methodsOf(options));
+  }
+
+  /**
+   * Verifies a key with a hold, does work, and settles the hold with what the work did cost: what `options.settle` returns,
+   * or else what the work reported, or else the cost that was held. The hold is extended while the work lasts.
+   *
+   * If the work throws, what it reported is charged, and the hold is released if it reported nothing; the promise is
+   * rejected with the same error. A settlement that fails is tried again with the same amounts for about half a minute.
+   *
+   * ```ts
+   * const held = await latchkey.withHold({ key, credits: { cost: 1200 } }, async (hold) => {
+   *   const answer = await model(question);
+   *   hold.report({ credits: answer.tokens });
+   *   return answer;
+   * });
+   * if (!held.valid) console.log("rejected:", held.verified.code);
+   * ```
+   *
+   * @throws {TypeError} for a time that cannot be used.
+   * @throws {LatchkeyError} as `keys.verifyKey`. The work was not done.
+   */
+  withHold<Result>(
+    input: HeldInput,
+    work: (hold: OpenHold) => Result | Promise<Result>,
+    options: HeldOptions<Result> = {},
+  ): Promise<Held<Result>> {
+    return withHold(this.keys.verifyKey, this.holds, input, work, options);
   }
 }

@@ -8,8 +8,10 @@ import {
   type VerifyOptions,
   verifier,
 } from "./middleware.ts";
-import { addHeaders, messageReader, reject } from "./node-messages.ts";
+import { addHeaders, messageReader, reject, watch } from "./node-messages.ts";
 
+export type { EndedAnswer, HoldOptions } from "./held-answer.ts";
+export type { OpenHold, Settlement } from "./hold.ts";
 export type { RatelimitOptions, VerifiedKey, VerifyOptions } from "./middleware.ts";
 export type { Rejection, RejectionAnswer, RejectionCode } from "./rejection.ts";
 
@@ -65,7 +67,7 @@ function middleware(
         if (decision.rejection) return reject(response, decision.rejection);
         addHeaders(response, decision.headers);
         onPass(request, decision.key);
-        next();
+        if (watch(response, decision.held)) next();
       })
       .catch(next);
   };

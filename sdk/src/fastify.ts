@@ -8,9 +8,11 @@ import {
   type VerifyOptions,
   verifier,
 } from "./middleware.ts";
-import { messageReader } from "./node-messages.ts";
+import { messageReader, watch } from "./node-messages.ts";
 import { textOf } from "./rejection.ts";
 
+export type { EndedAnswer, HoldOptions } from "./held-answer.ts";
+export type { OpenHold, Settlement } from "./hold.ts";
 export type { RatelimitOptions, VerifiedKey, VerifyOptions } from "./middleware.ts";
 export type { Rejection, RejectionAnswer, RejectionCode } from "./rejection.ts";
 
@@ -76,6 +78,6 @@ function hook(
       reply.header(name, earlier === undefined ? value : `${earlier}, ${value}`);
     }
     onPass(request, decision.key);
-    return undefined;
+    return watch(reply.raw, decision.held) ? undefined : reply.hijack();
   };
 }

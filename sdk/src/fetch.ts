@@ -1,6 +1,8 @@
 import { type KeyOf, limiter, type RatelimitOptions, type VerifyOptions, verifier } from "./middleware.ts";
-import { rejected, webReader, withHeaders } from "./web-messages.ts";
+import { answered, rejected, webReader, withHeaders } from "./web-messages.ts";
 
+export type { EndedAnswer, HoldOptions } from "./held-answer.ts";
+export type { OpenHold, Settlement } from "./hold.ts";
 export type { KeyOf, RatelimitOptions, VerifiedKey, VerifyOptions } from "./middleware.ts";
 export type { Rejection, RejectionAnswer, RejectionCode } from "./rejection.ts";
 
@@ -21,7 +23,9 @@ export function verify<FailOpen extends boolean = false, Rest extends unknown[] 
   return async (request, ...rest) => {
     const decision = await decide(request);
     if (decision.rejection) return rejected(decision.rejection);
-    return withHeaders(await handler(request, decision.key as KeyOf<FailOpen>, ...rest), decision.headers);
+    const { key, headers, held } = decision;
+    const handle = () => handler(request, key as KeyOf<FailOpen>, ...rest);
+    return withHeaders(await answered(held, request.signal, rest, handle), headers);
   };
 }
 

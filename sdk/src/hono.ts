@@ -9,8 +9,10 @@ import {
   type VerifyOptions,
   verifier,
 } from "./middleware.ts";
-import { rejected, valuesIn } from "./web-messages.ts";
+import { answered, rejected, valuesIn } from "./web-messages.ts";
 
+export type { EndedAnswer, HoldOptions } from "./held-answer.ts";
+export type { OpenHold, Settlement } from "./hold.ts";
 export type { KeyOf, RatelimitOptions, VerifiedKey, VerifyOptions } from "./middleware.ts";
 export type { Rejection, RejectionAnswer, RejectionCode } from "./rejection.ts";
 
@@ -44,10 +46,30 @@ export function verify<FailOpen extends boolean = false>(
   return async (context, next) => {
     const decision = await decide(context);
     if (decision.rejection) return rejected(decision.rejection);
-    context.set("latchkey", decision.key as KeyOf<FailOpen>);
-    await next();
-    addHeaders(context, decision.headers);
+    const { key, headers, held } = decision;
+    context.set("latchkey", key as KeyOf<FailOpen>);
+    const { signal } = context.req.raw;
+    const answer = await answered(held, signal, held ? platformOf(context) : [], async () => {
+      await next();
+      return context.res;
+    });
+    if (answer !== context.res) {
+      // Otherwise the headers of both were joined.
+      context.res = undefined;
+      context.res = answer;
+    }
+    addHeaders(context, headers);
+    return undefined;
   };
+}
+
+/** The context of Workers, if there is one: reading it is an error elsewhere. */
+function platformOf(context: Context): unknown[] {
+  try {
+    return [context.executionCtx];
+  } catch {
+    return [];
+  }
 }
 
 /**

@@ -1,6 +1,9 @@
 import type { LatchkeyOptions } from "./call.ts";
 import { Latchkey } from "./client.ts";
 import { LatchkeyError } from "./error.ts";
+import { HeldAnswer, type HoldOptions } from "./held-answer.ts";
+import { HoldKeeper, madeHold, type OpenHold, timesOf } from "./hold.ts";
+import { errorOf, print, safely } from "./on-error.ts";
 import type { VerifyKeyInput, VerifyKeyOutput } from "./operations.ts";
 import {
   challenge,
@@ -22,7 +25,14 @@ const TAG_LENGTH_MAX = 128;
 export type PerRequest<Request, Value> = Value | ((request: Request) => Value | Promise<Value>);
 
 /** A key that was verified, as `keys.verifyKey` returns it. */
-export type VerifiedKey = VerifyKeyOutput & { valid: true; code: "VALID"; keyId: string; apiId: string };
+export type VerifiedKey = Omit<VerifyKeyOutput, "hold"> & {
+  valid: true;
+  code: "VALID";
+  keyId: string;
+  apiId: string;
+  /** The hold of the request, if `verify` has the option `hold`. */
+  hold?: OpenHold;
+};
 
 /** What a handler gets: without `failOpen` there always is a key. */
 export type KeyOf<FailOpen extends boolean> = FailOpen extends true ? VerifiedKey | undefined : VerifiedKey;
@@ -36,7 +46,10 @@ export interface MiddlewareOptions<Request, FailOpen extends boolean> {
    * configuration, such as an unknown root key, never lets requests pass.
    */
   readonly failOpen?: FailOpen | undefined;
-  /** Called when a request could not be decided, with the reason. Default: prints it with `console.error`. */
+  /**
+   * Called when a request could not be decided or its hold not be settled, with the reason. Default: prints it with
+   * `console.error`.
+   */
   readonly onError?: ((error: Error, request: Request) => void) | undefined;
   /** Changes the answer to a request that is rejected. */
   readonly onReject?:
@@ -57,6 +70,11 @@ export interface VerifyOptions<Request, FailOpen extends boolean = false> extend
   readonly permissions?: PerRequest<Request, string> | undefined;
   /** The credits of the request, if the key has a balance. Default: 1. 0: check without charging. */
   readonly cost?: PerRequest<Request, number> | undefined;
+  /**
+   * Holds the cost while the handler answers, and charges what the answer did cost when it has ended. It needs a root key.
+   * With `{}`, that is what the handler reported with `hold.report`, or else `cost`.
+   */
+  readonly hold?: HoldOptions<Request> | undefined;
   /**
    * The limits to charge, by name; with `limit` and `duration`, a limit of its own, which needs a root key. Omitted: those of
    * the key and its identity with `autoApply`.
@@ -112,6 +130,8 @@ export type Decision<Answer = RejectionAnswer> =
       readonly key: VerifiedKey | undefined;
       /** Headers for the answer of the handler. */
       readonly headers: Readonly<Record<string, string>>;
+      /** What must learn of the answer. Only the first middleware that a request passes with this decision gets it. */
+      readonly held?: HeldAnswer | undefined;
     }
   | { readonly rejection: Answer };
 
@@ -127,7 +147,9 @@ export function verifier<Request extends object>(
   options: VerifyOptions<Request, boolean>,
   reader: RequestReader<Request>,
 ): (request: Request) => Promise<Decision> {
-  const { keys: operations } = clientOf(options);
+  const { keys: operations, holds } = clientOf(options);
+  const { hold, onError = print } = options;
+  const times = hold && timesOf(hold, "hold.");
   const apis = typeof options.apiId === "string" ? [options.apiId] : options.apiId;
   if (!Array.isArray(apis) || apis.length === 0 || apis.some((api) => typeof api !== "string" || api === "")) {
     throw new TypeError(
@@ -147,19 +169,39 @@ export function verifier<Request extends object>(
     // If it stays undecided, `ratelimit` must know that a verification was tried.
     if (!keys.has(request)) keys.set(request, undefined);
     const path = options.path ?? reader.route?.(request);
+    const cost = await resolve("cost", options, request);
     const { data, requestId } = await operations.verifyKey({
       key: found.key,
       keyspaces: apis,
       permissions: await resolve("permissions", options, request),
-      credits: options.cost === undefined ? undefined : { cost: (await resolve("cost", options, request))! },
+      credits: cost === undefined ? undefined : { cost },
+      hold: times && { ttl: times.ttl, onExpiry: times.onExpiry },
       ratelimits: await resolve("limits", options, request),
       tags: tagsOf((await resolve("tags", options, request)) ?? [], path, reader.method(request)),
       clientIp: await resolve("address", options, request),
     });
     const headers = limitHeaders(data.ratelimits ?? []);
     if (data.valid === true && data.code === "VALID") {
-      keys.set(request, data as VerifiedKey);
-      return { key: data as VerifiedKey, headers };
+      const key = data as VerifiedKey;
+      keys.set(request, key);
+      if (!times) return { key, headers };
+      const held = cost ?? 1;
+      const report = safely((error) => onError(error, request));
+      const keeper = new HoldKeeper(holds, madeHold(data), held, times, report);
+      key.hold = keeper.open;
+      const { settle, waitUntil } = hold!;
+      const answer = new HeldAnswer(
+        keeper,
+        held,
+        reader.method(request),
+        settle && ((ended) => settle(ended, request)),
+      );
+      try {
+        waitUntil?.(answer.done, request);
+      } catch (error) {
+        report(errorOf(error));
+      }
+      return { key, headers, held: answer };
     }
     const { code } = data;
     if (code === "VALID" || !Object.hasOwn(DETAILS, code))
@@ -260,23 +302,14 @@ function decider<Request extends object>(
   };
   return (request) => {
     const earlier = decisions.get(request);
-    // The answer has the headers already.
-    if (earlier) return earlier.then((decision) => (decision.rejection ? decision : { ...decision, headers: {} }));
+    // The answer has the headers already, and its end is watched.
+    if (earlier) {
+      return earlier.then((decision) => (decision.rejection ? decision : { key: decision.key, headers: {} }));
+    }
     const decision = settle(request);
     decisions.set(request, decision);
     return decision;
   };
-}
-
-/** What was thrown, as an error. */
-export function errorOf(thrown: unknown): Error {
-  return thrown instanceof Error ? thrown : new Error(String(thrown));
-}
-
-/** The default of `onError`. */
-export function print({ message }: Error): void {
-  // biome-ignore lint/suspicious/noConsole: without a hook, nobody would learn why requests are rejected.
-  console.error(message);
 }
 
 function clientOf({ latchkey = {} }: MiddlewareOptions<never, boolean>): Latchkey {

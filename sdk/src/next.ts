@@ -1,7 +1,9 @@
 import { ratelimit as ratelimitOfFetch } from "./fetch.ts";
 import { type KeyOf, type RatelimitOptions, type VerifyOptions, verifier } from "./middleware.ts";
-import { rejected, webReader, withHeaders } from "./web-messages.ts";
+import { answered, rejected, webReader, withHeaders } from "./web-messages.ts";
 
+export type { EndedAnswer, HoldOptions } from "./held-answer.ts";
+export type { OpenHold, Settlement } from "./hold.ts";
 export type { KeyOf, RatelimitOptions, VerifiedKey, VerifyOptions } from "./middleware.ts";
 export type { Rejection, RejectionAnswer, RejectionCode } from "./rejection.ts";
 
@@ -24,7 +26,9 @@ export function verify<NextRequest extends Request, Context, FailOpen extends bo
     decide ??= verifier(options, webReader);
     const decision = await decide(request);
     if (decision.rejection) return rejected(decision.rejection);
-    return withHeaders(await handler(request, context, decision.key as KeyOf<FailOpen>), decision.headers);
+    const { key, headers, held } = decision;
+    const handle = () => handler(request, context, key as KeyOf<FailOpen>);
+    return withHeaders(await answered(held, request.signal, [], handle), headers);
   };
 }
 

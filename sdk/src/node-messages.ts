@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { HeldAnswer } from "./held-answer.ts";
 import type { RequestReader } from "./middleware.ts";
 import { type RejectionAnswer, textOf } from "./rejection.ts";
 
@@ -30,4 +31,36 @@ export function addHeaders(response: ServerResponse, headers: Readonly<Record<st
     const earlier = response.getHeader(name);
     response.setHeader(name, earlier === undefined ? value : `${earlier}, ${value}`);
   }
+}
+
+/**
+ * Counts what is sent, and ends the hold of the answer with it. Returns false if the end user has hung up: the handler must
+ * not begin.
+ */
+export function watch(response: ServerResponse, held: HeldAnswer | undefined): boolean {
+  if (!held) return true;
+  if (response.destroyed) {
+    held.end(false, 0);
+    return false;
+  }
+  const { write, end } = response;
+  // In HTTP/2, `end` calls `write`.
+  let isEnding = false;
+  const count = ([chunk, encoding]: readonly unknown[]) => {
+    if (isEnding) return;
+    if (typeof chunk === "string") held.sent(Buffer.byteLength(chunk, encoding as BufferEncoding));
+    else if (ArrayBuffer.isView(chunk)) held.sent(chunk.byteLength);
+  };
+  response.write = (...args: unknown[]) => {
+    count(args);
+    return write.apply(response, args as never);
+  };
+  response.end = (...args: unknown[]) => {
+    count(args);
+    isEnding = true;
+    return end.apply(response, args as never);
+  };
+  const ended = (complete: boolean) => held.end(complete, response.headersSent ? response.statusCode : 0);
+  response.once("finish", () => ended(true)).once("close", () => ended(false));
+  return true;
 }

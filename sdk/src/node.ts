@@ -1,17 +1,18 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import {
   type Decision,
-  errorOf,
   type KeyOf,
   limiter,
   type MiddlewareOptions,
-  print,
   type RatelimitOptions,
   type VerifyOptions,
   verifier,
 } from "./middleware.ts";
-import { addHeaders, messageReader, reject } from "./node-messages.ts";
+import { addHeaders, messageReader, reject, watch } from "./node-messages.ts";
+import { errorOf, print } from "./on-error.ts";
 
+export type { EndedAnswer, HoldOptions } from "./held-answer.ts";
+export type { OpenHold, Settlement } from "./hold.ts";
 export type { KeyOf, RatelimitOptions, VerifiedKey, VerifyOptions } from "./middleware.ts";
 export type { Rejection, RejectionAnswer, RejectionCode } from "./rejection.ts";
 
@@ -69,7 +70,7 @@ function admitter(
       const decision = await decide(request);
       if (decision.rejection) return void reject(response, decision.rejection);
       addHeaders(response, decision.headers);
-      return decision;
+      return watch(response, decision.held) ? decision : undefined;
     } catch (thrown) {
       const error = errorOf(thrown);
       if (!response.headersSent) {

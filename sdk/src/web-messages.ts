@@ -1,3 +1,4 @@
+import type { HeldAnswer } from "./held-answer.ts";
 import type { RequestReader } from "./middleware.ts";
 import { type RejectionAnswer, textOf } from "./rejection.ts";
 
@@ -30,4 +31,70 @@ export function withHeaders(response: Response, headers: Readonly<Record<string,
     copy.headers.set(name, inner === null ? value : `${value}, ${inner}`);
   }
   return copy;
+}
+
+/** Runs a handler, and ends the hold of its answer when that has ended. `platform` has arguments such as `ctx` of Workers. */
+export async function answered(
+  held: HeldAnswer | undefined,
+  signal: AbortSignal,
+  platform: readonly unknown[],
+  handle: () => Response | Promise<Response>,
+): Promise<Response> {
+  if (!held) return await handle();
+  for (const each of platform) {
+    const { waitUntil } = Object(each) as { waitUntil?: unknown };
+    if (typeof waitUntil === "function") waitUntil.call(each, held.done);
+  }
+  let status = 0;
+  const hangUp = () => held.end(false, status);
+  signal.addEventListener("abort", hangUp, { once: true });
+  if (signal.aborted) {
+    hangUp();
+    // Nobody gets it.
+    return new Response(null, { status: 499 });
+  }
+  try {
+    const response = await handle();
+    ({ status } = response);
+    return watched(response, held);
+  } catch (error) {
+    held.end(false, status);
+    throw error;
+  }
+}
+
+/** The answer, with a body that is counted while it is read. */
+function watched(response: Response, held: HeldAnswer): Response {
+  const { status, body } = response;
+  // The answer to an upgrade cannot be copied. The connection that follows is no part of it.
+  if (body === null || !held.hasBody || status === 101) {
+    held.end(true, status);
+    return response;
+  }
+  const reader = body.getReader();
+  const counted = new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        try {
+          const { done, value } = await reader.read();
+          if (!done) {
+            held.sent(value.byteLength);
+            return controller.enqueue(value);
+          }
+        } catch (error) {
+          held.end(false, status);
+          throw error;
+        }
+        held.end(true, status);
+        controller.close();
+      },
+      async cancel(reason) {
+        held.end(false, status);
+        await reader.cancel(reason);
+      },
+    },
+    // What nobody reads was not sent.
+    { highWaterMark: 0 },
+  );
+  return new Response(counted, response);
 }
