@@ -38,7 +38,7 @@ export class HeldAnswer {
   readonly #keeper: HoldKeeper;
   readonly #cost: number;
   readonly #settle: ((answer: EndedAnswer) => Settlement | Promise<Settlement>) | undefined;
-  #resolve!: () => void;
+  #resolve: () => void = () => {};
   #hasEnded = false;
   #bytes = 0;
   #chunks = 0;

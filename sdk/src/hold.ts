@@ -220,7 +220,7 @@ function mayPass(status: number | undefined): boolean {
 
 function checkedSettlement(settlement: unknown): Settlement {
   const { credits } = Object(settlement) as Partial<Settlement>;
-  if (!Number.isSafeInteger(credits) || credits! < 0) {
+  if (credits === undefined || !Number.isSafeInteger(credits) || credits < 0) {
     throw new TypeError(`What work did cost must have \`credits\`, an integer of at least 0. It is ${credits}.`);
   }
   return { ...(settlement as Settlement) };

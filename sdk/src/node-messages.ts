@@ -53,12 +53,12 @@ export function watch(response: ServerResponse, held: HeldAnswer | undefined): b
   };
   response.write = (...args: unknown[]) => {
     count(args);
-    return write.apply(response, args as never);
+    return Reflect.apply(write, response, args);
   };
   response.end = (...args: unknown[]) => {
     count(args);
     isEnding = true;
-    return end.apply(response, args as never);
+    return Reflect.apply(end, response, args);
   };
   const ended = (complete: boolean) => held.end(complete, response.headersSent ? response.statusCode : 0);
   response.once("finish", () => ended(true)).once("close", () => ended(false));
