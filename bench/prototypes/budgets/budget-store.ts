@@ -6,7 +6,10 @@ import { sql as raw } from "kysely";
 import { systemClock } from "../../../engine/src/clock/system.ts";
 import { newId } from "../../../engine/src/random/random.ts";
 import { systemRandom } from "../../../engine/src/random/system.ts";
-import { lockAvailableBalances, waitForBalances } from "../../../server/src/features/credits/statements/balances.ts";
+import {
+  findBalancesForUpdate,
+  lockAvailableBalances,
+} from "../../../server/src/features/credits/statements/balances.ts";
 import { openPostgresStore } from "../../../server/src/platform/store/postgres/store.ts";
 import { openSqliteStore } from "../../../server/src/platform/store/sqlite/store.ts";
 import type { Ask, Sql, Store } from "../../../server/src/platform/store/store.ts";
@@ -111,7 +114,8 @@ async function chargeRows(
   const held = [];
   let ids = rows;
   if (first !== undefined) {
-    held.push(...(await waitForBalances(sql, [first], { lockTimeout: lockTimeout as never, ...options })));
+    await sql.dialect.locks.limitWait(sql, lockTimeout as never);
+    held.push(...(await findBalancesForUpdate(sql, [first], options.random, options.now)));
     ids = ((await ask({ step: "choose" })) as { rows: string[] }).rows.filter((id) => id !== first);
   }
   const { balances, contended } = await lockAvailableBalances(sql, ids, options);

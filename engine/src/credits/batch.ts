@@ -11,12 +11,16 @@ export interface LedgerBatch {
    * for: a transaction that waits has no lock, and one that has a lock does not wait. Undefined: it waits for none.
    */
   readonly lockTimeout: Milliseconds | undefined;
+  /** Whether it first waits for its turn, which one batch of all nodes has at a time, in the order of requests. */
+  readonly takesTurn: boolean;
   readonly now: Instant;
 }
 
 /** The question of a batch that has waited for a balance and locked it: which others does it need? */
 export interface GrantedBalance {
   readonly step: "join";
+  /** Whether another batch had the turn, or waited for it. */
+  readonly hasWaited: boolean;
 }
 
 /** The answer: further balances to lock. */

@@ -66,6 +66,13 @@ class Locks {
   }
 }
 
+/** The lock of the batch whose turn it is. */
+const TURN = "turn";
+
+function lockTimeout(): Error {
+  return Object.assign(new Error("canceling statement due to lock timeout"), { code: "55P03" });
+}
+
 /** A ledger over balances in a map, with row locks and atomic transactions. */
 class TestLedger {
   readonly clock: SimulatedClock;
@@ -155,10 +162,13 @@ class TestLedger {
       if (batch.lockTimeout !== undefined) {
         assert.equal(balanceIds.length, 1, "a batch waits for one balance");
         const [id] = balanceIds as [string];
+        const hasWaited = batch.takesTurn && !this.locks.tryLock(TURN);
+        if (hasWaited && !(await this.locks.lock(TURN, this.clock, batch.lockTimeout))) throw lockTimeout();
+        if (batch.takesTurn) locked.push(TURN);
         const isLocked = await this.locks.lock(id, this.clock, batch.lockTimeout);
-        if (!isLocked) throw Object.assign(new Error("canceling statement due to lock timeout"), { code: "55P03" });
+        if (!isLocked) throw lockTimeout();
         locked.push(id);
-        ({ balanceIds } = (await answer({ step: "join" })) as JoinedBalances);
+        ({ balanceIds } = (await answer({ step: "join", hasWaited })) as JoinedBalances);
       }
       for (const id of balanceIds.filter((id) => this.balances.has(id))) {
         if (this.locks.tryLock(id)) locked.push(id);
@@ -433,10 +443,14 @@ describe("a pool that another transaction has locked", () => {
     assert.equal(testLedger.batches.filter(({ lockTimeout }) => lockTimeout !== undefined).length, 1);
   });
 
-  it("is waited for by one of at most four transactions, and is retried otherwise", async () => {
+  it("has one more waiter after each that has stalled, four at most, and is tried again by batches otherwise", async () => {
     const testLedger = rich();
     for (const name of names) testLedger.locks.tryLock(name);
     const delayed = names.map((name) => testLedger.spendAll(calls(name, [1])));
+    for (const stall of [500, 100, 100]) {
+      await settle();
+      testLedger.clock.advance(stall);
+    }
     await settle();
     assert.equal(testLedger.batches.filter(({ lockTimeout }) => lockTimeout !== undefined).length, 4);
     for (let i = 0; i < 10; i++) {
@@ -767,14 +781,14 @@ describe("shared balances that another transaction has locked", () => {
     assert.deepEqual(await spend(), []);
   });
 
-  it("of a frozen node delay no calls of other contended ones for longer than 100 ms", async () => {
+  it("of a frozen node delay no calls of other contended ones for longer than 500 ms", async () => {
     const testLedger = new TestLedger(balances);
     for (const root of ["one", "two"]) testLedger.locks.tryLock(root);
     const frozen = testLedger.spendAll(callsOf(["key0", "one"], [1]));
     const delayed = testLedger.spendAll(callsOf(["key1", "two"], [1]));
     await settle();
     testLedger.locks.unlock("two");
-    testLedger.clock.advance(99);
+    testLedger.clock.advance(499);
     await settle();
     assert.deepEqual(waitersOf(testLedger), ["one"]);
     testLedger.clock.advance(1);
@@ -789,9 +803,9 @@ describe("shared balances that another transaction has locked", () => {
     const testLedger = new TestLedger(balances);
     for (const name of names) testLedger.locks.tryLock(name);
     const delayed = names.map((name) => testLedger.spendAll(callsOf([name, "key3"], [1])));
-    for (let i = 0; i < 4; i++) {
+    for (const stall of [500, 100, 100, 100]) {
       await settle();
-      testLedger.clock.advance(100);
+      testLedger.clock.advance(stall);
     }
     await settle();
     assert.equal(waitersOf(testLedger).length, 4);
@@ -877,6 +891,39 @@ describe("shared balances that another transaction has locked", () => {
       assert.deepEqual([one.balances.get("one"), one.balances.get("two")], [1_000_000 - sum, 1_000_000 - sum]);
       for (const count of done) assert(count * 4 > sum, `${done} at ${delays}`);
     }
+  });
+
+  it("are charged by three nodes in batches of what each has collected", async () => {
+    const roots = Array.from({ length: 100 }, (_, i) => `root${i}`);
+    /** Calls of each batch that has some, of nodes with as many open calls in all. */
+    const callsPerBatch = async (count: number) => {
+      const first = new TestLedger(Object.fromEntries(roots.map((root) => [root, 1_000_000])));
+      const nodes = [first, ...Array.from({ length: count - 1 }, () => new TestLedger(first))];
+      for (const node of nodes) {
+        node.at = async () => {
+          for (let turns = 0; turns < 3; turns++) await setImmediate();
+        };
+      }
+      let isOver = false;
+      const random = seededRandom(count);
+      const spender = async (node: TestLedger) => {
+        while (!isOver) {
+          await node.spendAll(calls(roots[random.below(roots.length)]!, [1]));
+          for (let turns = 0; turns < 4; turns++) await setImmediate();
+        }
+      };
+      const spenders = Array.from({ length: 255 }, (_, i) => spender(nodes[i % count]!));
+      for (let turns = 0; turns < 1_000; turns++) {
+        await setImmediate();
+        if (turns % 4 === 0) first.clock.advance(1);
+      }
+      isOver = true;
+      await Promise.all(spenders);
+      const sum = (figure: "calls" | "batches") => nodes.reduce((sum, { ledger }) => sum + ledger.counts[figure], 0);
+      return sum("calls") / sum("batches");
+    };
+    const [one, three] = [await callsPerBatch(1), await callsPerBatch(3)];
+    assert(three > one / 6, `${three} calls to a batch at three nodes, ${one} at one`);
   });
 });
 

@@ -54,11 +54,13 @@ export class LedgerFailed extends StoreUnavailable {
 
 /** How long a call waits for its batch to begin. After that, it is always answered with its outcome. */
 const WAIT_MAX: Milliseconds = 5_000;
-/** The most transactions that each wait for the lock of one contended balance. */
+/** The most waiters. */
 const WAITERS_MAX = 4;
-/** After this time a waiter for a shared balance is taken to wait for a frozen node, and another one can begin. */
+/** After this time a waiter is taken to wait for a frozen node, and another one can begin. */
 const STALL: Milliseconds = 100;
-/** Bounds of the random pause after a waiter for shared balances that could decide no call; it doubles with each in a row. */
+/** The same for a waiter that takes its turn, which includes the turns of other nodes. */
+const TURN_STALL: Milliseconds = 500;
+/** Bounds of the random pause after a waiter that could decide no call; it doubles with each in a row. */
 const BACKOFF_MIN: Milliseconds = 4;
 const BACKOFF_MAX: Milliseconds = 128;
 /** How long they wait: longer than PostgreSQL's timeout for an idle transaction, for example of a frozen node. */
@@ -77,12 +79,16 @@ const ANSWERS_PER_ITERATION = 128;
  * commit; if it fails, all of them fail. Balances are stored only in the database.
  *
  * A call is decided when all its balances are locked. A batch waits for none, so no node delays the batches of another: calls
- * of which another transaction has a balance, which is *contended*, leave the batch for a *waiter*. This is a transaction
- * that waits for one balance in PostgreSQL's queue while it has no lock, and then locks what it can of the others, so there
- * is no deadlock. A balance that no other calls share has a waiter of its own. For all shared ones there is one waiter, which
- * decides all their calls, and batches leave a shared balance to it for a second after a contention: otherwise the batch that
- * has just committed would take it again before the waiter wakes up, and each node would get fragments. When `WAITERS_MAX`
- * waiters exist, other contended calls are tried again with each batch and after short delays.
+ * of which another transaction has a balance, which is *contended*, leave the batch for a *waiter*, and so do all calls of
+ * this balance in the next second: otherwise the batch that has just committed would take it again before the waiter wakes
+ * up, and each node would get fragments.
+ *
+ * A waiter is a transaction that waits, while it has locked no balance, and then locks what it can of all that contended
+ * calls need, so there is no deadlock. It waits for its turn, which one waiter of all nodes has at a time: so each node
+ * decides at once what it has collected during the turns of the others. Then it waits for the balance of its oldest call,
+ * which a batch can have. A waiter that has waited for long may wait for a frozen node; then the next one of this node waits
+ * for another balance, and for no turn. When `WAITERS_MAX` waiters exist, contended calls are tried again with each batch and
+ * after short delays.
  */
 export class Ledger<Charges, Limits extends Decision> {
   readonly #options: LedgerOptions<Charges, Limits>;
@@ -93,10 +99,12 @@ export class Ledger<Charges, Limits extends Decision> {
   #sequence = 0;
   #isWriting = false;
   #waiters = 0;
-  /** The shared balances that have a waiter. */
+  /** The balances that have a waiter. */
   readonly #awaited = new Set<string>();
-  /** The waiter for shared balances that has not stalled. */
+  /** The waiter that has not stalled. */
   #active: symbol | undefined;
+  /** Whether a waiter has the turn of this node, or waits for it. */
+  #hasTurn = false;
   #backoff: Milliseconds = BACKOFF_MIN;
   #retryDelay: Milliseconds = RETRY_DELAY_MIN;
   #isRetrying = false;
@@ -159,7 +167,7 @@ export class Ledger<Charges, Limits extends Decision> {
   async #write(): Promise<void> {
     for (;;) {
       const selection = this.#queue.choose(this.#options.clock.monotonic(), this.#mayWait);
-      this.#waitForShared();
+      this.#waitForContended();
       if (selection.lanes.length === 0) break;
       const calls = await this.#writeBatch(selection);
       await this.#answerForAWhile(calls);
@@ -173,13 +181,13 @@ export class Ledger<Charges, Limits extends Decision> {
 
   /** Begins what can be done with the calls that wait. */
   #continue(): void {
-    this.#waitForShared();
+    this.#waitForContended();
     this.#retryLater();
     this.#begin();
   }
 
   get #hasContended(): boolean {
-    return this.#queue.hasRetried || (this.#queue.hasLeft && !this.#mayWait);
+    return this.#queue.hasLeft && !this.#mayWait;
   }
 
   #retryLater(): void {
@@ -193,33 +201,36 @@ export class Ledger<Charges, Limits extends Decision> {
     });
   }
 
-  /** Whether there is a waiter for shared balances, or can be. */
+  /** Whether there is a waiter that has not stalled, or can be. */
   get #mayWait(): boolean {
     return this.#active !== undefined || this.#waiters < WAITERS_MAX;
   }
 
-  #waitForShared(): void {
+  #waitForContended(): void {
     if (this.#active !== undefined || this.#waiters >= WAITERS_MAX) return;
     const balanceId = this.#queue.nextAwaited(this.#awaited);
-    if (balanceId !== undefined) void this.#writeShared(balanceId);
+    if (balanceId !== undefined) void this.#writeContended(balanceId);
   }
 
   /** Writes the calls that are left to waiters when the lock of this balance is granted. */
-  async #writeShared(balanceId: string): Promise<void> {
+  async #writeContended(balanceId: string): Promise<void> {
     const waiter = Symbol(balanceId);
     const stop = () => {
       if (this.#active === waiter) this.#active = undefined;
     };
     this.#active = waiter;
+    const takesTurn = !this.#hasTurn;
+    if (takesTurn) this.#hasTurn = true;
     this.#awaited.add(balanceId);
     const { clock, random } = this.#options;
-    const stall = clock.schedule(STALL, () => {
+    const stall = clock.schedule(takesTurn ? TURN_STALL : STALL, () => {
       stop();
       this.#continue();
     });
     this.#waiters++;
-    const calls = await this.#writeBatch({ lanes: [], balanceIds: [balanceId] }, LOCK_TIMEOUT);
+    const calls = await this.#writeBatch({ lanes: [], balanceIds: [balanceId] }, { takesTurn });
     this.#waiters--;
+    if (takesTurn) this.#hasTurn = false;
     this.#awaited.delete(balanceId);
     void this.#answer(calls);
     if (calls.length > 0) this.#backoff = BACKOFF_MIN;
@@ -233,47 +244,34 @@ export class Ledger<Charges, Limits extends Decision> {
     this.#continue();
   }
 
-  /** Writes the calls of a contended lane, whose balance is in no other lane, when the lock is granted. */
-  async #writeContended(lane: Lane<Entry<Charges, Limits>>): Promise<void> {
-    this.#waiters++;
-    const calls = await this.#writeBatch(
-      { lanes: [lane], balanceIds: lane.balances.map(({ id }) => id) },
-      LOCK_TIMEOUT,
-    );
-    this.#waiters--;
-    this.#continue();
-    void this.#answer(calls);
-  }
-
   /**
-   * Writes the calls that are queued in these lanes when their balances are locked. Returns the calls to answer. With
-   * `lockTimeout` it waits for the one balance; if the selection has no lanes, it then takes those that are left to waiters.
+   * Writes the calls that are queued in these lanes when their balances are locked. Returns the calls to answer. A waiter
+   * waits for the one balance, and then takes the lanes that are left to waiters.
    */
   async #writeBatch(
     { lanes: chosen, balanceIds }: Selection<Entry<Charges, Limits>>,
-    lockTimeout?: Milliseconds,
+    waiter?: { takesTurn: boolean },
   ): Promise<Entry<Charges, Limits>[]> {
     const { clock, transact } = this.#options;
     let lanes: readonly Lane<Entry<Charges, Limits>>[] = chosen;
     let calls: Entry<Charges, Limits>[] = [];
     let balances: LockedBatch["balances"] = [];
     let settlement: Settlement<Charges, Limits> | undefined;
+    let changes: readonly Change[] = [];
     const settle = (earlier?: EarlierCalls): Promise<SettledBatch> => {
       settlement = new Settlement(this.#settlementOptions, balances, earlier);
-      const firstCall = calls.findIndex(isCall);
-      if (firstCall === 0) return settlement.settle(calls as Call<Charges, Limits>[], []);
-      return settlement.settle(
-        calls.filter(isCall),
-        calls.filter((entry) => entry.isChange),
-      );
+      const decided = changes.length === 0 ? (calls as Call<Charges, Limits>[]) : calls.filter(isCall);
+      return settlement.settle(decided, changes);
     };
     let hasJoined = false;
     /** The other balances of the calls that a waiter decides. */
-    const join = (): string[] => {
-      if (chosen.length > 0) return [];
+    const join = (hasWaited: boolean): string[] => {
+      if (!waiter) return [];
       // After a restart of the transaction it keeps its calls.
-      if (!hasJoined)
-        lanes = this.#queue.join((missing) => balanceIds.includes(missing) || !this.#awaited.has(missing));
+      if (!hasJoined) {
+        const accepts = (missing: string) => balanceIds.includes(missing) || !this.#awaited.has(missing);
+        lanes = this.#queue.join(accepts, hasWaited ? clock.monotonic() : undefined);
+      }
       hasJoined = true;
       const ids = new Set(lanes.flatMap(({ balances }) => balances.map(({ id }) => id)));
       return [...ids].filter((id) => !balanceIds.includes(id));
@@ -285,26 +283,35 @@ export class Ledger<Charges, Limits extends Decision> {
       // After a restart of the transaction, calls of the first attempt go back to the queue.
       this.#queue.putBack(calls);
       calls = [];
-      if (question.step === "join") return { balanceIds: join() };
+      changes = [];
+      if (question.step === "join") return { balanceIds: join(question.hasWaited) };
       lanes = this.#excludeContended(lanes, question.contended);
       balances = question.balances;
-      const { chosen: taken, excess } = withinClaims(this.#queue.take(lanes), balances);
-      this.#queue.putBack(excess);
-      calls = taken;
-      return needsOf(calls, balances) ?? settle();
+      calls = this.#queue.take(lanes);
+      changes = calls.filter((entry) => entry.isChange);
+      const unlocked = unlockedChanges(changes, balances);
+      const excess = new Set<Entry<Charges, Limits>>(unlocked.splice(CLAIMS_MAX));
+      if (excess.size > 0) {
+        this.#queue.putBack([...excess]);
+        calls = calls.filter((entry) => !excess.has(entry));
+        changes = changes.filter((change) => !excess.has(change));
+      }
+      return needsOf(calls, changes, unlocked) ?? settle();
     };
     let expired: readonly ExpiredHold[];
     try {
-      expired = (await transact({ balanceIds, lockTimeout, now: clock.now() }, answer)).due;
+      const lockTimeout = waiter && LOCK_TIMEOUT;
+      const takesTurn = waiter?.takesTurn ?? false;
+      expired = (await transact({ balanceIds, lockTimeout, takesTurn, now: clock.now() }, answer)).due;
     } catch (error) {
       if (!settlement && isLockTimeout(error)) {
         this.#queue.putBack(calls);
-        for (const lane of lanes) this.#queue.retry(lane);
+        this.#queue.release(lanes);
         return [];
       }
       this.counts.failures++;
       // The calls that wait for what it could not lock.
-      if (!hasJoined) join();
+      if (!hasJoined) join(false);
       if (calls.length === 0) calls.push(...this.#queue.takeAll(lanes));
       const failure = error instanceof StoreUnavailable ? error : new LedgerFailed(error);
       for (const call of calls) {
@@ -349,13 +356,10 @@ export class Ledger<Charges, Limits extends Decision> {
     const now = this.#options.clock.monotonic();
     const others = lanes.filter((lane) => {
       const missing = lane.balances.find(({ id }) => isContended.has(id));
-      if (!missing) return true;
-      if (this.#queue.isShared(lane)) this.#queue.leave(lane, missing.id, now);
-      else if (this.#waiters >= WAITERS_MAX) this.#queue.retry(lane);
-      else void this.#writeContended(lane);
-      return false;
+      if (missing) this.#queue.leave(lane, missing.id, now);
+      return !missing;
     });
-    this.#waitForShared();
+    this.#waitForContended();
     return others;
   }
 
@@ -427,31 +431,18 @@ function unlockedChanges(changes: readonly Change[], locked: LockedBatch["balanc
   return changes.filter(({ balances }) => !balances.some((id) => lockedIds.has(id)));
 }
 
-/** Divides the entries of a batch, so that it claims few holds: each claim is a lock of the database. */
-function withinClaims<Charges, Limits extends Decision>(
-  entries: Entry<Charges, Limits>[],
-  locked: LockedBatch["balances"],
-): { chosen: Entry<Charges, Limits>[]; excess: Entry<Charges, Limits>[] } {
-  const changes = entries.filter((entry) => entry.isChange);
-  const excess = new Set<Entry<Charges, Limits>>(
-    changes.length > CLAIMS_MAX ? unlockedChanges(changes, locked).slice(CLAIMS_MAX) : [],
-  );
-  if (excess.size === 0) return { chosen: entries, excess: [] };
-  return { chosen: entries.filter((entry) => !excess.has(entry)), excess: [...excess] };
-}
-
-/** What a batch must read before it is settled; undefined: nothing. */
+/** What a batch must read before it is settled; undefined: nothing. `unlocked`: the changes whose holds it claims. */
 function needsOf<Charges, Limits extends Decision>(
   entries: readonly Entry<Charges, Limits>[],
-  locked: LockedBatch["balances"],
+  changes: readonly Change[],
+  unlocked: readonly Change[],
 ): BatchNeeds | undefined {
   const scopes = entries.flatMap(({ scope }) => scope ?? []);
-  const changes = entries.filter((entry) => entry.isChange);
   const hasHolds = changes.length > 0 || entries.some((entry) => isCall(entry) && entry.hold !== undefined);
   if (!hasHolds) return scopes.length > 0 ? { scopes, claims: scopes, holdIds: undefined } : undefined;
   return {
     scopes,
-    claims: [...scopes, ...new Set(unlockedChanges(changes, locked).map(({ holdId }) => holdId))],
+    claims: [...scopes, ...new Set(unlocked.map(({ holdId }) => holdId))],
     holdIds: [...new Set(changes.map(({ holdId }) => holdId))],
   };
 }

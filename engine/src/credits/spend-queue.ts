@@ -46,7 +46,7 @@ const WEIGHT_MAX = 8_192;
 export const CLAIMS_MAX = 256;
 /** The most calls of one lane before the next lane is served. */
 const LANE_SLICE = 64;
-/** How long a shared balance that was contended is left to waiters. */
+/** How long a balance that was contended is left to waiters. */
 const CONTENTION: Milliseconds = 1_000;
 
 /** A balance that waiting calls have. */
@@ -102,7 +102,7 @@ export interface Selection<C> {
  * of a workspace; the calls of a lane are served in the order of arrival. Of calls with the same Idempotency-Key one is
  * queued and the others are parked.
  *
- * A contended lane whose only balance no other lane has is tried again by batches. Others are left to a waiter.
+ * Contended lanes are left to waiters.
  */
 export class SpendQueue<C extends QueuedCall> {
   readonly #balances = new Map<string, Balance<C>>();
@@ -110,11 +110,9 @@ export class SpendQueue<C extends QueuedCall> {
   readonly #lanes = new Map<string, Lane<C>>();
   readonly #workspaces = new Map<string, Workspace<C>>();
   readonly #workspaceQueue = new Fifo<Workspace<C>>();
-  /** Contended lanes that batches try again. */
-  readonly #retried = new Fifo<Lane<C>>();
   /** Contended lanes that are left to waiters. */
   readonly #left = new Fifo<Lane<C>>();
-  /** The shared balances that were contended lately, with the time until which they are left to waiters, in its order. */
+  /** The balances that were contended lately, with the time until which they are left to waiters, in its order. */
   readonly #contentions = new Map<string, Milliseconds>();
   /** The parked calls by the scope of a call that is queued or in a batch. */
   readonly #parked = new Map<string, Fifo<C>>();
@@ -130,11 +128,6 @@ export class SpendQueue<C extends QueuedCall> {
   /** Whether any lane is ready. */
   get hasReady(): boolean {
     return this.#workspaceQueue.length > 0;
-  }
-
-  /** Whether contended lanes are to be tried again by batches. */
-  get hasRetried(): boolean {
-    return this.#retried.length > 0;
   }
 
   /** Whether contended lanes are left to waiters. */
@@ -168,7 +161,7 @@ export class SpendQueue<C extends QueuedCall> {
   }
 
   /**
-   * Selects the lanes of a batch. Each one must be passed to `release`, `retry` or `leave`.
+   * Selects the lanes of a batch. Each one must be passed to `release` or `leave`.
    *
    * @param mayLeave whether a waiter can take the lanes that are left; otherwise the batch tries them.
    */
@@ -187,8 +180,11 @@ export class SpendQueue<C extends QueuedCall> {
       else this.#leave(lane, contended);
       if (selection.balanceIds.length >= BALANCES_MAX) break;
     }
-    this.#selectSome(this.#retried, CONTENDED_MAX, selection);
-    if (!mayLeave) this.#selectSome(this.#left, CONTENDED_MAX, selection);
+    for (let i = 0; !mayLeave && i < CONTENDED_MAX; i++) {
+      const lane = this.#left.shift();
+      if (!lane) break;
+      this.#select(lane, selection);
+    }
     return selection;
   }
 
@@ -202,12 +198,18 @@ export class SpendQueue<C extends QueuedCall> {
     return this.#left.find(({ calls, missing }) => calls.length > 0 && !awaited.has(missing))?.missing;
   }
 
-  /** Selects the lanes of a waiter that has locked a balance: all that are left and whose missing balance is accepted. */
-  join(accepts: (missing: string) => boolean): readonly Lane<C>[] {
+  /**
+   * Selects the lanes of a waiter that has locked a balance: all that are left and whose missing balance is accepted.
+   *
+   * @param contendedAt the time, if other nodes still use these balances, which then count as contended at this time.
+   */
+  join(accepts: (missing: string) => boolean, contendedAt: Milliseconds | undefined): readonly Lane<C>[] {
     const selection = this.#newSelection();
     for (const lane of this.#left.drain()) {
-      if (selection.balanceIds.length < BALANCES_MAX && accepts(lane.missing)) this.#select(lane, selection);
-      else this.#left.push(lane);
+      if (selection.balanceIds.length < BALANCES_MAX && accepts(lane.missing)) {
+        if (contendedAt !== undefined) this.#contend(lane.missing, contendedAt);
+        this.#select(lane, selection);
+      } else this.#left.push(lane);
     }
     return selection.lanes;
   }
@@ -282,21 +284,9 @@ export class SpendQueue<C extends QueuedCall> {
     }
   }
 
-  /** Whether another lane has a balance of this one, or had it lately. */
-  isShared({ balances }: Lane<C>): boolean {
-    return balances.length > 1 || balances.some(({ id, lanes }) => lanes > 1 || this.#contentions.has(id));
-  }
-
-  /** Another transaction has the balance of a lane that has no other: batches try it again. */
-  retry(lane: Lane<C>): void {
-    lane.state = "contended";
-    this.#retried.push(lane);
-  }
-
   /** Another transaction has a balance of this lane: it is left to a waiter. */
   leave(lane: Lane<C>, balanceId: string, now: Milliseconds): void {
-    this.#contentions.delete(balanceId);
-    this.#contentions.set(balanceId, now + CONTENTION);
+    this.#contend(balanceId, now);
     this.#leave(lane, balanceId);
   }
 
@@ -363,12 +353,9 @@ export class SpendQueue<C extends QueuedCall> {
     }
   }
 
-  #selectSome(lanes: Fifo<Lane<C>>, count: number, selection: Selection<C>): void {
-    for (let i = 0; i < count; i++) {
-      const lane = lanes.shift();
-      if (!lane) return;
-      this.#select(lane, selection);
-    }
+  #contend(balanceId: string, now: Milliseconds): void {
+    this.#contentions.delete(balanceId);
+    this.#contentions.set(balanceId, now + CONTENTION);
   }
 
   #contendedOf({ balances }: Lane<C>): string | undefined {

@@ -20,11 +20,12 @@ import {
 import type { BalanceRow } from "../../platform/store/schema.ts";
 import type { Ask, PoolsOf, Sql } from "../../platform/store/store.ts";
 import {
+  findBalancesForUpdate,
   lockAvailableBalances,
   readBalances,
   refillDueBalances,
   subtractCredits,
-  waitForBalances,
+  waitForTurn,
 } from "./statements/balances.ts";
 import { type EndedHold, findExpiredHoldsOf, readEarlierHolds, writeHolds } from "./statements/holds.ts";
 
@@ -86,14 +87,16 @@ export function creditProcedures(random: Random) {
       /** Locks balances, asks for the calls of the batch and what they spend, and subtracts it. */
       async spend(
         sql: Sql,
-        { balanceIds, lockTimeout, now }: LedgerBatch,
+        { balanceIds, lockTimeout, takesTurn, now }: LedgerBatch,
         ask: Ask<BatchQuestion, BatchAnswer>,
       ): Promise<SpentBatch> {
         const balances: BalanceRow[] = [];
         let available = balanceIds;
         if (lockTimeout !== undefined) {
-          balances.push(...(await waitForBalances(sql, balanceIds, { lockTimeout, random, now })));
-          available = ((await ask({ step: "join" })) as JoinedBalances).balanceIds;
+          await sql.dialect.locks.limitWait(sql, lockTimeout);
+          const hasWaited = takesTurn && (await waitForTurn(sql));
+          balances.push(...(await findBalancesForUpdate(sql, balanceIds, random, now)));
+          available = ((await ask({ step: "join", hasWaited })) as JoinedBalances).balanceIds;
         }
         const locked = await lockAvailableBalances(sql, available, { random, now });
         balances.push(...locked.balances);

@@ -1,5 +1,5 @@
 import { sql as raw } from "kysely";
-import type { Instant, Milliseconds } from "../../../../../engine/src/clock/clock.ts";
+import type { Instant } from "../../../../../engine/src/clock/clock.ts";
 import type { HeldBalance } from "../../../../../engine/src/credits/batch.ts";
 import type { Random } from "../../../../../engine/src/random/random.ts";
 import {
@@ -162,8 +162,9 @@ export function heldBalanceIds(column: string): string[] {
   return heldBalances(column).map(({ id }) => id);
 }
 
-// An arbitrary number that nothing else on the server uses as a lock.
+// Arbitrary numbers that nothing else on the server uses as locks.
 const SWEEP_LOCK = 7_262_837_123_002;
+const TURN_LOCK = 7_262_837_123_012;
 
 /**
  * Finds balances, locks them until the transaction ends and writes their due refills. Pools that are absent from the
@@ -186,17 +187,15 @@ export async function findBalancesForUpdate(
 }
 
 /**
- * Waits until it has locked these balances for a batch of the ledger, and writes their due refills.
- *
- * @throws an error with code `LOCK_NOT_AVAILABLE` when the wait for a lock exceeds the timeout.
+ * Waits for the turn of a batch of the ledger, which it has until the transaction ends. Returns whether another one had it, or
+ * waited for it.
  */
-export async function waitForBalances(
-  sql: Sql,
-  balanceIds: readonly string[],
-  { lockTimeout, random, now }: { lockTimeout: Milliseconds; random: Random; now: Instant },
-): Promise<BalanceRow[]> {
-  await sql.dialect.locks.limitWait(sql, lockTimeout);
-  return findBalancesForUpdate(sql, balanceIds, random, now);
+export async function waitForTurn(sql: Sql): Promise<boolean> {
+  const { locks } = sql.dialect;
+  // Fails also if others wait, so that turns are taken in the order of requests.
+  if (await locks.tryLockNumber(sql, TURN_LOCK)) return false;
+  await locks.lockNumber(sql, TURN_LOCK);
+  return true;
 }
 
 /**
