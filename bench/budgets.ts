@@ -1,5 +1,10 @@
 /**
- * Shared budgets on several nodes: `npm run bench:budgets -- [--rounds 3] [--seconds 6] [--postgres postgres://…]`.
+ * Holds, and shared budgets on several nodes: `npm run bench:budgets -- [--only pairs|nodes] [--rounds 3] [--seconds 6]
+ * [--postgres postgres://…]`.
+ *
+ * Pairs of a hold and its settlement over HTTP, with one budget over 10,000 keys and with one for each key, on the embedded
+ * database and on PostgreSQL, in turn with paying verifications of the same keys. It fails if there are less than 0.4 pairs for
+ * each verification.
  *
  * Verifications over HTTP of keys that share 100 budgets, by one node, by three, and by three of which each has budgets of its
  * own, which shows what the sharing costs; in turn, and with as many open calls in all.
@@ -18,6 +23,7 @@ import { parseExposition } from "../server/test/prometheus.ts";
 import { freshDatabase, startPostgres } from "../server/test/services/postgres.ts";
 import { startRedis } from "../server/test/services/redis.ts";
 import { type CreatedKey, openBenchStore } from "./lib/bench-store.ts";
+import { compareHoldPairs } from "./lib/hold-pairs.ts";
 import { JSON_TYPE, post, ROOT_KEY, VERIFY_PATH, verifyEach } from "./lib/keys.ts";
 import { describeMachine, requirePinning } from "./lib/machine.ts";
 import { wholeNumber } from "./lib/options.ts";
@@ -35,6 +41,10 @@ const CREDITS = 1e12;
 const WARM_UP_SECONDS = 2;
 const SERVERS_CORE = 1;
 const RATIO_MIN = 0.8;
+/** Pairs of a hold and its settlement for each paying verification. */
+const PAIRS_MIN = 0.4;
+/** Budgets of the keys of these pairs, where they do not share one. */
+const PAIR_BUDGETS = 10_000;
 const P99_MAX_MS = 250;
 
 /** What was measured at the same time. */
@@ -48,8 +58,13 @@ const { values } = parseArgs({
     rounds: { type: "string", default: "3" },
     seconds: { type: "string", default: "6" },
     postgres: { type: "string" },
+    only: { type: "string" },
   },
 });
+if (!["pairs", "nodes", undefined].includes(values.only)) {
+  console.error(`--only is pairs or nodes, not ${values.only}.`);
+  process.exit(1);
+}
 const rounds = wholeNumber({ rounds: values.rounds }, "rounds", 1, 100);
 const seconds = wholeNumber({ seconds: values.seconds }, "seconds", 1, 60);
 Wrk.require();
@@ -63,11 +78,39 @@ execFileSync("taskset", ["--all-tasks", "--cpu-list", "--pid", String(SERVERS_CO
 const folder = mkdtempSync(join(tmpdir(), "latchkey-bench-"));
 const ownPostgres = values.postgres === undefined ? await startPostgres() : undefined;
 process.env.LATCHKEY_TEST_POSTGRES_URL = values.postgres ?? ownPostgres!.url;
+if (values.only !== "nodes" && !(await comparePairs())) process.exitCode = 1;
 const database = await freshDatabase();
 // Nodes need it to count limits together. These calls have none.
 const redis = await startRedis();
 const generators: Wrk[] = [];
 try {
+  if (values.only !== "pairs" && !(await compareNodes())) process.exitCode = 1;
+} finally {
+  for (const generator of generators) generator.close();
+  await stopServers();
+  await database.drop();
+  await Promise.all([redis.stop(), ownPostgres?.stop()]);
+  rmSync(folder, { recursive: true, force: true });
+}
+
+/** Measures pairs of a hold and its settlement. Returns whether every target is reached. */
+async function comparePairs(): Promise<boolean> {
+  let isReached = true;
+  for (const isEmbedded of [true, false]) {
+    for (const budgets of [1, PAIR_BUDGETS]) {
+      const own = isEmbedded ? undefined : await freshDatabase();
+      const dataFolder = join(folder, `${isEmbedded ? "sqlite" : "postgres"}-${budgets}`);
+      const ratio = await compareHoldPairs({ folder: dataFolder, url: own?.url, budgets, rounds, seconds });
+      await own?.drop();
+      if (ratio < PAIRS_MIN) isReached = false;
+    }
+  }
+  console.log(`${isReached ? "reached" : "NOT reached"}: at least ${PAIRS_MIN} pairs for each verification\n`);
+  return isReached;
+}
+
+/** Starts the nodes and compares them. Returns whether every target is reached. */
+async function compareNodes(): Promise<boolean> {
   const keys = await prepare();
   const nodes: ServerUnderTest[] = [];
   const settings = { DATABASE_URL: database.url, REDIS_URL: redis.url };
@@ -75,13 +118,7 @@ try {
     nodes.push(await startLatchkey({ folder: join(folder, String(i)), settings }));
     await verifyEach(nodes[i]!.url, keys);
   }
-  process.exitCode = (await compare(nodes, keys)) ? 0 : 1;
-} finally {
-  for (const generator of generators) generator.close();
-  await stopServers();
-  await database.drop();
-  await Promise.all([redis.stop(), ownPostgres?.stop()]);
-  rmSync(folder, { recursive: true, force: true });
+  return compare(nodes, keys);
 }
 
 /** Creates the budgets, and keys without credits of their own that share them. */

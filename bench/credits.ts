@@ -2,7 +2,7 @@
  * Cost of credits: `npm run bench:credits -- [--seconds 4] [--postgres postgres://…]`; about a minute and a half.
  *
  * First the ledger alone, without HTTP, on one key, on many, and on many with one budget over all, compared with one UPDATE
- * per spend. It fails if the ledger is below a floor. Then verifications over HTTP with load from
+ * per spend; and pairs of a hold and its settlement, with one budget and with one for each key. It fails if the ledger is below a floor. Then verifications over HTTP with load from
  * wrk. Last, how the ledger affects verifications that need no credits: their latency beside paying callers, and beside
  * as many callers that do not pay. On the embedded database and on PostgreSQL: the given one, or one started for the
  * run.
@@ -13,6 +13,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { systemClock } from "../engine/src/clock/system.ts";
 import { Ledger } from "../engine/src/credits/ledger.ts";
+import { newId } from "../engine/src/random/random.ts";
 import { systemRandom } from "../engine/src/random/system.ts";
 import type { Store } from "../server/src/platform/store/store.ts";
 import { freshDatabase, startPostgres } from "../server/test/services/postgres.ts";
@@ -42,8 +43,11 @@ const seconds = wholeNumber({ seconds: values.seconds }, "seconds", 1, 60);
 
 interface Database {
   name: "SQLite" | "PostgreSQL";
-  /** Minima of spends per second of the ledger alone: on one key, and on many keys with one budget over all. */
-  floors: { oneKey: number; oneBudget: number };
+  /**
+   * Minima per second of the ledger alone: spends on one key, and on many keys with one budget over all; pairs of a hold and its
+   * settlement with one budget, and with one for each key.
+   */
+  floors: { oneKey: number; oneBudget: number; pairsOfOneBudget: number; pairsOfBudgets: number };
   url: string | undefined;
   folder: string;
 }
@@ -55,9 +59,9 @@ process.env.LATCHKEY_TEST_POSTGRES_URL = values.postgres ?? ownPostgres!.url;
 const postgres = await freshDatabase();
 let isBelowFloor = false;
 try {
-  const embedded = { oneKey: 50_000, oneBudget: 15_000 };
+  const embedded = { oneKey: 50_000, oneBudget: 15_000, pairsOfOneBudget: 10_000, pairsOfBudgets: 2_500 };
   await measure({ name: "SQLite", floors: embedded, url: undefined, folder: join(folder, "sqlite") });
-  const shared = { oneKey: 20_000, oneBudget: 7_000 };
+  const shared = { oneKey: 20_000, oneBudget: 7_000, pairsOfOneBudget: 8_000, pairsOfBudgets: 2_000 };
   await measure({ name: "PostgreSQL", floors: shared, url: postgres.url, folder: join(folder, "postgres") });
 } finally {
   await postgres.drop();
@@ -75,20 +79,32 @@ async function measure(database: Database): Promise<void> {
   const paying = await make(KEYS, CREDITS);
   const free = await make(KEYS, null);
 
-  const budgets = { workspaceId, count: 1, remaining: CREDITS, now: systemClock.now() };
-  const [budgetId] = await store.transact("createBudgets", budgets);
+  const budgets = { workspaceId, count: KEYS, remaining: CREDITS, now: systemClock.now() };
+  const budgetIds = await store.transact("createBudgets", budgets);
 
-  const { oneKey, oneBudget } = database.floors;
+  const { oneKey, oneBudget, pairsOfOneBudget, pairsOfBudgets } = database.floors;
   const pools = paying.map(({ poolId }) => [poolId]);
   await measureLedger(store, "one key", pools.slice(0, 1), oneKey);
   await measureLedger(store, `${write(KEYS)} keys`, pools);
-  const shared = pools.map((pool) => [...pool, budgetId!]);
+  const shared = pools.map((pool) => [...pool, budgetIds[0]!]);
   await measureLedger(store, `${write(KEYS)} keys, one budget`, shared, oneBudget);
+  const owners = budgetIds.map((budgetId) => [budgetId]);
+  await measurePairs(store, workspaceId, "one budget", owners.slice(0, 1), pairsOfOneBudget);
+  await measurePairs(store, workspaceId, `${write(KEYS)} budgets`, owners, pairsOfBudgets);
   await measureUpdates(store, paying[0]!);
   await store.close();
   if (Wrk.isInstalled) await measureVerifications(database, paying, free);
   else console.log("  Verifications over HTTP skipped: wrk is not installed.");
   console.log();
+}
+
+function openLedger(store: Store<BenchProcedures>) {
+  return new Ledger<never, { allowed: boolean }>({
+    clock: systemClock,
+    random: systemRandom,
+    charge: () => ({ allowed: true }),
+    transact: (batch, settle) => store.transact("spend", batch, settle),
+  });
 }
 
 /** Spends as fast as they are answered, from these balances in turn. */
@@ -98,12 +114,7 @@ async function measureLedger(
   payers: readonly (readonly string[])[],
   floor = 0,
 ): Promise<void> {
-  const ledger = new Ledger<never, { allowed: boolean }>({
-    clock: systemClock,
-    random: systemRandom,
-    charge: () => ({ allowed: true }),
-    transact: (batch, settle) => store.transact("spend", batch, settle),
-  });
+  const ledger = openLedger(store);
   let turn = 0;
   const spend = async () => {
     const balances = payers[turn++ % payers.length]!;
@@ -113,9 +124,38 @@ async function measureLedger(
   const rate = await repeat({ open: OPEN_SPENDS, seconds, warmUp: WARM_UP_SECONDS }, spend);
   const { batches, calls } = ledger.counts;
   report(`ledger alone, ${label}`, `${write(rate)} spends/s, ${write(calls / batches)} to a commit`);
+  compareToFloor(rate, floor);
+}
+
+/** Holds and settles as fast as they are answered, with these balances in turn. */
+async function measurePairs(
+  store: Store<BenchProcedures>,
+  workspaceId: string,
+  label: string,
+  payers: readonly (readonly string[])[],
+  floor: number,
+): Promise<void> {
+  const ledger = openLedger(store);
+  let turn = 0;
+  const pair = async () => {
+    const balances = payers[turn++ % payers.length]!;
+    const holdId = newId(systemRandom, "hold");
+    const hold = { holdId, ttl: 60_000, onExpiry: "release", keyId: "bench", apiId: "bench" } as const;
+    const { outcome } = await ledger.spend({ workspaceId, balances, cost: 10, charges: undefined, hold });
+    if (outcome !== "spent") throw new Error(`A hold was ${outcome}`);
+    const action = { kind: "settle", amount: 7, settlement: "7" } as const;
+    const changed = await ledger.change({ workspaceId, holdId, balances, action });
+    if (changed.outcome !== "changed" || changed.charged !== 7) throw new Error(`A settlement was ${changed.outcome}`);
+  };
+  const rate = await repeat({ open: OPEN_SPENDS, seconds, warmUp: WARM_UP_SECONDS }, pair);
+  report(`ledger alone, pairs, ${label}`, `${write(rate)} pairs of hold and settlement/s`);
+  compareToFloor(rate, floor);
+}
+
+function compareToFloor(rate: number, floor: number): void {
   if (rate >= floor) return;
   isBelowFloor = true;
-  console.log(`  That is below the floor of ${write(floor)} spends per second.`);
+  console.log(`  That is below the floor of ${write(floor)} per second.`);
 }
 
 async function measureUpdates(store: Store<BenchProcedures>, { poolId }: CreatedKey): Promise<void> {

@@ -15,6 +15,8 @@ export interface Posts {
   path: string;
   headers: Readonly<Record<string, string>>;
   bodies: readonly string[];
+  /** Each answer with a hold is followed by a settlement of it. */
+  settlements?: { path: string; credits: number };
 }
 
 /** The result of one window. */
@@ -28,16 +30,18 @@ export interface Load {
 }
 
 /** A script for wrk: formats each request once, sends them in turn, and prints the result as JSON. */
-const script = (file: string, { path, headers }: Posts) => `
+const script = (file: string, { path, headers, settlements }: Posts) => `
 local requests, count, turn = {}, 0, 0
+local headers = ${luaTable(headers)}
 function init()
-  local headers = ${luaTable(headers)}
   for body in io.lines(${luaText(file)}) do
     count = count + 1
     requests[count] = wrk.format("POST", ${luaText(path)}, headers, body)
   end
 end
+${settlements ? settling(settlements) : ""}
 function request()
+  ${settlements ? "local followUp = settlement() if followUp then return followUp end" : ""}
   turn = turn % count + 1
   return requests[turn]
 end
@@ -48,6 +52,19 @@ function done(summary, latency)
     latency:percentile(50) / 1e3, latency:percentile(99) / 1e3))
 end
 `;
+
+/** The part of the script that makes a settlement of each hold in an answer. */
+const settling = ({ path, credits }: NonNullable<Posts["settlements"]>) => `
+local open = {}
+function response(status, _, body)
+  local holdId = body:match('"hold":{"holdId":"([%w_]+)"')
+  if holdId then open[#open + 1] = holdId end
+end
+local function settlement()
+  local holdId = table.remove(open)
+  if not holdId then return nil end
+  return wrk.format("POST", ${luaText(path)}, headers, '{"holdId":"' .. holdId .. '","credits":${credits}}')
+end`;
 
 /** Load from `wrk`: the same requests in each window, from one thread on a core of its own. */
 export class Wrk {
