@@ -42,6 +42,7 @@ const files = [
   "dashboard/tsconfig.json",
   "dashboard/vite.config.ts",
   "examples/image-api/README.md",
+  "examples/litellm-proxy/README.md",
   "sdk/README.md",
 ];
 const folders = ["dashboard/build", "dashboard/public", "dashboard/src", "docs", "sdk/src"];

@@ -14,6 +14,7 @@ const rest = {
   "clients/go/README.md": "# Go\n",
   "api/permissions.md": "# Permissions\n",
   "examples/image-api/README.md": "# Images\n",
+  "examples/litellm-proxy/README.md": "# LiteLLM\n",
   "CHANGELOG.md": "# Changelog\n",
 };
 
@@ -43,7 +44,15 @@ describe("printing docs/", () => {
       ["Second", ["docs/typescript-client"]],
       [
         "More",
-        ["docs/c", "docs/python-client", "docs/go-client", "docs/image-api", "docs/permissions", "docs/changelog"],
+        [
+          "docs/c",
+          "docs/python-client",
+          "docs/go-client",
+          "docs/image-api",
+          "docs/litellm-proxy",
+          "docs/permissions",
+          "docs/changelog",
+        ],
       ],
     ]);
   });
