@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { before, it } from "node:test";
 import { eventually } from "../../server/test/process.ts";
-import { describeDashboard, isAccessible, settled } from "./dashboard.ts";
+import { describeDashboard, fitsWindow, isAccessible } from "./dashboard.ts";
+import { eventuallyEqual, eventuallyWithout } from "./waiting.ts";
 
 const SECRET = "Bearer of-the-former-system";
 
@@ -52,7 +53,7 @@ describeDashboard("the settings of an API", (dashboard, store) => {
     const dialog = page.getByRole("dialog");
     await dialog.getByLabel("Address").fill("https://old.example.com/verify");
     const save = dialog.getByRole("button", { name: "Save verifier" });
-    assert.equal(await save.getAttribute("aria-disabled"), "true", "a header has no value");
+    await eventuallyEqual(() => save.getAttribute("aria-disabled"), "true", "a header has no value");
     await dialog.getByLabel("Value of Authorization").fill(SECRET);
     await dialog.getByRole("button", { name: "Copy as curl" }).click();
     await dialog.getByRole("button", { name: "Copied" }).waitFor();
@@ -61,7 +62,7 @@ describeDashboard("the settings of an API", (dashboard, store) => {
     await save.click();
     await page.getByText("Saved the upstream verifier.").waitFor();
     await page.getByText("Status 503: the caller tries again. Known keys are not affected.").waitFor();
-    assert.ok(!(await page.content()).includes(SECRET));
+    await eventuallyWithout(page, SECRET);
     assert.deepEqual((await get()).upstream, {
       url: "https://old.example.com/verify",
       headers: ["Authorization"],
@@ -70,7 +71,7 @@ describeDashboard("the settings of an API", (dashboard, store) => {
     });
 
     await page.getByRole("button", { name: "Change the verifier…" }).click();
-    assert.equal(await dialog.getByLabel("Value of Authorization").inputValue(), "");
+    await eventuallyEqual(() => dialog.getByLabel("Value of Authorization").inputValue(), "");
     await dialog.getByRole("button", { name: "Remove the header Authorization" }).click();
     await dialog.getByLabel("Without an answer").selectOption("not_found");
     await save.click();
@@ -92,7 +93,7 @@ describeDashboard("the settings of an API", (dashboard, store) => {
     await dialog.getByLabel("Where it was found").fill("https://example.com/config.js");
     await dialog.getByRole("button", { name: "Report key" }).click();
     await dialog.getByRole("link", { name: "in a repository" }).waitFor();
-    assert.ok(!(await page.content()).includes(key));
+    await eventuallyWithout(page, key);
     assert.ok(!page.url().includes(key));
     await eventually("the key is disabled", async () => {
       const { leakedAt, enabled } = await dashboard.ok("keys.getKey", { keyId });
@@ -103,7 +104,7 @@ describeDashboard("the settings of an API", (dashboard, store) => {
 
     await page.goto(`${dashboard.address}/apis?report=true`);
     await dialog.getByLabel("Key", { exact: true }).fill("live_unknown");
-    await page.keyboard.press("Enter");
+    await dialog.getByLabel("Key", { exact: true }).press("Enter");
     await dialog.getByText("no key that your root key may read has this string").waitFor();
   });
 
@@ -117,7 +118,7 @@ describeDashboard("the settings of an API", (dashboard, store) => {
     await dialog.getByText("The report was taken.").waitFor();
     await dialog.getByText("Which key it is could not be read:").waitFor();
     await dialog.getByText("The service cannot be reached:").waitFor();
-    assert.equal(await dialog.getByRole("button", { name: "Report key" }).count(), 0);
+    await eventuallyEqual(() => dialog.getByRole("button", { name: "Report key" }).count(), 0);
     await eventually("the key is marked", async () => {
       const { leakedAt } = await dashboard.ok("keys.getKey", { keyId });
       return leakedAt !== undefined;
@@ -146,11 +147,11 @@ describeDashboard("the settings of an API", (dashboard, store) => {
     await dialog.getByRole("link", { name: "Open the portal" }).click();
     const portal = await opened;
     await portal.getByRole("heading", { name: "API-Schlüssel", exact: true }).waitFor();
-    assert.equal(await portal.title(), "Acme · API-Schlüssel");
+    await eventuallyEqual(() => portal.title(), "Acme · API-Schlüssel");
 
     await dialog.getByRole("button", { name: "Close" }).click();
     await page.getByText("list, usage, create, reroll, rename", { exact: true }).waitFor();
-    assert.ok(!(await page.content()).includes(address!));
+    await eventuallyWithout(page, address!);
     const [session] = await dashboard.ok("portal.listPortalSessions", { apiId });
     assert.ok(session.expiresAt - session.createdAt === 300_000, JSON.stringify(session));
     await page.getByRole("button", { name: "End the session of globex" }).click();
@@ -171,7 +172,7 @@ describeDashboard("the settings of an API", (dashboard, store) => {
     await page.getByRole("button", { name: "gitleaks", exact: true }).click();
     await page.getByRole("button", { name: "Copy for test_" }).click();
     await page.getByRole("button", { name: "Copied" }).waitFor();
-    assert.equal(await page.evaluate(() => navigator.clipboard.readText()), kits[1].gitleaks.trimEnd());
+    await eventuallyEqual(() => page.evaluate(() => navigator.clipboard.readText()), kits[1].gitleaks.trimEnd());
     await page.waitForURL(
       (url) =>
         url.search === "?prefixes=live+test&format=gitleaks" || url.search === "?prefixes=live%20test&format=gitleaks",
@@ -188,12 +189,12 @@ describeDashboard("the settings of an API", (dashboard, store) => {
     const page = await dashboard.visit(path, { as: key });
     const edit = page.getByRole("button", { name: "Edit the name" });
     await edit.waitFor();
-    assert.equal(await edit.getAttribute("aria-disabled"), "true");
+    await eventuallyEqual(() => edit.getAttribute("aria-disabled"), "true");
     await page.getByText(`apis.${apiId}.read_portal_session`).waitFor();
     await page.getByRole("button", { name: "Create session…" }).click();
     await page.getByText(`The root key lacks the permission apis.${apiId}.delete_key`).waitFor();
-    assert.ok(await page.getByRole("switch", { name: "See the keys" }).isChecked());
-    assert.ok(!(await page.getByRole("switch", { name: "Delete keys" }).isChecked()));
+    await eventuallyEqual(() => page.getByRole("switch", { name: "See the keys" }).isChecked(), true);
+    await eventuallyEqual(() => page.getByRole("switch", { name: "Delete keys" }).isChecked(), false);
   });
 
   it("has accessible dialogs, 375 pixels wide", async () => {
@@ -204,10 +205,9 @@ describeDashboard("the settings of an API", (dashboard, store) => {
       for (const fold of await page.locator("details > summary").all()) await fold.click();
       for (const colorScheme of ["light", "dark"] as const) {
         await page.emulateMedia({ colorScheme });
-        await settled(page);
         await isAccessible(page);
       }
-      assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 375);
+      await fitsWindow(page);
       await page.getByRole("button", { name: "Cancel" }).click();
       await page.getByRole("dialog").waitFor({ state: "detached" });
     }

@@ -1,14 +1,16 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import { describeDashboard, isAccessible, settled } from "./dashboard.ts";
+import { describeDashboard, isAccessible } from "./dashboard.ts";
+import { enterResult, eventuallyEqual, eventuallyPasses, openPalette } from "./waiting.ts";
 
 describeDashboard("APIs", (dashboard) => {
   it("creates an API, changes it, and deletes it", async () => {
     const page = await dashboard.visit("/apis");
     await page.getByRole("button", { name: "Create your first API" }).click();
     await page.getByLabel("Name").fill("checkout");
-    await page.keyboard.press("Enter");
+    await page.getByLabel("Name").press("Enter");
     await page.getByRole("heading", { name: "checkout" }).waitFor();
+    await page.waitForURL(/\/apis\/api_/);
     const apiId = new URL(page.url()).pathname.split("/").at(-1)!;
 
     await page.getByRole("button", { name: "More", exact: true }).click();
@@ -29,7 +31,7 @@ describeDashboard("APIs", (dashboard) => {
     await page.getByRole("button", { name: "More", exact: true }).click();
     await page.getByRole("menuitem", { name: "Delete the API…" }).click();
     const confirm = page.getByRole("button", { name: "Delete API" });
-    assert.equal(await confirm.getAttribute("aria-disabled"), "true");
+    await eventuallyEqual(() => confirm.getAttribute("aria-disabled"), "true");
     await page.getByLabel("Type checkout to confirm").fill("checkout");
     await confirm.click();
     await page.waitForURL((url) => url.pathname === "/apis");
@@ -40,16 +42,10 @@ describeDashboard("APIs", (dashboard) => {
     const { apiId } = await dashboard.ok("apis.createApi", { name: "by keyboard" });
     const page = await dashboard.visit("/welcome");
     await page.getByRole("heading", { name: "Your first key" }).waitFor();
-    await page.keyboard.press("Control+k");
-    await page.getByRole("textbox", { name: "Search" }).waitFor();
-    await page.keyboard.type("by keyb");
-    await page
-      .getByRole("menu", { name: "Results" })
-      .getByRole("menuitem", { name: /^by keyboard/ })
-      .waitFor();
-    await settled(page);
+    const results = await openPalette(page, "by keyb");
+    await results.getByRole("menuitem", { name: /^by keyboard/ }).waitFor();
     await isAccessible(page);
-    await page.keyboard.press("Enter");
+    await enterResult(results.getByRole("menuitem", { name: /^by keyboard/ }));
     await page.waitForURL((url) => url.pathname === `/apis/${apiId}`);
   });
 
@@ -60,16 +56,15 @@ describeDashboard("APIs", (dashboard) => {
     await page.getByRole("button", { name: "Theme" }).click();
     await page.getByRole("menuitem", { name: "Dark" }).click();
     await page.locator('html[data-theme="dark"]').waitFor({ state: "attached" });
-    assert.notEqual(await color(), light);
+    await eventuallyPasses(color, (dark) => assert.notEqual(dark, light));
     await page.reload();
     await page.getByRole("heading", { name: "APIs", exact: true }).waitFor();
-    assert.notEqual(await color(), light);
+    await eventuallyPasses(color, (dark) => assert.notEqual(dark, light));
   });
 
   for (const scheme of ["light", "dark"] as const) {
     it(`is accessible (${scheme})`, async () => {
       const page = await dashboard.visit("/apis", { scheme });
-      await settled(page);
       await isAccessible(page);
     });
   }

@@ -3,6 +3,7 @@ import { before, it } from "node:test";
 import type { Page } from "playwright-core";
 import { ROOT_KEY } from "../../server/test/process.ts";
 import { describeDashboard, isAccessible, signIn } from "./dashboard.ts";
+import { eventuallyEqual, hasFocus } from "./waiting.ts";
 
 describeDashboard(
   "away and back",
@@ -64,7 +65,7 @@ describeDashboard(
       await isAccessible(page);
       await signIn(page, ROOT_KEY);
       await window.waitFor({ state: "detached" });
-      assert.equal(await name.inputValue(), "kept");
+      await eventuallyEqual(() => name.inputValue(), "kept");
       assert.ok(rejected.length < 20, `${rejected.length} calls were made without a session`);
       await name.press("Enter");
       await page.getByRole("button", { name: "Edit the name" }).waitFor();
@@ -78,7 +79,7 @@ describeDashboard(
       await places.getByRole("link", { name: "Webhooks" }).click();
       const question = page.getByRole("dialog", { name: "Leave without saving" });
       await question.getByRole("button", { name: "Cancel" }).click();
-      assert.equal(await name.inputValue(), "lost");
+      await eventuallyEqual(() => name.inputValue(), "lost");
       await places.getByRole("link", { name: "Webhooks" }).click();
       await question.getByRole("button", { name: "Discard and leave" }).click();
       await page.getByRole("heading", { name: "Webhooks", exact: true }).waitFor();
@@ -90,11 +91,10 @@ describeDashboard(
       await name.press("Escape");
       const edit = page.getByRole("button", { name: "Edit the name" });
       await edit.waitFor();
-      const isFocused = () => edit.evaluate((button) => button === document.activeElement);
-      assert.ok(await isFocused());
+      await hasFocus(edit);
       await (await editName(page, "by Enter")).press("Enter");
       await edit.waitFor();
-      assert.ok(await isFocused());
+      await hasFocus(edit);
       assert.equal((await dashboard.ok("keys.getKey", { keyId })).name, "by Enter");
     });
   },
@@ -105,8 +105,7 @@ describeDashboard(
 async function editName(page: Page, text: string) {
   await page.getByRole("button", { name: "Edit the name" }).click();
   const name = page.getByLabel("Name", { exact: true });
-  await name.waitFor();
-  assert.ok(await name.evaluate((field) => field === document.activeElement));
+  await hasFocus(name);
   await name.fill(text);
   return name;
 }

@@ -4,13 +4,24 @@ import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, afterEach, before, describe } from "node:test";
-import { type Browser, type BrowserContext, type Cookie, chromium, type Locator, type Page } from "playwright-core";
-import { ROOT_KEY, run, type Server, start } from "../../server/test/process.ts";
+import {
+  type Browser,
+  type BrowserContext,
+  type Cookie,
+  chromium,
+  type Locator,
+  type Page,
+  type Request,
+} from "playwright-core";
+import { eventually, ROOT_KEY, run, type Server, start } from "../../server/test/process.ts";
 import { type FreshDatabase, freshDatabase } from "../../server/test/services/postgres.ts";
 import { findChromium } from "./chromium.ts";
+import { eventuallyPasses } from "./waiting.ts";
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const TIMEOUT_MS = 60_000;
+/** How many times slower the pages run than the machine could: what a test does too early fails then. Default: 1. */
+const slowdown = Number(process.env.LATCHKEY_TEST_SLOWDOWN ?? 1);
 
 export const stores = ["sqlite", "postgres"] as const;
 export type StoreKind = (typeof stores)[number];
@@ -129,6 +140,8 @@ export class Dashboard {
     this.#contexts.push(context);
     context.setDefaultTimeout(TIMEOUT_MS);
     const page = await context.newPage();
+    countRequests(page);
+    if (slowdown > 1) await slowDown(page);
     page.on("pageerror", ({ message }) => this.#complaints.push(message));
     page.on("console", (message) => {
       // The browser reports each answer with an error status; the page shows those itself.
@@ -160,6 +173,18 @@ export class Dashboard {
   }
 }
 
+/** Lets the scripts of a page run slower, and its requests take longer. */
+async function slowDown(page: Page): Promise<void> {
+  const session = await page.context().newCDPSession(page);
+  await session.send("Emulation.setCPUThrottlingRate", { rate: slowdown });
+  await session.send("Network.emulateNetworkConditions", {
+    offline: false,
+    latency: 20 * slowdown,
+    downloadThroughput: -1,
+    uploadThroughput: -1,
+  });
+}
+
 /** Fills and sends the form of the page to sign in. */
 export async function signIn(page: Page, rootKey: string): Promise<void> {
   await page.getByLabel("Root key").fill(rootKey);
@@ -176,7 +201,8 @@ export function describeDashboard(
   kinds: readonly StoreKind[] = stores,
   demoKeys = 0,
 ): void {
-  for (const store of kinds) {
+  // What a test does too early does not depend on the database.
+  for (const store of slowdown > 1 ? kinds.slice(0, 1) : kinds) {
     describe(`${name} (${store})`, () => {
       const dashboard = new Dashboard(store, demoKeys);
       before(() => dashboard.open());
@@ -187,8 +213,9 @@ export function describeDashboard(
   }
 }
 
-/** Fails if axe finds a violation on the page, with each rule and the elements that violate it. */
+/** Fails if axe finds a violation on the page once it has settled, with each rule and the elements that violate it. */
 export async function isAccessible(page: Page): Promise<void> {
+  await settled(page);
   // A script element would violate the policy of the page.
   await page.evaluate(axe);
   const found = await page.evaluate(async () => {
@@ -216,17 +243,48 @@ export async function reveal(part: Locator, content: Locator): Promise<void> {
       () => false,
     );
   for (let attempts = 0; attempts < 60; attempts++) {
-    await part.scrollIntoViewIfNeeded();
+    // In the middle, so that what is below a heading is in the window too.
+    await part.evaluate((element) => element.scrollIntoView({ block: "center" }));
     if (await hasCome()) return;
   }
   await content.waitFor({ timeout: 1 });
 }
 
+/** What a page waits for. */
+const requestsOf = new WeakMap<Page, Set<Request>>();
+
+function countRequests(page: Page): void {
+  const requests = new Set<Request>();
+  requestsOf.set(page, requests);
+  page.on("request", (request) => {
+    // The service answers this one when something changes.
+    if (!request.url().includes("/dashboard/changes")) requests.add(request);
+  });
+  page.on("requestfinished", (request) => requests.delete(request));
+  page.on("requestfailed", (request) => requests.delete(request));
+}
+
 /** Waits until nothing is loaded any more, and what moves has moved. */
 export async function settled(page: Page): Promise<void> {
+  // It is reached once for each document; what is loaded later is counted.
   await page.waitForLoadState("networkidle");
-  await page.evaluate(async () => {
-    await Promise.all(document.getAnimations().map(({ finished }) => finished.catch(() => {})));
-    await new Promise((resolve) => requestAnimationFrame(resolve));
+  const requests = requestsOf.get(page);
+  await eventually("the page to load nothing", async () => {
+    if (requests?.size) return false;
+    // What an answer shows may load more: it is drawn in the next frame, and seen in the one after it.
+    await page.evaluate(async () => {
+      for (let frames = 0; frames < 3; frames++) await new Promise((resolve) => requestAnimationFrame(resolve));
+      await Promise.all(document.getAnimations().map(({ finished }) => finished.catch(() => {})));
+    });
+    return !requests?.size;
   });
+}
+
+/** Fails if a page is wider than its window once it has settled. */
+export async function fitsWindow(page: Page, what = "the page"): Promise<void> {
+  await settled(page);
+  const overflow = () => page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+  await eventuallyPasses(overflow, (pixels) =>
+    assert.ok(pixels <= 0, `${what} is ${pixels} pixels wider than the window`),
+  );
 }

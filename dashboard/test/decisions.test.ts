@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import { describeDashboard, isAccessible, reveal, settled } from "./dashboard.ts";
+import { describeDashboard, isAccessible, reveal } from "./dashboard.ts";
+import { enterResult, eventuallyEqual, openPalette } from "./waiting.ts";
 
 describeDashboard("decisions", (dashboard, store) => {
   /** A key that is over its limit after one call, with a refusal. Waits until the log has it. */
@@ -24,7 +25,7 @@ describeDashboard("decisions", (dashboard, store) => {
     const page = await dashboard.visit(`/decisions?about=${decision.requestId}`);
     const rows = page.getByRole("table", { name: "Decisions" }).getByRole("row").filter({ hasText: "RATE_LIMITED" });
     await rows.first().waitFor();
-    assert.equal(await rows.count(), 1);
+    await eventuallyEqual(() => rows.count(), 1);
     await rows.first().click();
     const panel = page.getByRole("complementary", { name: "RATE_LIMITED" });
     await panel.getByText("limit “requests”").waitFor();
@@ -46,12 +47,8 @@ describeDashboard("decisions", (dashboard, store) => {
     await dashboard.ok("ratelimits.limit", { namespace: "sign-ups", identifier: "a", limit: 1, duration: 3_600_000 });
     await dashboard.ok("ratelimits.limit", { namespace: "sign-ups", identifier: "a", limit: 1, duration: 3_600_000 });
     const page = await dashboard.visit("/settings");
-    await page.getByRole("button", { name: "Search or run a command" }).waitFor();
-    await page.keyboard.press("Control+k");
-    await page.getByRole("textbox", { name: "Search" }).waitFor();
-    await page.keyboard.type(decision.requestId);
-    await page.getByRole("menuitem", { name: /^RATE_LIMITED/ }).waitFor();
-    await page.keyboard.press("Enter");
+    const results = await openPalette(page, decision.requestId);
+    await enterResult(results.getByRole("menuitem", { name: /^RATE_LIMITED/ }));
     await page.waitForURL((url) => url.searchParams.get("about") === decision.requestId);
     await page.getByRole("complementary", { name: "RATE_LIMITED" }).waitFor();
 
@@ -94,7 +91,6 @@ describeDashboard("decisions", (dashboard, store) => {
       const { keyId, decision } = await refused(`owner_${scheme}`);
       const page = await dashboard.visit(`/decisions?about=${keyId}&open=${decision.id}`, { scheme });
       await page.getByRole("complementary").waitFor();
-      await settled(page);
       await isAccessible(page);
     });
   }

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { before, it } from "node:test";
 import { describeDashboard, isAccessible, reveal, settled } from "./dashboard.ts";
+import { eventuallyEqual, eventuallyPasses, pressIn, typeIn } from "./waiting.ts";
 
 const HOUR = 3_600_000;
 const RTL_NAME = "مفتاح الإنتاج لخدمة الفواتير الإلكترونية في المنطقة الشرقية للعملاء الكبار والموزعين والشركاء الجدد";
@@ -28,9 +29,9 @@ describeDashboard(
       const page = await dashboard.visit(`/apis/${apiId}`);
       const field = page.getByRole("searchbox", { name: "Search keys" });
       await field.focus();
-      await page.keyboard.insertText(key.key);
+      await typeIn(field, key.key);
       await page.waitForURL((url) => url.searchParams.get("key") === key.keyId);
-      assert.equal(await field.inputValue(), "");
+      await eventuallyEqual(() => field.inputValue(), "");
       assert.ok(!page.url().includes(key.key));
     });
 
@@ -57,12 +58,13 @@ describeDashboard(
       const page = await dashboard.visit("/apis");
       const bars = page.getByRole("img", { name: /verifications in the last/ });
       await bars.waitFor();
+      await settled(page);
       const place = () => bars.evaluate((svg) => svg.getBoundingClientRect().x);
       const before = await place();
       await bars.evaluate((svg) => {
         svg.nextElementSibling!.querySelector("[title], .tabular-nums")!.textContent = "999.9K";
       });
-      assert.equal(await place(), before);
+      await eventuallyEqual(place, before);
     });
 
     it("shows that a change expands, and who made it", async () => {
@@ -75,8 +77,7 @@ describeDashboard(
       const angle = () => chevron.evaluate((svg) => getComputedStyle(svg).rotate);
       const closed = await angle();
       await change.click();
-      await settled(page);
-      assert.notEqual(await angle(), closed);
+      await eventuallyPasses(angle, (open) => assert.notEqual(open, closed));
     });
 
     it("shows a page that does not exist among the places", async () => {
@@ -96,7 +97,7 @@ describeDashboard(
       const alert = page.getByRole("alert");
       await alert.getByText("Signing in failed").waitFor();
       await alert.getByText(/was used before/).waitFor();
-      assert.doesNotMatch((await alert.textContent()) ?? "", /Key not found/);
+      await eventuallyEqual(() => alert.getByText("Key not found").count(), 0);
     });
 
     it("says quietly which permission is missing to read a page", async () => {
@@ -107,7 +108,7 @@ describeDashboard(
       for (const path of ["/apis", `/apis/${apiId}/keys/${key.keyId}`, `/apis/${apiId}/settings`]) {
         const page = await dashboard.visit(path, { as: rootKey });
         await page.getByText("The root key may not read this").waitFor();
-        assert.equal(await page.getByRole("alert").count(), 0);
+        await eventuallyEqual(() => page.getByRole("alert").count(), 0);
         await isAccessible(page);
       }
     });
@@ -118,10 +119,8 @@ describeDashboard(
       await page.goto(`${dashboard.address}/apis`);
       const rows = page.locator("[data-skeleton=rows] > div");
       await rows.first().waitFor({ state: "attached" });
-      assert.deepEqual(
-        new Set(await rows.evaluateAll((all) => all.map((row) => (row as HTMLElement).offsetHeight))),
-        new Set([36]),
-      );
+      const heights = () => rows.evaluateAll((all) => all.map((row) => (row as HTMLElement).offsetHeight));
+      await eventuallyEqual(async () => [...new Set(await heights())], [36]);
     });
 
     it("shows an owner whole where columns beside it have room", async () => {
@@ -159,17 +158,14 @@ describeDashboard(
       it(`lists the shortcuts after "?" (${scheme})`, async () => {
         const page = await dashboard.visit("/apis", { scheme });
         await page.getByRole("heading", { name: "APIs", exact: true }).waitFor();
-        await page.getByRole("searchbox").focus();
-        await page.keyboard.press("?");
-        assert.equal(await page.getByRole("dialog").count(), 0);
+        await page.getByRole("searchbox").press("?");
+        await eventuallyEqual(() => page.getByRole("dialog").count(), 0);
         await page.getByRole("searchbox").fill("");
-        await page.locator("#main").focus();
-        await page.keyboard.press("?");
+        await page.locator("#main").press("?");
         const dialog = page.getByRole("dialog", { name: "Keyboard shortcuts" });
         await dialog.getByText("Search everything, or run a command").waitFor();
-        await settled(page);
         await isAccessible(page);
-        await page.keyboard.press("Escape");
+        await pressIn(dialog, "Escape");
         await dialog.waitFor({ state: "detached" });
       });
     }

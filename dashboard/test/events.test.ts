@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import { describeDashboard, isAccessible, settled } from "./dashboard.ts";
+import { describeDashboard, isAccessible } from "./dashboard.ts";
+import { eventuallyEqual, pressIn } from "./waiting.ts";
 
 describeDashboard("events", (dashboard, store) => {
   it("lists events, filters them, and shows one as programs get it", async () => {
@@ -28,9 +29,8 @@ describeDashboard("events", (dashboard, store) => {
     await page.waitForURL((url) => url.searchParams.get("object") === keyId);
     await page.getByRole("button", { name: "Remove the filter Type" }).click();
     await page.waitForURL((url) => !url.searchParams.has("type"));
-    await settled(page);
-    assert.deepEqual(
-      (await types().allTextContents()).filter((text) => text.includes(".")),
+    await eventuallyEqual(
+      async () => (await types().allTextContents()).filter((text) => text.includes(".")),
       ["key.disabled", "key.created"],
     );
     await page.goto(`${dashboard.address}/events?object=key_none`);
@@ -44,7 +44,7 @@ describeDashboard("events", (dashboard, store) => {
     await page.getByRole("row").nth(1).waitFor();
     const listed = await dashboard.ok("events.listEvents", { types: ["identity.created"], limit: 1 });
     const oldest = page.getByRole("row").filter({ hasText: listed[0].data.identityId });
-    assert.equal(await oldest.count(), 0);
+    await eventuallyEqual(() => oldest.count(), 0);
     while ((await oldest.count()) === 0) await page.mouse.wheel(0, 2_000);
   });
 
@@ -57,15 +57,15 @@ describeDashboard("events", (dashboard, store) => {
       const page = await dashboard.visit(`/events?object=${keyId}&open=${id}`);
       await page.getByRole("complementary", { name: "key.created" }).waitFor();
       const next = page.getByRole("button", { name: "Next row" });
-      assert.equal(await next.getAttribute("aria-disabled"), "true", "it is the last row");
+      await eventuallyEqual(() => next.getAttribute("aria-disabled"), "true", "it is the last row");
       await page.getByRole("button", { name: "Previous row" }).click();
       const panel = page.getByRole("complementary", { name: "key.disabled" });
       await panel.waitFor();
       await next.click();
       await page.getByRole("complementary", { name: "key.created" }).waitFor();
-      await page.keyboard.press("Escape");
+      await pressIn(page.getByRole("complementary"), "Escape");
       await page.waitForURL((url) => !url.searchParams.has("open"));
-      assert.equal(await page.getByRole("complementary").count(), 0);
+      await eventuallyEqual(() => page.getByRole("complementary").count(), 0);
 
       await page.goto(`${dashboard.address}/events?object=${apiId}&open=${id}`);
       await page.getByText(`${id} is not among the rows that are listed.`).waitFor();
@@ -97,7 +97,6 @@ describeDashboard("events", (dashboard, store) => {
       const [{ id }] = await dashboard.ok("events.listEvents", { types: ["key.created"], limit: 1 });
       const page = await dashboard.visit(`/events?type=key.&open=${id}`, { scheme });
       await page.getByRole("complementary").waitFor();
-      await settled(page);
       await isAccessible(page);
     });
   }

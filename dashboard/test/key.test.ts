@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { before, it } from "node:test";
 import { eventually } from "../../server/test/process.ts";
 import { describeDashboard, isAccessible, reveal, settled } from "./dashboard.ts";
+import { eventuallyEqual, eventuallyMatch } from "./waiting.ts";
 
 describeDashboard("the page of a key", (dashboard) => {
   let apiId: string;
@@ -61,7 +62,7 @@ describeDashboard("the page of a key", (dashboard) => {
     await page.getByRole("button", { name: "Edit the direct permissions" }).click();
     await page.getByRole("button", { name: "Remove billing.view" }).click();
     await page.getByLabel("Direct permissions", { exact: true }).fill("invoices.write");
-    await page.keyboard.press("Enter");
+    await page.getByLabel("Direct permissions", { exact: true }).press("Enter");
     await page.getByRole("button", { name: "Save" }).click();
     await page.getByRole("listitem").filter({ hasText: "invoices.write" }).getByText("direct").waitFor();
     assert.deepEqual((await get()).permissions.sort(), ["documents.read", "invoices.write"]);
@@ -92,7 +93,7 @@ describeDashboard("the page of a key", (dashboard) => {
     await page.getByText("A balance of credits").click();
     const interval = page.getByRole("combobox", { name: /^Refill/ });
     await interval.selectOption("Hourly");
-    assert.equal(await page.getByLabel("Time zone").count(), 0);
+    await eventuallyEqual(() => page.getByLabel("Time zone").count(), 0);
     await interval.selectOption("Yearly");
     await page.getByLabel("Refill amount").fill("800");
     await page.getByRole("combobox", { name: /Month/ }).selectOption("February");
@@ -130,6 +131,7 @@ describeDashboard("the page of a key", (dashboard) => {
     });
     await page.getByRole("button", { name: "Add", exact: true }).click();
     await page.getByText("Added 1,000 credits.").waitFor();
+    await page.getByText("1,500 remain", { exact: true }).waitFor();
     assert.equal((await get()).credits.remaining, 1_500);
     await page.getByRole("button", { name: "Undo" }).click();
     await page.getByText("500 remain", { exact: true }).waitFor();
@@ -198,7 +200,7 @@ describeDashboard("the page of a key", (dashboard) => {
     await page.getByRole("button", { name: "More about this key" }).click();
     await page.getByRole("menuitem", { name: "Delete…" }).click();
     const confirm = page.getByRole("dialog").getByRole("button", { name: "Delete key" });
-    assert.equal(await confirm.getAttribute("aria-disabled"), "true");
+    await eventuallyEqual(() => confirm.getAttribute("aria-disabled"), "true");
     await page.getByLabel("Type short-lived to confirm").fill("short-lived");
     await confirm.click();
     await page.waitForURL((url) => url.pathname === `/apis/${apiId}`);
@@ -215,7 +217,6 @@ describeDashboard("the page of a key", (dashboard) => {
     const page = await dashboard.visit(path);
     await page.getByText("Deleted", { exact: true }).first().waitFor();
     await page.getByText("keys.deleteKey", { exact: true }).waitFor();
-    await settled(page);
     await isAccessible(page);
     await page.getByRole("button", { name: "Restore" }).click();
     await page.getByText("Restored gone.").waitFor();
@@ -240,15 +241,15 @@ describeDashboard("the page of a key", (dashboard) => {
     });
     const page = await dashboard.visit(path);
     const codes = page.getByRole("list", { name: "Codes" });
-    assert.match((await codes.getByRole("listitem").first().textContent())!, /^VALID67 %2$/);
+    await eventuallyMatch(() => codes.getByRole("listitem").first().textContent(), /^VALID67 %2$/);
     await page.getByRole("button", { name: "By tag" }).click();
     const ofTags = page.getByRole("table", { name: "Verifications by tag" });
     await ofTags.getByRole("columnheader", { name: "path=/charges" }).waitFor({ state: "attached" });
-    assert.match((await ofTags.getByRole("row").last().textContent())!, /21$/);
+    await eventuallyMatch(() => ofTags.getByRole("row").last().textContent(), /21$/);
     await page.getByRole("button", { name: "Credits", exact: true }).click();
     const ofCredits = page.getByRole("table", { name: "Credits spent" });
     await ofCredits.waitFor({ state: "attached" });
-    assert.match((await ofCredits.getByRole("row").last().textContent())!, /5$/);
+    await eventuallyMatch(() => ofCredits.getByRole("row").last().textContent(), /5$/);
     const spend = page.getByRole("table", { name: "History of the credits" }).getByText("−5");
     await reveal(page.getByText("History of the credits", { exact: true }), spend);
     await page.getByRole("link", { name: "Open in the analytics" }).click();
@@ -266,8 +267,8 @@ describeDashboard("the page of a key", (dashboard) => {
     await update.click();
     const change = page.getByRole("row").filter({ has: page.getByRole("rowheader", { name: "name", exact: true }) });
     await change.first().waitFor();
-    assert.equal(await change.locator("ins").first().textContent(), "renamed");
-    assert.equal(await change.locator("del").first().textContent(), "before");
+    await eventuallyEqual(() => change.locator("ins").first().textContent(), "renamed");
+    await eventuallyEqual(() => change.locator("del").first().textContent(), "before");
     await page.getByRole("combobox", { name: "What to do" }).selectOption("Disable it");
     await page.getByText(`"keyId": "${keyId}"`).first().waitFor();
   });
@@ -281,7 +282,6 @@ describeDashboard("the page of a key", (dashboard) => {
         ratelimits: [{ name: "requests", limit: 100, duration: 60_000 }],
       });
       const page = await dashboard.visit(path, { scheme });
-      await settled(page);
       await isAccessible(page);
     });
   }

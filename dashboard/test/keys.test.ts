@@ -5,7 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { before, it } from "node:test";
 import { eventually, ROOT_KEY, run } from "../../server/test/process.ts";
-import { describeDashboard, isAccessible, settled } from "./dashboard.ts";
+import { describeDashboard, fitsWindow, isAccessible } from "./dashboard.ts";
+import { eventuallyEqual, eventuallyPasses, eventuallyWithout, pressIn } from "./waiting.ts";
 
 const HOSTILE = "<img src=x onerror=alert(1)>";
 
@@ -42,15 +43,15 @@ describeDashboard("keys", (dashboard, store) => {
     const secret = await page.locator("[data-secret]").textContent();
     assert.match(secret ?? "", /^trial_/);
     await page.getByRole("button", { name: "Copy key" }).click();
-    assert.equal(await page.evaluate(() => navigator.clipboard.readText()), secret);
+    await eventuallyEqual(() => page.evaluate(() => navigator.clipboard.readText()), secret!);
     await page.getByRole("button", { name: "Verify it now" }).click();
     await page.getByText("VALID", { exact: true }).waitFor();
     // Escape must not lose the secret.
-    await page.keyboard.press("Escape");
+    await pressIn(page.getByRole("dialog"), "Escape");
     await page.getByRole("button", { name: "I have stored it" }).click();
     await page.getByRole("dialog").waitFor({ state: "detached" });
 
-    assert.ok(!(await page.content()).includes(secret!));
+    await eventuallyWithout(page, secret!);
     assert.ok(!page.url().includes(secret!));
     const [created] = await dashboard.ok("apis.listKeys", { apiId, order: "desc", limit: 1 });
     assert.equal(created.name, "Acme trial");
@@ -68,13 +69,13 @@ describeDashboard("keys", (dashboard, store) => {
     await dialog.getByLabel("Permissions").fill("documents.read,");
     for (const preset of [/^Live/, /^Test/, /^Trial/, /^Paid/]) {
       await dialog.getByRole("button", { name: preset }).click();
-      assert.equal(await dialog.getByLabel("Prefix").inputValue(), "pay_live", String(preset));
+      await eventuallyEqual(() => dialog.getByLabel("Prefix").inputValue(), "pay_live", String(preset));
       await dialog.getByText("documents.read", { exact: true }).waitFor();
     }
     await dialog.getByLabel("Prefix").fill("other");
     await dialog.getByText("its leak kit does not find keys with another one").waitFor();
     await dialog.getByRole("button", { name: /^Test/ }).click();
-    assert.equal(await dialog.getByLabel("Prefix").inputValue(), "other");
+    await eventuallyEqual(() => dialog.getByLabel("Prefix").inputValue(), "other");
   });
 
   it("sends the form by Enter, with its buttons in view, and keeps it after a click beside it", async () => {
@@ -83,15 +84,16 @@ describeDashboard("keys", (dashboard, store) => {
     const dialog = page.getByRole("dialog");
     await dialog.getByRole("button", { name: /^Trial/ }).click();
     const send = dialog.getByRole("button", { name: "Create key" });
-    const { y, height } = (await send.boundingBox())!;
-    assert.ok(y + height <= 900, `The button ends at ${y + height} of 900 pixels`);
+    await eventuallyPasses(
+      () => send.boundingBox(),
+      (box) => assert.ok(box && box.y + box.height <= 900, `The button ends below 900 pixels: ${JSON.stringify(box)}`),
+    );
     await dialog.getByLabel("Name", { exact: true }).fill("by Enter");
 
     await page.mouse.click(20, 600);
-    assert.equal(await dialog.getByLabel("Name", { exact: true }).inputValue(), "by Enter");
+    await eventuallyEqual(() => dialog.getByLabel("Name", { exact: true }).inputValue(), "by Enter");
     // The click took the focus for a frame; a key that comes before the dialog has it back goes to the page.
-    await page.waitForFunction(() => document.activeElement?.closest("[role=dialog]") != null);
-    await page.keyboard.press("Escape");
+    await pressIn(dialog, "Escape");
     await dialog.getByText("Discard what you entered?").waitFor();
     await dialog.getByRole("button", { name: "Keep editing" }).click();
 
@@ -105,11 +107,11 @@ describeDashboard("keys", (dashboard, store) => {
     await dashboard.ok("keys.createKey", { apiId, name: HOSTILE, externalId: "hostile" });
     const page = await dashboard.visit(`/apis/${apiId}?owner=hostile`);
     await page.getByRole("link", { name: HOSTILE }).waitFor();
-    assert.equal(await page.locator("main img").count(), 0);
+    await eventuallyEqual(() => page.locator("main img").count(), 0);
     await page.getByRole("link", { name: HOSTILE }).click();
     await page.getByRole("heading", { name: HOSTILE }).waitFor();
-    assert.equal(await page.locator("main img").count(), 0);
-    assert.equal(await page.title(), `${HOSTILE} · Latchkey`);
+    await eventuallyEqual(() => page.locator("main img").count(), 0);
+    await eventuallyEqual(() => page.title(), `${HOSTILE} · Latchkey`);
   });
 
   it("searches and filters, and keeps it in the address", async () => {
@@ -135,12 +137,11 @@ describeDashboard("keys", (dashboard, store) => {
     const addresses: string[] = [];
     page.on("request", (request) => addresses.push(request.url()));
     await page.evaluate((text) => navigator.clipboard.writeText(text), key);
-    await page.getByRole("searchbox", { name: "Search keys" }).focus();
-    await page.keyboard.press("ControlOrMeta+V");
+    await page.getByRole("searchbox", { name: "Search keys" }).press("ControlOrMeta+V");
     await page.waitForURL((url) => url.searchParams.get("key") === keyId);
     await page.getByRole("complementary", { name: "pasted" }).waitFor();
     assert.ok(addresses.every((address) => !address.includes(key)));
-    assert.equal(await page.getByRole("searchbox", { name: "Search keys" }).inputValue(), "");
+    await eventuallyEqual(() => page.getByRole("searchbox", { name: "Search keys" }).inputValue(), "");
   });
 
   it("finds the keys of a pasted owner whose id has the form of a key", async () => {
@@ -148,21 +149,19 @@ describeDashboard("keys", (dashboard, store) => {
     await dashboard.ok("keys.createKey", { apiId, name: "of a long owner", externalId });
     const page = await dashboard.visit(`/apis/${apiId}`);
     await page.evaluate((text) => navigator.clipboard.writeText(text), externalId);
-    await page.getByRole("searchbox", { name: "Search keys" }).focus();
-    await page.keyboard.press("ControlOrMeta+V");
+    await page.getByRole("searchbox", { name: "Search keys" }).press("ControlOrMeta+V");
     await page.waitForURL((url) => url.searchParams.get("owner") === externalId);
     await page.getByRole("row", { name: /of a long owner/ }).waitFor();
   });
 
   it("opens rows beside the table, by keyboard", async () => {
     const page = await dashboard.visit(`/apis/${apiId}?order=asc`);
-    await page.locator('[data-index="0"]').focus();
-    await page.keyboard.press("ArrowDown");
-    await page.keyboard.press("Enter");
+    await page.locator('[data-index="0"]').press("ArrowDown");
+    await pressIn(page.locator('[data-index="1"]'), "Enter");
     await page.getByRole("complementary", { name: "key 1" }).waitFor();
     await page.getByRole("button", { name: "Next row" }).click();
     await page.getByRole("complementary", { name: "key 2" }).waitFor();
-    await page.keyboard.press("Escape");
+    await pressIn(page.getByRole("complementary", { name: "key 2" }), "Escape");
     await page.getByRole("complementary", { name: "key 2" }).waitFor({ state: "detached" });
     assert.ok(!page.url().includes("key="));
   });
@@ -210,7 +209,7 @@ describeDashboard("keys", (dashboard, store) => {
       await page.getByRole("toolbar", { name: "Selected rows" }).getByRole("button", { name: "Disable" }).click();
       await page.getByText("1 key disabled.").waitFor();
       await row.getByText("Disabled").waitFor();
-      assert.equal(await page.evaluate(() => scrollY), place);
+      await eventuallyEqual(() => page.evaluate(() => scrollY), place);
     });
   }
 
@@ -226,7 +225,7 @@ describeDashboard("keys", (dashboard, store) => {
     await page.locator('[role="columnheader"] label').click();
     await page.getByRole("button", { name: "Delete…" }).click();
     const confirm = page.getByRole("dialog").getByRole("button", { name: "Delete 2 keys" });
-    assert.equal(await confirm.getAttribute("aria-disabled"), "true");
+    await eventuallyEqual(() => confirm.getAttribute("aria-disabled"), "true");
     await page.getByLabel("Type 2 to confirm").fill("2");
     await confirm.click();
     await page.getByText("2 keys deleted.").waitFor();
@@ -281,36 +280,31 @@ describeDashboard("keys", (dashboard, store) => {
     const page = await dashboard.visit(`/apis/${apiId}`, { as: key });
     const create = page.getByRole("button", { name: "Create key" });
     await create.waitFor();
-    assert.equal(await create.getAttribute("aria-disabled"), "true");
+    await eventuallyEqual(() => create.getAttribute("aria-disabled"), "true");
     await create.focus();
     await create.hover();
     await page.getByText(`The root key lacks the permission apis.${apiId}.create_key`).waitFor();
     await create.click({ force: true });
-    assert.equal(await page.getByRole("dialog").count(), 0);
+    await eventuallyEqual(() => page.getByRole("dialog").count(), 0);
   });
 
   for (const scheme of ["light", "dark"] as const) {
     it(`is accessible (${scheme})`, async () => {
       const page = await dashboard.visit(`/apis/${apiId}`, { scheme });
-      await settled(page);
       await isAccessible(page);
-      await page.locator('[data-index="1"]').focus();
-      await page.keyboard.press("Enter");
+      await page.locator('[data-index="1"]').press("Enter");
       await page.getByRole("complementary").waitFor();
-      await settled(page);
       await isAccessible(page);
       await page.getByRole("button", { name: "Create key" }).click();
       await page.getByRole("dialog").waitFor();
-      await settled(page);
       await isAccessible(page);
     });
   }
 
   it("works 375 pixels wide", async () => {
     const page = await dashboard.visit(`/apis/${apiId}`, { width: 375, height: 800 });
-    await settled(page);
     await isAccessible(page);
-    assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 375);
+    await fitsWindow(page);
     await page.getByRole("button", { name: "Open the places" }).click();
     await page.getByRole("navigation", { name: "Places" }).getByRole("link", { name: "APIs" }).click();
     await page.getByRole("heading", { name: "APIs", exact: true }).waitFor();

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { before, describe, it } from "node:test";
 import type { Cookie, Page } from "playwright-core";
 import { ROOT_KEY } from "../../server/test/process.ts";
-import { describeDashboard, isAccessible, settled } from "./dashboard.ts";
+import { describeDashboard, fitsWindow, isAccessible, settled } from "./dashboard.ts";
 import { DEMO_KEYS, demoPlaces } from "./demo-places.ts";
 
 /** Texts of the page with backticks, except for code. */
@@ -91,11 +91,7 @@ describeDashboard(
               await page.locator("h1").first().waitFor();
               await settled(page);
               await act?.(page);
-              await settled(page);
-              const overflow = await page.evaluate(
-                () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
-              );
-              assert.equal(overflow, 0, `the page is ${overflow} pixels wider than the window`);
+              await fitsWindow(page);
               assert.deepEqual(await markedTexts(page), [], "Markdown is shown as it is written");
               await isAccessible(page);
               if (images === undefined || (scheme === "dark" && width !== 1440)) return;

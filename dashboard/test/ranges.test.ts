@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { before, it } from "node:test";
-import { describeDashboard, isAccessible, settled } from "./dashboard.ts";
+import { describeDashboard, isAccessible } from "./dashboard.ts";
+import { eventuallyEqual } from "./waiting.ts";
 
 const MINUTE = 60_000;
 const CALLS = 7;
@@ -32,9 +33,8 @@ describeDashboard(
       const today = new Date(next - MINUTE);
       const first = Date.UTC(today.getUTCFullYear(), today.getUTCMonth());
       await days.filter({ hasText: dayOf(next - MINUTE) }).waitFor({ state: "attached" });
-      assert.equal(await days.first().locator("td").first().textContent(), dayOf(first));
-      assert.equal(await days.count(), today.getUTCDate());
-      await settled(page);
+      await eventuallyEqual(() => days.first().locator("td").first().textContent(), dayOf(first));
+      await eventuallyEqual(() => days.count(), today.getUTCDate());
       await isAccessible(page);
     });
 
@@ -49,7 +49,7 @@ describeDashboard(
       await dialog.getByText("The range ends before it begins.").waitFor();
       await isAccessible(page);
       await dialog.getByLabel("To").fill("2026-11-21T12:00");
-      await page.keyboard.press("Enter");
+      await dialog.getByLabel("To").press("Enter");
       await dialog.waitFor({ state: "detached" });
       const address = new URL(page.url());
       assert.equal(Number(address.searchParams.get("start")), Date.UTC(2026, 10, 20, 17));
@@ -64,12 +64,10 @@ describeDashboard(
       await page.waitForURL(/compare=true/);
       const column = page.locator("figure table tbody tr td:last-child");
       await page.locator("figure table th", { hasText: "Period before" }).waitFor({ state: "attached" });
-      const counts = (await column.allTextContents()).map(Number);
-      assert.equal(counts.length, 10);
-      assert.equal(
-        counts.reduce((sum, count) => sum + count, 0),
-        CALLS,
-      );
+      await eventuallyEqual(async () => {
+        const counts = (await column.allTextContents()).map(Number);
+        return [counts.length, counts.reduce((sum, count) => sum + count, 0)];
+      }, [10, CALLS]);
       await page.getByRole("button", { name: "Hide the period before" }).click();
       await page.locator("figure table th", { hasText: "Period before" }).waitFor({ state: "detached" });
     });

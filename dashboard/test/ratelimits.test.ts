@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { before, it } from "node:test";
 import { eventually } from "../../server/test/process.ts";
-import { describeDashboard, isAccessible, settled } from "./dashboard.ts";
+import { describeDashboard, isAccessible } from "./dashboard.ts";
+import { eventuallyEqual } from "./waiting.ts";
 
 describeDashboard("rate limits", (dashboard, store) => {
   const limit = (identifier: string, cost = 1) =>
@@ -24,7 +25,7 @@ describeDashboard("rate limits", (dashboard, store) => {
     await page.getByRole("link", { name: "login" }).click();
     await page.getByRole("button", { name: "Override user_1" }).click();
     const dialog = page.getByRole("dialog");
-    assert.equal(await dialog.getByLabel("Identifier or pattern").inputValue(), "user_1");
+    await eventuallyEqual(() => dialog.getByLabel("Identifier or pattern").inputValue(), "user_1");
     await dialog.getByLabel("At most").fill("50");
     await dialog.getByRole("button", { name: "Create override" }).click();
     const table = page.getByRole("table", { name: "Overrides" });
@@ -58,7 +59,7 @@ describeDashboard("rate limits", (dashboard, store) => {
     const page = await dashboard.visit(`/ratelimits/${namespaceId}`);
     await page.getByRole("button", { name: "Check an identifier…" }).click();
     await page.getByLabel("Identifier", { exact: true }).fill("partner-8");
-    await page.keyboard.press("Enter");
+    await page.getByLabel("Identifier", { exact: true }).press("Enter");
     await page.locator("[data-override]", { hasText: "partner-*" }).waitFor();
     await page.getByText("0 used of 900 per hour", { exact: true }).waitFor();
     await page.getByText("Never more than the limit in any trailing window").click();
@@ -76,7 +77,6 @@ describeDashboard("rate limits", (dashboard, store) => {
       for (const path of ["/ratelimits", `/ratelimits/${namespaceId}`]) {
         const page = await dashboard.visit(path, { scheme });
         await page.locator("figure, [role=table]").first().waitFor();
-        await settled(page);
         await isAccessible(page);
       }
     });

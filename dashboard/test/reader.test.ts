@@ -4,7 +4,8 @@ import { describe, it } from "node:test";
 import type { Page } from "playwright-core";
 import { busyness } from "../../server/test/busyness.ts";
 import { ROOT_KEY } from "../../server/test/process.ts";
-import { type Dashboard, describeDashboard, isAccessible, settled } from "./dashboard.ts";
+import { type Dashboard, describeDashboard, fitsWindow, isAccessible, settled } from "./dashboard.ts";
+import { eventuallyEqual, eventuallyMatch, eventuallyPasses, pressIn } from "./waiting.ts";
 
 const FIRST_LOAD_MAX = 60_000;
 /** With the form, which brings the components of the dashboard. */
@@ -39,7 +40,7 @@ describeDashboard(
         name: "the search",
         path: "/docs",
         act: async (page) => {
-          await page.keyboard.press("/");
+          await pressIn(page.locator("body"), "/");
           await search(page).fill("rotate");
           await page.getByRole("option").first().waitFor();
         },
@@ -53,11 +54,7 @@ describeDashboard(
               const page = await open(dashboard, path, { width, scheme });
               await settled(page);
               await act?.(page);
-              await settled(page);
-              const overflow = await page.evaluate(
-                () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
-              );
-              assert.equal(overflow, 0, `the page is ${overflow} pixels wider than the window`);
+              await fitsWindow(page);
               await isAccessible(page);
             });
           }
@@ -104,16 +101,17 @@ describeDashboard(
 
     it("find a page by the words in it, with the keyboard alone", async () => {
       const page = await open(dashboard, "/reference/keys.verifyKey");
-      await page.keyboard.press("Control+k");
+      await pressIn(page.locator("body"), "Control+k");
       await search(page).fill("200 calls two seconds around turn minute");
       const first = page.getByRole("option").first();
       await first.getByText("Limits that fit").first().waitFor();
-      assert.match(await first.innerText(), /200 calls/i);
-      assert.equal(await first.getAttribute("aria-selected"), "true");
-      await page.keyboard.press("ArrowDown");
-      assert.equal(await first.getAttribute("aria-selected"), "false");
-      await page.keyboard.press("ArrowUp");
-      await page.keyboard.press("Enter");
+      await eventuallyMatch(() => first.innerText(), /200 calls/i);
+      await eventuallyEqual(() => first.getAttribute("aria-selected"), "true");
+      await search(page).press("ArrowDown");
+      await eventuallyEqual(() => first.getAttribute("aria-selected"), "false");
+      await search(page).press("ArrowUp");
+      await eventuallyEqual(() => first.getAttribute("aria-selected"), "true");
+      await search(page).press("Enter");
       await page.waitForURL((url) => url.pathname === "/docs/limits");
 
       for (const [words, path] of [
@@ -124,11 +122,12 @@ describeDashboard(
         await page.getByRole("button", { name: "Search" }).click();
         await search(page).fill(words);
         await page.getByRole("option").first().waitFor();
-        const hrefs = await page
-          .getByRole("option")
-          .evaluateAll((all) => all.map((one) => (one as HTMLAnchorElement).pathname));
-        assert.ok(hrefs.slice(0, 5).includes(path), `${words}: ${hrefs}`);
-        await page.keyboard.press("Escape");
+        const hrefs = () =>
+          page
+            .getByRole("option")
+            .evaluateAll((all) => all.map((one) => (one as HTMLAnchorElement).pathname).slice(0, 5));
+        await eventuallyPasses(hrefs, (found) => assert.ok(found.includes(path), `${words}: ${found}`));
+        await search(page).press("Escape");
       }
     });
 
@@ -138,12 +137,12 @@ describeDashboard(
       const shown = page.locator("#reader-operations a:visible").filter({ has: page.locator("code") });
       const all = await shown.count();
       await field.fill("deleteoverride");
-      assert.deepEqual(await shown.locator("code").allInnerTexts(), ["ratelimits.deleteOverride"]);
+      await eventuallyEqual(() => shown.locator("code").allInnerTexts(), ["ratelimits.deleteOverride"]);
       await page.getByRole("status").getByText("1 operation").waitFor();
       await field.fill("no such thing");
-      assert.equal(await shown.count(), 0);
+      await eventuallyEqual(() => shown.count(), 0);
       await field.press("Escape");
-      assert.equal(await shown.count(), all);
+      await eventuallyEqual(() => shown.count(), all);
       await field.fill(" ");
       await field.press("Enter");
       assert.equal(new URL(page.url()).pathname, "/reference", "Enter in an empty field opens a page");
@@ -155,18 +154,20 @@ describeDashboard(
     it("show an example in the chosen language everywhere, with the address of the service", async () => {
       const page = await open(dashboard, "/reference/keys.createKey");
       const code = page.locator("#reader-snippets pre:visible");
-      assert.ok((await code.innerText()).startsWith(`curl ${dashboard.address}/v2/keys.createKey`));
-      await page.getByRole("tab", { name: "curl" }).focus();
-      await page.keyboard.press("ArrowRight");
-      assert.match(await code.innerText(), /^latchkey keys create-key --api-id /);
-      await page.keyboard.press("End");
-      assert.match(await code.innerText(), /client\.Keys\.CreateKey/);
+      await eventuallyEqual(
+        async () => (await code.innerText()).split(" ", 2),
+        ["curl", `${dashboard.address}/v2/keys.createKey`],
+      );
+      await page.getByRole("tab", { name: "curl" }).press("ArrowRight");
+      await eventuallyMatch(() => code.innerText(), /^latchkey keys create-key --api-id /);
+      await pressIn(page.getByRole("tablist"), "End");
+      await eventuallyMatch(() => code.innerText(), /client\.Keys\.CreateKey/);
       await page.getByRole("tab", { name: "Python" }).click();
       await page.goto(`${dashboard.address}/reference/apis.createApi`);
-      assert.match(await code.innerText(), /latchkey\.apis\.create_api\(/);
+      await eventuallyMatch(() => code.innerText(), /latchkey\.apis\.create_api\(/);
       await page.locator("#reader-snippets .code:visible").getByRole("button", { name: "Copy" }).click();
-      const copied = await page.evaluate(() => navigator.clipboard.readText());
-      assert.ok(copied.includes(`Latchkey("${dashboard.address}")`), copied);
+      const copied = () => page.evaluate(() => navigator.clipboard.readText());
+      await eventuallyPasses(copied, (text) => assert.ok(text.includes(`Latchkey("${dashboard.address}")`), text));
     });
 
     it("send a request, and show its call in every language", async () => {
@@ -175,7 +176,10 @@ describeDashboard(
       await page.getByLabel("Root key").fill(ROOT_KEY);
       const send = page.getByRole("button", { name: "Send", exact: true });
       await page.getByLabel("name", { exact: true }).fill("from the reference");
-      assert.match(await page.locator("#reader-snippets pre:visible").innerText(), /"name": "from the reference"/);
+      await eventuallyMatch(
+        () => page.locator("#reader-snippets pre:visible").innerText(),
+        /"name": "from the reference"/,
+      );
       await send.click();
       await page.getByRole("status").getByText("200", { exact: true }).waitFor();
       const apis: { name: string }[] = await dashboard.ok("apis.listApis", { search: "from the reference" });
@@ -191,11 +195,11 @@ describeDashboard(
       await page.getByText("application/invalid_input").last().waitFor();
       await page.getByRole("textbox", { name: "Body" }).fill("{");
       await page.getByText("This is no JSON.").waitFor();
-      assert.equal(await send.getAttribute("aria-disabled"), "true");
+      await eventuallyEqual(() => send.getAttribute("aria-disabled"), "true");
       await page.getByRole("textbox", { name: "Body" }).fill("null");
       await page.getByText("The body of this operation is an object.").waitFor();
       await page.getByRole("button", { name: "Fields", exact: true }).click();
-      assert.equal(await page.getByLabel("name", { exact: true }).inputValue(), "from the reference");
+      await eventuallyEqual(() => page.getByLabel("name", { exact: true }).inputValue(), "from the reference");
     });
 
     it("ask before a request that deletes", async () => {
@@ -210,11 +214,11 @@ describeDashboard(
       await send.click();
       await question.waitFor();
       await isAccessible(page);
-      await page.keyboard.press("Escape");
+      await pressIn(question, "Escape");
       await question.waitFor({ state: "detached" });
       await send.click();
       // The safe answer has the focus.
-      await page.keyboard.press("Enter");
+      await pressIn(question, "Enter");
       await question.waitFor({ state: "detached" });
       assert.equal(await count(), 1);
       await send.click();
@@ -230,7 +234,7 @@ describeDashboard(
       await page.getByRole("button", { name: "Send a request" }).click();
       await reload.waitFor();
       await isAccessible(page);
-      await page.keyboard.press("/");
+      await pressIn(page.locator("body"), "/");
       await page.getByRole("dialog").getByText("This could not be loaded.").waitFor();
       await page.unroute(/\/assets\/(call-form|search)-.*/);
       await page.getByRole("dialog").getByRole("button", { name: "Reload the page" }).click();
@@ -256,27 +260,27 @@ describeDashboard(
       const light = await background();
       await page.getByRole("button", { name: "Theme: as the system" }).click();
       await page.getByRole("button", { name: "Theme: light" }).click();
+      await eventuallyPasses(background, (color) => assert.notEqual(color, light));
       const dark = await background();
-      assert.notEqual(dark, light);
       // Before the module runs.
       await page.route("**/assets/reader-*.js", (route) => route.abort());
       await page.goto(`${dashboard.address}/docs/limits`);
-      assert.equal(await background(), dark);
+      await eventuallyEqual(background, dark);
       await page.goto(`${dashboard.address}/sign-in`);
       await page.getByLabel("Root key").waitFor();
-      assert.equal(await background(), dark);
+      await eventuallyEqual(background, dark);
       dashboard.forgetComplaints();
     });
 
     it("open their navigation on a phone", async () => {
       const page = await open(dashboard, "/docs/limits", { width: 375, height: 812 });
       const link = page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name: "Webhooks" });
-      assert.equal(await link.isVisible(), false);
+      await eventuallyEqual(() => link.isVisible(), false);
       const button = page.getByRole("button", { name: "Menu" });
       await button.click();
-      assert.equal(await button.getAttribute("aria-expanded"), "true");
-      await page.keyboard.press("Escape");
-      assert.equal(await link.isVisible(), false);
+      await eventuallyEqual(() => button.getAttribute("aria-expanded"), "true");
+      await button.press("Escape");
+      await eventuallyEqual(() => link.isVisible(), false);
       await button.click();
       await link.click();
       await page.waitForURL((url) => url.pathname === "/docs/webhooks");
@@ -285,9 +289,9 @@ describeDashboard(
     it("lead to a heading, to the next page and to operations", async () => {
       const page = await open(dashboard, "/docs/limits#which-window");
       const heading = page.getByRole("heading", { name: "Which window" });
-      const { y } = (await heading.boundingBox())!;
+      const place = () => heading.evaluate((one) => one.getBoundingClientRect().y);
       // Below what stays at the top.
-      assert.ok(y >= 48 && y < 200, `the heading is at ${y}`);
+      await eventuallyPasses(place, (y) => assert.ok(y >= 48 && y < 200, `the heading is at ${y}`));
       await page.getByRole("navigation", { name: "Neighbouring pages" }).getByRole("link", { name: /^Next/ }).click();
       await page.waitForURL((url) => url.pathname.startsWith("/docs/") && url.pathname !== "/docs/limits");
     });

@@ -1,7 +1,7 @@
-import assert from "node:assert/strict";
 import { before, it } from "node:test";
 import { eventually } from "../../server/test/process.ts";
-import { describeDashboard, isAccessible, settled } from "./dashboard.ts";
+import { describeDashboard, fitsWindow, isAccessible } from "./dashboard.ts";
+import { eventuallyEqual, eventuallyMatch } from "./waiting.ts";
 
 describeDashboard(
   "refusals",
@@ -32,12 +32,11 @@ describeDashboard(
       await valid.waitFor();
       const refused = page.getByRole("button", { name: /^USAGE_EXCEEDED/ }).first();
       await page.getByRole("button", { name: "Refusals only" }).first().click();
-      assert.equal(await valid.getAttribute("aria-pressed"), "false");
-      assert.equal(await refused.getAttribute("aria-pressed"), "true");
-      await settled(page);
+      await eventuallyEqual(() => valid.getAttribute("aria-pressed"), "false");
+      await eventuallyEqual(() => refused.getAttribute("aria-pressed"), "true");
       await isAccessible(page);
       await valid.click();
-      assert.equal(await valid.getAttribute("aria-pressed"), "true");
+      await eventuallyEqual(() => valid.getAttribute("aria-pressed"), "true");
     });
 
     it("have their colour in the bars of a row", async () => {
@@ -45,7 +44,7 @@ describeDashboard(
       await page.getByText("Exhausted", { exact: true }).waitFor();
       const bars = page.locator("svg .fill-code-limited").first();
       await bars.waitFor({ state: "attached" });
-      assert.match((await bars.getAttribute("d")) ?? "", /^M/);
+      await eventuallyMatch(() => bars.getAttribute("d"), /^M/);
     });
   },
   ["sqlite"],
@@ -69,9 +68,7 @@ describeDashboard(
         for (const width of [900, 1000, 1096, 1200, 1440]) {
           await page.setViewportSize({ width, height: 900 });
           await page.getByRole("row").nth(1).waitFor();
-          await settled(page);
-          const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-          assert.ok(overflow <= 0, `${place} is ${overflow} pixels wider than ${width}`);
+          await fitsWindow(page, place);
         }
         await page.getByRole("columnheader", { name: /36 hours/ }).waitFor();
       }

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import { describeDashboard, isAccessible, settled } from "./dashboard.ts";
+import { describeDashboard, isAccessible } from "./dashboard.ts";
+import { eventuallyEqual, eventuallyPasses, eventuallyWithout } from "./waiting.ts";
 
 describeDashboard("root keys, sessions, audit log", (dashboard, store) => {
   it("creates a root key by its task, shows it once, rotates it, and deletes it", async () => {
@@ -16,7 +17,7 @@ describeDashboard("root keys, sessions, audit log", (dashboard, store) => {
     const secret = (await page.locator("[data-secret]").textContent())!;
     await page.getByRole("button", { name: "I have stored it" }).click();
     await page.locator("[data-secret]").waitFor({ state: "detached" });
-    assert.ok(!(await page.content()).includes(secret));
+    await eventuallyWithout(page, secret);
     const [created] = await dashboard.ok("rootKeys.listRootKeys", { search: "payments backend" });
     assert.deepEqual(created.permissions, [`apis.${apiId}.verify_key`]);
 
@@ -24,7 +25,10 @@ describeDashboard("root keys, sessions, audit log", (dashboard, store) => {
     const panel = page.getByRole("complementary", { name: "payments backend" });
     await panel.getByRole("button", { name: "Rotate…" }).click();
     await page.getByRole("button", { name: "Rotate root key" }).click();
-    assert.notEqual(await page.locator("[data-secret]").textContent(), secret);
+    await eventuallyPasses(
+      () => page.locator("[data-secret]").textContent(),
+      (next) => assert.notEqual(next, secret),
+    );
     await page.getByRole("button", { name: "I have stored it" }).click();
 
     // The old one still works.
@@ -92,7 +96,7 @@ describeDashboard("root keys, sessions, audit log", (dashboard, store) => {
     await page.getByRole("row").nth(1).click();
     const panel = page.getByRole("complementary", { name: "ratelimits.setOverride" });
     await panel.getByRole("row").filter({ hasText: "limit" }).getByText("100").waitFor();
-    assert.deepEqual(await panel.locator("del, ins").allTextContents(), ["100", "7"]);
+    await eventuallyEqual(() => panel.locator("del, ins").allTextContents(), ["100", "7"]);
 
     const download = page.waitForEvent("download");
     await page.getByRole("button", { name: "Export" }).click();
@@ -112,7 +116,6 @@ describeDashboard("root keys, sessions, audit log", (dashboard, store) => {
       for (const path of ["/root-keys", `/root-keys?open=${rootKeyId}`, "/audit"]) {
         const page = await dashboard.visit(path, { scheme });
         await page.getByRole("row").nth(1).waitFor();
-        await settled(page);
         await isAccessible(page);
       }
     });

@@ -2,7 +2,8 @@
  * `npm run test:dashboard`: the dashboard in a real Chromium, with the real service, on both databases. Chromium is that
  * of Debian, which is installed with apt-get if it is missing and that is possible. `npm run test:dashboard -- keys` runs
  * the files whose path contains "keys"; `--images` takes pictures of each page in dist/images, and replaces those that
- * documents show, in docs/images. Up to three files that fail are run once more, alone, and named if they pass then.
+ * documents show, in docs/images. `--slow` lets pages and their requests take five times as long, which finds what a test
+ * does too early; it runs on SQLite only. Up to three files that fail are run once more, alone, and named if they pass then.
  */
 import { spawnSync } from "node:child_process";
 import { copyFileSync, existsSync, globSync, readdirSync } from "node:fs";
@@ -16,10 +17,12 @@ import { findChromium } from "./chromium.ts";
 const FILE_TIMEOUT_MS = 15 * 60_000;
 /** With more failed files than these, the dashboard is broken, and nothing is run again. */
 const MOST_REPEATED_FILES = 3;
+const SLOWDOWN = 5;
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
-const filters = process.argv.slice(2).filter((argument) => argument !== "--images");
+const filters = process.argv.slice(2).filter((argument) => !["--images", "--slow"].includes(argument));
 const images = process.argv.includes("--images") ? join(root, "dist", "images") : undefined;
+if (process.argv.includes("--slow")) process.env.LATCHKEY_TEST_SLOWDOWN = String(SLOWDOWN);
 if (images !== undefined) process.env.LATCHKEY_TEST_IMAGES = images;
 
 const files = globSync("dashboard/test/**/*.test.ts", { cwd: root })

@@ -1,8 +1,8 @@
 /** Everything is found with Ctrl K. */
 import assert from "node:assert/strict";
 import { before, it } from "node:test";
-import type { Locator, Page } from "playwright-core";
-import { describeDashboard, isAccessible, settled } from "./dashboard.ts";
+import { describeDashboard, isAccessible } from "./dashboard.ts";
+import { enterResult, eventuallyMatch, eventuallyWithout, openPalette, pressIn } from "./waiting.ts";
 
 describeDashboard("the search of everything", (dashboard) => {
   let apiId: string;
@@ -30,27 +30,13 @@ describeDashboard("the search of everything", (dashboard) => {
     ids = { identity: identityId, namespace: namespace.id, webhook: webhookId, rootKey: rootKeyId };
   });
 
-  const openPalette = async (page: Page, text: string) => {
-    await page.getByRole("button", { name: "Search or run a command" }).waitFor();
-    await page.keyboard.press("Control+k");
-    await page.getByRole("textbox", { name: "Search" }).waitFor();
-    await page.keyboard.type(text);
-    return page.getByRole("menu", { name: "Results" });
-  };
-
-  /** The result is chosen a moment after it is shown. */
-  const enter = async (page: Page, result: Locator) => {
-    await result.and(page.locator("[data-focused]")).waitFor();
-    await page.keyboard.press("Enter");
-  };
-
   it("finds a key by words of its name, owner and API in any order, and opens it by keyboard alone", async () => {
     const page = await dashboard.visit("/settings");
     const results = await openPalette(page, "bank prod transf");
     const option = results.getByRole("menuitem", { name: /^Production/ });
     await option.waitFor();
-    assert.match((await option.textContent()) ?? "", /bank-of-acme · pay_live_\w+ · Transfers/);
-    await enter(page, option);
+    await eventuallyMatch(() => option.textContent(), /bank-of-acme · pay_live_\w+ · Transfers/);
+    await enterResult(option);
     await page.waitForURL((url) => url.pathname === `/apis/${apiId}/keys/${key.keyId}`);
     await page.getByRole("heading", { name: "Production" }).waitFor();
   });
@@ -75,18 +61,18 @@ describeDashboard("the search of everything", (dashboard) => {
   it("finds a pasted key, whose string stays out of the address and of the page", async () => {
     const page = await dashboard.visit("/settings");
     const results = await openPalette(page, key.key);
-    await enter(page, results.getByRole("menuitem", { name: /^Production/ }));
+    await enterResult(results.getByRole("menuitem", { name: /^Production/ }));
     await page.waitForURL((url) => url.pathname === `/apis/${apiId}/keys/${key.keyId}`);
     assert.ok(!page.url().includes(key.key));
-    assert.ok(!(await page.content()).includes(key.key));
+    await eventuallyWithout(page, key.key);
   });
 
   it("runs commands: creates a key in an API", async () => {
     const page = await dashboard.visit("/settings");
     const results = await openPalette(page, "create key");
-    await enter(page, results.getByRole("menuitem", { name: /^Create key in Transfers/ }));
+    await enterResult(results.getByRole("menuitem", { name: /^Create key in Transfers/ }));
     await page.getByRole("dialog", { name: "Create key" }).waitFor();
-    await page.keyboard.press("Escape");
+    await pressIn(page.getByRole("dialog"), "Escape");
     await page.waitForURL((url) => url.pathname === `/apis/${apiId}` && url.search === "");
   });
 
@@ -94,7 +80,6 @@ describeDashboard("the search of everything", (dashboard) => {
     const page = await dashboard.visit("/settings");
     await openPalette(page, "nothing of this kind");
     await page.getByText("Nothing matches “nothing of this kind”.").waitFor();
-    await settled(page);
     await isAccessible(page);
   });
 
@@ -109,7 +94,6 @@ describeDashboard("the search of everything", (dashboard) => {
       const page = await dashboard.visit("/settings", { scheme });
       const results = await openPalette(page, "transfers");
       await results.getByRole("menuitem", { name: /^auditor/ }).waitFor();
-      await settled(page);
       await isAccessible(page);
     });
   }

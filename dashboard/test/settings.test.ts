@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import { describeDashboard, isAccessible, settled } from "./dashboard.ts";
+import { describeDashboard, isAccessible } from "./dashboard.ts";
+import { eventuallyEqual, eventuallyWithout } from "./waiting.ts";
 
 describeDashboard("workspaces and settings", (dashboard, store) => {
   it("creates a workspace with its administrator, changes it, and disables it", async () => {
@@ -36,7 +37,7 @@ describeDashboard("workspaces and settings", (dashboard, store) => {
     await page.getByRole("searchbox", { name: "Search settings" }).fill("vault_key");
     await page.getByText("secret, set").first().waitFor();
     await page.waitForURL(/q=vault_key/);
-    assert.ok(!(await page.content()).includes(Buffer.alloc(32, 7).toString("base64")));
+    await eventuallyWithout(page, Buffer.alloc(32, 7).toString("base64"));
   });
 
   it("says in the header that the disk is full", async () => {
@@ -68,7 +69,7 @@ describeDashboard("workspaces and settings", (dashboard, store) => {
     for (const [path, permission] of Object.entries(lacks)) {
       await page.goto(dashboard.address + path);
       await page.getByText(permission).first().waitFor();
-      assert.equal(await page.getByRole("alert").count(), 0, `${path} asks for nothing that is refused`);
+      await eventuallyEqual(() => page.getByRole("alert").count(), 0, `${path} asks for nothing that is refused`);
     }
   });
 
@@ -77,7 +78,6 @@ describeDashboard("workspaces and settings", (dashboard, store) => {
     it(`is accessible (${scheme})`, async () => {
       for (const path of ["/workspaces", "/settings"]) {
         const page = await dashboard.visit(path, { scheme });
-        await settled(page);
         await isAccessible(page);
       }
     });

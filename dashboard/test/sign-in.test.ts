@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { it } from "node:test";
 import { ROOT_KEY } from "../../server/test/process.ts";
 import { describeDashboard, isAccessible, settled, signIn } from "./dashboard.ts";
+import { eventuallyWithout } from "./waiting.ts";
 
 describeDashboard("signing in", (dashboard) => {
   it("exchanges a root key for a session, and leaves it nowhere", async () => {
@@ -14,7 +15,7 @@ describeDashboard("signing in", (dashboard) => {
       JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie]),
     );
     assert.ok(!stored.includes(ROOT_KEY));
-    assert.ok(!(await page.content()).includes(ROOT_KEY));
+    await eventuallyWithout(page, ROOT_KEY);
     const [cookie] = await page.context().cookies();
     assert.deepEqual([cookie?.httpOnly, cookie?.sameSite], [true, "Strict"]);
     assert.notEqual(cookie?.value, ROOT_KEY);
@@ -103,7 +104,6 @@ describeDashboard("signing in", (dashboard) => {
   for (const scheme of ["light", "dark"] as const) {
     it(`is accessible (${scheme})`, async () => {
       const page = await dashboard.visit("/sign-in", { as: null, scheme });
-      await settled(page);
       await isAccessible(page);
     });
   }

@@ -5,6 +5,7 @@ import { before, it } from "node:test";
 import type { Page } from "playwright-core";
 import { eventually } from "../../server/test/process.ts";
 import { describeDashboard, isAccessible, settled } from "./dashboard.ts";
+import { eventuallyEqual, eventuallyPasses, openPalette, pressIn } from "./waiting.ts";
 
 const KEYS = 260;
 
@@ -48,17 +49,17 @@ describeDashboard(
       await header("Name").getByRole("button").click();
       await page.waitForURL(/order=name/);
       await eventuallyEqual(() => firstNames(page), ["key 000", "key 001", "key 002"]);
-      assert.equal(await header("Name").getAttribute("aria-sort"), "ascending");
+      await eventuallyEqual(() => header("Name").getAttribute("aria-sort"), "ascending");
       await header("Name").getByRole("button").click();
       await eventuallyEqual(() => firstNames(page), ["key 259", "key 258", "key 257"]);
-      assert.equal(await header("Name").getAttribute("aria-sort"), "descending");
+      await eventuallyEqual(() => header("Name").getAttribute("aria-sort"), "descending");
       await page.reload();
       await eventuallyEqual(() => firstNames(page), ["key 259", "key 258", "key 257"]);
       await header("Name").getByRole("button").click();
       await page.waitForURL((url) => !url.searchParams.has("order"));
-      assert.equal(await header("Name").getAttribute("aria-sort"), "none");
+      await eventuallyEqual(() => header("Name").getAttribute("aria-sort"), "none");
       // The service cannot sort by owner, and not all keys are loaded.
-      assert.equal(await header("Owner").getByRole("button").count(), 0);
+      await eventuallyEqual(() => header("Owner").getByRole("button").count(), 0);
 
       for (const name of ["zebra", "Ant", "bee"]) await dashboard.ok("apis.createApi", { name });
       await page.goto(`${dashboard.address}/apis`);
@@ -102,9 +103,8 @@ describeDashboard(
       await page.getByRole("menuitem", { name: "Save this view…" }).click();
       const dialog = page.getByRole("dialog", { name: "Save this view" });
       await dialog.getByLabel("Name").fill("Active by name");
-      await settled(page);
       await isAccessible(page);
-      await page.keyboard.press("Enter");
+      await dialog.getByLabel("Name").press("Enter");
       await page.getByRole("button", { name: "View: Active by name" }).waitFor();
       // A row that is open is no part of it.
       await page.locator("[data-index='0']").getByText("Active").click();
@@ -118,13 +118,11 @@ describeDashboard(
       await eventuallyEqual(() => firstNames(page), ["key 000", "key 001", "key 002"]);
       await page.goto(`${dashboard.address}/audit`);
       await page.getByRole("button", { name: "Views" }).click();
-      assert.equal(await page.getByRole("menuitem", { name: "Active by name" }).count(), 0);
+      await eventuallyEqual(() => page.getByRole("menuitem", { name: "Active by name" }).count(), 0);
       await page.goto(`${dashboard.address}/settings`);
       await page.getByRole("heading", { name: "Settings", exact: true }).waitFor();
-      await page.keyboard.press("Control+k");
-      await page.getByRole("textbox", { name: "Search" }).waitFor();
-      await page.keyboard.type("active by");
-      await page.getByRole("menuitem", { name: /^Active by name/ }).click();
+      const results = await openPalette(page, "active by");
+      await results.getByRole("menuitem", { name: /^Active by name/ }).click();
       await page.waitForURL(/state=active&order=name/);
 
       await page.getByRole("button", { name: "View: Active by name" }).click();
@@ -138,8 +136,8 @@ describeDashboard(
       const page = await dashboard.visit(`/apis/${apiId}`);
       await page.getByRole("button", { name: "Views" }).click();
       await page.getByRole("menuitem", { name: "Save this view…" }).click();
-      await page.getByLabel("Name").fill("good");
-      await page.keyboard.press("Enter");
+      await page.getByRole("dialog").getByLabel("Name").fill("good");
+      await page.getByRole("dialog").getByLabel("Name").press("Enter");
       await page.getByRole("button", { name: "View: good" }).waitFor();
       const stored = await page.evaluate(() => {
         const name = Object.keys(localStorage).find((one) => one.startsWith("latchkey.views."));
@@ -192,8 +190,7 @@ describeDashboard(
       await page.getByText("2 of 2 deleted keys").waitFor();
       await eventuallyEqual(() => firstNames(page), ["gone", "lost"]);
       // What can be done with many keys can be done with keys that are not deleted.
-      assert.equal(await page.getByRole("checkbox").count(), 0);
-      await settled(page);
+      await eventuallyEqual(() => page.getByRole("checkbox").count(), 0);
       await isAccessible(page);
       await page.getByRole("button", { name: "Restore lost" }).click();
       await page.getByText("Restored lost.").waitFor();
@@ -214,27 +211,26 @@ describeDashboard(
           const row = document.activeElement?.closest<HTMLElement>("[data-index]");
           return [row?.dataset.index, document.activeElement === row];
         });
-      await page.getByRole("columnheader", { name: "Created" }).getByRole("button").focus();
-      await page.keyboard.press("Tab");
-      assert.deepEqual(await focused(), ["0", true]);
-      await page.keyboard.press("ArrowDown");
-      await page.keyboard.press("ArrowDown");
-      assert.deepEqual(await focused(), ["2", true]);
+      const table = page.getByRole("table");
+      const row = (index: number) => table.locator(`[data-index='${index}']`);
+      await page.getByRole("columnheader", { name: "Created" }).getByRole("button").press("Tab");
+      await eventuallyEqual(focused, ["0", true]);
+      await pressIn(row(0), "ArrowDown");
+      await pressIn(row(1), "ArrowDown");
+      await eventuallyEqual(focused, ["2", true]);
       // Tab goes through the controls of this row, and then leaves the table.
       const visited: unknown[] = [];
       for (let presses = 0; presses < 6; presses++) {
-        await page.keyboard.press("Tab");
+        await pressIn(table, "Tab");
         const [index] = await focused();
         if (index === undefined) break;
         visited.push(index);
       }
       assert.deepEqual(visited, ["2", "2", "2"], "the box, the name and the owner");
-      await page.keyboard.press("Shift+Tab");
-      assert.deepEqual((await focused())[0], "2");
-      await page.keyboard.press("End");
-      await eventuallyEqual(async () => (await focused())[1], true);
-      assert.ok(Number((await focused())[0]) >= 99);
-      await page.keyboard.press("Home");
+      await pressIn(page.locator("body"), "Shift+Tab");
+      await pressIn(row(2), "End");
+      await eventuallyPasses(focused, ([index, isRow]) => assert.ok(isRow && Number(index) >= 99, String(index)));
+      await pressIn(table, "Home");
       await eventuallyEqual(focused, ["0", true]);
     });
 
@@ -334,7 +330,7 @@ describeDashboard(
       await page.goBack();
       await row.first().waitFor();
       await settled(page);
-      assert.equal(await page.evaluate(() => scrollY), before);
+      await eventuallyEqual(() => page.evaluate(() => scrollY), before);
       // Also from a page that was reloaded, whose list has only its first page at first.
       await page.locator("a[title='Open as a page']").nth(10).click();
       await page.waitForURL(/\/keys\//);
@@ -346,15 +342,3 @@ describeDashboard(
   },
   ["sqlite"],
 );
-
-async function eventuallyEqual<T>(read: () => Promise<T>, expected: T): Promise<void> {
-  let found: T | undefined;
-  try {
-    await eventually(`${JSON.stringify(expected)}`, async () => {
-      found = await read();
-      return JSON.stringify(found) === JSON.stringify(expected);
-    });
-  } catch {
-    assert.deepEqual(found, expected);
-  }
-}

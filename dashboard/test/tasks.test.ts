@@ -4,6 +4,7 @@ import { before, it, type TestContext } from "node:test";
 import type { Locator, Page } from "playwright-core";
 import { ROOT_KEY } from "../../server/test/process.ts";
 import { describeDashboard } from "./dashboard.ts";
+import { enterResult, openPalette, pressIn } from "./waiting.ts";
 
 const HOUR = 3_600_000;
 
@@ -22,14 +23,9 @@ class Hand {
     await on.click();
   }
 
-  async press(key: string): Promise<void> {
+  async press(on: Locator, key: string): Promise<void> {
     this.actions++;
-    await this.page.keyboard.press(key);
-  }
-
-  async type(text: string): Promise<void> {
-    this.actions++;
-    await this.page.keyboard.type(text);
+    await pressIn(on, key);
   }
 
   async fill(field: Locator, text: string): Promise<void> {
@@ -39,12 +35,10 @@ class Hand {
 
   /** Finds something with the palette, and opens the first result. */
   async find(text: string, result: RegExp): Promise<void> {
-    await this.page.getByRole("button", { name: "Search or run a command" }).waitFor();
-    await this.press("Control+k");
-    await this.page.getByRole("textbox", { name: "Search" }).waitFor();
-    await this.type(text);
-    await this.page.getByRole("menuitem", { name: result }).first().waitFor();
-    await this.press("Enter");
+    // The shortcut, the text and Enter.
+    this.actions += 3;
+    const results = await openPalette(this.page, text);
+    await enterResult(results.getByRole("menuitem", { name: result }).first());
   }
 
   /** Fails if the task took more actions. */
@@ -112,7 +106,7 @@ describeDashboard(
       await hand.find("bank-of-acme", /^bank-of-acme/);
       await hand.click(hand.page.getByRole("button", { name: "Edit the limits" }));
       await hand.fill(hand.page.getByLabel("At most"), "500");
-      await hand.press("Enter");
+      await hand.press(hand.page.getByLabel("At most"), "Enter");
       await hand.page.getByText("500").first().waitFor();
       await hand.page.getByRole("button", { name: "Edit the limits" }).waitFor();
       const { ratelimits } = await dashboard.ok("identities.getIdentity", { identity: "bank-of-acme" });
@@ -124,7 +118,7 @@ describeDashboard(
       const { key } = await dashboard.server.ok("workspaces.createWorkspace", { name: "new" }, ROOT_KEY);
       const hand = new Hand(await dashboard.visit("/sign-in", { as: null }));
       await hand.fill(hand.page.getByLabel("Root key"), key);
-      await hand.press("Enter");
+      await hand.press(hand.page.getByLabel("Root key"), "Enter");
       await hand.fill(hand.page.getByLabel("Name", { exact: true }), "payments");
       await hand.click(hand.page.getByRole("button", { name: "Create API" }));
       await hand.click(hand.page.getByRole("button", { name: "Issue key" }));

@@ -189,6 +189,18 @@ interface Rule {
   example: Record<string, string>;
 }
 
+/** What a test does too early on a busy machine. The helpers are in `dashboard/test/waiting.ts`. */
+const hasty = [
+  {
+    what: /\bassert(?:\.\w+)?\((?:(?!;\n)[\s\S])*?\bawait\b(?:(?!;\n)[\s\S])*?\.(?:allInnerTexts|allTextContents|boundingBox|content|count|evaluate|evaluateAll|getAttribute|innerText|inputValue|is[A-Z]\w+|textContent|title)\(/,
+    instead: "judges what a page shows at one moment: use eventuallyEqual() or another helper that waits",
+  },
+  {
+    what: /\bkeyboard\.(?:press|type|insertText)\(/,
+    instead: "presses a key wherever the focus is: use pressIn(), or press() of the element",
+  },
+];
+
 const rules: Rule[] = [
   {
     name: "imports lead to a floor below",
@@ -386,6 +398,16 @@ const rules: Rule[] = [
         )
         .map(([path]) => `${path} sleeps: advance the clock, or wait with eventually() for what it expects.`),
     example: { "server/src/limits/a.test.ts": ["await set", "Timeout(50);"].join("") },
+  },
+  {
+    name: "tests of the dashboard wait for what they expect",
+    violations: (files) =>
+      [...files]
+        .filter(([path]) => /^dashboard\/test\/.*\.test\.ts$/.test(path))
+        .flatMap(([path, text]) =>
+          hasty.filter(({ what }) => what.test(code(text))).map(({ instead }) => `${path} ${instead}.`),
+        ),
+    example: { "dashboard/test/a.test.ts": "assert.equal(await page.getByRole('row').count(), 2);\n" },
   },
   {
     name: "assertions that the compiler does not check become fewer",
