@@ -141,7 +141,10 @@ export class Dashboard {
     context.setDefaultTimeout(TIMEOUT_MS);
     const page = await context.newPage();
     countRequests(page);
-    if (slowdown > 1) await slowDown(page);
+    if (slowdown > 1) {
+      const session = await context.newCDPSession(page);
+      await session.send("Emulation.setCPUThrottlingRate", { rate: slowdown });
+    }
     page.on("pageerror", ({ message }) => this.#complaints.push(message));
     page.on("console", (message) => {
       // The browser reports each answer with an error status; the page shows those itself.
@@ -171,18 +174,6 @@ export class Dashboard {
     await Promise.all(this.#contexts.splice(0).map((context) => context.close()));
     assert.deepEqual(this.#complaints.splice(0), []);
   }
-}
-
-/** Lets the scripts of a page run slower, and its requests take longer. */
-async function slowDown(page: Page): Promise<void> {
-  const session = await page.context().newCDPSession(page);
-  await session.send("Emulation.setCPUThrottlingRate", { rate: slowdown });
-  await session.send("Network.emulateNetworkConditions", {
-    offline: false,
-    latency: 20 * slowdown,
-    downloadThroughput: -1,
-    uploadThroughput: -1,
-  });
 }
 
 /** Fills and sends the form of the page to sign in. */

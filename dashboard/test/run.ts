@@ -2,8 +2,8 @@
  * `npm run test:dashboard`: the dashboard in a real Chromium, with the real service, on both databases. Chromium is that
  * of Debian, which is installed with apt-get if it is missing and that is possible. `npm run test:dashboard -- keys` runs
  * the files whose path contains "keys"; `--images` takes pictures of each page in dist/images, and replaces those that
- * documents show, in docs/images. `--slow` lets pages and their requests take five times as long, which finds what a test
- * does too early; it runs on SQLite only. Up to three files that fail are run once more, alone, and named if they pass then.
+ * documents show, in docs/images. `--slow` lets the scripts of pages take five times as long, which finds what a test does
+ * too early; it runs on SQLite only. Up to three files that fail are run once more, alone, and named if they pass then.
  */
 import { spawnSync } from "node:child_process";
 import { copyFileSync, existsSync, globSync, readdirSync } from "node:fs";
