@@ -13,10 +13,10 @@ import {
   type Page,
   type Request,
 } from "playwright-core";
-import { eventually, ROOT_KEY, run, type Server, start } from "../../server/test/process.ts";
+import { ROOT_KEY, run, type Server, start } from "../../server/test/process.ts";
 import { type FreshDatabase, freshDatabase } from "../../server/test/services/postgres.ts";
 import { findChromium } from "./chromium.ts";
-import { eventuallyPasses } from "./waiting.ts";
+import { eventuallyEqual, eventuallyPasses } from "./waiting.ts";
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const TIMEOUT_MS = 60_000;
@@ -241,7 +241,7 @@ export async function reveal(part: Locator, content: Locator): Promise<void> {
   await content.waitFor({ timeout: 1 });
 }
 
-/** What a page waits for. */
+/** What each page waits for. */
 const requestsOf = new WeakMap<Page, Set<Request>>();
 
 function countRequests(page: Page): void {
@@ -251,24 +251,34 @@ function countRequests(page: Page): void {
     // The service answers this one when something changes.
     if (!request.url().includes("/dashboard/changes")) requests.add(request);
   });
+  // A call whose answer is not read, because only its status is wanted, does not finish.
+  page.on("response", (response) => {
+    if (response.request().resourceType() === "fetch") requests.delete(response.request());
+  });
   page.on("requestfinished", (request) => requests.delete(request));
   page.on("requestfailed", (request) => requests.delete(request));
 }
 
-/** Waits until nothing is loaded any more, and what moves has moved. */
+/** What an answer shows can load more, some of it after a pause. */
+const QUIET_MS = 200;
+
+/**
+ * Waits until nothing is loaded any more, and what moves has moved. The state `networkidle` is no help: a document reaches it
+ * once, whatever it loads later.
+ */
 export async function settled(page: Page): Promise<void> {
-  // It is reached once for each document; what is loaded later is counted.
-  await page.waitForLoadState("networkidle");
-  const requests = requestsOf.get(page);
-  await eventually("the page to load nothing", async () => {
-    if (requests?.size) return false;
-    // What an answer shows may load more: it is drawn in the next frame, and seen in the one after it.
-    await page.evaluate(async () => {
-      for (let frames = 0; frames < 3; frames++) await new Promise((resolve) => requestAnimationFrame(resolve));
+  const pending = () => [...(requestsOf.get(page) ?? [])].map((request) => request.url());
+  const loading = async () => {
+    if (pending().length > 0) return pending();
+    await page.evaluate(async (ms) => {
+      await new Promise((resolve) => setTimeout(resolve, ms));
+      await new Promise((resolve) => requestAnimationFrame(resolve));
       await Promise.all(document.getAnimations().map(({ finished }) => finished.catch(() => {})));
-    });
-    return !requests?.size;
-  });
+    }, QUIET_MS);
+    return pending();
+  };
+  await page.waitForLoadState();
+  await eventuallyEqual(loading, []);
 }
 
 /** Fails if a page is wider than its window once it has settled. */
