@@ -1,6 +1,6 @@
 /** Spends while one node is frozen, as by SIGSTOP, a paused machine or a dead network. */
 import assert from "node:assert/strict";
-import { describe, it } from "node:test";
+import { describe, it, type TestContext } from "node:test";
 import { setTimeout } from "node:timers/promises";
 import { Client } from "pg";
 import { busyness } from "../busyness.ts";
@@ -42,77 +42,91 @@ class Waits {
 }
 
 describe("a node that is frozen under load", () => {
-  it("delays spends on the pools that it was writing by at most 3 s, and no others", async (t) => {
-    const database = await freshDatabase();
-    t.after(() => database.drop());
-    const observer = new Client({ connectionString: database.url });
-    // Dropping the database disconnects it.
-    observer.on("error", () => {});
-    await observer.connect();
-    const settings = { DATABASE_URL: database.url, REDIS_URL: await sharedRedis(), ANALYTICS: "off" };
-    const frozen = await start({ directory: makeFolder(t), settings });
-    const living = await start({ directory: makeFolder(t), settings });
-    const shared = await openAccounts(living, SHARED);
-    const others = await openAccounts(living, OTHERS);
+  it("delays spends on the pools that it was writing by at most 3 s, and no others", (t) => freeze(t, false));
 
-    let isOver = false;
-    let measured = { shared: new Waits(), others: new Waits() };
-    const spend = async (server: Server, account: Account) => {
-      const answer = await server.call("keys.verifyKey", { key: account.key });
-      if (answer.status === 200) {
-        assert.equal(answer.body.data.code, "VALID");
-        account.acknowledged++;
-      } else assert([409, 503].includes(answer.status), JSON.stringify(answer.body));
-      return answer;
-    };
-    /** A call counts in the phase in which it was answered. */
-    const watch = async (kind: "shared" | "others", account: Account) => {
-      while (!isOver) {
-        const startedAt = performance.now();
-        const { status } = await spend(living, account);
-        measured[kind].record(status, performance.now() - startedAt);
-      }
-    };
-    const callers = [
-      ...Array.from({ length: CALLERS_FROZEN }, async (_, i) => {
-        while (!isOver) await spend(frozen, shared[i % SHARED]!);
-      }),
-      ...shared.map((account) => watch("shared", account)),
-      ...others.map((account) => watch("others", account)),
-    ];
-    const phase = async (ms: number) => {
-      measured = { shared: new Waits(), others: new Waits() };
-      await setTimeout(ms);
-      return measured;
-    };
-    await phase(1_000);
-    const before = await phase(1_500);
-    t.diagnostic(`before: shared pools ${before.shared}, other pools ${before.others}`);
-    const rounds: (typeof before)[] = [];
-    for (let round = 0; round < FREEZES; round++) {
-      await freezeWriting(frozen, observer);
-      rounds.push(await phase(FROZEN_MS));
-      frozen.signal("SIGCONT");
-      t.diagnostic(`frozen: shared pools ${rounds[round]!.shared}, other pools ${rounds[round]!.others}`);
-      await phase(500);
-    }
-    isOver = true;
-    await Promise.all(callers);
-
-    for (const { shared, others } of rounds) {
-      assert(shared.longest <= DELAY_MAX_MS + SLACK_MS * busyness(), `shared pools: ${shared}`);
-      assert(others.longest <= before.others.longest + SLACK_MS * busyness(), `others: ${others}`);
-      assert.deepEqual(Object.keys(others.statuses), ["200"]);
-    }
-    for (const { keyId, acknowledged } of [...shared, ...others]) {
-      const { remaining } = (await living.ok("keys.getKey", { keyId })).credits;
-      assert.equal(remaining + acknowledged, CREDITS);
-    }
-    const sum = [...shared, ...others].reduce((all, { acknowledged }) => all + acknowledged, 0);
-    t.diagnostic(`the balances of ${SHARED + OTHERS} pools are exact after ${sum} spends`);
-    await Promise.all([frozen, living].map((node) => node.kill("SIGTERM")));
-  });
+  it("delays spends below the root budget that it was writing by at most 3 s, and none below another", (t) =>
+    freeze(t, true));
 });
+
+/** `hasRoots`: whether all shared accounts are below one budget, and the others below another. */
+async function freeze(t: TestContext, hasRoots: boolean): Promise<void> {
+  const database = await freshDatabase();
+  t.after(() => database.drop());
+  const observer = new Client({ connectionString: database.url });
+  // Dropping the database disconnects it.
+  observer.on("error", () => {});
+  await observer.connect();
+  const settings = { DATABASE_URL: database.url, REDIS_URL: await sharedRedis(), ANALYTICS: "off" };
+  const frozen = await start({ directory: makeFolder(t), settings });
+  const living = await start({ directory: makeFolder(t), settings });
+  const shared = await openAccounts(living, SHARED, hasRoots);
+  const others = await openAccounts(living, OTHERS, hasRoots);
+
+  let isOver = false;
+  let measured = { shared: new Waits(), others: new Waits() };
+  const spend = async (server: Server, account: Account) => {
+    const answer = await server.call("keys.verifyKey", { key: account.key });
+    if (answer.status === 200) {
+      assert.equal(answer.body.data.code, "VALID");
+      account.acknowledged++;
+    } else assert([409, 503].includes(answer.status), JSON.stringify(answer.body));
+    return answer;
+  };
+  /** A call counts in the phase in which it was answered. */
+  const watch = async (kind: "shared" | "others", account: Account) => {
+    while (!isOver) {
+      const startedAt = performance.now();
+      const { status } = await spend(living, account);
+      measured[kind].record(status, performance.now() - startedAt);
+    }
+  };
+  const callers = [
+    ...Array.from({ length: CALLERS_FROZEN }, async (_, i) => {
+      while (!isOver) await spend(frozen, shared[i % SHARED]!);
+    }),
+    ...shared.map((account) => watch("shared", account)),
+    ...others.map((account) => watch("others", account)),
+  ];
+  const phase = async (ms: number) => {
+    measured = { shared: new Waits(), others: new Waits() };
+    await setTimeout(ms);
+    return measured;
+  };
+  await phase(1_000);
+  const before = await phase(1_500);
+  t.diagnostic(`before: shared pools ${before.shared}, other pools ${before.others}`);
+  const rounds: (typeof before)[] = [];
+  for (let round = 0; round < FREEZES; round++) {
+    await freezeWriting(frozen, observer);
+    rounds.push(await phase(FROZEN_MS));
+    frozen.signal("SIGCONT");
+    t.diagnostic(`frozen: shared pools ${rounds[round]!.shared}, other pools ${rounds[round]!.others}`);
+    await phase(500);
+  }
+  isOver = true;
+  await Promise.all(callers);
+
+  for (const { shared, others } of rounds) {
+    assert(shared.longest <= DELAY_MAX_MS + SLACK_MS * busyness(), `shared pools: ${shared}`);
+    assert(others.longest <= before.others.longest + SLACK_MS * busyness(), `others: ${others}`);
+    assert.deepEqual(Object.keys(others.statuses), ["200"]);
+  }
+  for (const { keyId, acknowledged } of [...shared, ...others]) {
+    const { remaining } = (await living.ok("keys.getKey", { keyId })).credits;
+    assert.equal(remaining + acknowledged, CREDITS);
+  }
+  const sum = [...shared, ...others].reduce((all, { acknowledged }) => all + acknowledged, 0);
+  t.diagnostic(`the balances of ${SHARED + OTHERS} pools are exact after ${sum} spends`);
+  for (const accounts of hasRoots ? [shared, others] : []) {
+    const { budgetId } = await living.ok("keys.getKey", { keyId: accounts[0]!.keyId });
+    const { totals } = await living.ok("budgets.getBudget", { budgetId });
+    assert.equal(
+      totals.spent,
+      accounts.reduce((all, { acknowledged }) => all + acknowledged, 0),
+    );
+  }
+  await Promise.all([frozen, living].map((node) => node.kill("SIGTERM")));
+}
 
 /** Freezes a node while it holds locks on balances. */
 async function freezeWriting(node: Server, observer: Client): Promise<void> {
@@ -131,11 +145,17 @@ async function freezeWriting(node: Server, observer: Client): Promise<void> {
 }
 
 /** Keys with credits; every second one has a limit too, which is charged together with them. */
-async function openAccounts(server: Server, count: number): Promise<Account[]> {
+async function openAccounts(server: Server, count: number, hasRoot: boolean): Promise<Account[]> {
   const { apiId } = await server.ok("apis.createApi", { name: "frozen" });
+  const root = hasRoot && (await server.ok("budgets.createBudget", { name: "root", remaining: 10 * CREDITS }));
   const ratelimits = [{ name: "requests", limit: 1_000_000, duration: 3_600_000, autoApply: true }];
   const made = Array.from({ length: count }, (_, i) =>
-    server.ok("keys.createKey", { apiId, credits: { remaining: CREDITS }, ...(i % 2 === 1 && { ratelimits }) }),
+    server.ok("keys.createKey", {
+      apiId,
+      credits: { remaining: CREDITS },
+      ...(root && { budgetId: root.budgetId }),
+      ...(i % 2 === 1 && { ratelimits }),
+    }),
   );
   return (await Promise.all(made)).map(({ key, keyId }) => ({ key, keyId, acknowledged: 0 }));
 }

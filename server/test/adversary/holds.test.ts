@@ -119,6 +119,37 @@ describeOnStores("a hold", (server) => {
     assert.deepEqual(await books(budgetId), [270, 0, 30]);
   });
 
+  it("of a rotated key is paid once by the pool of both keys, and by the budget of each (rule 90)", async () => {
+    const [former, next] = [await createBudget(100), await createBudget(100)];
+    const { keyId, key } = await createKey(100, { budgetId: former });
+    const before = await make(key, 30);
+    const rotated = await server.ok("keys.rerollKey", { keyId, expiration: HOUR });
+    await server.ok("keys.updateKey", { keyId: rotated.keyId, budgetId: next });
+    const [of, ofNext] = await Promise.all([make(key, 20), make(rotated.key, 50)]);
+    assert.deepEqual([await left(keyId), await left(rotated.keyId)], [0, 0]);
+    assert.deepEqual(
+      [await books(former), await books(next)],
+      [
+        [50, 50, 0],
+        [50, 50, 0],
+      ],
+    );
+    for (const one of [key, rotated.key]) {
+      assert.equal((await server.verify(one, { credits: { cost: 1 } })).code, "USAGE_EXCEEDED");
+    }
+    await server.ok("holds.settleHold", { holdId: before, credits: 10 });
+    await server.ok("holds.settleHold", { holdId: ofNext, credits: 60 });
+    await server.ok("holds.releaseHold", { holdId: of });
+    assert.deepEqual([await left(keyId), await left(rotated.keyId)], [30, 30]);
+    assert.deepEqual(
+      [await books(former), await books(next)],
+      [
+        [90, 0, 10],
+        [40, 0, 60],
+      ],
+    );
+  });
+
   it("is settled although its key was deleted and its budget taken away meanwhile", async () => {
     const budgetId = await createBudget(100);
     const { keyId, key } = await createKey(100, { budgetId });

@@ -45,6 +45,9 @@ export class Holders {
         this.#keys.push(data.key);
       }
     }
+    // Several first holds at once would not all be accepted.
+    const body = { key: this.#keys[0], hold: { ttl: DYING_MS[0] } };
+    this.#journal.holds.made.push((await client.settle(node, "keys.verifyKey", body)).data.hold.holdId);
   }
 
   /** Makes some holds together, and ends them or not. */
