@@ -358,13 +358,14 @@ export class TestServer {
     }
   }
 
-  /** All rows by table, except for the table `changes`: to assert that nothing changed. */
-  async rows(): Promise<Record<string, unknown[]>> {
+  /** The rows that contain a text, all by default, by table except for `changes`: to assert that nothing changed. */
+  async rows(text = ""): Promise<Record<string, unknown[]>> {
     return (await this.#database.direct.read("run", async ({ db }) => {
       const all: Record<string, unknown[]> = {};
       for (const table of comparedTables) {
         const rows = await db.selectFrom(table).selectAll().execute();
-        all[table] = rows.map((row) => JSON.stringify(row)).sort();
+        const texts = rows.map((row) => JSON.stringify(row)).filter((row) => row.includes(text));
+        all[table] = texts.sort();
       }
       return all;
     })) as Record<string, unknown[]>;

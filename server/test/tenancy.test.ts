@@ -109,16 +109,14 @@ function defineTests(store: StoreKind): void {
   }
 
   /** The rows of the other workspace. */
-  async function theirRows() {
-    const rows = await server.rows();
-    const own = ([table, list]: [string, unknown[]]) =>
-      [table, list.filter((row) => String(row).includes(theirs.workspaceId))] as const;
-    return Object.fromEntries(Object.entries(rows).map(own));
-  }
+  const theirRows = () => server.rows(theirs.workspaceId);
+  let unchanged: Awaited<ReturnType<typeof theirRows>>;
+  before(async () => {
+    unchanged = await theirRows();
+  });
 
   for (const operation of operations) {
     it(`are isolated from each other in ${operation.name}`, async () => {
-      const unchanged = await theirRows();
       const bodiesOf = samples[operation.name].named;
       for (let i = 0; i < bodiesOf(theirs).length; i++) {
         const bodyOf = (things: Resources) => bodiesOf(things)[i]!;
@@ -147,7 +145,9 @@ function defineTests(store: StoreKind): void {
           await server.call(alias, bodyOf(theirs), { as: (await server.workspace("mine")).key });
         }
       }
-      assert.deepEqual(await theirRows(), unchanged, `${operation.name} changed something of the other workspace`);
+      const before = unchanged;
+      unchanged = await theirRows();
+      assert.deepEqual(unchanged, before, `${operation.name} changed something of the other workspace`);
     });
   }
 }
