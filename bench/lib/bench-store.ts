@@ -114,6 +114,7 @@ async function createKeys(
       api_id: apiId,
       identity_id: null,
       budget_id: budgetIds[i % budgetIds.length] ?? null,
+      concurrency: null,
       pool_id: poolId,
       hash: hashSecret(key),
       hash_version: HASH_VERSION,

@@ -35,7 +35,8 @@ function decision(answer: VerifyKeyOutput, input: VerificationInput, now: Instan
     case "USAGE_EXCEEDED":
       return `USAGE_EXCEEDED: the verification costs ${input.credits?.cost ?? 1} and the key has ${credits ?? 0} credits left. Nothing was charged.`;
     case "RATE_LIMITED": {
-      const names = (answer.ratelimits ?? []).filter(({ exceeded }) => exceeded).map(({ name }) => printable(name));
+      const exceeded = [...(answer.concurrency ?? []), ...(answer.ratelimits ?? [])].filter(({ exceeded }) => exceeded);
+      const names = exceeded.map(({ name }) => printable(name));
       const wait =
         retryAfter === undefined
           ? "It can never pass with this cost"

@@ -18,13 +18,17 @@ const uses: Readonly<Record<string, string>> = {
 };
 
 function verificationInWords(explained: ExplainVerificationOutput): string[] {
-  const { code, at, steps, key, record, permissions, ratelimits = [], credits } = explained;
+  const { code, at, steps, key, record, permissions, concurrency = [], ratelimits = [], credits } = explained;
   const decision = steps.find(({ result }) => result === "decided")?.detail ?? "Every check passed.";
   const lines = [`${printable(code)}: ${printable(decision)}`, ""];
   for (const { step, result, detail } of steps) {
     lines.push(`  ${marks[result] ?? printable(result)}  ${printable(step).padEnd(11)}  ${printable(detail)}`);
   }
   if (permissions && permissions.count > 0) lines.push("", ...permissionLines(permissions));
+  if (concurrency.length > 0) lines.push("", "Calls at once:");
+  for (const { name, limit, from, inUse } of concurrency) {
+    lines.push(`  ${printable(name)}: ${count(inUse)} of ${count(limit)} running, from the ${printable(from)}`);
+  }
   if (ratelimits.length > 0) lines.push("", "Limits:");
   for (const { name, limit, duration, mode, from, use, cost, used, window } of ratelimits) {
     const price = cost === undefined ? "" : `, costs ${count(cost)}`;

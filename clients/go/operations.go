@@ -12,6 +12,7 @@ const (
 	ErrApplicationInvalidInput                   ErrorType = "application/invalid_input"
 	ErrAuthenticationMalformed                   ErrorType = "authentication/malformed"
 	ErrUserBadRequestPermissionsQuerySyntaxError ErrorType = "user/bad_request/permissions_query_syntax_error"
+	ErrUserBadRequestHoldRequired                ErrorType = "user/bad_request/hold_required"
 	ErrUserBadRequestRequestBodyUnreadable       ErrorType = "user/bad_request/request_body_unreadable"
 	ErrAuthenticationMissing                     ErrorType = "authentication/missing"
 	ErrAuthenticationKeyNotFound                 ErrorType = "authentication/key_not_found"
@@ -515,8 +516,8 @@ func (o KeysOperations) ReportLeak(ctx context.Context, input ReportLeakInput, o
 // Creates a key with a new key string and the settings of the old key. The old key expires after `expiration`
 // milliseconds, rounded up to a whole minute, and is deleted when the retention of deleted keys has passed
 // since. With 0 it expires at once; with null its expiry does not change, and it is not deleted. All keys of
-// a reroll chain share one balance, one refill and the counters of their limits, so a reroll adds neither
-// credits nor calls.
+// a reroll chain share one balance, one refill, the counters of their limits and the slots of their
+// concurrency, so a reroll adds neither credits nor calls.
 //
 // Permissions of the root key: `apis.{apiId}.create_key`, `apis.{apiId}.encrypt_key`
 //
@@ -601,7 +602,7 @@ func (o KeysOperations) UpdateKey(ctx context.Context, input UpdateKeyInput, opt
 // Permissions of the root key: `apis.{apiId}.verify_key`
 //
 // Errors besides those of every operation: ErrUserBadRequestPermissionsQuerySyntaxError,
-// ErrApplicationPreconditionFailed.
+// ErrUserBadRequestHoldRequired, ErrApplicationPreconditionFailed.
 func (o KeysOperations) VerifyKey(ctx context.Context, input VerifyKeyInput, options ...CallOption) (*Result[VerifyKeyOutput], error) {
 	return call[VerifyKeyOutput](ctx, o.connection, traits{"keys.verifyKey", onRequest}, input.wire(), options)
 }
@@ -617,7 +618,7 @@ func (o KeysOperations) VerifyKey(ctx context.Context, input VerifyKeyInput, opt
 // Permissions of the root key: `apis.{apiId}.read_key`, `apis.{apiId}.verify_key`
 //
 // Errors besides those of every operation: ErrDataKeyNotFound, ErrUserBadRequestPermissionsQuerySyntaxError,
-// ErrApplicationPreconditionFailed.
+// ErrUserBadRequestHoldRequired, ErrApplicationPreconditionFailed.
 func (o KeysOperations) ExplainVerification(ctx context.Context, input ExplainVerificationInput, options ...CallOption) (*Result[ExplainVerificationOutput], error) {
 	return call[ExplainVerificationOutput](ctx, o.connection, traits{"keys.explainVerification", always}, input.wire(), options)
 }
@@ -644,7 +645,8 @@ type IdentitiesOperations struct{ connection *connection }
 //
 // Permissions of the root key: `identities.*.create_identity`, `budgets.{budgetId}.assign_budget`
 //
-// Errors besides those of every operation: ErrDataIdentityAlreadyExists, ErrDataBudgetNotFound.
+// Errors besides those of every operation: ErrDataIdentityAlreadyExists, ErrDataBudgetNotFound,
+// ErrApplicationPreconditionFailed.
 func (o IdentitiesOperations) CreateIdentity(ctx context.Context, input CreateIdentityInput, options ...CallOption) (*Result[CreateIdentityOutput], error) {
 	return call[CreateIdentityOutput](ctx, o.connection, traits{"identities.createIdentity", withKey}, input, options)
 }
@@ -695,12 +697,13 @@ func (o IdentitiesOperations) ListIdentitiesAll(ctx context.Context, input ListI
 
 // UpdateIdentity updates an identity.
 //
-// Omitted fields do not change. `meta` and `ratelimits` are replaced as a whole. The next verification of any
-// of its keys on the same node uses the new limits.
+// Omitted fields do not change. `meta`, `ratelimits` and `concurrency` are replaced as a whole. The next
+// verification of any of its keys on the same node uses the new limits.
 //
 // Permissions of the root key: `identities.*.update_identity`, `budgets.{budgetId}.assign_budget`
 //
-// Errors besides those of every operation: ErrDataIdentityNotFound, ErrDataBudgetNotFound.
+// Errors besides those of every operation: ErrDataIdentityNotFound, ErrDataBudgetNotFound,
+// ErrApplicationPreconditionFailed.
 func (o IdentitiesOperations) UpdateIdentity(ctx context.Context, input UpdateIdentityInput, options ...CallOption) (*Result[Identity], error) {
 	return call[Identity](ctx, o.connection, traits{"identities.updateIdentity", never}, input, options)
 }
@@ -804,7 +807,7 @@ type HoldsOperations struct{ connection *connection }
 //
 // Errors besides those of every operation: ErrDataHoldNotFound, ErrDataHoldClosed.
 func (o HoldsOperations) ExtendHold(ctx context.Context, input ExtendHoldInput, options ...CallOption) (*Result[ExtendHoldOutput], error) {
-	return call[ExtendHoldOutput](ctx, o.connection, traits{"holds.extendHold", always}, input, options)
+	return call[ExtendHoldOutput](ctx, o.connection, traits{"holds.extendHold", never}, input, options)
 }
 
 // GetHold gets a hold.
@@ -851,7 +854,7 @@ func (o HoldsOperations) ListHoldsAll(ctx context.Context, input ListHoldsInput,
 //
 // Errors besides those of every operation: ErrDataHoldNotFound, ErrDataHoldClosed.
 func (o HoldsOperations) ReleaseHold(ctx context.Context, input ReleaseHoldInput, options ...CallOption) (*Result[ReleaseHoldOutput], error) {
-	return call[ReleaseHoldOutput](ctx, o.connection, traits{"holds.releaseHold", always}, input, options)
+	return call[ReleaseHoldOutput](ctx, o.connection, traits{"holds.releaseHold", never}, input, options)
 }
 
 // SettleHold settles a hold.
@@ -867,7 +870,7 @@ func (o HoldsOperations) ReleaseHold(ctx context.Context, input ReleaseHoldInput
 // Errors besides those of every operation: ErrDataHoldNotFound, ErrDataHoldClosed,
 // ErrApplicationPreconditionFailed.
 func (o HoldsOperations) SettleHold(ctx context.Context, input SettleHoldInput, options ...CallOption) (*Result[SettleHoldOutput], error) {
-	return call[SettleHoldOutput](ctx, o.connection, traits{"holds.settleHold", always}, input, options)
+	return call[SettleHoldOutput](ctx, o.connection, traits{"holds.settleHold", never}, input, options)
 }
 
 // AnalyticsOperations has the operations of the namespace `analytics`: statistics of verifications and rate
@@ -1881,6 +1884,8 @@ type Key struct {
 	Identity *Identity `json:"identity,omitzero"`
 	// The key's own limits.
 	Ratelimits []Ratelimit `json:"ratelimits,omitzero"`
+	// How many calls of the key may run at once. Absent: any number.
+	Concurrency []ConcurrencyLimit `json:"concurrency,omitzero"`
 	// The key string. Present if the key is recoverable and `decrypt` is true.
 	Plaintext Secret `json:"plaintext,omitzero"`
 }
@@ -1920,6 +1925,8 @@ type Identity struct {
 	Meta       map[string]any `json:"meta"`
 	// Limits that all keys of the identity share.
 	Ratelimits []Ratelimit `json:"ratelimits"`
+	// How many calls of all its keys together may run at once. Absent: any number.
+	Concurrency []ConcurrencyLimit `json:"concurrency,omitzero"`
 	// The budget that verifications of all its keys spend from too.
 	BudgetID string `json:"budgetId,omitzero"`
 }
@@ -1934,6 +1941,12 @@ type Ratelimit struct {
 	// Present if the limit is strict.
 	Mode      string `json:"mode,omitzero"`
 	AutoApply bool   `json:"autoApply"`
+}
+
+// ConcurrencyLimit is how many calls of a key, or of the keys of an identity, may run at once.
+type ConcurrencyLimit struct {
+	Name  string `json:"name"`
+	Limit int64  `json:"limit"`
 }
 
 // Permission is a permission that keys can have directly or through a role.
@@ -2862,6 +2875,14 @@ type CreateKeyInputRatelimit struct {
 	AutoApply *bool `json:"autoApply,omitzero"`
 }
 
+// CreateKeyInputConcurrency is for the field Concurrency of CreateKeyInput.
+type CreateKeyInputConcurrency struct {
+	// Name of the limit, for answers.
+	Name string `json:"name"`
+	// How many holds may be open at once.
+	Limit int64 `json:"limit"`
+}
+
 // CreateKeyInput is the input of `keys.createKey`.
 type CreateKeyInput struct {
 	// Identifier of an API, as createApi gave it.
@@ -2887,6 +2908,9 @@ type CreateKeyInput struct {
 	// The budget that verifications spend from too, together with its ancestors. Needs `assign_budget` on it.
 	BudgetID   *string                   `json:"budgetId,omitzero"`
 	Ratelimits []CreateKeyInputRatelimit `json:"ratelimits,omitzero"`
+	// How many calls may run at once. Each verification takes a slot of each of these limits with `hold`,
+	// until its hold ends; without `hold` it gets 400.
+	Concurrency []CreateKeyInputConcurrency `json:"concurrency,omitzero"`
 	// Default: true.
 	Enabled *bool `json:"enabled,omitzero"`
 	// Whether `keys.getKey` can return the key string. It is then stored encrypted. Default: false.
@@ -3044,6 +3068,9 @@ type MigrateKeysKeyRatelimitMode = OverrideMode
 // MigrateKeysInputKeyRatelimit is for the field Ratelimits of MigrateKeysInputKey.
 type MigrateKeysInputKeyRatelimit = CreateKeyInputRatelimit
 
+// MigrateKeysInputKeyConcurrency is for the field Concurrency of MigrateKeysInputKey.
+type MigrateKeysInputKeyConcurrency = CreateKeyInputConcurrency
+
 // MigrateKeysInputKey is for the field Keys of MigrateKeysInput.
 type MigrateKeysInputKey struct {
 	// The hash of the key string as hex, base64 or base64url, in the length of the algorithm.
@@ -3065,6 +3092,9 @@ type MigrateKeysInputKey struct {
 	// A balance of credits. Omitted: unlimited.
 	Credits    *MigrateKeysInputKeyCredits    `json:"credits,omitzero"`
 	Ratelimits []MigrateKeysInputKeyRatelimit `json:"ratelimits,omitzero"`
+	// How many calls may run at once. Each verification takes a slot of each of these limits with `hold`,
+	// until its hold ends; without `hold` it gets 400.
+	Concurrency []MigrateKeysInputKeyConcurrency `json:"concurrency,omitzero"`
 	// The budget that verifications spend from too, together with its ancestors. Needs `assign_budget` on it.
 	BudgetID *string `json:"budgetId,omitzero"`
 }
@@ -3233,6 +3263,9 @@ type UpdateKeyRatelimitMode = OverrideMode
 // UpdateKeyInputRatelimit is for the field Ratelimits of UpdateKeyInput.
 type UpdateKeyInputRatelimit = CreateKeyInputRatelimit
 
+// UpdateKeyInputConcurrency is for the field Concurrency of UpdateKeyInput.
+type UpdateKeyInputConcurrency = CreateKeyInputConcurrency
+
 // UpdateKeyInput is the input of `keys.updateKey`.
 type UpdateKeyInput struct {
 	// Identifier of a key, as createKey gave it; not the secret.
@@ -3252,10 +3285,13 @@ type UpdateKeyInput struct {
 	// `assign_budget` on the former one and on the new one.
 	BudgetID Nullable[string] `json:"budgetId,omitzero"`
 	// All limits of the key. A limit with an existing name keeps its id.
-	Ratelimits  Nullable[[]UpdateKeyInputRatelimit] `json:"ratelimits,omitzero"`
-	Enabled     *bool                               `json:"enabled,omitzero"`
-	Roles       []string                            `json:"roles,omitzero"`
-	Permissions []string                            `json:"permissions,omitzero"`
+	Ratelimits Nullable[[]UpdateKeyInputRatelimit] `json:"ratelimits,omitzero"`
+	// How many calls may run at once: all limits of the key. Open holds count for a limit with an existing
+	// name, also where it is lower than their number.
+	Concurrency Nullable[[]UpdateKeyInputConcurrency] `json:"concurrency,omitzero"`
+	Enabled     *bool                                 `json:"enabled,omitzero"`
+	Roles       []string                              `json:"roles,omitzero"`
+	Permissions []string                              `json:"permissions,omitzero"`
 }
 
 // VerifyKeyInputCredits is for the field Credits of VerifyKeyInput.
@@ -3354,6 +3390,28 @@ type VerifyKeyOutputHold struct {
 	ExpiresAt int64 `json:"expiresAt"`
 }
 
+// VerifyKeyConcurrencyFrom is one of the constants below. A newer service can send others.
+type VerifyKeyConcurrencyFrom string
+
+const (
+	VerifyKeyConcurrencyFromKey      VerifyKeyConcurrencyFrom = "key"
+	VerifyKeyConcurrencyFromIdentity VerifyKeyConcurrencyFrom = "identity"
+)
+
+// VerifyKeyOutputConcurrency is for the field Concurrency of VerifyKeyOutput.
+type VerifyKeyOutputConcurrency struct {
+	Name  string `json:"name"`
+	Limit int64  `json:"limit"`
+	// Where the limit comes from. All keys of an identity share its slots.
+	From VerifyKeyConcurrencyFrom `json:"from"`
+	// How many holds are open, with that of this call.
+	InUse int64 `json:"inUse"`
+	// Whether it denies the call.
+	Exceeded bool `json:"exceeded"`
+	// If it is exceeded: milliseconds until the first of these holds expires, or less. Any can end earlier.
+	RetryAfter *int64 `json:"retryAfter,omitzero"`
+}
+
 // VerifyKeyOutputRatelimit is for the field Ratelimits of VerifyKeyOutput.
 type VerifyKeyOutputRatelimit struct {
 	ID    string `json:"id"`
@@ -3393,10 +3451,13 @@ type VerifyKeyOutput struct {
 	// The hold that this verification made. Present if it is valid and asked for one.
 	Hold     *VerifyKeyOutputHold `json:"hold,omitzero"`
 	Identity *Identity            `json:"identity,omitzero"`
+	// Every limit of concurrency, with `hold`. Absent if the key has none, or if the call failed before.
+	Concurrency []VerifyKeyOutputConcurrency `json:"concurrency,omitzero"`
 	// Every limit that was checked.
 	Ratelimits []VerifyKeyOutputRatelimit `json:"ratelimits,omitzero"`
 	// With RATE_LIMITED: milliseconds until the call would pass without other calls. Absent: it can never
-	// pass.
+	// pass. Where slots of `concurrency` are lacking, one can be free sooner, or still be taken then if its
+	// hold was extended.
 	RetryAfter *int64 `json:"retryAfter,omitzero"`
 }
 
@@ -3470,6 +3531,7 @@ const (
 	ExplainVerificationStepStepExpiry      ExplainVerificationStepStep = "expiry"
 	ExplainVerificationStepStepAddress     ExplainVerificationStepStep = "address"
 	ExplainVerificationStepStepPermissions ExplainVerificationStepStep = "permissions"
+	ExplainVerificationStepStepConcurrency ExplainVerificationStepStep = "concurrency"
 	ExplainVerificationStepStepLimits      ExplainVerificationStepStep = "limits"
 	ExplainVerificationStepStepCredits     ExplainVerificationStepStep = "credits"
 )
@@ -3571,6 +3633,12 @@ type ExplainVerificationOutputPermissions struct {
 	// The number of permissions of the key.
 	Count int64 `json:"count"`
 }
+
+// ExplainVerificationConcurrencyFrom is a VerifyKeyConcurrencyFrom.
+type ExplainVerificationConcurrencyFrom = VerifyKeyConcurrencyFrom
+
+// ExplainVerificationOutputConcurrency is for the field Concurrency of ExplainVerificationOutput.
+type ExplainVerificationOutputConcurrency = VerifyKeyOutputConcurrency
 
 // ExplainVerificationRatelimitFrom is one of the constants below. A newer service can send others.
 type ExplainVerificationRatelimitFrom string
@@ -3682,6 +3750,8 @@ type ExplainVerificationOutput struct {
 	// Where the node that answers had the record of the key from.
 	Record      *ExplainVerificationOutputRecord      `json:"record,omitzero"`
 	Permissions *ExplainVerificationOutputPermissions `json:"permissions,omitzero"`
+	// Every limit of concurrency of the key and of its identity. Absent: none.
+	Concurrency []ExplainVerificationOutputConcurrency `json:"concurrency,omitzero"`
 	// Every limit of the key, of its identity and of the call.
 	Ratelimits []ExplainVerificationOutputRatelimit `json:"ratelimits,omitzero"`
 	// Absent: unlimited.
@@ -3720,6 +3790,9 @@ type CreateIdentityRatelimitMode = OverrideMode
 // CreateIdentityInputRatelimit is for the field Ratelimits of CreateIdentityInput.
 type CreateIdentityInputRatelimit = CreateKeyInputRatelimit
 
+// CreateIdentityInputConcurrency is for the field Concurrency of CreateIdentityInput.
+type CreateIdentityInputConcurrency = CreateKeyInputConcurrency
+
 // CreateIdentityInput is the input of `identities.createIdentity`.
 type CreateIdentityInput struct {
 	// Your own identifier of the owner of the key, such as a user id.
@@ -3728,6 +3801,8 @@ type CreateIdentityInput struct {
 	Meta map[string]any `json:"meta,omitzero"`
 	// Limits that all keys of the identity share.
 	Ratelimits []CreateIdentityInputRatelimit `json:"ratelimits,omitzero"`
+	// How many calls of all its keys together may run at once.
+	Concurrency []CreateIdentityInputConcurrency `json:"concurrency,omitzero"`
 	// The budget that verifications spend from too, together with its ancestors. Needs `assign_budget` on it.
 	BudgetID *string `json:"budgetId,omitzero"`
 }
@@ -3782,6 +3857,9 @@ type UpdateIdentityRatelimitMode = OverrideMode
 // UpdateIdentityInputRatelimit is for the field Ratelimits of UpdateIdentityInput.
 type UpdateIdentityInputRatelimit = CreateKeyInputRatelimit
 
+// UpdateIdentityInputConcurrency is for the field Concurrency of UpdateIdentityInput.
+type UpdateIdentityInputConcurrency = CreateKeyInputConcurrency
+
 // UpdateIdentityInput is the input of `identities.updateIdentity`.
 type UpdateIdentityInput struct {
 	// The identity's id, or your external id.
@@ -3790,6 +3868,9 @@ type UpdateIdentityInput struct {
 	Meta map[string]any `json:"meta,omitzero"`
 	// All limits of the identity. A limit with an existing name keeps its id.
 	Ratelimits []UpdateIdentityInputRatelimit `json:"ratelimits,omitzero"`
+	// How many calls of all its keys together may run at once: all limits of the identity. Null: any number.
+	// Open holds count for a limit with an existing name, also where it is lower than their number.
+	Concurrency Nullable[[]UpdateIdentityInputConcurrency] `json:"concurrency,omitzero"`
 	// The budget that verifications of all its keys spend from too, together with its ancestors. Null: none.
 	// Needs `assign_budget` on the former one and on the new one.
 	BudgetID Nullable[string] `json:"budgetId,omitzero"`

@@ -7,6 +7,7 @@ export type ProblemType =
   | "application/invalid_input"
   | "authentication/malformed"
   | "user/bad_request/permissions_query_syntax_error"
+  | "user/bad_request/hold_required"
   | "user/bad_request/request_body_unreadable"
   | "authentication/missing"
   | "authentication/key_not_found"
@@ -130,6 +131,8 @@ export type Key = {
   identity?: Identity;
   /** The key's own limits. */
   ratelimits?: Ratelimit[];
+  /** How many calls of the key may run at once. Absent: any number. */
+  concurrency?: ConcurrencyLimit[];
   /** The key string. Present if the key is recoverable and `decrypt` is true. */
   plaintext?: Secret;
 };
@@ -155,6 +158,8 @@ export type Identity = {
   meta: { [name: string]: unknown };
   /** Limits that all keys of the identity share. */
   ratelimits: Ratelimit[];
+  /** How many calls of all its keys together may run at once. Absent: any number. */
+  concurrency?: ConcurrencyLimit[];
   /** The budget that verifications of all its keys spend from too. */
   budgetId?: string;
 };
@@ -169,6 +174,12 @@ export type Ratelimit = {
   /** Present if the limit is strict. */
   mode?: "strict";
   autoApply: boolean;
+};
+
+/** How many calls of a key, or of the keys of an identity, may run at once. */
+export type ConcurrencyLimit = {
+  name: string;
+  limit: number;
 };
 
 /** A permission that keys can have directly or through a role. */
@@ -922,6 +933,16 @@ export type CreateKeyInput = {
       /** Whether every verification that does not name the limit is charged 1. Default: false. */
       autoApply?: boolean | undefined;
     }[] | undefined;
+  /**
+   * How many calls may run at once. Each verification takes a slot of each of these limits with `hold`, until its hold
+   * ends; without `hold` it gets 400.
+   */
+  concurrency?: readonly {
+      /** Name of the limit, for answers. */
+      name: string;
+      /** How many holds may be open at once. */
+      limit: number;
+    }[] | undefined;
   /** Default: true. */
   enabled?: boolean | undefined;
   /** Whether `keys.getKey` can return the key string. It is then stored encrypted. Default: false. */
@@ -1098,6 +1119,16 @@ export type MigrateKeysInput = {
           mode?: "standard" | "strict" | undefined;
           /** Whether every verification that does not name the limit is charged 1. Default: false. */
           autoApply?: boolean | undefined;
+        }[] | undefined;
+      /**
+       * How many calls may run at once. Each verification takes a slot of each of these limits with `hold`, until its
+       * hold ends; without `hold` it gets 400.
+       */
+      concurrency?: readonly {
+          /** Name of the limit, for answers. */
+          name: string;
+          /** How many holds may be open at once. */
+          limit: number;
         }[] | undefined;
       /** The budget that verifications spend from too, together with its ancestors. Needs `assign_budget` on it. */
       budgetId?: string | undefined;
@@ -1281,6 +1312,16 @@ export type UpdateKeyInput = {
       /** Whether every verification that does not name the limit is charged 1. Default: false. */
       autoApply?: boolean | undefined;
     }[] | null | undefined;
+  /**
+   * How many calls may run at once: all limits of the key. Open holds count for a limit with an existing name, also
+   * where it is lower than their number.
+   */
+  concurrency?: readonly {
+      /** Name of the limit, for answers. */
+      name: string;
+      /** How many holds may be open at once. */
+      limit: number;
+    }[] | null | undefined;
   enabled?: boolean | undefined;
   roles?: readonly string[] | undefined;
   permissions?: readonly string[] | undefined;
@@ -1374,6 +1415,19 @@ export type VerifyKeyOutput = {
     expiresAt: number;
   };
   identity?: Identity;
+  /** Every limit of concurrency, with `hold`. Absent if the key has none, or if the call failed before. */
+  concurrency?: {
+      name: string;
+      limit: number;
+      /** Where the limit comes from. All keys of an identity share its slots. */
+      from: "key" | "identity";
+      /** How many holds are open, with that of this call. */
+      inUse: number;
+      /** Whether it denies the call. */
+      exceeded: boolean;
+      /** If it is exceeded: milliseconds until the first of these holds expires, or less. Any can end earlier. */
+      retryAfter?: number;
+    }[];
   /** Every limit that was checked. */
   ratelimits?: {
       id: string;
@@ -1395,7 +1449,10 @@ export type VerifyKeyOutput = {
       /** Milliseconds until this cost would pass. 0 if it passed. Absent: it can never pass. */
       retryAfter?: number;
     }[];
-  /** With RATE_LIMITED: milliseconds until the call would pass without other calls. Absent: it can never pass. */
+  /**
+   * With RATE_LIMITED: milliseconds until the call would pass without other calls. Absent: it can never pass. Where
+   * slots of `concurrency` are lacking, one can be free sooner, or still be taken then if its hold was extended.
+   */
   retryAfter?: number;
 };
 
@@ -1461,7 +1518,7 @@ export type ExplainVerificationOutput = {
   at: number;
   steps: {
       /** What was checked. */
-      step: "lookup" | "deletion" | "api" | "rootKey" | "workspace" | "enabled" | "expiry" | "address" | "permissions" | "limits" | "credits";
+      step: "lookup" | "deletion" | "api" | "rootKey" | "workspace" | "enabled" | "expiry" | "address" | "permissions" | "concurrency" | "limits" | "credits";
       /** The code of a verification that fails here. */
       code: "VALID" | "NOT_FOUND" | "FORBIDDEN" | "INSUFFICIENT_PERMISSIONS" | "USAGE_EXCEEDED" | "RATE_LIMITED" | "DISABLED" | "EXPIRED";
       /** `decided`: it failed, and its code is the answer. The steps after it are not reached. */
@@ -1513,6 +1570,19 @@ export type ExplainVerificationOutput = {
     /** The number of permissions of the key. */
     count: number;
   };
+  /** Every limit of concurrency of the key and of its identity. Absent: none. */
+  concurrency?: {
+      name: string;
+      limit: number;
+      /** Where the limit comes from. All keys of an identity share its slots. */
+      from: "key" | "identity";
+      /** How many holds are open, with that of this call. */
+      inUse: number;
+      /** Whether it denies the call. */
+      exceeded: boolean;
+      /** If it is exceeded: milliseconds until the first of these holds expires, or less. Any can end earlier. */
+      retryAfter?: number;
+    }[];
   /** Every limit of the key, of its identity and of the call. */
   ratelimits?: {
       /** Empty if the call gives the limit. */
@@ -1627,6 +1697,13 @@ export type CreateIdentityInput = {
       /** Whether every verification that does not name the limit is charged 1. Default: false. */
       autoApply?: boolean | undefined;
     }[] | undefined;
+  /** How many calls of all its keys together may run at once. */
+  concurrency?: readonly {
+      /** Name of the limit, for answers. */
+      name: string;
+      /** How many holds may be open at once. */
+      limit: number;
+    }[] | undefined;
   /** The budget that verifications spend from too, together with its ancestors. Needs `assign_budget` on it. */
   budgetId?: string | undefined;
 };
@@ -1695,6 +1772,16 @@ export type UpdateIdentityInput = {
       /** Whether every verification that does not name the limit is charged 1. Default: false. */
       autoApply?: boolean | undefined;
     }[] | undefined;
+  /**
+   * How many calls of all its keys together may run at once: all limits of the identity. Null: any number. Open holds
+   * count for a limit with an existing name, also where it is lower than their number.
+   */
+  concurrency?: readonly {
+      /** Name of the limit, for answers. */
+      name: string;
+      /** How many holds may be open at once. */
+      limit: number;
+    }[] | null | undefined;
   /**
    * The budget that verifications of all its keys spend from too, together with its ancestors. Null: none. Needs
    * `assign_budget` on the former one and on the new one.
@@ -4330,7 +4417,8 @@ export interface KeysOperations {
    * Creates a key with a new key string and the settings of the old key. The old key expires after `expiration`
    * milliseconds, rounded up to a whole minute, and is deleted when the retention of deleted keys has passed since.
    * With 0 it expires at once; with null its expiry does not change, and it is not deleted. All keys of a reroll chain
-   * share one balance, one refill and the counters of their limits, so a reroll adds neither credits nor calls.
+   * share one balance, one refill, the counters of their limits and the slots of their concurrency, so a reroll adds
+   * neither credits nor calls.
    *
    * Permissions of the root key: `apis.{apiId}.create_key`, `apis.{apiId}.encrypt_key`
    *
@@ -4408,8 +4496,8 @@ export interface KeysOperations {
    *
    * Permissions of the root key: `apis.{apiId}.verify_key`
    *
-   * @throws {LatchkeyError} `user/bad_request/permissions_query_syntax_error`, `application/precondition_failed`.
-   * Besides the errors of every operation.
+   * @throws {LatchkeyError} `user/bad_request/permissions_query_syntax_error`, `user/bad_request/hold_required`,
+   * `application/precondition_failed`. Besides the errors of every operation.
    */
   verifyKey(...args: Args<VerifyKeyInput>): Promise<Result<VerifyKeyOutput>>;
   /**
@@ -4424,7 +4512,7 @@ export interface KeysOperations {
    * Permissions of the root key: `apis.{apiId}.read_key`, `apis.{apiId}.verify_key`
    *
    * @throws {LatchkeyError} `data/key_not_found`, `user/bad_request/permissions_query_syntax_error`,
-   * `application/precondition_failed`. Besides the errors of every operation.
+   * `user/bad_request/hold_required`, `application/precondition_failed`. Besides the errors of every operation.
    */
   explainVerification(...args: Args<ExplainVerificationInput>): Promise<Result<ExplainVerificationOutput>>;
   /**
@@ -4449,8 +4537,8 @@ export interface IdentitiesOperations {
    *
    * Permissions of the root key: `identities.*.create_identity`, `budgets.{budgetId}.assign_budget`
    *
-   * @throws {LatchkeyError} `data/identity_already_exists`, `data/budget_not_found`. Besides the errors of every
-   * operation.
+   * @throws {LatchkeyError} `data/identity_already_exists`, `data/budget_not_found`,
+   * `application/precondition_failed`. Besides the errors of every operation.
    */
   createIdentity(...args: Args<CreateIdentityInput>): Promise<Result<CreateIdentityOutput>>;
   /**
@@ -4485,12 +4573,13 @@ export interface IdentitiesOperations {
   /**
    * Update an identity.
    *
-   * Omitted fields do not change. `meta` and `ratelimits` are replaced as a whole. The next verification of any of its
-   * keys on the same node uses the new limits.
+   * Omitted fields do not change. `meta`, `ratelimits` and `concurrency` are replaced as a whole. The next
+   * verification of any of its keys on the same node uses the new limits.
    *
    * Permissions of the root key: `identities.*.update_identity`, `budgets.{budgetId}.assign_budget`
    *
-   * @throws {LatchkeyError} `data/identity_not_found`, `data/budget_not_found`. Besides the errors of every operation.
+   * @throws {LatchkeyError} `data/identity_not_found`, `data/budget_not_found`, `application/precondition_failed`.
+   * Besides the errors of every operation.
    */
   updateIdentity(...args: Args<UpdateIdentityInput>): Promise<Result<UpdateIdentityOutput>>;
 }
@@ -5365,11 +5454,11 @@ export class Operations {
       updateCredits: make("budgets.updateCredits", { repeatable: "idempotent" }),
     };
     this.holds = {
-      extendHold: make("holds.extendHold", { repeatable: "always" }),
+      extendHold: make("holds.extendHold", {}),
       getHold: make("holds.getHold", { repeatable: "always" }),
       listHolds: make("holds.listHolds", { repeatable: "always" }),
-      releaseHold: make("holds.releaseHold", { repeatable: "always" }),
-      settleHold: make("holds.settleHold", { repeatable: "always" }),
+      releaseHold: make("holds.releaseHold", {}),
+      settleHold: make("holds.settleHold", {}),
     };
     this.analytics = {
       getApiStats: make("analytics.getApiStats", { repeatable: "always" }),

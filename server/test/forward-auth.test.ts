@@ -56,6 +56,14 @@ function assertRefused({ status, headers, body }: Asked, expected: number, code:
 }
 
 describeOnStores("/auth/verify", (server) => {
+  it("refuses a key whose calls need a hold, because no proxy says when a request has ended (rule 98)", async () => {
+    const apiId = await server.createApi();
+    const { key } = await server.createKey(apiId, { concurrency: [{ name: "streams", limit: 1 }] });
+    const asked = await ask(server, `api=${apiId}`, { headers: bearer(key) });
+    assertRefused(asked, 403, "HOLD_REQUIRED");
+    assert.match(asked.body.error.detail, /limits how many calls run at once/);
+  });
+
   it("passes a valid key with what the application needs", async () => {
     const apiId = await server.createApi();
     const meta = { plan: "pro", note: "naïve ☂" };

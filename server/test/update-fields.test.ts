@@ -48,6 +48,7 @@ const updated: Record<string, Updated> = {
       expires: 4_000_000_000_000,
       credits: { remaining: 5, refill: { interval: "monthly", amount: 9, refillDay: 3 } },
       ratelimits: [{ ...limit, autoApply: true }],
+      concurrency: [{ name: "streams", limit: 2 }],
       budgetId: "a budget",
       enabled: false,
       roles: ["writer"],
@@ -66,7 +67,12 @@ const updated: Record<string, Updated> = {
     create: async (server) =>
       (await server.ok("identities.createIdentity", { externalId: unique("owner") })).identityId,
     read: from("identities.getIdentity", "identity"),
-    fields: { meta: { plan: "pro" }, ratelimits: [{ ...limit, autoApply: true }], budgetId: "a budget" },
+    fields: {
+      meta: { plan: "pro" },
+      ratelimits: [{ ...limit, autoApply: true }],
+      concurrency: [{ name: "streams", limit: 2 }],
+      budgetId: "a budget",
+    },
   },
   "budgets.updateBudget": {
     reference: "budgetId",

@@ -57,6 +57,8 @@ export interface HeldBalance {
   readonly id: string;
   /** That of the balance when the credits were held. */
   readonly period: number;
+  /** Whether it has slots: the hold has one of them, whatever it costs. Absent: it has credits. */
+  readonly slot?: true;
 }
 
 /** A hold as it is stored. */

@@ -10,9 +10,20 @@ import {
 } from "./hold.ts";
 import type { LockedBalance, Portion } from "./locked-balance.ts";
 
+/** What opens a hold. */
+interface HoldingCall {
+  readonly workspaceId: string;
+  readonly cost: number;
+  readonly locked: readonly LockedBalance[];
+  readonly limits: { readonly receipt?: object | undefined } | undefined;
+  takesSlot(balance: LockedBalance): boolean;
+  amountOf(balance: LockedBalance): number;
+}
+
 /** The holds of one batch, whose balances are locked. */
 export class HeldCredits {
-  readonly #at: Instant;
+  /** The time by the clock of the holds. */
+  readonly at: Instant;
   /** As they were before the batch. */
   readonly #former: ReadonlyMap<string, StoredHold>;
   /** As they are after the changes so far. */
@@ -21,27 +32,21 @@ export class HeldCredits {
   readonly #opened: OpenedHold[] = [];
 
   constructor({ at, stored }: EarlierHolds) {
-    this.#at = at;
+    this.at = at;
     this.#former = stored;
     this.#stored = new Map(stored);
   }
 
   /** Holds the cost of a call in all its balances, which cover it. Returns when the hold expires. */
-  open(
-    call: {
-      workspaceId: string;
-      cost: number;
-      locked: readonly LockedBalance[];
-      limits?: { receipt?: object | undefined } | undefined;
-    },
-    { holdId, ttl, onExpiry, keyId, apiId, subject }: HoldRequest,
-  ): Instant {
+  open(call: HoldingCall, { holdId, ttl, onExpiry, keyId, apiId, subject }: HoldRequest): Instant {
     const { workspaceId, cost, locked, limits } = call;
-    const createdAt = this.#at;
+    const createdAt = this.at;
     const expiresAt = instantAt(createdAt + Math.min(ttl, HOLD_AGE_MAX));
-    const balances = locked.flatMap((balance) =>
-      balance.hold(cost, expiresAt) ? [{ id: balance.id, period: balance.period }] : [],
-    );
+    const balances = locked.flatMap((balance) => {
+      if (!balance.hold(call.amountOf(balance), expiresAt)) return [];
+      const { id, period } = balance;
+      return call.takesSlot(balance) ? { id, period, slot: true as const } : { id, period };
+    });
     this.#opened.push({
       ...{ id: holdId, workspaceId, keyId, apiId, cost, balances, onExpiry, createdAt, expiresAt },
       limits: limits?.receipt ? JSON.stringify(limits.receipt) : null,
@@ -64,7 +69,7 @@ export class HeldCredits {
     const before = this.#stored.get(holdId);
     const former = this.#former.get(holdId);
     if (!before || !former || before.workspaceId !== workspaceId) return { outcome: "gone" };
-    const isDue = before.state === "open" && before.expiresAt <= this.#at;
+    const isDue = before.state === "open" && before.expiresAt <= this.at;
     const charge = before.onExpiry === "charge" ? before.cost : 0;
     const hold = isDue ? this.#put(closed(before, { state: "expired", amount: charge }, balanceOf)) : before;
     const close = (end: End) => this.#put(closed(hold, end, balanceOf));
@@ -76,7 +81,7 @@ export class HeldCredits {
       case "extend": {
         if (state !== "open") return conflict;
         const latest = hold.createdAt + HOLD_AGE_MAX;
-        const expiresAt = instantAt(Math.max(hold.expiresAt, Math.min(this.#at + action.ttl, latest)));
+        const expiresAt = instantAt(Math.max(hold.expiresAt, Math.min(this.at + action.ttl, latest)));
         return changed(expiresAt === hold.expiresAt ? hold : this.#put({ ...hold, expiresAt }), former, false);
       }
       case "release":
@@ -93,7 +98,7 @@ export class HeldCredits {
   /** What the batch writes; undefined: nothing. */
   writes(balances: readonly BalanceChange[]): HoldWrites | undefined {
     if (this.#changed.size === 0 && this.#opened.length === 0) return undefined;
-    return { balances, opened: this.#opened, changed: [...this.#changed.values()], at: this.#at };
+    return { balances, opened: this.#opened, changed: [...this.#changed.values()], at: this.at };
   }
 
   #put(hold: StoredHold): StoredHold {
@@ -111,7 +116,7 @@ interface End {
   readonly settlement?: string | null;
 }
 
-/** A hold after it charged an amount instead of what it had taken. */
+/** A hold after it charged an amount instead of what it had taken, and gave back its slots. */
 function closed(
   hold: StoredHold,
   { state, amount, settlement = null }: End,
@@ -119,12 +124,17 @@ function closed(
 ): StoredHold {
   const returned = hold.onExpiry === "charge" ? "spent" : "returned";
   const from: Portion["from"] = hold.state === "open" ? "held" : returned;
-  const lacks = hold.balances.flatMap(({ id, period }) => {
+  const lacks = hold.balances.flatMap(({ id, period, slot }) => {
+    if (slot) {
+      // Every end gives it back, so a late settlement has none.
+      balanceOf(id).settle({ from: hold.state === "open" ? "held" : "returned", amount: 1, period }, 0);
+      return [];
+    }
     const lack = balanceOf(id).settle({ from, amount: hold.cost, period }, amount);
     return lack > 0 ? [{ balanceId: id, lack }] : [];
   });
   // What is unlimited is not counted.
-  const charged = hold.balances.length === 0 ? 0 : amount - largest(lacks);
+  const charged = hold.balances.every(({ slot }) => slot) ? 0 : amount - largest(lacks);
   return { ...hold, state, settlement, lacks, charged };
 }
 

@@ -1,22 +1,33 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { type LackingCall, LackingCalls } from "./lacking-calls.ts";
-import { LockedBalance } from "./locked-balance.ts";
+import { LackingCalls } from "./lacking-calls.ts";
+import { LockedBalance, type LockedCall } from "./locked-balance.ts";
+
+/** A call that takes its cost of each of its balances. */
+interface LackingCall extends LockedCall {
+  readonly cost: number;
+}
 
 describe("calls that lack credits", () => {
   const names = ["a", "b", "c", "root"] as const;
   const call = fc.record({
     cost: fc.integer({ min: 1, max: 5 }),
+    /** What the root must have besides, as slots above a limit. */
+    unused: fc.nat(3),
     names: fc.uniqueArray(fc.constantFrom(...names), { minLength: 1, maxLength: 4 }),
   });
   const event = fc.record({ name: fc.constantFrom(...names), credits: fc.integer({ min: 1, max: 8 }) });
 
   /** Balances without credits, and the calls that lack them. */
-  function open(calls: readonly { cost: number; names: readonly string[] }[]) {
+  function open(calls: readonly { cost: number; unused?: number; names: readonly string[] }[]) {
     const balances = new Map(names.map((id) => [id as string, new LockedBalance(id, { id, remaining: 0 })]));
     const lacking = new LackingCalls<LackingCall>();
-    const made = calls.map(({ cost, names }) => ({ cost, locked: names.map((name) => balances.get(name)!) }));
+    const made = calls.map(({ cost, unused = 0, names }) => ({
+      cost,
+      locked: names.map((name) => balances.get(name)!),
+      needOf: ({ id }: LockedBalance) => (id === "root" ? cost + unused : cost),
+    }));
     for (const one of made) lacking.push(one, one.locked[0]!);
     return { balances, lacking, calls: made };
   }
@@ -36,7 +47,9 @@ describe("calls that lack credits", () => {
           balance.free += credits;
           for (;;) {
             const taken = lacking.take(balance);
-            const expected = [...left].find(({ cost, locked }) => locked.every((one) => one.covers(cost)));
+            const expected = [...left].find((one) =>
+              one.locked.every((balance) => balance.covers(one.needOf(balance))),
+            );
             assert.equal(taken, expected);
             if (!taken) break;
             left.delete(taken);
@@ -77,7 +90,7 @@ describe("calls that lack credits", () => {
         for (const { free } of balances.values()) assert(free >= 0);
         const rest = lacking.rest();
         assert.equal(rest.lacking.length + rest.untried.length + count, calls.length);
-        for (const { cost, locked } of rest.lacking) assert(locked.some((one) => !one.covers(cost)));
+        for (const one of rest.lacking) assert(one.locked.some((balance) => !balance.covers(one.needOf(balance))));
       }),
       { numRuns: 1_000 },
     );

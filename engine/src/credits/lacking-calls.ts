@@ -1,10 +1,4 @@
-import { firstLacking, type LockedBalance } from "./locked-balance.ts";
-
-/** The part of a call that matters here. */
-export interface LackingCall {
-  readonly cost: number;
-  readonly locked: readonly LockedBalance[];
-}
+import { firstLacking, type LockedBalance, type LockedCall } from "./locked-balance.ts";
 
 /** A call, and the balance at which it waits; undefined: it was taken. */
 interface Waiting<C> {
@@ -19,13 +13,13 @@ interface Waiting<C> {
  * it. When this balance gets credits back, the first call that they cover is found in logarithmic time; if another of its
  * balances lacks, the call moves there.
  */
-export class LackingCalls<C extends LackingCall> {
+export class LackingCalls<C extends LockedCall> {
   /** How many calls may still move. At 0, a call that would have to move stays where it is. */
   moves = 0;
   readonly #calls: Waiting<C>[] = [];
   /** The calls of each balance, in the order of arrival. */
   readonly #ofBalance = new Map<LockedBalance, Waiting<C>[]>();
-  readonly #trees = new Map<LockedBalance, CostTree<C>>();
+  readonly #trees = new Map<LockedBalance, NeedTree<C>>();
 
   get isEmpty(): boolean {
     return this.#calls.length === 0;
@@ -56,7 +50,7 @@ export class LackingCalls<C extends LackingCall> {
       const waiting = tree.first(balance.free);
       if (!waiting) return undefined;
       const { call } = waiting;
-      const lacking = firstLacking(call.locked, call.cost);
+      const lacking = firstLacking(call);
       if (!lacking) {
         tree.set(waiting, Infinity);
         waiting.at = undefined;
@@ -66,7 +60,7 @@ export class LackingCalls<C extends LackingCall> {
       this.moves--;
       tree.set(waiting, Infinity);
       waiting.at = lacking;
-      this.#treeOf(lacking).set(waiting, call.cost);
+      this.#treeOf(lacking).set(waiting, call.needOf(lacking));
     }
   }
 
@@ -74,17 +68,17 @@ export class LackingCalls<C extends LackingCall> {
   rest(): { lacking: C[]; untried: C[] } {
     const lacking: C[] = [];
     const untried: C[] = [];
-    for (const { call, at } of this.#calls) if (at) (at.covers(call.cost) ? untried : lacking).push(call);
+    for (const { call, at } of this.#calls) if (at) (at.covers(call.needOf(at)) ? untried : lacking).push(call);
     return { lacking, untried };
   }
 
-  #treeOf(balance: LockedBalance): CostTree<C> {
+  #treeOf(balance: LockedBalance): NeedTree<C> {
     let tree = this.#trees.get(balance);
     if (!tree) {
       const calls = this.#ofBalance.get(balance) ?? [];
-      tree = new CostTree(
+      tree = new NeedTree(
         calls,
-        calls.map(({ call, at }) => (at === balance ? call.cost : Infinity)),
+        calls.map(({ call, at }) => (at === balance ? call.needOf(balance) : Infinity)),
       );
       this.#trees.set(balance, tree);
     }
@@ -92,20 +86,20 @@ export class LackingCalls<C extends LackingCall> {
   }
 }
 
-/** The costs of calls in a complete binary tree with the smallest cost below each node. Infinite: the call is not here. */
-class CostTree<C> {
+/** What calls need in a complete binary tree with the smallest need below each node. Infinite: the call is not here. */
+class NeedTree<C> {
   readonly #calls: readonly Waiting<C>[];
   /** In heap order, root at 1. */
   readonly #smallest: Float64Array;
   readonly #leaves: number;
 
-  constructor(calls: readonly Waiting<C>[], costs: readonly number[]) {
+  constructor(calls: readonly Waiting<C>[], needs: readonly number[]) {
     this.#calls = calls;
     let leaves = 1;
-    while (leaves < costs.length) leaves *= 2;
+    while (leaves < needs.length) leaves *= 2;
     this.#leaves = leaves;
     this.#smallest = new Float64Array(2 * leaves).fill(Infinity);
-    this.#smallest.set(costs, leaves);
+    this.#smallest.set(needs, leaves);
     for (let node = leaves - 1; node >= 1; node--) this.#update(node);
   }
 
@@ -118,9 +112,9 @@ class CostTree<C> {
     return this.#calls[node - this.#leaves];
   }
 
-  set(waiting: Waiting<C>, cost: number): void {
+  set(waiting: Waiting<C>, need: number): void {
     let node = this.#leaves + this.#place(waiting);
-    this.#smallest[node] = cost;
+    this.#smallest[node] = need;
     for (node >>= 1; node >= 1; node >>= 1) this.#update(node);
   }
 

@@ -121,23 +121,35 @@ export class LockedBalance {
     return Math.max(0, Math.min(keepsUpTo, REMAINING_MAX) - remaining);
   }
 
+  /** No open hold of it ends earlier. Null: it has none. */
+  get expiresAt(): Instant | null {
+    const expiries = [this.nextExpiryAt, this.#firstExpiry].filter((expiry) => expiry !== null);
+    return this.held === 0 || expiries.length === 0 ? null : instantAt(Math.min(...expiries));
+  }
+
   /** What is written of it if holds of it were made or changed. */
   get change(): BalanceChange | undefined {
     if (!this.#isChanged || this.remaining === undefined) return undefined;
-    const expiries = [this.nextExpiryAt, this.#firstExpiry].filter((expiry) => expiry !== null);
     return {
       balanceId: this.id,
       remaining: this.remaining,
       held: this.held,
-      nextExpiryAt: this.held === 0 || expiries.length === 0 ? null : instantAt(Math.min(...expiries)),
+      nextExpiryAt: this.expiresAt,
       spent: this.spent,
       lapsed: this.#lapsed,
     };
   }
 }
 
-/** The first balance that does not cover a cost. */
-export function firstLacking(balances: readonly LockedBalance[], cost: number): LockedBalance | undefined {
-  for (const balance of balances) if (!balance.covers(cost)) return balance;
+/** A call with its balances. */
+export interface LockedCall {
+  readonly locked: readonly LockedBalance[];
+  /** What a balance must have for the call: as a rule its cost. */
+  needOf(balance: LockedBalance): number;
+}
+
+/** The first balance that does not have what a call needs. */
+export function firstLacking(call: LockedCall): LockedBalance | undefined {
+  for (const balance of call.locked) if (!balance.covers(call.needOf(balance))) return balance;
   return undefined;
 }

@@ -7,7 +7,7 @@ import type { BalanceChange, EarlierCalls, LockedBatch, SettledBatch } from "./b
 import type { Change } from "./change.ts";
 import { HeldCredits } from "./held-credits.ts";
 import type { HoldRequest } from "./hold.ts";
-import { type LackingCall, LackingCalls } from "./lacking-calls.ts";
+import { LackingCalls } from "./lacking-calls.ts";
 import { firstLacking, LockedBalance } from "./locked-balance.ts";
 import type { Call, Decision, Remaining, SpendOutcome, Spent } from "./spend.ts";
 import { TimeSlice } from "./time-slice.ts";
@@ -123,7 +123,7 @@ export class Settlement<Charges, Limits extends Decision> {
           if (limits === undefined || limits.allowed) continue;
         }
         for (const balance of call.locked) {
-          balance.free += call.cost;
+          balance.free += call.amountOf(balance);
           if (!this.#lacking.isEmpty) freed.add(balance);
         }
         released++;
@@ -139,13 +139,12 @@ export class Settlement<Charges, Limits extends Decision> {
     const reserved: Call<Charges, Limits>[] = [];
     for (const call of calls) {
       if (!this.#isNew(call)) continue;
-      const { cost } = call;
       call.locked = this.#balancesOf(call);
-      if (call.hold && !call.locked.every((balance) => balance.mayHold(cost))) {
+      if (call.hold && !call.locked.every((balance) => balance.mayHold(call.amountOf(balance)))) {
         call.failure = new HoldsExceeded();
         continue;
       }
-      const lacking = firstLacking(call.locked, cost);
+      const lacking = firstLacking(call);
       if (lacking) this.#lacking.push(call, lacking);
       else reserve(call, reserved);
       if (this.#slice.isOver()) await this.#slice.yield();
@@ -178,7 +177,7 @@ export class Settlement<Charges, Limits extends Decision> {
       }
       if (!isCurrent(call, now)) {
         call.result = { outcome: "outdated" };
-        for (const balance of locked) balance.free += cost;
+        for (const balance of locked) balance.free += call.amountOf(balance);
         continue;
       }
       const spent = call.hold && this.#holds ? this.#open(call, call.hold, this.#holds) : this.#spend(call);
@@ -204,7 +203,7 @@ export class Settlement<Charges, Limits extends Decision> {
     for (const call of lacking) {
       if (!isCurrent(call, now)) call.result = { outcome: "outdated" };
       else if (this.#awaits(call, now, due)) this.awaiting.push(call);
-      else call.result = insufficient(call);
+      else call.result = insufficient(call, this.#holds?.at ?? now);
     }
     return {
       spends,
@@ -219,7 +218,7 @@ export class Settlement<Charges, Limits extends Decision> {
     if (this.#options.hasAwaited(call)) return false;
     let awaits = false;
     for (const balance of call.locked) {
-      if (balance.nextExpiryAt === null || balance.nextExpiryAt > now || balance.covers(call.cost)) continue;
+      if (balance.nextExpiryAt === null || balance.nextExpiryAt > now || balance.covers(call.needOf(balance))) continue;
       awaits = true;
       due.add(balance.id);
     }
@@ -293,8 +292,11 @@ export class Settlement<Charges, Limits extends Decision> {
   }
 }
 
-function reserve<C extends LackingCall>(call: C, reserved: C[]): void {
-  for (const balance of call.locked) balance.free -= call.cost;
+function reserve<Charges, Limits extends Decision>(
+  call: Call<Charges, Limits>,
+  reserved: Call<Charges, Limits>[],
+): void {
+  for (const balance of call.locked) balance.free -= call.amountOf(balance);
   reserved.push(call);
 }
 
@@ -308,11 +310,18 @@ function withHeld<O extends object>(outcome: O, balances: readonly LockedBalance
   return outcome;
 }
 
-/** The result of a call that some balance does not cover. */
-function insufficient({ cost, locked }: LackingCall): SpendOutcome<never> {
-  const lacks = locked.flatMap((balance) =>
-    balance.covers(cost) ? [] : { balanceId: balance.id, refillAt: balance.refillAt },
-  );
+/** The result of a call that some balance does not cover. `now`: by the clock of holds. */
+function insufficient<Charges, Limits extends Decision>(
+  call: Call<Charges, Limits>,
+  now: Instant,
+): SpendOutcome<never> {
+  const { locked } = call;
+  const lacks = locked.flatMap((balance) => {
+    if (balance.covers(call.needOf(balance))) return [];
+    const { id: balanceId, refillAt, expiresAt } = balance;
+    if (!call.takesSlot(balance)) return { balanceId, refillAt };
+    return { balanceId, refillAt, retryAfter: Math.max(1, (expiresAt ?? now) - now) };
+  });
   return withHeld({ outcome: "insufficient" as const, remaining: remainingOf(locked), lacks }, locked);
 }
 

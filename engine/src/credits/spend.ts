@@ -1,5 +1,6 @@
 import type { Instant, Milliseconds } from "../clock/clock.ts";
 import type { IdempotencyRecord } from "../rules/idempotency.ts";
+import { SLOTS } from "../rules/slots.ts";
 import type { HoldRequest } from "./hold.ts";
 import type { LockedBalance } from "./locked-balance.ts";
 
@@ -35,9 +36,18 @@ export interface Spend<Charges, Limits extends Decision> {
   readonly isCurrent?: ((now: Instant) => boolean) | undefined;
   /** The cost is held, and a later settlement says what is spent. Undefined: it is spent. */
   readonly hold?: HoldRequest | undefined;
+  /** What the hold takes a slot of. Undefined: of nothing. */
+  readonly slots?: readonly SlotLimit[] | undefined;
 }
 
-/** What each balance of a call has after it, in their order. Undefined: it is, or has become, unlimited. */
+/** A balance of slots, of which a hold takes one. */
+export interface SlotLimit {
+  readonly balanceId: string;
+  /** How many holds may have one at once. */
+  readonly limit: number;
+}
+
+/** What each balance of a call has after it, in their order, and then those of slots. Undefined: it is, or has become, unlimited. */
 export type Remaining = readonly (number | undefined)[];
 
 /** The credits of open holds of each balance of a call. Absent: none of them has any. */
@@ -48,6 +58,8 @@ export interface Lack {
   readonly balanceId: string;
   /** When the balance is refilled; null: it has no refill. */
   readonly refillAt: Instant | null;
+  /** Of slots: the time until the first open hold of them expires, or less. */
+  readonly retryAfter?: Milliseconds;
 }
 
 /** A new hold. */
@@ -98,6 +110,7 @@ export type SpendOutcome<Limits extends Decision> =
  */
 export class Call<Charges, Limits extends Decision> implements Spend<Charges, Limits> {
   readonly workspaceId: string;
+  /** Those of its credits, then those of its slots. */
   readonly balances: readonly string[];
   /** The lane in which it waits: calls of the same balances share one. */
   readonly lane: string;
@@ -106,6 +119,8 @@ export class Call<Charges, Limits extends Decision> implements Spend<Charges, Li
   readonly idempotent: Spend<Charges, Limits>["idempotent"];
   readonly isCurrent: Spend<Charges, Limits>["isCurrent"];
   readonly hold: HoldRequest | undefined;
+  /** The limits of the balances of which it takes a slot. */
+  readonly #slots: ReadonlyMap<string, number> | undefined;
   readonly scope: string | undefined;
   readonly arrivedAt: Milliseconds;
   readonly sequence: number;
@@ -128,8 +143,10 @@ export class Call<Charges, Limits extends Decision> implements Spend<Charges, Li
     { resolve, reject }: PromiseWithResolvers<SpendOutcome<Limits>>,
   ) {
     this.workspaceId = spend.workspaceId;
-    this.balances = spend.balances;
-    this.lane = (spend.balances.length === 1 ? spend.balances[0] : undefined) ?? spend.balances.join(" ");
+    const { slots } = spend;
+    this.#slots = slots && new Map(slots.map(({ balanceId, limit }) => [balanceId, limit]));
+    this.balances = slots ? [...spend.balances, ...slots.map(({ balanceId }) => balanceId)] : spend.balances;
+    this.lane = (this.balances.length === 1 ? this.balances[0] : undefined) ?? this.balances.join(" ");
     this.cost = spend.cost;
     this.charges = spend.charges;
     this.idempotent = spend.idempotent;
@@ -145,6 +162,22 @@ export class Call<Charges, Limits extends Decision> implements Spend<Charges, Li
 
   get isChange(): false {
     return false;
+  }
+
+  /** Whether it takes a slot of the balance, and not its cost. */
+  takesSlot({ id }: Pick<LockedBalance, "id">): boolean {
+    return this.#slots?.has(id) === true;
+  }
+
+  /** What it takes from a balance. */
+  amountOf(balance: LockedBalance): number {
+    return this.takesSlot(balance) ? 1 : this.cost;
+  }
+
+  /** What a balance must have for it. Of slots, those above the limit stay unused. */
+  needOf({ id }: LockedBalance): number {
+    const limit = this.#slots?.get(id);
+    return limit === undefined ? this.cost : SLOTS - limit + 1;
   }
 
   answer(): void {

@@ -58,6 +58,7 @@ function storedKey(changed: Partial<DirectoryKey> = {}): DirectoryKey {
     balance: null,
     budgets: [],
     identity: null,
+    concurrency: null,
     ratelimits: [],
     roles: [],
     permissions: [],
@@ -76,7 +77,7 @@ describe("a cached key", () => {
       name: 'a "name"',
       meta: '{"plan":"pro"}',
       expires_at: 5_000,
-      identity: { id: "id_1", external_id: "acme", meta: null, ratelimits: [limit("rl_2")] },
+      identity: { id: "id_1", external_id: "acme", meta: null, concurrency: null, ratelimits: [limit("rl_2")] },
       ratelimits: [limit("rl_1")],
       roles: ["admin"],
       permissions: ["read"],
@@ -160,7 +161,7 @@ describe("a cached key", () => {
 
   it("shares its budgets with keys that have the same ones, and one empty list with keys without", async () => {
     const budgets = [budget("bud_team"), budget("bud_root")];
-    const identity = { id: "id_1", external_id: "acme", meta: null, ratelimits: [] };
+    const identity = { id: "id_1", external_id: "acme", meta: null, concurrency: null, ratelimits: [] };
     const changes: Record<string, Partial<DirectoryKey>> = {
       first: { budgets },
       again: { id: "key_2", budgets: [...budgets], identity },
@@ -180,7 +181,7 @@ describe("a cached key", () => {
 
   it("is outdated by a change of each of its tags, and by no other", async () => {
     const budgets = [budget("bud_1"), budget("bud_root")];
-    const identity = { id: "id_1", external_id: "acme", meta: null, ratelimits: [] };
+    const identity = { id: "id_1", external_id: "acme", meta: null, concurrency: null, ratelimits: [] };
     for (const key of [storedKey({ identity, budgets }), storedKey()]) {
       const { caches, generations, load } = openCaches(() => key);
       const name = keyLocation("hash", WORKSPACE);
@@ -234,6 +235,7 @@ describe("a cached key", () => {
       id: `id_${i}`,
       external_id: `customer-${i}`,
       meta: null,
+      concurrency: null,
       ratelimits: [],
       budgets: null,
     });
@@ -241,6 +243,7 @@ describe("a cached key", () => {
       plain: () => ({}),
       named: (i) => ({ name: `customer ${i}` }),
       owned: (i) => ({ identity: identityOf(i), meta: `{"plan":"pro","seat":${i}}`, expires_at: 4e12 + i }),
+      concurrent: (i) => ({ concurrency: `[{"name":"streams of ${i}","limit":10}]` }),
       limited: (i) => ({ ratelimits: [limit(`rl_${i}`)] }),
       permitted: (i) => ({ permissions: [`documents.${i}.read`] }),
       budgeted: (i) => ({ budgets: [budget(`bud_${i}`), budget("bud_root")] }),

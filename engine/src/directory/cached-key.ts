@@ -5,7 +5,16 @@ import { hashVersions } from "../rules/imported-keys.ts";
 import { compilePermissions, type Permissions } from "../rules/permissions.ts";
 import type { Generations } from "./generations.ts";
 import { CacheEntry, type LoadedRecord } from "./record-cache.ts";
-import { identityRecord, type KeyBudget, type KeyLimit, type KeyRecord, keyLimit, members } from "./records.ts";
+import {
+  identityRecord,
+  type KeyBudget,
+  type KeyConcurrency,
+  type KeyLimit,
+  type KeyRecord,
+  keyConcurrency,
+  keyLimit,
+  members,
+} from "./records.ts";
 import type { DeletedKey, DirectoryKey } from "./stored.ts";
 
 /** What many keys have in common. There is one object for all of them. */
@@ -37,17 +46,20 @@ interface KeyExtras {
   readonly identity: KeyRecord["identity"];
   readonly limits: readonly KeyLimit[];
   readonly budgets: readonly KeyBudget[];
+  readonly concurrency: readonly KeyConcurrency[];
   /** JSON members of an answer between those of the traits: `meta`, `expires`, `identity`, with a comma before them. */
   readonly members: string;
 }
 
 const NO_BUDGETS: readonly KeyBudget[] = [];
+const NO_CONCURRENCY: readonly KeyConcurrency[] = [];
 
 const NO_EXTRAS: KeyExtras = {
   expiresAt: null,
   identity: null,
   limits: [],
   budgets: NO_BUDGETS,
+  concurrency: NO_CONCURRENCY,
   members: ',"meta":{}',
 };
 
@@ -55,6 +67,7 @@ const NO_EXTRAS: KeyExtras = {
 const KEY_BYTES = 220;
 const EXTRAS_BYTES = 200;
 const LIMIT_BYTES = 420;
+const CONCURRENCY_BYTES = 300;
 /** A list of budgets, and each of them. */
 const BUDGETS_BYTES = 100;
 const BUDGET_BYTES = 40;
@@ -194,6 +207,10 @@ class CachedKey extends CacheEntry<KeyRecord> implements KeyRecord {
     return this.#extras.budgets;
   }
 
+  get concurrency(): readonly KeyConcurrency[] {
+    return this.#extras.concurrency;
+  }
+
   get members(): string {
     const name = this.#name === null ? "" : `,"name":${this.#name}`;
     return `${this.anonymousMembers}${name}${this.#traits.lastMembers}`;
@@ -246,7 +263,8 @@ export class KeyRecords {
         ? 0
         : EXTRAS_BYTES +
           textBytes(extras.members, identity?.id ?? "", identity?.external_id ?? "") +
-          LIMIT_BYTES * extras.limits.length);
+          LIMIT_BYTES * extras.limits.length +
+          CONCURRENCY_BYTES * extras.concurrency.length);
     return {
       record: new CachedKey(key, traits, extras, bytes),
       tags: [
@@ -356,9 +374,9 @@ function sharedPart(key: DirectoryKey) {
 type SharedPart = ReturnType<typeof sharedPart>;
 
 function extrasOf(key: DirectoryKey, budgets: readonly KeyBudget[]): KeyExtras {
-  const { meta, expires_at, identity, ratelimits, pool_id } = key;
-  const isPlain = meta === null && expires_at === null && identity === null && ratelimits.length === 0;
-  if (isPlain && budgets.length === 0) return NO_EXTRAS;
+  const { meta, expires_at, identity, ratelimits, pool_id, concurrency } = key;
+  const isUnlimited = ratelimits.length === 0 && budgets.length === 0 && concurrency === null;
+  if (meta === null && expires_at === null && identity === null && isUnlimited) return NO_EXTRAS;
   return {
     expiresAt: expires_at === null ? null : instantAt(expires_at),
     budgets,
@@ -367,6 +385,13 @@ function extrasOf(key: DirectoryKey, budgets: readonly KeyBudget[]): KeyExtras {
       ...ratelimits.map((limit) => keyLimit(limit, "key", pool_id)),
       ...(identity === null ? [] : identity.ratelimits.map((limit) => keyLimit(limit, "identity", identity.id))),
     ],
+    concurrency:
+      concurrency === null && (identity?.concurrency ?? null) === null
+        ? NO_CONCURRENCY
+        : [
+            ...keyConcurrency(concurrency, "key", pool_id),
+            ...(identity ? keyConcurrency(identity.concurrency, "identity", identity.id) : []),
+          ],
     members: `,${members({
       meta: meta === null ? {} : JSON.parse(meta),
       ...(expires_at !== null && { expires: expires_at }),

@@ -3,6 +3,7 @@ import { type Instant, instantAt, type Milliseconds } from "../clock/clock.ts";
 import type { HashAlgorithm } from "../rules/imported-keys.ts";
 import { compiledBytes, Overrides } from "../rules/override-patterns.ts";
 import type { Permissions } from "../rules/permissions.ts";
+import { type ConcurrencyLimit, concurrencyOf, slotsId } from "../rules/slots.ts";
 import type { LimitMode } from "../rules/strict-window.ts";
 import type { LoadedRecord } from "./record-cache.ts";
 import type {
@@ -41,6 +42,8 @@ export interface KeyRecord {
   readonly identity: { readonly id: string; readonly externalId: string } | null;
   /** The limits of the key and of its identity. */
   readonly limits: readonly KeyLimit[];
+  /** The limits of concurrency of the key and of its identity. */
+  readonly concurrency: readonly KeyConcurrency[];
   /** Whether the key was imported and never verified since, so that the start of its string is unknown. */
   readonly isUnused: boolean;
   /** Clears `isUnused` until the record is read again, or the returned function is called. */
@@ -74,6 +77,13 @@ export interface KeyLimit {
   readonly counter: string;
   /** JSON members of the state of the limit before `exceeded`, without braces. */
   readonly members: string;
+}
+
+/** A limit of concurrency as verification needs it. Its slots are in the ledger. */
+export interface KeyConcurrency extends ConcurrencyLimit {
+  readonly owner: KeyLimit["owner"];
+  /** The balance of its slots: that of the pool of the key, or of the identity. */
+  readonly balanceId: string;
 }
 
 /** A root key as authentication needs it. */
@@ -215,12 +225,19 @@ export function namespaceRecord({ id, workspace_id, overrides }: DirectoryNamesp
 
 /** An identity within a KEY, with its limits. `meta` and `ratelimits` are always present. */
 export function identityRecord(identity: DirectoryIdentity) {
+  const concurrency = concurrencyOf(identity.concurrency);
   return {
     id: identity.id,
     externalId: identity.external_id,
     meta: (identity.meta === null ? {} : JSON.parse(identity.meta)) as Record<string, unknown>,
     ratelimits: identity.ratelimits.map((limit) => ({ ...ratelimitRecord(limit), autoApply: true })),
+    ...(concurrency.length > 0 && { concurrency }),
   };
+}
+
+/** The limits of concurrency of the key or the identity with this id: for a key, that of its pool. */
+export function keyConcurrency(column: string | null, owner: KeyLimit["owner"], ownerId: string): KeyConcurrency[] {
+  return concurrencyOf(column).map(({ name, limit }) => ({ name, limit, owner, balanceId: slotsId(ownerId, name) }));
 }
 
 /** A limit of the key or the identity with this id: for a key, that of its pool. */

@@ -26,6 +26,8 @@ export interface DirectoryIdentity {
   external_id: string;
   /** JSON, or null. */
   meta: string | null;
+  /** JSON array of its limits of concurrency, or null. */
+  concurrency: string | null;
   ratelimits: readonly DirectoryLimit[];
 }
 
@@ -66,6 +68,8 @@ export interface DirectoryKey extends KeyLocation {
   /** The budget of the key with its ancestors, then that of its identity with its ancestors; each once. */
   budgets: readonly DirectoryBudget[];
   identity: DirectoryIdentity | null;
+  /** JSON array of its limits of concurrency, or null. */
+  concurrency: string | null;
   ratelimits: readonly DirectoryLimit[];
   /** Role names in order. */
   roles: readonly string[];

@@ -15,6 +15,7 @@ export const stepNames = [
   "expiry",
   "address",
   "permissions",
+  "concurrency",
   "limits",
   "credits",
 ] as const;
@@ -87,13 +88,22 @@ export function codeOfState(
   );
 }
 
-/** The code of a call that was not charged: a limit denies it, or the balance does not cover its cost. */
+/** What decides whether a call is charged. */
+interface ChargeChecks {
+  /** Omitted: it needs none. */
+  readonly areSlotsFree?: boolean;
+  readonly limits: LimitDecision | undefined;
+  /** Omitted: it costs nothing. */
+  readonly isCovered?: boolean;
+}
+
+/** The code of a call that was not charged: no slot is free, a limit denies it, or the balance does not cover its cost. */
 export function codeOfCharge(
-  limits: LimitDecision | undefined,
-  isCovered: boolean,
+  { areSlotsFree = true, limits, isCovered = true }: ChargeChecks,
   trace?: Trace,
 ): VerificationCode | undefined {
   return (
+    codeOf("concurrency", "RATE_LIMITED", !areSlotsFree, trace) ??
     codeOf("limits", "RATE_LIMITED", limits?.allowed === false, trace) ??
     codeOf("credits", "USAGE_EXCEEDED", !isCovered, trace)
   );

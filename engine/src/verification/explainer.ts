@@ -3,6 +3,7 @@ import { type CallDirectories, keyLocation } from "../directory/directories.ts";
 import type { KeyRecord } from "../directory/records.ts";
 import type { Limiter } from "../limits/limiter.ts";
 import { codeOfCharge, codeOfState, codeOfVisibility, hasFailed, type Trace } from "./checks.ts";
+import { decideConcurrency, storedSlotUse } from "./concurrency.ts";
 import {
   balanceAt,
   budgetsAt,
@@ -15,7 +16,7 @@ import {
 } from "./explanation.ts";
 import { KeyLookup, type LookedUp } from "./key-lookup.ts";
 import { chargeOf, readingOf, selectLimits, usedIn } from "./limits.ts";
-import { excessiveHold, mixedUnits, unknownLimit } from "./mistakes.ts";
+import { excessiveHold, missingHold, mixedUnits, unknownLimit } from "./mistakes.ts";
 import { PermissionQueries } from "./queries.ts";
 import { COST_DEFAULT, type KeyPlace, type VerificationMistake, type VerificationRequest } from "./request.ts";
 import type { KeyOrigins, KeyOriginsQuestion } from "./stored.ts";
@@ -86,22 +87,34 @@ export class Explainer {
     // Verifications that fail earlier do not look at their limits.
     if (requested && "unknown" in requested && !hasFailed(trace)) return unknownLimit(key, requested.unknown);
     const selected = requested && "unknown" in requested ? undefined : requested;
-    const mistake = hasFailed(trace) ? undefined : (mixedUnits(key, request) ?? excessiveHold(selected, request));
+    const mistake = hasFailed(trace)
+      ? undefined
+      : (missingHold(key, request) ?? mixedUnits(key, request) ?? excessiveHold(selected, request));
     if (mistake) return mistake;
     const others = key.limits.filter((limit) => !selected?.limits.includes(limit));
     const readings = [...(selected?.charges ?? []), ...others.map((limit) => chargeOf(limit, key))].map(readingOf);
     const { keyId, poolId, workspaceId } = key;
     const budgetIds = key.budgets.map(({ budgetId }) => budgetId);
+    const slotIds = key.concurrency.map(({ balanceId }) => balanceId);
     const [decided, read, origins] = await Promise.all([
       selected && this.#limiter.peek(selected.charges),
       readings.length > 0 ? this.#limiter.peek(readings) : undefined,
-      readOrigins({ workspaceId, keyId, poolId, budgetIds, slugs: listedPermissions(key, query) }),
+      readOrigins({
+        workspaceId,
+        keyId,
+        poolId,
+        budgetIds,
+        slotIds,
+        slugs: listedPermissions(key, query),
+        now: request.now,
+      }),
     ]);
     const balance = key.hasBalance ? balanceAt(origins, request.now) : undefined;
     const cost = request.credits?.cost ?? COST_DEFAULT;
     const budgets = budgetsAt(key, origins, cost, request.now);
     const isCovered = covers(balance?.remaining, cost) && budgets.every(({ exceeded }) => !exceeded);
-    codeOfCharge(decided, isCovered, trace);
+    const concurrency = decideConcurrency(key, storedSlotUse(origins.slots));
+    codeOfCharge({ areSlotsFree: !concurrency.exceeded, limits: decided, isCovered }, trace);
     const counted = [...(selected?.limits ?? []), ...others].map((limit, i) => {
       const state = read!.limits[i]!;
       return { limit, used: usedIn(state), reset: state.reset };
@@ -111,7 +124,7 @@ export class Explainer {
       request,
       trace,
       ...found,
-      decision: { query, selected, decided, counted, origins, balance, budgets, cost },
+      decision: { query, selected, decided, counted, origins, balance, budgets, concurrency, cost },
     });
   }
 }

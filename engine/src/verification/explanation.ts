@@ -8,6 +8,7 @@ import { grantOf } from "../rules/permissions.ts";
 import type { Refill, StoredBalance } from "../rules/refill.ts";
 import { nextDue, refillOf, withDueRefill } from "../rules/refill.ts";
 import type { Step, Trace } from "./checks.ts";
+import type { ConcurrencyDecision, ConcurrencyState } from "./concurrency.ts";
 import type { SelectedLimits } from "./limits.ts";
 import type { VerificationCode, VerificationRequest } from "./request.ts";
 import type { HeldBalance, KeyOrigins } from "./stored.ts";
@@ -27,6 +28,8 @@ export interface VerificationExplanation {
   /** Where the record of the key came from. */
   record?: ExplainedRecord;
   permissions?: ExplainedPermissions;
+  /** Absent: it has none. */
+  concurrency?: ConcurrencyState[];
   ratelimits?: ExplainedLimit[];
   /** Absent: unlimited. */
   credits?: ExplainedCredits;
@@ -117,6 +120,7 @@ interface Decision {
   /** The balance with its due refill; undefined: unlimited. */
   balance: HeldBalance | undefined;
   budgets: ExplainedBudget[];
+  concurrency: ConcurrencyDecision;
   cost: number;
 }
 
@@ -166,6 +170,7 @@ export function explainKey(decided: DecidedKey): VerificationExplanation {
     record,
     ...(decision && {
       permissions,
+      ...(decision.concurrency.states.length > 0 && { concurrency: decision.concurrency.states }),
       ratelimits: limitsOf(decision),
       ...(decision.balance && { credits: { ...heldCreditsOf(decision.balance, request.now), cost: decision.cost } }),
       ...(decision.budgets.length > 0 && { budgets: decision.budgets }),
@@ -206,6 +211,14 @@ const details: Readonly<Record<Step, (decided: Detail) => string>> = {
     if (query.satisfied) return `The permissions of the key satisfy ${query.text}.`;
     const missing = query.parts.filter(({ satisfied }) => !satisfied).map(({ text }) => text);
     return `The permissions of the key do not satisfy ${missing.join(", nor ")}.`;
+  },
+  concurrency: ({ concurrency }) => {
+    if (!concurrency || concurrency.states.length === 0) return "No limit of concurrency applies to the call.";
+    const uses = concurrency.states.map(({ name, limit, inUse }) => `${inUse} of ${limit} slots of '${name}'`);
+    const wait = concurrency.exceeded
+      ? ` A slot is free in ${inWords(concurrency.retryAfter)}, or when a hold ends before that.`
+      : "";
+    return `In use are ${uses.join(" and ")}.${wait}`;
   },
   limits: ({ selected, decided }) => {
     if (!selected || !decided) return "No limit applies to the call.";

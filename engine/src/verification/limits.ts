@@ -1,3 +1,4 @@
+import type { Milliseconds } from "../clock/clock.ts";
 import { type KeyLimit, type KeyRecord, limitCounter } from "../directory/records.ts";
 import type { Charge, LimitDecision, LimitState } from "../limits/counters.ts";
 import type { LimitMode } from "../rules/strict-window.ts";
@@ -99,15 +100,29 @@ function selectDefault(key: KeyRecord): SelectedLimits | undefined {
   return selected.charges.length === 0 ? undefined : selected;
 }
 
-/** The states of the limits as JSON members, with `retryAfter` for a rejected call. */
-export function limitsText(selected: SelectedLimits, { limits, allowed, retryAfter }: LimitDecision): string {
+/**
+ * The states of the limits as JSON members, with `retryAfter` for a rejected call.
+ *
+ * @param wait how long it has to wait for slots; 0: they do not reject it.
+ */
+export function limitsText(
+  selected: SelectedLimits,
+  { limits, allowed, retryAfter }: LimitDecision,
+  wait: Milliseconds = 0,
+): string {
   let text = ',"ratelimits":[';
   for (let i = 0; i < limits.length; i++) {
     const state = limits[i]!;
     text += `${i === 0 ? "" : ","}{${selected.limits[i]!.members},"exceeded":${!state.allowed},"remaining":${state.remaining},"reset":${state.reset}`;
     text += state.retryAfter === undefined ? "}" : `,"retryAfter":${state.retryAfter}}`;
   }
-  return allowed || retryAfter === undefined ? `${text}]` : `${text}],"retryAfter":${retryAfter}`;
+  if (allowed) return `${text}]${waitText(wait)}`;
+  return retryAfter === undefined ? `${text}]` : `${text}],"retryAfter":${Math.max(retryAfter, wait)}`;
+}
+
+/** A wait as a JSON member; empty if there is none. */
+export function waitText(wait: Milliseconds): string {
+  return wait === 0 ? "" : `,"retryAfter":${wait}`;
 }
 
 /** The name of the first limit that rejects the call; undefined if none does. */

@@ -35,6 +35,14 @@ export function mixedUnits(
   };
 }
 
+/** The mistake of a call without a hold, of a key whose calls take slots; undefined: there is none. */
+export function missingHold(
+  { concurrency }: Pick<KeyRecord, "concurrency">,
+  { hold }: Pick<VerificationRequest, "hold">,
+): VerificationMistake | undefined {
+  return concurrency.length > 0 && !hold ? { kind: "hold_required" } : undefined;
+}
+
 /** The mistake of a call that would charge more limits than a hold can store; undefined: there is none. */
 export function excessiveHold(
   selected: SelectedLimits | undefined,

@@ -81,6 +81,7 @@ export interface VerificationMistake {
     | "limit_unknown"
     | "units_mixed"
     | "hold_limits_excessive"
+    | "hold_required"
     | "replay_mismatched"
     | "replay_running";
   /** Undefined when the kind is explanation enough. */

@@ -1,3 +1,4 @@
+import type { Instant, Milliseconds } from "../clock/clock.ts";
 import type { StoredBalance } from "../rules/refill.ts";
 
 /** The key whose permissions and credits to explain. */
@@ -6,6 +7,9 @@ export interface KeyOriginsQuestion {
   keyId: string;
   poolId: string;
   budgetIds: readonly string[];
+  /** The balances of the slots of its limits of concurrency. */
+  slotIds: readonly string[];
+  now: Instant;
   /** The permissions to look for. */
   slugs: readonly string[];
 }
@@ -18,6 +22,8 @@ export interface KeyOrigins {
   balance: HeldBalance | null;
   /** Those of the budgets. `watched` is 1 if it never denies. */
   budgets: (HeldBalance & { pool_id: string; watched: number | null })[];
+  /** `expiresIn`: the time until the first open hold that has one of these slots expires, or less. */
+  slots: { pool_id: string; held: number | null; expiresIn: Milliseconds }[];
 }
 
 /** A balance with the credits that open holds have taken from it; null: none. */

@@ -14,11 +14,12 @@ import { newId, type Random } from "../random/random.ts";
 import { startOf, startOfToken } from "../rules/imported-keys.ts";
 import { type BalancesLeft, balancesOf, balancesText, hasBalances } from "./balances.ts";
 import { codeOfCharge, codeOfState, codeOfVisibility } from "./checks.ts";
+import { concurrencyText, decideConcurrency, slotsOf, slotUseOf } from "./concurrency.ts";
 import type { DecisionRecorder } from "./event.ts";
 import { FirstUseWriter } from "./first-uses.ts";
 import { KeyLookup, tooStale } from "./key-lookup.ts";
-import { exceededLimit, limitsText, type SelectedLimits, selectLimits } from "./limits.ts";
-import { excessiveHold, mixedUnits, unknownLimit } from "./mistakes.ts";
+import { exceededLimit, limitsText, type SelectedLimits, selectLimits, waitText } from "./limits.ts";
+import { excessiveHold, missingHold, mixedUnits, unknownLimit } from "./mistakes.ts";
 import { PermissionQueries } from "./queries.ts";
 import {
   COST_DEFAULT,
@@ -232,6 +233,8 @@ export class Verification {
 
     const selected = selectLimits(key, request.ratelimits);
     if (selected && "unknown" in selected) return unknownLimit(key, selected.unknown);
+    const withoutHold = missingHold(key, request);
+    if (withoutHold) return withoutHold;
     if (hasBalances(key) || request.hold) {
       const mistake = mixedUnits(key, request) ?? excessiveHold(selected, request);
       return mistake ?? this.#spend(key, selected, request);
@@ -268,7 +271,7 @@ export class Verification {
   ): VerificationAnswer {
     if ("replay" in decided) return this.#answerReplay(key, decided, request);
     if (!decided.allowed) this.#limiter.exceeded.add(key.workspaceId, selected.charges, decided, key);
-    const code = codeOfCharge(decided, true) ?? "VALID";
+    const code = codeOfCharge({ limits: decided }) ?? "VALID";
     return this.#answer(key, code, request, limitsText(selected, decided), 0, exceededLimit(selected, decided));
   }
 
@@ -306,16 +309,24 @@ export class Verification {
       }
     }
     const cost = request.credits?.cost ?? COST_DEFAULT;
+    const slots = slotsOf(key);
+    const balances = slots && !hasBalances(key) ? [] : balancesOf(key);
+    const concurrencyOf = (left: BalancesLeft) => decideConcurrency(key, slotUseOf(left, balances.length));
     const resultText = ({
       limits,
       hold,
       ...left
-    }: BalancesLeft & Partial<Pick<Spent<LimitDecision>, "limits" | "hold">>) =>
-      leftText(key, left, request) + holdText(hold) + (limits ? limitsText(selected!, limits) : "");
+    }: BalancesLeft & Partial<Pick<Spent<LimitDecision>, "limits" | "hold">>) => {
+      const concurrency = concurrencyOf(left);
+      const { retryAfter } = concurrency;
+      const limited = limits ? limitsText(selected!, limits, retryAfter) : waitText(retryAfter);
+      return leftText(key, left, request) + holdText(hold) + concurrencyText(concurrency) + limited;
+    };
     const spend = (hold?: HoldRequest) =>
       this.#ledger.spend({
         workspaceId: key.workspaceId,
-        balances: balancesOf(key),
+        balances,
+        slots,
         cost,
         charges: selected?.charges,
         idempotent: idempotent && { ...idempotent, keyId: key.keyId, outcome: resultText },
@@ -337,9 +348,11 @@ export class Verification {
         return { kind: "replay_mismatched" };
       case "insufficient": {
         const limits = selected && (peeked ?? (await this.#limiter.peek(selected.charges)));
+        const { exceeded } = concurrencyOf(spent);
         // RATE_LIMITED has precedence over USAGE_EXCEEDED.
-        const code = codeOfCharge(limits, false)!;
-        return this.#answer(key, code, request, resultText({ ...spent, limits }), 0, exceededLimit(selected, limits));
+        const code = codeOfCharge({ areSlotsFree: !exceeded, limits, isCovered: false })!;
+        const limit = exceeded?.name ?? exceededLimit(selected, limits);
+        return this.#answer(key, code, request, resultText({ ...spent, limits }), 0, limit);
       }
       case "limited":
         this.#limiter.exceeded.add(key.workspaceId, selected!.charges, spent.limits, key);

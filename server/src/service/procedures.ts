@@ -7,6 +7,7 @@ import { nameProcedures } from "../features/analytics/subjects.ts";
 import { budgetRules } from "../features/budgets/statements.ts";
 import { creditProcedures } from "../features/credits/procedures.ts";
 import { balanceRules } from "../features/credits/statements/balances.ts";
+import { slotRules } from "../features/credits/statements/slots.ts";
 import { DASHBOARD, dashboardCallerInTransaction, sessionProcedures } from "../features/dashboard/procedures.ts";
 import type { DatabaseServices } from "../features/database-services.ts";
 import { eventProcedures } from "../features/events/procedures.ts";
@@ -71,7 +72,7 @@ const defaultLimits: QuotaLimits = {
 };
 
 /** What `latchkey verify-store` checks besides the constraints of the schema. */
-const rules: StoreRules = { ...balanceRules, ...budgetRules, ...holdRules, ...keyRules, ...vaultRules };
+const rules: StoreRules = { ...balanceRules, ...budgetRules, ...holdRules, ...keyRules, ...slotRules, ...vaultRules };
 
 /** How transactions read the callers of sessions. */
 const sessions: SessionCallers = {

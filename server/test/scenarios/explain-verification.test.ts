@@ -42,6 +42,7 @@ describeOnStores("keys.explainVerification", (server) => {
         "expiry passed",
         "address passed",
         "permissions passed",
+        "concurrency passed",
         "limits passed",
         "credits passed",
       ],

@@ -599,6 +599,6 @@ function tests(server: TestServer, store: string): void {
     const holdId = await make(key);
     assert.deepEqual(await broken(), []);
     await server.change([], ({ db }) => db.deleteFrom("holds").where("id", "=", holdId).execute());
-    assert.deepEqual(await broken(), [{ rule: "a balance holds the credits of its open holds", rows: 1 }]);
+    assert.deepEqual(await broken(), [{ rule: "a balance holds the credits or slots of its open holds", rows: 1 }]);
   });
 }

@@ -17,8 +17,10 @@ from latchkey.types import (
     CreateApiOutput,
     CreateBudgetInputRefill,
     CreateBudgetOutput,
+    CreateIdentityInputConcurrencyEntry,
     CreateIdentityInputRatelimitsEntry,
     CreateIdentityOutput,
+    CreateKeyInputConcurrencyEntry,
     CreateKeyInputCredits,
     CreateKeyInputRatelimitsEntry,
     CreateKeyOutput,
@@ -98,7 +100,9 @@ from latchkey.types import (
     UpdateApiOutput,
     UpdateBudgetInputRefill,
     UpdateCreditsOutput,
+    UpdateIdentityInputConcurrencyEntry,
     UpdateIdentityInputRatelimitsEntry,
+    UpdateKeyInputConcurrencyEntry,
     UpdateKeyInputCredits,
     UpdateKeyInputRatelimitsEntry,
     UpdateKeyOutput,
@@ -156,11 +160,11 @@ _BUDGETS_GET_BUDGET: Final = Operation("budgets.getBudget", Budget, repeatable="
 _BUDGETS_LIST_BUDGETS: Final = Operation("budgets.listBudgets", list[Budget], repeatable="always", is_paged=True)
 _BUDGETS_UPDATE_BUDGET: Final = Operation("budgets.updateBudget", Budget)
 _BUDGETS_UPDATE_CREDITS: Final = Operation("budgets.updateCredits", Credits, repeatable="idempotent")
-_HOLDS_EXTEND_HOLD: Final = Operation("holds.extendHold", ExtendHoldOutput, repeatable="always")
+_HOLDS_EXTEND_HOLD: Final = Operation("holds.extendHold", ExtendHoldOutput)
 _HOLDS_GET_HOLD: Final = Operation("holds.getHold", Hold, repeatable="always")
 _HOLDS_LIST_HOLDS: Final = Operation("holds.listHolds", list[Hold], repeatable="always", is_paged=True)
-_HOLDS_RELEASE_HOLD: Final = Operation("holds.releaseHold", ReleaseHoldOutput, repeatable="always")
-_HOLDS_SETTLE_HOLD: Final = Operation("holds.settleHold", SettleHoldOutput, repeatable="always")
+_HOLDS_RELEASE_HOLD: Final = Operation("holds.releaseHold", ReleaseHoldOutput)
+_HOLDS_SETTLE_HOLD: Final = Operation("holds.settleHold", SettleHoldOutput)
 _ANALYTICS_GET_API_STATS: Final = Operation("analytics.getApiStats", GetApiStatsOutput, repeatable="always")
 _ANALYTICS_GET_BUDGET_STATS: Final = Operation("analytics.getBudgetStats", GetBudgetStatsOutput, repeatable="always")
 _ANALYTICS_GET_IDENTITY_STATS: Final = Operation("analytics.getIdentityStats", GetIdentityStatsOutput, repeatable="always")
@@ -759,6 +763,7 @@ class KeysOperations:
         credits: CreateKeyInputCredits | Unset = UNSET,
         budget_id: str | Unset = UNSET,
         ratelimits: Sequence[CreateKeyInputRatelimitsEntry] | Unset = UNSET,
+        concurrency: Sequence[CreateKeyInputConcurrencyEntry] | Unset = UNSET,
         enabled: bool | Unset = UNSET,
         recoverable: bool | Unset = UNSET,
         options: CallOptions | None = None,
@@ -784,6 +789,8 @@ class KeysOperations:
             credits: A balance of credits. Omitted: unlimited.
             budget_id: The budget that verifications spend from too, together with its ancestors. Needs
                 `assign_budget` on it.
+            concurrency: How many calls may run at once. Each verification takes a slot of each of these limits with
+                `hold`, until its hold ends; without `hold` it gets 400.
             enabled: Default: True.
             recoverable: Whether `keys.get_key` can return the key string. It is then stored encrypted. Default:
                 False.
@@ -805,6 +812,7 @@ class KeysOperations:
             "credits": credits,
             "budgetId": budget_id,
             "ratelimits": ratelimits,
+            "concurrency": concurrency,
             "enabled": enabled,
             "recoverable": recoverable,
         }, options)
@@ -1006,8 +1014,8 @@ class KeysOperations:
         Creates a key with a new key string and the settings of the old key. The old key expires after `expiration`
         milliseconds, rounded up to a whole minute, and is deleted when the retention of deleted keys has passed since.
         With 0 it expires at once; with null its expiry does not change, and it is not deleted. All keys of a reroll
-        chain share one balance, one refill and the counters of their limits, so a reroll adds neither credits nor
-        calls.
+        chain share one balance, one refill, the counters of their limits and the slots of their concurrency, so a
+        reroll adds neither credits nor calls.
 
         Permissions of the root key: `apis.{apiId}.create_key`, `apis.{apiId}.encrypt_key`
 
@@ -1116,6 +1124,7 @@ class KeysOperations:
         credits: UpdateKeyInputCredits | None | Unset = UNSET,
         budget_id: str | None | Unset = UNSET,
         ratelimits: Sequence[UpdateKeyInputRatelimitsEntry] | None | Unset = UNSET,
+        concurrency: Sequence[UpdateKeyInputConcurrencyEntry] | None | Unset = UNSET,
         enabled: bool | Unset = UNSET,
         roles: Sequence[str] | Unset = UNSET,
         permissions: Sequence[str] | Unset = UNSET,
@@ -1139,6 +1148,8 @@ class KeysOperations:
             budget_id: The budget that verifications spend from too, together with its ancestors. Null: none. Needs
                 `assign_budget` on the former one and on the new one.
             ratelimits: All limits of the key. A limit with an existing name keeps its id.
+            concurrency: How many calls may run at once: all limits of the key. Open holds count for a limit with an
+                existing name, also where it is lower than their number.
 
         Raises:
             LatchkeyError: `data/key_not_found`, `data/budget_not_found`, `data/role_not_found`,
@@ -1153,6 +1164,7 @@ class KeysOperations:
             "credits": credits,
             "budgetId": budget_id,
             "ratelimits": ratelimits,
+            "concurrency": concurrency,
             "enabled": enabled,
             "roles": roles,
             "permissions": permissions,
@@ -1200,8 +1212,8 @@ class KeysOperations:
             client_ip: The address of your user, for the allow-list of the API. Requires a root key.
 
         Raises:
-            LatchkeyError: `user/bad_request/permissions_query_syntax_error`, `application/precondition_failed`.
-                Besides the errors of every operation.
+            LatchkeyError: `user/bad_request/permissions_query_syntax_error`, `user/bad_request/hold_required`,
+                `application/precondition_failed`. Besides the errors of every operation.
         """
         return self._caller.call(_KEYS_VERIFY_KEY, {
             "key": key,
@@ -1263,7 +1275,8 @@ class KeysOperations:
 
         Raises:
             LatchkeyError: `data/key_not_found`, `user/bad_request/permissions_query_syntax_error`,
-                `application/precondition_failed`. Besides the errors of every operation.
+                `user/bad_request/hold_required`, `application/precondition_failed`. Besides the errors of every
+                operation.
         """
         return self._caller.call(_KEYS_EXPLAIN_VERIFICATION, {
             "key": key,
@@ -1370,6 +1383,7 @@ class IdentitiesOperations:
         external_id: str,
         meta: Mapping[str, Any] | Unset = UNSET,
         ratelimits: Sequence[CreateIdentityInputRatelimitsEntry] | Unset = UNSET,
+        concurrency: Sequence[CreateIdentityInputConcurrencyEntry] | Unset = UNSET,
         budget_id: str | Unset = UNSET,
         options: CallOptions | None = None,
     ) -> Result[CreateIdentityOutput]:
@@ -1384,17 +1398,19 @@ class IdentitiesOperations:
             external_id: Your own identifier of the owner of the key, such as a user id.
             meta: Any JSON object, up to 1024 KiB as text and 100 levels deep. Do not store secrets in it.
             ratelimits: Limits that all keys of the identity share.
+            concurrency: How many calls of all its keys together may run at once.
             budget_id: The budget that verifications spend from too, together with its ancestors. Needs
                 `assign_budget` on it.
 
         Raises:
-            LatchkeyError: `data/identity_already_exists`, `data/budget_not_found`. Besides the errors of every
-                operation.
+            LatchkeyError: `data/identity_already_exists`, `data/budget_not_found`,
+                `application/precondition_failed`. Besides the errors of every operation.
         """
         return self._caller.call(_IDENTITIES_CREATE_IDENTITY, {
             "externalId": external_id,
             "meta": meta,
             "ratelimits": ratelimits,
+            "concurrency": concurrency,
             "budgetId": budget_id,
         }, options)
 
@@ -1435,13 +1451,14 @@ class IdentitiesOperations:
         identity: str,
         meta: Mapping[str, Any] | Unset = UNSET,
         ratelimits: Sequence[UpdateIdentityInputRatelimitsEntry] | Unset = UNSET,
+        concurrency: Sequence[UpdateIdentityInputConcurrencyEntry] | None | Unset = UNSET,
         budget_id: str | None | Unset = UNSET,
         options: CallOptions | None = None,
     ) -> Result[Identity]:
         """Update an identity.
 
-        Omitted fields do not change. `meta` and `ratelimits` are replaced as a whole. The next verification of any of
-        its keys on the same node uses the new limits.
+        Omitted fields do not change. `meta`, `ratelimits` and `concurrency` are replaced as a whole. The next
+        verification of any of its keys on the same node uses the new limits.
 
         Permissions of the root key: `identities.*.update_identity`, `budgets.{budgetId}.assign_budget`
 
@@ -1449,17 +1466,21 @@ class IdentitiesOperations:
             identity: The identity's id, or your external id.
             meta: Any JSON object, up to 1024 KiB as text and 100 levels deep. Do not store secrets in it.
             ratelimits: All limits of the identity. A limit with an existing name keeps its id.
+            concurrency: How many calls of all its keys together may run at once: all limits of the identity. Null:
+                any number. Open holds count for a limit with an existing name, also where it is lower than their
+                number.
             budget_id: The budget that verifications of all its keys spend from too, together with its ancestors.
                 Null: none. Needs `assign_budget` on the former one and on the new one.
 
         Raises:
-            LatchkeyError: `data/identity_not_found`, `data/budget_not_found`. Besides the errors of every
-                operation.
+            LatchkeyError: `data/identity_not_found`, `data/budget_not_found`, `application/precondition_failed`.
+                Besides the errors of every operation.
         """
         return self._caller.call(_IDENTITIES_UPDATE_IDENTITY, {
             "identity": identity,
             "meta": meta,
             "ratelimits": ratelimits,
+            "concurrency": concurrency,
             "budgetId": budget_id,
         }, options)
 
@@ -4360,6 +4381,7 @@ class AsyncKeysOperations:
         credits: CreateKeyInputCredits | Unset = UNSET,
         budget_id: str | Unset = UNSET,
         ratelimits: Sequence[CreateKeyInputRatelimitsEntry] | Unset = UNSET,
+        concurrency: Sequence[CreateKeyInputConcurrencyEntry] | Unset = UNSET,
         enabled: bool | Unset = UNSET,
         recoverable: bool | Unset = UNSET,
         options: CallOptions | None = None,
@@ -4385,6 +4407,8 @@ class AsyncKeysOperations:
             credits: A balance of credits. Omitted: unlimited.
             budget_id: The budget that verifications spend from too, together with its ancestors. Needs
                 `assign_budget` on it.
+            concurrency: How many calls may run at once. Each verification takes a slot of each of these limits with
+                `hold`, until its hold ends; without `hold` it gets 400.
             enabled: Default: True.
             recoverable: Whether `keys.get_key` can return the key string. It is then stored encrypted. Default:
                 False.
@@ -4406,6 +4430,7 @@ class AsyncKeysOperations:
             "credits": credits,
             "budgetId": budget_id,
             "ratelimits": ratelimits,
+            "concurrency": concurrency,
             "enabled": enabled,
             "recoverable": recoverable,
         }, options)
@@ -4607,8 +4632,8 @@ class AsyncKeysOperations:
         Creates a key with a new key string and the settings of the old key. The old key expires after `expiration`
         milliseconds, rounded up to a whole minute, and is deleted when the retention of deleted keys has passed since.
         With 0 it expires at once; with null its expiry does not change, and it is not deleted. All keys of a reroll
-        chain share one balance, one refill and the counters of their limits, so a reroll adds neither credits nor
-        calls.
+        chain share one balance, one refill, the counters of their limits and the slots of their concurrency, so a
+        reroll adds neither credits nor calls.
 
         Permissions of the root key: `apis.{apiId}.create_key`, `apis.{apiId}.encrypt_key`
 
@@ -4723,6 +4748,7 @@ class AsyncKeysOperations:
         credits: UpdateKeyInputCredits | None | Unset = UNSET,
         budget_id: str | None | Unset = UNSET,
         ratelimits: Sequence[UpdateKeyInputRatelimitsEntry] | None | Unset = UNSET,
+        concurrency: Sequence[UpdateKeyInputConcurrencyEntry] | None | Unset = UNSET,
         enabled: bool | Unset = UNSET,
         roles: Sequence[str] | Unset = UNSET,
         permissions: Sequence[str] | Unset = UNSET,
@@ -4746,6 +4772,8 @@ class AsyncKeysOperations:
             budget_id: The budget that verifications spend from too, together with its ancestors. Null: none. Needs
                 `assign_budget` on the former one and on the new one.
             ratelimits: All limits of the key. A limit with an existing name keeps its id.
+            concurrency: How many calls may run at once: all limits of the key. Open holds count for a limit with an
+                existing name, also where it is lower than their number.
 
         Raises:
             LatchkeyError: `data/key_not_found`, `data/budget_not_found`, `data/role_not_found`,
@@ -4760,6 +4788,7 @@ class AsyncKeysOperations:
             "credits": credits,
             "budgetId": budget_id,
             "ratelimits": ratelimits,
+            "concurrency": concurrency,
             "enabled": enabled,
             "roles": roles,
             "permissions": permissions,
@@ -4807,8 +4836,8 @@ class AsyncKeysOperations:
             client_ip: The address of your user, for the allow-list of the API. Requires a root key.
 
         Raises:
-            LatchkeyError: `user/bad_request/permissions_query_syntax_error`, `application/precondition_failed`.
-                Besides the errors of every operation.
+            LatchkeyError: `user/bad_request/permissions_query_syntax_error`, `user/bad_request/hold_required`,
+                `application/precondition_failed`. Besides the errors of every operation.
         """
         return await self._caller.call(_KEYS_VERIFY_KEY, {
             "key": key,
@@ -4870,7 +4899,8 @@ class AsyncKeysOperations:
 
         Raises:
             LatchkeyError: `data/key_not_found`, `user/bad_request/permissions_query_syntax_error`,
-                `application/precondition_failed`. Besides the errors of every operation.
+                `user/bad_request/hold_required`, `application/precondition_failed`. Besides the errors of every
+                operation.
         """
         return await self._caller.call(_KEYS_EXPLAIN_VERIFICATION, {
             "key": key,
@@ -4977,6 +5007,7 @@ class AsyncIdentitiesOperations:
         external_id: str,
         meta: Mapping[str, Any] | Unset = UNSET,
         ratelimits: Sequence[CreateIdentityInputRatelimitsEntry] | Unset = UNSET,
+        concurrency: Sequence[CreateIdentityInputConcurrencyEntry] | Unset = UNSET,
         budget_id: str | Unset = UNSET,
         options: CallOptions | None = None,
     ) -> Result[CreateIdentityOutput]:
@@ -4991,17 +5022,19 @@ class AsyncIdentitiesOperations:
             external_id: Your own identifier of the owner of the key, such as a user id.
             meta: Any JSON object, up to 1024 KiB as text and 100 levels deep. Do not store secrets in it.
             ratelimits: Limits that all keys of the identity share.
+            concurrency: How many calls of all its keys together may run at once.
             budget_id: The budget that verifications spend from too, together with its ancestors. Needs
                 `assign_budget` on it.
 
         Raises:
-            LatchkeyError: `data/identity_already_exists`, `data/budget_not_found`. Besides the errors of every
-                operation.
+            LatchkeyError: `data/identity_already_exists`, `data/budget_not_found`,
+                `application/precondition_failed`. Besides the errors of every operation.
         """
         return await self._caller.call(_IDENTITIES_CREATE_IDENTITY, {
             "externalId": external_id,
             "meta": meta,
             "ratelimits": ratelimits,
+            "concurrency": concurrency,
             "budgetId": budget_id,
         }, options)
 
@@ -5047,13 +5080,14 @@ class AsyncIdentitiesOperations:
         identity: str,
         meta: Mapping[str, Any] | Unset = UNSET,
         ratelimits: Sequence[UpdateIdentityInputRatelimitsEntry] | Unset = UNSET,
+        concurrency: Sequence[UpdateIdentityInputConcurrencyEntry] | None | Unset = UNSET,
         budget_id: str | None | Unset = UNSET,
         options: CallOptions | None = None,
     ) -> Result[Identity]:
         """Update an identity.
 
-        Omitted fields do not change. `meta` and `ratelimits` are replaced as a whole. The next verification of any of
-        its keys on the same node uses the new limits.
+        Omitted fields do not change. `meta`, `ratelimits` and `concurrency` are replaced as a whole. The next
+        verification of any of its keys on the same node uses the new limits.
 
         Permissions of the root key: `identities.*.update_identity`, `budgets.{budgetId}.assign_budget`
 
@@ -5061,17 +5095,21 @@ class AsyncIdentitiesOperations:
             identity: The identity's id, or your external id.
             meta: Any JSON object, up to 1024 KiB as text and 100 levels deep. Do not store secrets in it.
             ratelimits: All limits of the identity. A limit with an existing name keeps its id.
+            concurrency: How many calls of all its keys together may run at once: all limits of the identity. Null:
+                any number. Open holds count for a limit with an existing name, also where it is lower than their
+                number.
             budget_id: The budget that verifications of all its keys spend from too, together with its ancestors.
                 Null: none. Needs `assign_budget` on the former one and on the new one.
 
         Raises:
-            LatchkeyError: `data/identity_not_found`, `data/budget_not_found`. Besides the errors of every
-                operation.
+            LatchkeyError: `data/identity_not_found`, `data/budget_not_found`, `application/precondition_failed`.
+                Besides the errors of every operation.
         """
         return await self._caller.call(_IDENTITIES_UPDATE_IDENTITY, {
             "identity": identity,
             "meta": meta,
             "ratelimits": ratelimits,
+            "concurrency": concurrency,
             "budgetId": budget_id,
         }, options)
 

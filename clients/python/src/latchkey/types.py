@@ -22,6 +22,7 @@ ProblemType = Literal[
     "application/invalid_input",
     "authentication/malformed",
     "user/bad_request/permissions_query_syntax_error",
+    "user/bad_request/hold_required",
     "user/bad_request/request_body_unreadable",
     "authentication/missing",
     "authentication/key_not_found",
@@ -167,6 +168,8 @@ class Key:
     identity: Identity | None = None
     ratelimits: list[Ratelimit] | None = None
     """The key's own limits."""
+    concurrency: list[ConcurrencyLimit] | None = None
+    """How many calls of the key may run at once. Absent: any number."""
     plaintext: Secret | None = None
     """The key string. Present if the key is recoverable and `decrypt` is true."""
 
@@ -199,6 +202,8 @@ class Identity:
     meta: dict[str, Any]
     ratelimits: list[Ratelimit]
     """Limits that all keys of the identity share."""
+    concurrency: list[ConcurrencyLimit] | None = None
+    """How many calls of all its keys together may run at once. Absent: any number."""
     budget_id: str | None = None
     """The budget that verifications of all its keys spend from too."""
 
@@ -215,6 +220,14 @@ class Ratelimit:
     mode: Literal["strict"] | None = None
     """Present if the limit is strict."""
     auto_apply: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConcurrencyLimit:
+    """How many calls of a key, or of the keys of an identity, may run at once."""
+
+    name: str
+    limit: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -796,6 +809,13 @@ class CreateKeyInputRatelimitsEntry(TypedDict):
     """Whether every verification that does not name the limit is charged 1. Default: False."""
 
 
+class CreateKeyInputConcurrencyEntry(TypedDict):
+    name: str
+    """Name of the limit, for answers."""
+    limit: int
+    """How many holds may be open at once."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class CreateKeyOutput:
     key_id: str
@@ -928,6 +948,13 @@ class MigrateKeysInputKeysEntryRatelimitsEntry(TypedDict):
     """Whether every verification that does not name the limit is charged 1. Default: False."""
 
 
+class MigrateKeysInputKeysEntryConcurrencyEntry(TypedDict):
+    name: str
+    """Name of the limit, for answers."""
+    limit: int
+    """How many holds may be open at once."""
+
+
 class MigrateKeysInputKeysEntry(TypedDict):
     hash: str
     """The hash of the key string as hex, base64 or base64url, in the length of the algorithm."""
@@ -948,6 +975,10 @@ class MigrateKeysInputKeysEntry(TypedDict):
     credits: NotRequired[MigrateKeysInputKeysEntryCredits]
     """A balance of credits. Omitted: unlimited."""
     ratelimits: NotRequired[Sequence[MigrateKeysInputKeysEntryRatelimitsEntry]]
+    concurrency: NotRequired[Sequence[MigrateKeysInputKeysEntryConcurrencyEntry]]
+    """How many calls may run at once. Each verification takes a slot of each of these limits with `hold`, until its
+    hold ends; without `hold` it gets 400.
+    """
     budget_id: NotRequired[str]
     """The budget that verifications spend from too, together with its ancestors. Needs `assign_budget` on it."""
 
@@ -1048,6 +1079,13 @@ class UpdateKeyInputRatelimitsEntry(TypedDict):
     """Whether every verification that does not name the limit is charged 1. Default: False."""
 
 
+class UpdateKeyInputConcurrencyEntry(TypedDict):
+    name: str
+    """Name of the limit, for answers."""
+    limit: int
+    """How many holds may be open at once."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class UpdateKeyOutput:
     pass
@@ -1109,6 +1147,20 @@ class VerifyKeyOutputHold:
 
 
 @dataclass(frozen=True, kw_only=True)
+class VerifyKeyOutputConcurrencyEntry:
+    name: str
+    limit: int
+    from_: Literal["key", "identity"]
+    """Where the limit comes from. All keys of an identity share its slots."""
+    in_use: int
+    """How many holds are open, with that of this call."""
+    exceeded: bool
+    """Whether it denies the call."""
+    retry_after: int | None = None
+    """If it is exceeded: milliseconds until the first of these holds expires, or less. Any can end earlier."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class VerifyKeyOutputRatelimitsEntry:
     id: str
     name: str
@@ -1148,10 +1200,14 @@ class VerifyKeyOutput:
     hold: VerifyKeyOutputHold | None = None
     """The hold that this verification made. Present if it is valid and asked for one."""
     identity: Identity | None = None
+    concurrency: list[VerifyKeyOutputConcurrencyEntry] | None = None
+    """Every limit of concurrency, with `hold`. Absent if the key has none, or if the call failed before."""
     ratelimits: list[VerifyKeyOutputRatelimitsEntry] | None = None
     """Every limit that was checked."""
     retry_after: int | None = None
-    """With RATE_LIMITED: milliseconds until the call would pass without other calls. Absent: it can never pass."""
+    """With RATE_LIMITED: milliseconds until the call would pass without other calls. Absent: it can never pass. Where
+    slots of `concurrency` are lacking, one can be free sooner, or still be taken then if its hold was extended.
+    """
 
 
 class ExplainVerificationInputCredits(TypedDict):
@@ -1188,7 +1244,7 @@ class ExplainVerificationInputRatelimitsEntry(TypedDict):
 
 @dataclass(frozen=True, kw_only=True)
 class ExplainVerificationOutputStepsEntry:
-    step: Literal["lookup", "deletion", "api", "rootKey", "workspace", "enabled", "expiry", "address", "permissions", "limits", "credits"]
+    step: Literal["lookup", "deletion", "api", "rootKey", "workspace", "enabled", "expiry", "address", "permissions", "concurrency", "limits", "credits"]
     """What was checked."""
     code: Literal["VALID", "NOT_FOUND", "FORBIDDEN", "INSUFFICIENT_PERMISSIONS", "USAGE_EXCEEDED", "RATE_LIMITED", "DISABLED", "EXPIRED"]
     """The code of a verification that fails here."""
@@ -1265,6 +1321,20 @@ class ExplainVerificationOutputPermissions:
     """At most 1000, first those that the query needs."""
     count: int
     """The number of permissions of the key."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExplainVerificationOutputConcurrencyEntry:
+    name: str
+    limit: int
+    from_: Literal["key", "identity"]
+    """Where the limit comes from. All keys of an identity share its slots."""
+    in_use: int
+    """How many holds are open, with that of this call."""
+    exceeded: bool
+    """Whether it denies the call."""
+    retry_after: int | None = None
+    """If it is exceeded: milliseconds until the first of these holds expires, or less. Any can end earlier."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1376,6 +1446,8 @@ class ExplainVerificationOutput:
     record: ExplainVerificationOutputRecord | None = None
     """Where the node that answers had the record of the key from."""
     permissions: ExplainVerificationOutputPermissions | None = None
+    concurrency: list[ExplainVerificationOutputConcurrencyEntry] | None = None
+    """Every limit of concurrency of the key and of its identity. Absent: none."""
     ratelimits: list[ExplainVerificationOutputRatelimitsEntry] | None = None
     """Every limit of the key, of its identity and of the call."""
     credits: ExplainVerificationOutputCredits | None = None
@@ -1397,6 +1469,13 @@ class CreateIdentityInputRatelimitsEntry(TypedDict):
     """
     auto_apply: NotRequired[bool]
     """Whether every verification that does not name the limit is charged 1. Default: False."""
+
+
+class CreateIdentityInputConcurrencyEntry(TypedDict):
+    name: str
+    """Name of the limit, for answers."""
+    limit: int
+    """How many holds may be open at once."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1422,6 +1501,13 @@ class UpdateIdentityInputRatelimitsEntry(TypedDict):
     """
     auto_apply: NotRequired[bool]
     """Whether every verification that does not name the limit is charged 1. Default: False."""
+
+
+class UpdateIdentityInputConcurrencyEntry(TypedDict):
+    name: str
+    """Name of the limit, for answers."""
+    limit: int
+    """How many holds may be open at once."""
 
 
 class CreateBudgetInputRefill(TypedDict):

@@ -202,6 +202,7 @@ const labels: Record<Step["step"], string> = {
   expiry: "The key has not expired",
   address: "The address is allowed",
   permissions: "Permissions",
+  concurrency: "Calls at once",
   limits: "Limits",
   credits: "Credits",
 };

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { HOLD_AGE_MAX, holdStates, onExpiries } from "../../../../engine/src/credits/hold.ts";
 import type { HoldRow } from "../../platform/store/schema.ts";
-import { CREDITS_MAX, duration, integer, text } from "../../platform/vocabulary/schema.ts";
+import { ConcurrencyOutput, CREDITS_MAX, duration, integer, text } from "../../platform/vocabulary/schema.ts";
 import { heldBalanceIds } from "../credits/statements/balances.ts";
 
 const TTL_MIN = 1_000;
@@ -30,6 +30,17 @@ export const HoldInput = z.strictObject({
 export const VerifiedHold = z.strictObject({
   holdId: z.string(),
   expiresAt: z.int().describe("Unix time in milliseconds."),
+});
+
+/** A limit of concurrency in the answer to a verification. */
+export const ConcurrencyState = ConcurrencyOutput.extend({
+  from: z.enum(["key", "identity"]).describe("Where the limit comes from. All keys of an identity share its slots."),
+  inUse: z.int().describe("How many holds are open, with that of this call."),
+  exceeded: z.boolean().describe("Whether it denies the call."),
+  retryAfter: z
+    .int()
+    .optional()
+    .describe("If it is exceeded: milliseconds until the first of these holds expires, or less. Any can end earlier."),
 });
 
 export const SettledCredits = integer(0, CREDITS_MAX).describe("What the work did cost. It can be more than was held.");

@@ -130,9 +130,10 @@ export const expiredHoldsRetention = holdRetention(["expired"], ({ expiredHolds 
 
 /** What holds for all holds. */
 export const holdRules: StoreRules = {
-  "a balance holds the credits of its open holds": ({ dialect: { json } }) => raw`
+  "a balance holds the credits or slots of its open holds": ({ dialect: { json } }) => raw`
     with claims as (
-      select ${json.member(raw.ref("balance.value"), "id")} as balance_id, sum(cost) as held
+      select ${json.member(raw.ref("balance.value"), "id")} as balance_id,
+        sum(case when ${json.member(raw.ref("balance.value"), "slot")} is null then cost else 1 end) as held
       from holds, ${json.elements(raw.ref("holds.balances"), "balance")} where state = 'open' group by 1
     )
     select count(*) as count from balances left join claims on claims.balance_id = balances.pool_id

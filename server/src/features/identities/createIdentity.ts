@@ -1,9 +1,17 @@
 import { z } from "zod";
 import { mutation } from "../../platform/rpc/operation.ts";
 import { exampleIdentity, exampleIdentityInput } from "../../platform/vocabulary/examples.ts";
-import { ExternalId, IDENTITY_META_BYTES_MAX, meta, ratelimits } from "../../platform/vocabulary/schema.ts";
+import {
+  concurrency,
+  ExternalId,
+  IDENTITY_META_BYTES_MAX,
+  meta,
+  ratelimits,
+} from "../../platform/vocabulary/schema.ts";
 import { assignBudgets } from "../budgets/assign.ts";
 import { AssignedBudget } from "../budgets/record.ts";
+import { SlotWriter } from "../credits/statements/slots.ts";
+import { acceptConcurrency, concurrencyColumn } from "../holds/concurrency.ts";
 import { RatelimitWriter } from "../ratelimits/statements/ratelimits.ts";
 import { metaColumn } from "./record.ts";
 import { IdentityWriter } from "./statements.ts";
@@ -20,10 +28,11 @@ export const createIdentity = mutation("identities.createIdentity", {
     externalId: ExternalId,
     meta: meta(IDENTITY_META_BYTES_MAX).optional(),
     ratelimits: ratelimits.optional().describe("Limits that all keys of the identity share."),
+    concurrency: concurrency.optional().describe("How many calls of all its keys together may run at once."),
     budgetId: AssignedBudget.optional(),
   }),
   output: z.strictObject({ identityId: z.string() }),
-  problems: ["identity_already_exists", "budget_not_found"],
+  problems: ["identity_already_exists", "budget_not_found", "precondition_failed"],
   examples: [
     {
       summary: "Create an identity with a limit",
@@ -42,13 +51,16 @@ export const createIdentity = mutation("identities.createIdentity", {
   principal.authorize("identities.*.create_identity");
   const { externalId, budgetId } = input;
   await assignBudgets([{ former: null, next: budgetId ?? null }], context);
-  const values = { externalId, meta: metaColumn(input.meta), budgetId: budgetId ?? null };
+  await acceptConcurrency(input.concurrency, context);
+  const concurrency = concurrencyColumn(input.concurrency);
+  const values = { externalId, meta: metaColumn(input.meta), budgetId: budgetId ?? null, concurrency };
   const identityId = await store.of(IdentityWriter).insert(values, random, now);
   if (identityId === undefined) {
     return fail("identity_already_exists", `An identity with the external id '${externalId}' already exists.`);
   }
   const ratelimits = store.of(RatelimitWriter);
   if (input.ratelimits) await ratelimits.replace({ identity_id: identityId }, input.ratelimits, random, now);
+  if (input.concurrency) await store.of(SlotWriter).insertAll([{ id: identityId, limits: input.concurrency }]);
   invalidate.nothing("No key has the new identity.");
   audit([identityId], { externalId, budgetId }, [
     { type: "identity.created", objectId: identityId, data: { identityId, externalId } },

@@ -9,6 +9,7 @@ import type { RetentionTask } from "../../platform/store/retention.ts";
 import type { IdentityRow } from "../../platform/store/schema.ts";
 import { folded } from "../../platform/store/search.ts";
 import { WorkspaceRows } from "../../platform/store/workspace-rows.ts";
+import { deleteSlotsOf } from "../credits/statements/slots.ts";
 import type { StoredRatelimit } from "../keys/statements/stored-key.ts";
 
 /** An identity with the limits that its keys share. */
@@ -104,7 +105,7 @@ export class IdentityWriter extends IdentityReader {
 
   /** The id of the identity with this external id, which is created if missing; safe under concurrency. */
   async ensure(externalId: string, random: Random, at: Instant): Promise<string> {
-    const inserted = await this.insert({ externalId, meta: null, budgetId: null }, random, at);
+    const inserted = await this.insert({ externalId, meta: null }, random, at);
     if (inserted !== undefined) {
       this.#addCreated(inserted, externalId);
       return inserted;
@@ -149,7 +150,12 @@ export class IdentityWriter extends IdentityReader {
 
   /** Inserts an identity and returns its id; undefined if the external id exists. */
   async insert(
-    { externalId, meta, budgetId }: { externalId: string; meta: string | null; budgetId: string | null },
+    {
+      externalId,
+      meta,
+      budgetId = null,
+      concurrency = null,
+    }: { externalId: string; meta: string | null; budgetId?: string | null; concurrency?: string | null },
     random: Random,
     at: Instant,
   ): Promise<string | undefined> {
@@ -162,6 +168,7 @@ export class IdentityWriter extends IdentityReader {
         external_id: externalId,
         meta,
         budget_id: budgetId,
+        concurrency,
         created_at: at,
       })
       .onConflict((conflict) =>
@@ -205,6 +212,7 @@ export const identityRetention: RetentionTask = {
     references:
       "select 1 from keys where keys.identity_id = identities.id " +
       "union all select 1 from portal_sessions where identity_id = identities.id",
+    beforeDelete: deleteSlotsOf,
   }),
   isCostly: true,
 };

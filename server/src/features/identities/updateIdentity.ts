@@ -1,11 +1,14 @@
 import { z } from "zod";
+import { concurrencyOf } from "../../../../engine/src/rules/slots.ts";
 import { mutation } from "../../platform/rpc/operation.ts";
 import { changedValues, limitValues, updateEvents } from "../../platform/vocabulary/changed-values.ts";
 import { type ColumnsFor, columnsOf, WRITTEN_APART } from "../../platform/vocabulary/columns.ts";
 import { exampleIdentity, exampleIdentityInput } from "../../platform/vocabulary/examples.ts";
-import { IDENTITY_META_BYTES_MAX, Identity, meta, ratelimits } from "../../platform/vocabulary/schema.ts";
+import { concurrency, IDENTITY_META_BYTES_MAX, Identity, meta, ratelimits } from "../../platform/vocabulary/schema.ts";
 import { assignBudgets } from "../budgets/assign.ts";
 import { AssignedBudget } from "../budgets/record.ts";
+import { SlotWriter } from "../credits/statements/slots.ts";
+import { acceptConcurrency, concurrencyColumn, sortedByName } from "../holds/concurrency.ts";
 import { IdentityOutput, toIdentityOutput } from "../keys/record.ts";
 import { RatelimitWriter } from "../ratelimits/statements/ratelimits.ts";
 import { metaColumn } from "./record.ts";
@@ -14,7 +17,7 @@ import { IdentityWriter } from "./statements.ts";
 export const updateIdentity = mutation("identities.updateIdentity", {
   summary: "Update an identity",
   description:
-    "Omitted fields do not change. `meta` and `ratelimits` are replaced as a whole. The next verification of any of its " +
+    "Omitted fields do not change. `meta`, `ratelimits` and `concurrency` are replaced as a whole. The next verification of any of its " +
     "keys on the same node uses the new limits.",
   permissions: ["identities.*.update_identity", "budgets.{budgetId}.assign_budget"],
   input: z.strictObject({
@@ -23,13 +26,19 @@ export const updateIdentity = mutation("identities.updateIdentity", {
     ratelimits: ratelimits
       .optional()
       .describe("All limits of the identity. A limit with an existing name keeps its id."),
+    concurrency: concurrency
+      .nullish()
+      .describe(
+        "How many calls of all its keys together may run at once: all limits of the identity. Null: any number. Open holds " +
+          "count for a limit with an existing name, also where it is lower than their number.",
+      ),
     budgetId: AssignedBudget.nullish().describe(
       "The budget that verifications of all its keys spend from too, together with its ancestors. Null: none. Needs " +
         "`assign_budget` on the former one and on the new one.",
     ),
   }),
   output: IdentityOutput,
-  problems: ["identity_not_found", "budget_not_found"],
+  problems: ["identity_not_found", "budget_not_found", "precondition_failed"],
   examples: [
     {
       summary: "Remove its limits",
@@ -62,23 +71,33 @@ export const updateIdentity = mutation("identities.updateIdentity", {
   const former = identity.budget_id;
   await assignBudgets([{ former, next: input.budgetId === undefined ? former : input.budgetId }], context);
 
+  await acceptConcurrency(input.concurrency, context);
   await identities.update(identity.id, {
     updated_at: now,
     ...columnsOf(given, {
       meta: (value) => ({ meta: metaColumn(value) }),
       ratelimits: WRITTEN_APART,
       budgetId: (budgetId) => ({ budget_id: budgetId }),
+      concurrency: (limits) => ({ concurrency: concurrencyColumn(limits) }),
     } satisfies ColumnsFor<typeof given>),
   });
   if (input.ratelimits) {
     await store.of(RatelimitWriter).replace({ identity_id: identity.id }, input.ratelimits, random, now);
   }
+  if (input.concurrency !== undefined) {
+    await store.of(SlotWriter).replaceOfIdentity(identity.id, input.concurrency ?? []);
+  }
   invalidate.identity(identity.id);
-  const after = { ...given, ...(given.ratelimits && { ratelimits: limitValues(given.ratelimits) }) };
+  const after = {
+    ...given,
+    ...(given.ratelimits && { ratelimits: limitValues(given.ratelimits) }),
+    concurrency: given.concurrency === undefined ? undefined : sortedByName(given.concurrency ?? []),
+  };
   const differing = changedValues(after, {
     meta: JSON.parse(identity.meta ?? "{}"),
     ratelimits: limitValues(identity.ratelimits),
     budgetId: former,
+    concurrency: concurrencyOf(identity.concurrency),
   });
   const { id: identityId, external_id: externalId } = identity;
   audit(

@@ -10,6 +10,7 @@ import {
   asSecret,
   BYTE_LENGTH_DEFAULT,
   ByteLength,
+  concurrency,
   Expires,
   ExternalId,
   KEY_META_BYTES_MAX,
@@ -27,6 +28,8 @@ import { assignBudgets } from "../budgets/assign.ts";
 import { AssignedBudget } from "../budgets/record.ts";
 import { CreditsCreate, OLDER_PROGRAMS, refillColumns, refillError } from "../credits/record.ts";
 import { BalanceWriter } from "../credits/statements/balances.ts";
+import { SlotWriter } from "../credits/statements/slots.ts";
+import { acceptConcurrency, concurrencyColumn } from "../holds/concurrency.ts";
 import { IdentityWriter } from "../identities/statements.ts";
 import { idsOf } from "../permissions/ensure.ts";
 import { PermissionWriter } from "../permissions/statements/permissions.ts";
@@ -61,6 +64,7 @@ export const createKey = mutation("keys.createKey", {
     credits: CreditsCreate.optional().describe("A balance of credits. Omitted: unlimited."),
     budgetId: AssignedBudget.optional(),
     ratelimits: ratelimits.optional(),
+    concurrency: concurrency.optional(),
     enabled: z.boolean().default(true),
     recoverable: z
       .boolean()
@@ -111,6 +115,7 @@ export const createKey = mutation("keys.createKey", {
 
   const budgetId = input.budgetId ?? null;
   await assignBudgets([{ former: null, next: budgetId }], context);
+  await acceptConcurrency(input.concurrency, context);
 
   const id = newId(random, "key");
   const poolId = newId(random, "pool");
@@ -124,6 +129,7 @@ export const createKey = mutation("keys.createKey", {
     api_id: api.id,
     identity_id: input.externalId === undefined ? null : await identities.ensure(input.externalId, random, now),
     budget_id: budgetId,
+    concurrency: concurrencyColumn(input.concurrency),
     pool_id: poolId,
     hash,
     hash_version: HASH_VERSION,
@@ -142,6 +148,7 @@ export const createKey = mutation("keys.createKey", {
     await store.of(KeyGrantWriter).permissions.set(id, idsOf(permissions));
   }
   if (input.ratelimits) await store.of(RatelimitWriter).replace({ key_id: id }, input.ratelimits, random, now);
+  if (input.concurrency) await store.of(SlotWriter).insertAll([{ id: poolId, limits: input.concurrency }]);
   if (typeof input.credits?.remaining === "number") {
     const balances = store.of(BalanceWriter);
     if (!(await balances.accepts([input.credits.refill]))) return fail("precondition_failed", OLDER_PROGRAMS);

@@ -8,6 +8,7 @@ import { exampleSecret, exampleTime, exampleVerification } from "../../platform/
 import { KeyId, ModeOutput, WindowOutput } from "../../platform/vocabulary/schema.ts";
 import { OnEmpty } from "../budgets/record.ts";
 import { CreditsState } from "../credits/record.ts";
+import { ConcurrencyState } from "../holds/record.ts";
 import { analysis } from "../services.ts";
 import { mistakeProblems } from "./mistakes.ts";
 import { KeyReader } from "./statements/keys.ts";
@@ -120,6 +121,10 @@ export const explainVerification = analysis("keys.explainVerification", {
         count: z.int().describe("The number of permissions of the key."),
       })
       .optional(),
+    concurrency: z
+      .array(ConcurrencyState)
+      .optional()
+      .describe("Every limit of concurrency of the key and of its identity. Absent: none."),
     ratelimits: z.array(Limit).optional().describe("Every limit of the key, of its identity and of the call."),
     credits: CreditsState.extend({ held: Held, cost: z.int().describe("What the call costs.") })
       .optional()
@@ -139,7 +144,7 @@ export const explainVerification = analysis("keys.explainVerification", {
       .optional()
       .describe("The budgets that the call is charged to. Absent: none."),
   }),
-  problems: ["key_not_found", "permissions_query_syntax_error", "precondition_failed"],
+  problems: ["key_not_found", "permissions_query_syntax_error", "hold_required", "precondition_failed"],
   examples: [
     {
       summary: "Why a key is not found",

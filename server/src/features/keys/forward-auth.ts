@@ -57,6 +57,13 @@ const ANSWERS: Record<VerificationCode, { status: number; title: string; detail:
   RATE_LIMITED: { status: 429, title: "Too Many Requests", detail: "The API key has reached a limit." },
 };
 
+/** The answer for a key whose calls need a hold. */
+const HOLD_REQUIRED = {
+  ...ANSWERS.FORBIDDEN,
+  code: "HOLD_REQUIRED",
+  detail: "The API key may not be used here: it limits how many calls run at once.",
+};
+
 interface ForwardAuthParts extends RouteParts {
   /** `keys.verifyKey`. */
   verifyKey: Operation;
@@ -119,7 +126,7 @@ async function authorize(parts: ForwardAuthParts, request: IncomingMessage): Pro
     body: JSON.stringify({ key: key.found, ...readInput(parameters, tagsOf(request, parameters, key.found)) }),
     address: addressOf(request, trustedProxies),
   });
-  if (answer.status !== 200) return undecided(rpc, answer);
+  if (answer.status !== 200) return undecided(rpc, answer, header);
   return decided(answer, header, clock.now());
 }
 
@@ -262,11 +269,16 @@ function rejection(
   return { status, requestId, headers, body: JSON.stringify(body) };
 }
 
-/** The answer when the verification was not made: 400 if the proxy must be configured differently, else 503. */
-function undecided(rpc: Rpc, answer: RpcResponse): RpcResponse {
+/**
+ * The answer when the verification was not made: 403 if its key cannot be verified here, 400 if the proxy must be configured
+ * differently, else 503.
+ */
+function undecided(rpc: Rpc, answer: RpcResponse, header: string): RpcResponse {
   const { error } = JSON.parse(answer.body) as {
     error: { type: string; detail: string; errors?: readonly { location: string; message: string }[] };
   };
+  // No proxy says when a request has ended, so a slot would stay taken.
+  if (error.type.endsWith(problems.hold_required.type)) return rejection(answer.requestId, HOLD_REQUIRED, header);
   const isCredential = error.type.endsWith(problems.authentication_malformed.type);
   switch (isCredential ? 401 : answer.status) {
     case 400: {

@@ -146,9 +146,10 @@ async function readStored(
   { keys, analytics }: Pick<Services, "keys" | "analytics">,
   clock: Pick<Clock, "now">,
 ) {
+  const now = clock.now();
   const [{ balance }, usage] = await Promise.all([
-    keys.origins({ workspaceId, keyId, poolId, budgetIds: [], slugs: [] }),
-    analytics.isOn ? readUsage(workspaceId, keyId, analytics, clock.now()) : undefined,
+    keys.origins({ workspaceId, keyId, poolId, budgetIds: [], slotIds: [], slugs: [], now }),
+    analytics.isOn ? readUsage(workspaceId, keyId, analytics, now) : undefined,
   ]);
   return { balance, usage };
 }

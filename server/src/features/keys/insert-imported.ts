@@ -4,6 +4,7 @@ import type { MutationContext } from "../../platform/rpc/operation.ts";
 import { fold } from "../../platform/store/search.ts";
 import { jsonColumn } from "../../platform/vocabulary/columns.ts";
 import {
+  concurrency,
   Expires,
   KEY_META_BYTES_MAX,
   KeyName,
@@ -16,6 +17,8 @@ import {
 } from "../../platform/vocabulary/schema.ts";
 import { CreditsCreate, refillColumns } from "../credits/record.ts";
 import { BalanceWriter } from "../credits/statements/balances.ts";
+import { SlotWriter } from "../credits/statements/slots.ts";
+import { concurrencyColumn } from "../holds/concurrency.ts";
 import { IdentityWriter } from "../identities/statements.ts";
 import { PermissionWriter } from "../permissions/statements/permissions.ts";
 import { RoleWriter } from "../permissions/statements/roles.ts";
@@ -42,6 +45,7 @@ export const importedMembers = {
   enabled: z.boolean().default(true),
   credits: CreditsCreate.optional().describe("A balance of credits. Omitted: unlimited."),
   ratelimits: ratelimits.optional(),
+  concurrency: concurrency.optional(),
 };
 
 const ImportedAttributes = z.strictObject(importedMembers);
@@ -97,6 +101,7 @@ export async function insertImported<Key extends ImportedAttributes>(
       api_id: apiId,
       identity_id: key.externalId === undefined ? null : identityIds.get(key.externalId)!,
       budget_id: budgetOf(key),
+      concurrency: concurrencyColumn(key.concurrency),
       pool_id: poolIds[i]!,
       hash,
       hash_version: hashVersion,
@@ -140,5 +145,12 @@ export async function insertImported<Key extends ImportedAttributes>(
         : [],
     ),
   );
+  await store
+    .of(SlotWriter)
+    .insertAll(
+      made.flatMap(({ key: { concurrency }, row: { pool_id: id } }) =>
+        concurrency ? [{ id, limits: concurrency }] : [],
+      ),
+    );
   return rows.map(({ key, row }) => ({ key, keyId: inserted.has(row.id) ? row.id : null }));
 }

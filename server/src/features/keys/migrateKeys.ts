@@ -10,6 +10,7 @@ import { assignBudgets } from "../budgets/assign.ts";
 import { AssignedBudget } from "../budgets/record.ts";
 import { OLDER_PROGRAMS, refillError } from "../credits/record.ts";
 import { BalanceWriter } from "../credits/statements/balances.ts";
+import { acceptConcurrency } from "../holds/concurrency.ts";
 import { importedMembers, insertImported } from "./insert-imported.ts";
 import { VAULT_MISSING } from "./record.ts";
 import { KeyMigrationWriter } from "./statements/key-migrations.ts";
@@ -178,6 +179,10 @@ export const migrateKeys = bulk("keys.migrateKeys", {
     if (input.dryRun) return { migrated: [], failed };
     const refills = fresh.map(({ key }) => key.credits?.refill);
     if (!(await store.of(BalanceWriter).accepts(refills))) return fail("precondition_failed", OLDER_PROGRAMS);
+    await acceptConcurrency(
+      fresh.flatMap(({ key }) => key.concurrency ?? []),
+      context,
+    );
 
     const plan = {
       apiId: api.id,
@@ -221,8 +226,8 @@ function keysOfChunks({ dryRun, algorithm, keys }: Input): Iterable<readonly Key
   return dryRun ? Map.groupBy(keys, ({ hash }) => readHash(hash, algorithm)).values() : keys.map((key) => [key]);
 }
 
-function rowsOf({ roles = [], permissions = [], ratelimits: limits = [] }: KeyInput): number {
-  return 1 + roles.length + permissions.length + limits.length;
+function rowsOf({ roles = [], permissions = [], ratelimits: limits = [], concurrency = [] }: KeyInput): number {
+  return 1 + roles.length + permissions.length + limits.length + concurrency.length;
 }
 
 /** The migration of this name, created if it does not exist and this is no dry run. Its algorithm and its pepper never change. */

@@ -8,6 +8,7 @@ export const mistakeProblems = {
   limit_unknown: "precondition_failed",
   units_mixed: "invalid_input",
   hold_limits_excessive: "invalid_input",
+  hold_required: "hold_required",
   replay_mismatched: "idempotency_mismatch",
   replay_running: "idempotency_in_progress",
 } as const satisfies Record<VerificationMistake["kind"], ProblemCode>;

@@ -3,8 +3,9 @@ import type { Instant } from "../../../../engine/src/clock/clock.ts";
 import { identityRecord, ratelimitRecord } from "../../../../engine/src/directory/records.ts";
 import type { DirectoryIdentity } from "../../../../engine/src/directory/stored.ts";
 import { withDueRefill } from "../../../../engine/src/rules/refill.ts";
+import { concurrencyOf } from "../../../../engine/src/rules/slots.ts";
 import type { IdentityRow } from "../../platform/store/schema.ts";
-import { asSecret, RatelimitOutput } from "../../platform/vocabulary/schema.ts";
+import { asSecret, ConcurrencyOutput, RatelimitOutput } from "../../platform/vocabulary/schema.ts";
 import { CreditsOutput, toCreditsOutput } from "../credits/record.ts";
 import type { StoredKey } from "./statements/stored-key.ts";
 
@@ -14,6 +15,10 @@ export const IdentityOutput = z
     externalId: z.string().describe("Your own identifier."),
     meta: z.record(z.string(), z.unknown()),
     ratelimits: z.array(RatelimitOutput).describe("Limits that all keys of the identity share."),
+    concurrency: z
+      .array(ConcurrencyOutput)
+      .optional()
+      .describe("How many calls of all its keys together may run at once. Absent: any number."),
     budgetId: z.string().optional().describe("The budget that verifications of all its keys spend from too."),
   })
   .meta({ id: "Identity", description: "An owner of keys, such as a user or an organization." });
@@ -52,6 +57,10 @@ export const KeyOutput = z
     budgetId: z.string().optional().describe("The budget that its verifications spend from too."),
     identity: IdentityOutput.optional(),
     ratelimits: z.array(RatelimitOutput).optional().describe("The key's own limits."),
+    concurrency: z
+      .array(ConcurrencyOutput)
+      .optional()
+      .describe("How many calls of the key may run at once. Absent: any number."),
     plaintext: asSecret(z.string())
       .optional()
       .describe("The key string. Present if the key is recoverable and `decrypt` is true."),
@@ -70,6 +79,7 @@ export function toIdentityOutput(
 export const VAULT_MISSING = "Vault hasn't been set up: give the service a master key with LATCHKEY_VAULT_KEY.";
 
 export function toKeyOutput(key: StoredKey, now: Instant, plaintext?: string): z.input<typeof KeyOutput> {
+  const concurrency = concurrencyOf(key.concurrency);
   const meta = key.meta === null ? {} : (JSON.parse(key.meta) as Record<string, unknown>);
   return {
     keyId: key.id,
@@ -90,6 +100,7 @@ export function toKeyOutput(key: StoredKey, now: Instant, plaintext?: string): z
     ...(key.budget_id !== null && { budgetId: key.budget_id }),
     ...(key.identity && { identity: toIdentityOutput(key.identity) }),
     ...(key.ratelimits.length > 0 && { ratelimits: key.ratelimits.map(ratelimitRecord) }),
+    ...(concurrency.length > 0 && { concurrency }),
     ...(plaintext !== undefined && { plaintext }),
   };
 }

@@ -18,8 +18,8 @@ export const rerollKey = mutation("keys.rerollKey", {
     "Creates a key with a new key string and the settings of the old key. The old key expires after `expiration` " +
     "milliseconds, rounded up to a whole minute, and is deleted when the retention of deleted keys has passed since. With " +
     "0 it expires at once; with null its expiry does not change, and it is not deleted. All " +
-    "keys of a reroll chain share one balance, one refill and the counters of their limits, so a reroll adds neither " +
-    "credits nor calls.",
+    "keys of a reroll chain share one balance, one refill, the counters of their limits and the slots of their concurrency, so " +
+    "a reroll adds neither credits nor calls.",
   idempotent: true,
   issues: ({ keyId }) => keyId,
   permissions: ["apis.{apiId}.create_key", "apis.{apiId}.encrypt_key"],
@@ -58,6 +58,7 @@ export const rerollKey = mutation("keys.rerollKey", {
     api_id: old.api_id,
     identity_id: old.identity_id,
     budget_id: old.budget_id,
+    concurrency: old.concurrency,
     pool_id: old.pool_id,
     hash,
     hash_version: HASH_VERSION,

@@ -1,10 +1,12 @@
 import { z } from "zod";
 import type { StoredBalance } from "../../../../engine/src/rules/refill.ts";
+import { concurrencyOf } from "../../../../engine/src/rules/slots.ts";
 import { mutation } from "../../platform/rpc/operation.ts";
 import { changedValues, limitValues, sortedSet, updateEvents } from "../../platform/vocabulary/changed-values.ts";
 import { type ColumnsFor, columnsOf, flag, jsonColumn, WRITTEN_APART } from "../../platform/vocabulary/columns.ts";
 import { exampleKey } from "../../platform/vocabulary/examples.ts";
 import {
+  concurrency,
   Empty,
   Expires,
   ExternalId,
@@ -30,6 +32,8 @@ import {
   toCreditsOutput,
 } from "../credits/record.ts";
 import { BalanceWriter } from "../credits/statements/balances.ts";
+import { SlotWriter } from "../credits/statements/slots.ts";
+import { acceptConcurrency, concurrencyColumn, sortedByName } from "../holds/concurrency.ts";
 import { IdentityWriter } from "../identities/statements.ts";
 import { idsOf } from "../permissions/ensure.ts";
 import { PermissionWriter } from "../permissions/statements/permissions.ts";
@@ -61,6 +65,12 @@ export const updateKey = mutation("keys.updateKey", {
         "former one and on the new one.",
     ),
     ratelimits: ratelimits.nullish().describe("All limits of the key. A limit with an existing name keeps its id."),
+    concurrency: concurrency
+      .nullish()
+      .describe(
+        "How many calls may run at once: all limits of the key. Open holds count for a limit with an existing name, also " +
+          "where it is lower than their number.",
+      ),
     enabled: z.boolean().optional(),
     roles: z.array(text(1, 100)).max(ROLES_PER_KEY_MAX).optional(),
     permissions: z.array(slug(3, 100)).max(PERMISSIONS_PER_KEY_MAX).optional(),
@@ -97,6 +107,7 @@ export const updateKey = mutation("keys.updateKey", {
     ],
     context,
   );
+  await acceptConcurrency(input.concurrency, context);
   const former = input.permissions && (await store.of(PermissionWriter).listOfKey(keyId));
   const values = valuesOf(key, former, balance);
 
@@ -110,6 +121,7 @@ export const updateKey = mutation("keys.updateKey", {
       enabled: (enabled) => ({ enabled: flag(enabled) }),
       externalId: () => ({ identity_id: identityId }),
       budgetId: (budgetId) => ({ budget_id: budgetId }),
+      concurrency: (limits) => ({ concurrency: concurrencyColumn(limits) }),
       credits: WRITTEN_APART,
       ratelimits: WRITTEN_APART,
       roles: WRITTEN_APART,
@@ -124,6 +136,7 @@ export const updateKey = mutation("keys.updateKey", {
   if (input.ratelimits !== undefined) {
     await store.of(RatelimitWriter).replace({ key_id: keyId }, input.ratelimits ?? [], random, now);
   }
+  if (input.concurrency !== undefined) await store.of(SlotWriter).replaceOfPool(key.pool_id);
   let creditsAfter: z.input<typeof CreditsOutput> | null | undefined;
   if (credits === null || credits?.remaining === null) {
     await balances.remove(key.pool_id);
@@ -147,6 +160,7 @@ export const updateKey = mutation("keys.updateKey", {
     ...given,
     credits: creditsAfter,
     ratelimits: given.ratelimits === undefined ? undefined : limitValues(given.ratelimits ?? []),
+    concurrency: given.concurrency === undefined ? undefined : sortedByName(given.concurrency ?? []),
     roles: given.roles && sortedSet(given.roles),
     permissions: given.permissions && sortedSet(given.permissions),
   };
@@ -177,6 +191,7 @@ function valuesOf(
     expires: key.expires_at,
     credits: balance === undefined ? null : toCreditsOutput(balance),
     ratelimits: limitValues(key.ratelimits),
+    concurrency: concurrencyOf(key.concurrency),
     enabled: key.enabled === 1,
     roles: sortedSet(key.roles),
     permissions: permissions && sortedSet(permissions.map(({ slug }) => slug)),

@@ -12,7 +12,7 @@ import {
   exampleVerifiedHold,
 } from "../../platform/vocabulary/examples.ts";
 import { RatelimitOutput, Reset } from "../../platform/vocabulary/schema.ts";
-import { VerifiedHold } from "../holds/record.ts";
+import { ConcurrencyState, VerifiedHold } from "../holds/record.ts";
 import { metered } from "../services.ts";
 import { mistakeProblems } from "./mistakes.ts";
 import { IdentityOutput } from "./record.ts";
@@ -65,6 +65,10 @@ const output = z.strictObject({
     "The hold that this verification made. Present if it is valid and asked for one.",
   ),
   identity: IdentityOutput.optional(),
+  concurrency: z
+    .array(ConcurrencyState)
+    .optional()
+    .describe("Every limit of concurrency, with `hold`. Absent if the key has none, or if the call failed before."),
   ratelimits: z
     .array(
       RatelimitOutput.extend({
@@ -83,7 +87,8 @@ const output = z.strictObject({
     .int()
     .optional()
     .describe(
-      "With RATE_LIMITED: milliseconds until the call would pass without other calls. Absent: it can never pass.",
+      "With RATE_LIMITED: milliseconds until the call would pass without other calls. Absent: it can never pass. Where slots " +
+        "of `concurrency` are lacking, one can be free sooner, or still be taken then if its hold was extended.",
     ),
 });
 
@@ -104,7 +109,7 @@ export const verifyKey = metered("keys.verifyKey", {
     ...verificationFields,
   }),
   output,
-  problems: ["permissions_query_syntax_error", "precondition_failed"],
+  problems: ["permissions_query_syntax_error", "hold_required", "precondition_failed"],
   examples: [
     {
       summary: "A valid key",

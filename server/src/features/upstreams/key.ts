@@ -13,6 +13,8 @@ import { watchWrites } from "../../platform/store/written-tables.ts";
 import { ApiWriter } from "../apis/statements.ts";
 import { OLDER_PROGRAMS, refillError } from "../credits/record.ts";
 import { BalanceWriter } from "../credits/statements/balances.ts";
+import { SlotWriter } from "../credits/statements/slots.ts";
+import { OLDER_PROGRAMS_OF_SLOTS } from "../holds/concurrency.ts";
 import { type ImportedAttributes, importedMembers, insertImported } from "../keys/insert-imported.ts";
 import { KeyWriter } from "../keys/statements/keys.ts";
 import type { UpstreamAnswer } from "./upstreams.ts";
@@ -85,6 +87,7 @@ export async function createUpstreamKey(
   const isLive = async () => (await keys.findByHashes([hash])) !== undefined;
   if ((await keys.findExistingHashes([hash])).size > 0) return { change: null, exists: await isLive() };
   if (!(await store.of(BalanceWriter).accepts([attributes.credits?.refill]))) throw new Error(OLDER_PROGRAMS);
+  if (!(await store.of(SlotWriter).accepts(attributes.concurrency))) throw new Error(OLDER_PROGRAMS_OF_SLOTS);
   const plan = { apiId, hashVersion: HASH_VERSION, migrationId: null, startOf: () => start, budgetOf: () => null };
   const [made] = await insertImported([{ key: attributes, hash }], plan, { store, random, now });
   const { keyId } = made!;

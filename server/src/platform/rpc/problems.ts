@@ -69,6 +69,25 @@ export const problems = {
       "Join slugs with `AND` and `OR`, and group them with parentheses: `documents.read AND (admin OR billing.write)`.",
     ],
   },
+  hold_required: {
+    status: 400,
+    type: "user/bad_request/hold_required",
+    title: "Bad Request",
+    detail:
+      "The key or its identity limits how many calls run at once, so a verification must take a slot: send `hold`, and settle " +
+      "or release the hold when the work has ended.",
+    meaning:
+      "The key or its identity has `concurrency`. A verification without `hold` would not be counted, so it is refused. Nothing " +
+      "was charged.",
+    causes: [
+      "The limit was added before the program that verifies the key makes holds.",
+      "The key is verified by something that cannot make holds: `/auth/verify`, or a call without a root key.",
+    ],
+    remedy: [
+      "Send `hold` with a `ttl`, and call `holds.settleHold` or `holds.releaseHold` when the work has ended. The middleware of the clients does both.",
+      "Or remove `concurrency` with `keys.updateKey` or `identities.updateIdentity`.",
+    ],
+  },
   request_body_unreadable: {
     status: 400,
     type: "user/bad_request/request_body_unreadable",

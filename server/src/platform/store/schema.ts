@@ -190,6 +190,8 @@ export interface IdentityRow {
   meta: string | null;
   /** The budget that verifications of all its keys spend from too; null: none. */
   budget_id: string | null;
+  /** JSON array of the limits of concurrency that its keys share, `{name, limit}`; null: none. */
+  concurrency: string | null;
   created_at: number;
   updated_at: number | null;
   deleted_at: number | null;
@@ -221,7 +223,7 @@ export interface BudgetRow {
  * except `held` and `period`.
  */
 export interface BalanceRow {
-  /** The id of the pool or of the budget. */
+  /** The id of the pool, of the budget or of the slots. */
   pool_id: string;
   workspace_id: string;
   /** Below 0 only if it is watched. */
@@ -256,6 +258,9 @@ export interface BalanceRow {
   held: number | null;
   /** No open hold ends earlier. Null: it has none. */
   next_expiry_at: number | null;
+  /** Of slots: the pool or the identity whose limit they are for, and the name of the limit. */
+  slots_of: string | null;
+  slots_name: string | null;
 }
 
 /** Credits that a call has taken and that are settled when its cost is known. */
@@ -266,7 +271,10 @@ export interface HoldRow {
   api_id: string;
   /** What it takes from each of its balances. */
   cost: number;
-  /** JSON array of `{id, period}`: its balances, with the period in which each was charged. They only become fewer. */
+  /**
+   * JSON array of `{id, period}`: its balances, with the period in which each was charged. They only become fewer. With
+   * `slot: true` it has a slot of the balance, and not its cost.
+   */
   balances: string;
   on_expiry: OnExpiry;
   state: HoldState;
@@ -295,6 +303,8 @@ export interface KeyRow {
   identity_id: string | null;
   /** The budget that its verifications spend from too; null: none. */
   budget_id: string | null;
+  /** JSON array of its limits of concurrency, `{name, limit}`; null: none. */
+  concurrency: string | null;
   /** Keys of one reroll chain share a pool: its balance and the counters of its limits. */
   pool_id: string;
   hash: string;

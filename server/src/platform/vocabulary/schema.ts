@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { RANDOM_BYTES_MAX, RANDOM_BYTES_MIN } from "../../../../engine/src/rules/key-string.ts";
+import { CONCURRENCY_MAX } from "../../../../engine/src/rules/slots.ts";
 import { DURATION_MAX, LIMIT_MAX } from "../../../../engine/src/rules/window.ts";
 import { units } from "../rpc/units.ts";
 
@@ -201,6 +202,24 @@ export const ratelimits = z
   .max(RATELIMITS_PER_KEY_MAX)
   .check(({ value, issues }) => rejectRepeatedNames(value, issues));
 
+/** The limits of concurrency of one key or one identity: a hold takes a slot of each. */
+const CONCURRENCY_LIMITS_MAX = 5;
+
+/** The limits of concurrency of one key or one identity. Names must be unique. */
+export const concurrency = z
+  .array(
+    z.strictObject({
+      name: text(1, 128).describe("Name of the limit, for answers."),
+      limit: integer(1, CONCURRENCY_MAX).describe("How many holds may be open at once."),
+    }),
+  )
+  .max(CONCURRENCY_LIMITS_MAX)
+  .check(({ value, issues }) => rejectRepeatedNames(value, issues))
+  .describe(
+    "How many calls may run at once. Each verification takes a slot of each of these limits with `hold`, until its hold " +
+      "ends; without `hold` it gets 400.",
+  );
+
 /** Reports every limit whose name occurs earlier in the list. */
 export function rejectRepeatedNames(limits: readonly { name: string }[], issues: z.core.$ZodRawIssue[]): void {
   const names = new Set<string>();
@@ -229,6 +248,12 @@ export const RatelimitOutput = z
     autoApply: z.boolean(),
   })
   .meta({ id: "Ratelimit", description: "A limit of a key or of an identity." });
+
+/** A limit of concurrency as the API operations return it. */
+export const ConcurrencyOutput = z.strictObject({ name: z.string(), limit: z.int() }).meta({
+  id: "ConcurrencyLimit",
+  description: "How many calls of a key, or of the keys of an identity, may run at once.",
+});
 
 /** The search text of a list. */
 export const search = (fields: string) =>

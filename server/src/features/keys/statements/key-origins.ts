@@ -1,30 +1,38 @@
 import type { KeyOrigins, KeyOriginsQuestion } from "../../../../../engine/src/verification/stored.ts";
 import type { Sql } from "../../../platform/store/store.ts";
 import { storedBalance } from "../../credits/statements/balances.ts";
+import { commonTime } from "../../credits/statements/holds.ts";
 
 /** Where the permissions of a key come from, and its balances as stored. */
 export async function findKeyOrigins(
   sql: Sql,
-  { workspaceId, keyId, poolId, budgetIds, slugs }: KeyOriginsQuestion,
+  { workspaceId, keyId, poolId, budgetIds, slotIds, slugs, now }: KeyOriginsQuestion,
 ): Promise<KeyOrigins> {
   // Readers of a balance alone name no permission.
   const grants = slugs.length === 0 ? [] : await findGrants(sql, { workspaceId, keyId, slugs });
   const balances = await sql.db
     .selectFrom("balances")
-    .select([...storedBalance, "pool_id", "watched", "held"])
-    .where(sql.dialect.values.isOneOf("pool_id", [poolId, ...budgetIds]))
+    .select([...storedBalance, "pool_id", "watched", "held", "next_expiry_at", "slots_of"])
+    .where(sql.dialect.values.isOneOf("pool_id", [poolId, ...budgetIds, ...slotIds]))
     .where("workspace_id", "=", workspaceId)
     .execute();
+  const slots = balances.filter(({ slots_of }) => slots_of !== null);
+  const at = slots.length === 0 ? now : await commonTime(sql, now);
   return {
     grants,
     balance: balances.find(({ pool_id }) => pool_id === poolId) ?? null,
-    budgets: balances.filter(({ pool_id }) => pool_id !== poolId),
+    budgets: balances.filter(({ pool_id, slots_of }) => pool_id !== poolId && slots_of === null),
+    slots: slots.map(({ pool_id, held, next_expiry_at }) => ({
+      pool_id,
+      held,
+      expiresIn: (next_expiry_at ?? at) - at,
+    })),
   };
 }
 
 async function findGrants(
   sql: Sql,
-  { workspaceId, keyId, slugs }: Omit<KeyOriginsQuestion, "poolId" | "budgetIds">,
+  { workspaceId, keyId, slugs }: Omit<KeyOriginsQuestion, "poolId" | "budgetIds" | "slotIds" | "now">,
 ): Promise<KeyOrigins["grants"]> {
   const direct = await sql.db
     .selectFrom("keys_permissions")

@@ -34,7 +34,7 @@ async function markPurged(sql: Sql, before: Instant, limit: number): Promise<num
 
 /**
  * Deletes at most `limit` keys that were deleted before this time and whose hash is marked for long enough, with
- * everything that belongs to them alone: balance, limits, permissions, last use, recoverable string.
+ * everything that belongs to them alone: balances, limits, permissions, last use, recoverable string.
  */
 async function purgeKeys(sql: Sql, before: Instant, limit: number): Promise<number> {
   const { db } = sql;
@@ -55,19 +55,17 @@ async function purgeKeys(sql: Sql, before: Instant, limit: number): Promise<numb
       ),
     )
     .execute();
-  // Keys of one reroll chain share a pool.
-  await db
-    .deleteFrom("balances")
-    .where(
-      sql.dialect.values.isOneOf(
-        "pool_id",
-        rows.map(({ pool_id }) => pool_id),
-      ),
-    )
-    .where(({ not, exists, selectFrom }) =>
-      not(exists(selectFrom("keys").select("keys.id").whereRef("keys.pool_id", "=", "balances.pool_id"))),
-    )
-    .execute();
+  const poolIds = rows.map(({ pool_id }) => pool_id);
+  for (const owner of ["pool_id", "slots_of"] as const) {
+    await db
+      .deleteFrom("balances")
+      .where(sql.dialect.values.isOneOf(owner, poolIds))
+      // Keys of one reroll chain share a pool.
+      .where(({ not, exists, selectFrom }) =>
+        not(exists(selectFrom("keys").select("keys.id").whereRef("keys.pool_id", "=", `balances.${owner}`))),
+      )
+      .execute();
+  }
   return rows.length;
 }
 

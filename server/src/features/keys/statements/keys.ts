@@ -163,6 +163,7 @@ const importedTypes = {
   api_id: "text",
   identity_id: "text",
   budget_id: "text",
+  concurrency: "text",
   pool_id: "text",
   hash: "text",
   hash_version: "bigint",
@@ -333,7 +334,7 @@ export class KeyWriter extends KeyReader {
   }
 
   /**
-   * Deletes the key with its own rows, and the balance of its pool if no other key uses it. Its hash stays if the workspace
+   * Deletes the key with its own rows, and the balances of its pool if no other key uses it. Its hash stays if the workspace
    * has an upstream verifier, which would create the key again.
    */
   async erase(keyId: string, poolId: string, at: Instant): Promise<void> {
@@ -362,7 +363,7 @@ export class KeyWriter extends KeyReader {
     await this.sql.db.deleteFrom("keys").where("id", "=", keyId).where("workspace_id", "=", this.workspaceId).execute();
     await this.sql.db
       .deleteFrom("balances")
-      .where("pool_id", "=", poolId)
+      .where(({ or, eb }) => or([eb("pool_id", "=", poolId), eb("slots_of", "=", poolId)]))
       .where("workspace_id", "=", this.workspaceId)
       .where(({ not, exists, selectFrom }) =>
         not(exists(selectFrom("keys").select("keys.id").where("keys.pool_id", "=", poolId))),

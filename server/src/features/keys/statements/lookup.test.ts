@@ -36,6 +36,7 @@ describe("the look-up of keys", () => {
           api_id: "api_1",
           identity_id: null,
           budget_id: null,
+          concurrency: null,
           pool_id: "pool_1",
           hash: "hash",
           hash_version: 1,

@@ -5,7 +5,7 @@ import type { Sql } from "../../../platform/store/store.ts";
 import { storedBalance } from "../../credits/statements/balances.ts";
 
 export type StoredRatelimit = Pick<RatelimitRow, "id" | "name" | "limit" | "duration" | "mode" | "auto_apply">;
-export type StoredIdentity = Pick<IdentityRow, "id" | "external_id" | "meta" | "budget_id">;
+export type StoredIdentity = Pick<IdentityRow, "id" | "external_id" | "meta" | "budget_id" | "concurrency">;
 
 /** A key with all related rows, as one statement reads it. */
 export interface StoredKey extends KeyRow {
@@ -62,7 +62,8 @@ export function selectAnyKeys(connection: Sql) {
         .object(
           query
             .selectFrom("identities")
-            .select(["identities.id", "identities.external_id", "identities.meta", "identities.budget_id"])
+            .select(["identities.id", "identities.external_id", "identities.meta"])
+            .select(["identities.budget_id", "identities.concurrency"])
             .select(connection.dialect.json.array(limits("identity_id", "identities.id")).as("ratelimits"))
             .whereRef("identities.id", "=", "keys.identity_id")
             .where("identities.deleted_at", "is", null),

@@ -36,6 +36,7 @@ import { up as apiPortals } from "./035-api-portals.ts";
 import { up as deletedKeys } from "./036-deleted-keys.ts";
 import { up as budgets } from "./037-budgets.ts";
 import { up as holds } from "./038-holds.ts";
+import { up as slots } from "./039-slots.ts";
 
 export type MigrationStep = (db: Kysely<unknown>, dialect: "sqlite" | "postgres") => Promise<void>;
 
@@ -98,4 +99,5 @@ export const schemaSteps: Readonly<Record<string, SchemaStep>> = {
   "036-deleted-keys": expand(deletedKeys),
   "037-budgets": expand(budgets),
   "038-holds": expand(holds),
+  "039-slots": expand(slots),
 };
