@@ -4,8 +4,8 @@ import type { Client, Target } from "./client.ts";
 import type { Journal } from "./journal.ts";
 
 const INITIAL = 10_000_000;
-/** Holds that a caller makes together. */
-const CROWD = 4;
+/** Holds that a caller makes together: many if it dies, because each of them proves that one comes back. */
+const CROWD = { dying: 30, living: 4 };
 /** How long those of callers that die, and of others, last, in ms. */
 const DYING_MS = [1_000, 3_000] as const;
 const TTL_MS = 60_000;
@@ -53,13 +53,14 @@ export class Holders {
   /** Makes some holds together, and ends them or not. */
   async act(client: Client, random: Random): Promise<void> {
     const key = this.#keys[random.below(this.#keys.length)]!;
-    await Promise.all(Array.from({ length: CROWD }, () => this.#hold(client, random, key)));
+    const isDying = random.below(3) === 0;
+    const length = isDying ? CROWD.dying : CROWD.living;
+    await Promise.all(Array.from({ length }, () => this.#hold(client, random, { key, isDying })));
   }
 
-  async #hold(client: Client, random: Random, key: string): Promise<void> {
+  async #hold(client: Client, random: Random, { key, isDying }: { key: string; isDying: boolean }): Promise<void> {
     const { holds, denials } = this.#journal;
     const fate = random.below(10);
-    const isDying = fate < 4;
     const [from, to] = DYING_MS;
     const ttl = isDying ? from + random.below(to - from) : TTL_MS;
     const cost = 1 + random.below(9);
@@ -74,7 +75,7 @@ export class Holders {
     if (isDying && fate > 0) return;
     // At the moment of its expiry, and of others at any time.
     await client.pause(0, isDying ? to : 300);
-    if (fate < 6) await this.#end(client, holdId, "holds.extendHold", { ttl });
+    if (fate < 4) await this.#end(client, holdId, "holds.extendHold", { ttl });
     const amount = () => random.below(cost + 3);
     const ends = [this.#end(client, holdId, "holds.settleHold", { credits: amount() })];
     // A caller that repeats itself, and one that changed its mind, at the same time.

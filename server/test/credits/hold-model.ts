@@ -277,9 +277,9 @@ class Model {
   async #create(kind: number): Promise<void> {
     const random = this.#random;
     const id = `${kind === 0 ? "pool" : "bud"}_${this.#name}_${this.#names++}`;
-    const remaining = random.below(80);
+    const remaining = random.below(400);
     const rule: Rule = {
-      ...(kind % 2 === 0 && { amount: 1 + random.below(80) }),
+      ...(kind % 2 === 0 && { amount: 1 + random.below(400) }),
       ...(kind === 4 && { rollover: random.below(40) }),
       ...(kind === 3 && { isWatched: true }),
     };
@@ -299,7 +299,7 @@ class Model {
     const kind = [...kinds, "late", "set", "increment", "decrement", "delete"][random.below(kinds.length + 5)];
     const all = [...this.#rows.keys()];
     const id = all[random.below(all.length)] ?? "";
-    const amount = random.below(60);
+    const amount = random.below(100);
     const hold = this.#open[random.below(Math.max(1, this.#open.length))];
     const ids = [...(hold?.periods.keys() ?? [])];
     switch (kind) {
