@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { it } from "node:test";
 import { sql as raw } from "kysely";
 import type { ExpiredHold } from "../../../engine/src/credits/batch.ts";
+import { LedgerFailed } from "../../../engine/src/credits/ledger.ts";
 import type { SpendOutcome } from "../../../engine/src/credits/spend.ts";
 import { StoreUnavailable } from "../../../engine/src/errors/store-unavailable.ts";
 import { seededRandom } from "../../../engine/src/random/seeded.ts";
@@ -271,6 +272,33 @@ describeOnStores("credits held in the ledger", (server, kind) => {
     });
     assert.equal((await beside.settle(late, [], 4)).outcome, "conflict");
   });
+
+  if (kind === "postgres") {
+    it("are not settled by a batch after another transaction has ended them", async () => {
+      const one = book();
+      await one.open("bud_raced", 10);
+      const holdId = one.newHoldId();
+      await one.take(["bud_raced"], 6, { holdId });
+      let isRaced = false;
+      const beside = new Book(server, random, (batch, answer) =>
+        server.store.transact("spend", batch, async (question) => {
+          const reply = await answer(question);
+          if (question.step === "settle" && !isRaced) {
+            isRaced = true;
+            await one.write(async ({ db }) => {
+              const released = { state: "released", charged: 0, closed_at: 1 } as const;
+              await db.updateTable("holds").set(released).where("id", "=", holdId).execute();
+            });
+          }
+          return reply;
+        }),
+      );
+      await assert.rejects(beside.settle(holdId, ["bud_raced"], 4), LedgerFailed);
+      assert.equal((await one.hold(holdId))?.state, "released");
+      const { remaining, held, spent } = (await one.rows(["bud_raced"])).get("bud_raced")!;
+      assert.deepEqual([remaining, held, spent], [4, 6, 0], "the batch has changed nothing");
+    });
+  }
 
   it("of a key without a balance are settled too, and charge nothing", async () => {
     const one = book();

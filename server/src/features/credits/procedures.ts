@@ -101,10 +101,15 @@ export function creditProcedures(random: Random) {
         const locked = await lockAvailableBalances(sql, available, { random, now });
         balances.push(...locked.balances);
         let answer = await ask({ step: "choose", balances: balances.map(balanceState), contended: locked.contended });
-        if ("scopes" in answer) answer = await ask(await readEarlier(sql, answer, balances, now));
+        let earlier: EarlierCalls | undefined;
+        if ("scopes" in answer) {
+          earlier = await readEarlier(sql, answer, balances, now);
+          answer = await ask(earlier);
+        }
         const { spends, records, holds, due } = answer as SettledBatch;
         if (spends.length > 0) await subtractCredits(sql, spends, { balances, random, now });
-        const ended = holds ? await writeHolds(sql, holds, { balances, random, now }) : [];
+        const stored = earlier?.holds?.stored ?? new Map();
+        const ended = holds ? await writeHolds(sql, holds, { balances, stored, random, now }) : [];
         await insertIdempotencyRecords(sql, records, now);
         return { ended, due: due ? await findExpiredHoldsOf(sql, due, now) : [] };
       },

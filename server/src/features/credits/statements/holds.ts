@@ -114,13 +114,18 @@ export type EndedHold = Pick<
 >;
 
 /**
- * Writes the new and changed holds of a batch and their locked balances, which are given as they were before. Returns the
+ * Writes the new and changed holds of a batch and their locked balances. Both are given as they were before. Returns the
  * holds that have ended, whose events it records.
  */
 export async function writeHolds(
   sql: Sql,
   { balances: changes, opened, changed, at }: HoldWrites,
-  { balances, random, now }: { balances: readonly BalanceRow[]; random: Random; now: Instant },
+  {
+    balances,
+    stored,
+    random,
+    now,
+  }: { balances: readonly BalanceRow[]; stored: EarlierHolds["stored"]; random: Random; now: Instant },
 ): Promise<readonly EndedHold[]> {
   const before = new Map(balances.map((row) => [row.pool_id, row]));
   const falls = changes.map(({ balanceId, remaining, held, nextExpiryAt, spent, lapsed }) => {
@@ -147,7 +152,7 @@ export async function writeHolds(
     );
   }
   await insertHolds(sql, opened);
-  const ended = await updateHolds(sql, changed, at);
+  const ended = await updateHolds(sql, changed, { stored, at });
   await recordFalls(sql, falls, { random, now });
   const events = ended.flatMap((hold) =>
     eventsOf(endEvents(hold), { workspaceId: hold.workspace_id, at: now, actor: "system" }, random),
@@ -203,8 +208,12 @@ async function insertHolds(sql: Sql, opened: HoldWrites["opened"]): Promise<void
 /** Joins the rows of `input`. */
 const isInput = raw<boolean>`holds.id = input.id`;
 
-/** Returns those that have ended. */
-async function updateHolds(sql: Sql, changed: HoldWrites["changed"], at: Instant): Promise<EndedHold[]> {
+/** Returns those that have ended. Throws if one is not any more as the batch has read it. */
+async function updateHolds(
+  sql: Sql,
+  changed: HoldWrites["changed"],
+  { stored, at }: { stored: EarlierHolds["stored"]; at: Instant },
+): Promise<EndedHold[]> {
   const open = changed.filter(({ state }) => state === "open");
   const closed = changed.filter(({ state }) => state !== "open");
   if (open.length > 0) {
@@ -221,14 +230,23 @@ async function updateHolds(sql: Sql, changed: HoldWrites["changed"], at: Instant
   }
   if (closed.length === 0) return [];
   const input = sql.dialect.values.rows(
-    { id: "text", state: "text", charged: "bigint", uncovered: "bigint", lacks: "text", settlement: "text" },
+    {
+      id: "text",
+      former: "text",
+      state: "text",
+      charged: "bigint",
+      uncovered: "bigint",
+      lacks: "text",
+      settlement: "text",
+    },
     closed.map(({ id, state, charged, lacks, settlement }) => ({
       ...{ id, state, charged, settlement },
+      former: stored.get(id)?.state ?? null,
       uncovered: Math.max(0, ...lacks.map(({ lack }) => lack)),
       lacks: lacks.length === 0 ? null : JSON.stringify(lacks),
     })),
   );
-  return sql.db
+  const ended = await sql.db
     .updateTable("holds")
     .from(input)
     .set({
@@ -240,8 +258,12 @@ async function updateHolds(sql: Sql, changed: HoldWrites["changed"], at: Instant
       closed_at: at,
     })
     .where(isInput)
+    // The locks of balances protect it. A balance that was removed and came back meanwhile protects it for one node only.
+    .where(raw<boolean>`holds.state = input.former`)
     .returning(endColumns)
     .execute();
+  if (ended.length < closed.length) throw new Error("A hold of the batch was changed by another transaction");
+  return ended;
 }
 
 /** A place in the order in which holds expire. */
