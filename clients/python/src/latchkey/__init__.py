@@ -3,6 +3,7 @@
 from latchkey._call import Attempt, AttemptEnd, CallOptions, Page, Pagination, RateLimit, Result
 from latchkey._client import AsyncLatchkey, Latchkey
 from latchkey._error import ErrorType, InputError, LatchkeyError
+from latchkey._hold import Held, HoldTimes, OpenHold, Settlement, UnsettledHold
 from latchkey._secret import Secret
 from latchkey._unset import UNSET, Unset
 from latchkey._version import VERSION as __version__
@@ -15,15 +16,20 @@ __all__ = [
     "AttemptEnd",
     "CallOptions",
     "ErrorType",
+    "Held",
+    "HoldTimes",
     "InputError",
     "Latchkey",
     "LatchkeyError",
+    "OpenHold",
     "Page",
     "Pagination",
     "RateLimit",
     "Result",
     "Secret",
+    "Settlement",
     "Unset",
+    "UnsettledHold",
     "WebhookError",
     "WebhookEvent",
     "__version__",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from types import TracebackType
+from typing import Any, TypeVar
 
 import httpx
 
@@ -17,8 +18,22 @@ from latchkey._call import (
     Caller,
     settings_of,
 )
+from latchkey._hold import (
+    AsyncHoldKeeper,
+    Held,
+    HoldKeeper,
+    HoldState,
+    HoldTimes,
+    OpenHold,
+    Settlement,
+    checked_times,
+    hold_input,
+    log_error,
+)
 from latchkey._operations import AsyncOperations, Operations
 from latchkey._secret import Secret
+
+Output = TypeVar("Output")
 
 
 class Latchkey(Operations):
@@ -71,6 +86,48 @@ class Latchkey(Operations):
         self._http_client = httpx.Client() if http_client is None else http_client
         super().__init__(Caller(settings, self._http_client))
 
+    def with_hold(
+        self,
+        work: Callable[[OpenHold], Output],
+        *,
+        key: str | Secret,
+        hold: HoldTimes | None = None,
+        settle: Callable[[Output], Settlement] | None = None,
+        on_error: Callable[[Exception], None] = log_error,
+        **input: Any,
+    ) -> Held[Output]:
+        """Verifies a key with a hold, does work, and settles the hold with what the work did cost.
+
+        That is what `settle` returns, or else what the work reported, or else the cost that was held. The hold is
+        extended while the work lasts. If the work raises, what it reported is charged, and the hold is released if it
+        reported nothing. A settlement that fails is tried again with the same amounts for about half a minute.
+
+        Args:
+            work: Gets the hold, to report what it did cost so far.
+            key: The key string from the request of your user.
+            hold: How long the hold is kept open.
+            settle: What the work did cost, by its result.
+            on_error: Called if the hold cannot be settled, or `settle` fails. Default: writes it to the log `latchkey`.
+            input: Other arguments of `keys.verify_key`, such as `credits={"cost": 1200}`.
+
+        Raises:
+            ValueError: A time cannot be used.
+            LatchkeyError: As `keys.verify_key`. The work was not done.
+        """
+        times = checked_times(hold or {})
+        verified = self.keys.verify_key(key=key, hold=hold_input(times), **input).data
+        if not verified.valid:
+            return Held(valid=False, verified=verified)
+        state = HoldState(verified.hold, input.get("credits", {}).get("cost", 1), times, on_error)
+        keeper = HoldKeeper(self.holds, state)
+        try:
+            result = work(state.open)
+        except BaseException:
+            keeper.end(state.reported_or_none)
+            raise
+        settled = keeper.end(state.reported_or_cost if settle is None else lambda: settle(result))
+        return Held(valid=True, verified=verified, result=result, settled=settled)
+
     def close(self) -> None:
         """Closes the connections to the service."""
         if self._is_own_http_client:
@@ -119,6 +176,31 @@ class AsyncLatchkey(AsyncOperations):
         )
         self._caller = AsyncCaller(settings, http_client)
         super().__init__(self._caller)
+
+    async def with_hold(
+        self,
+        work: Callable[[OpenHold], Awaitable[Output]],
+        *,
+        key: str | Secret,
+        hold: HoldTimes | None = None,
+        settle: Callable[[Output], Settlement | Awaitable[Settlement]] | None = None,
+        on_error: Callable[[Exception], None] = log_error,
+        **input: Any,
+    ) -> Held[Output]:
+        """Does work with a hold. Its arguments are those of `Latchkey.with_hold`; `settle` may return an awaitable."""
+        times = checked_times(hold or {})
+        verified = (await self.keys.verify_key(key=key, hold=hold_input(times), **input)).data
+        if not verified.valid:
+            return Held(valid=False, verified=verified)
+        state = HoldState(verified.hold, input.get("credits", {}).get("cost", 1), times, on_error)
+        keeper = AsyncHoldKeeper(self.holds, state)
+        try:
+            result = await work(state.open)
+        except BaseException:
+            await keeper.end(state.reported_or_none)
+            raise
+        settled = await keeper.end(state.reported_or_cost if settle is None else lambda: settle(result))
+        return Held(valid=True, verified=verified, result=result, settled=settled)
 
     async def close(self) -> None:
         """Closes the connections that this event loop opened."""

@@ -13,6 +13,8 @@ from typing import Any, Generic, TypeVar, cast
 from latchkey._call import Result
 from latchkey._client import AsyncLatchkey, Latchkey
 from latchkey._error import LatchkeyError
+from latchkey._held_answer import HeldAnswer, HoldOptions
+from latchkey._hold import AsyncHoldKeeper, HoldKeeper, HoldState, OpenHold, checked_times, hold_input
 from latchkey._rejection import (
     DETAILS,
     LimitState,
@@ -48,6 +50,8 @@ class VerifiedKey(VerifyKeyOutput):
 
     key_id: str
     api_id: str
+    hold: OpenHold | None = None
+    """The hold of the request, if `verify` has the option `hold`."""
 
 
 class MiddlewareOptions(TypedDict, Generic[Request], total=False):
@@ -57,7 +61,8 @@ class MiddlewareOptions(TypedDict, Generic[Request], total=False):
     """Whether requests pass while the service cannot be reached or fails. Default: False; they are answered with 503.
     A wrong configuration, such as an unknown root key, never lets requests pass."""
     on_error: Callable[[Exception, Request], None]
-    """Called when a request could not be decided, with the reason. Default: writes it to the log `latchkey`."""
+    """Called when a request could not be decided or its hold not be settled, with the reason. Default: writes it to the
+    log `latchkey`."""
     on_reject: Callable[[Rejection, Request], Rejection]
     """Changes the answer to a request that is rejected."""
     address: Callable[[Request], str | None]
@@ -75,6 +80,9 @@ class VerifyOptions(MiddlewareOptions[Request], Generic[Request], total=False):
     """A permission query that the key must satisfy, such as `documents.read AND (admin OR billing.write)`."""
     cost: int | Callable[[Request], int]
     """The credits of the request, if the key has a balance. Default: 1. 0: check without charging."""
+    hold: HoldOptions[Request]
+    """Holds the cost while the handler answers, and charges what the answer did cost when it has ended. It needs a root
+    key. With `{}`, that is what the handler reported with `hold.report`, or else `cost`."""
     limits: Sequence[VerifyKeyInputRatelimitsEntry] | Callable[[Request], Sequence[VerifyKeyInputRatelimitsEntry]]
     """The limits to charge, by name; with `limit` and `duration`, a limit of its own, which needs a root key. Omitted:
     those of the key and its identity with `auto_apply`."""
@@ -130,6 +138,8 @@ class Passed:
 
     headers: Mapping[str, str]
     """Headers for the answer of the handler."""
+    held: HeldAnswer | None = None
+    """What must learn of the answer."""
 
 
 Decision = Passed | Rejection
@@ -155,7 +165,9 @@ class Decider(Generic[Request, Output]):
         """The arguments of the call, or why there is none."""
         raise NotImplementedError
 
-    def conclude(self, request: Request, result: Result[Output]) -> Decision:
+    def conclude(
+        self, request: Request, result: Result[Output], inputs: dict[str, Any], client: Latchkey | AsyncLatchkey
+    ) -> Decision:
         raise NotImplementedError
 
     def call(self, client: Latchkey, inputs: dict[str, Any]) -> Result[Output]:
@@ -165,31 +177,30 @@ class Decider(Generic[Request, Output]):
         raise NotImplementedError
 
     def decide(self, client: Latchkey, request: Request) -> Decision:
-        outcome: Result[Output] | Rejection | Exception
-        try:
-            inputs = self.inputs(request)
-            outcome = inputs if isinstance(inputs, Rejection) else self.call(client, inputs)
-        except Exception as error:
-            outcome = error
-        return self._decision(outcome, request)
-
-    async def decide_async(self, client: AsyncLatchkey, request: Request) -> Decision:
-        outcome: Result[Output] | Rejection | Exception
-        try:
-            inputs = self.inputs(request)
-            outcome = inputs if isinstance(inputs, Rejection) else await self.call_async(client, inputs)
-        except Exception as error:
-            outcome = error
-        return self._decision(outcome, request)
-
-    def _decision(self, outcome: Result[Output] | Rejection | Exception, request: Request) -> Decision:
         decision: Decision
         try:
-            if isinstance(outcome, Exception):
-                raise outcome
-            decision = outcome if isinstance(outcome, Rejection) else self.conclude(request, outcome)
+            inputs = self.inputs(request)
+            if isinstance(inputs, Rejection):
+                decision = inputs
+            else:
+                decision = self.conclude(request, self.call(client, inputs), inputs, client)
         except Exception as error:
             decision = self._failed(error, request)
+        return self._changed(decision, request)
+
+    async def decide_async(self, client: AsyncLatchkey, request: Request) -> Decision:
+        decision: Decision
+        try:
+            inputs = self.inputs(request)
+            if isinstance(inputs, Rejection):
+                decision = inputs
+            else:
+                decision = self.conclude(request, await self.call_async(client, inputs), inputs, client)
+        except Exception as error:
+            decision = self._failed(error, request)
+        return self._changed(decision, request)
+
+    def _changed(self, decision: Decision, request: Request) -> Decision:
         if isinstance(decision, Rejection) and self._on_reject is not None:
             changed: object = self._on_reject(decision, request)
             # A hook that only counts or logs returns nothing. That must not let the request pass.
@@ -234,6 +245,9 @@ class Verifier(Decider[Request, VerifyKeyOutput]):
         if "header" in options and "key" in options:
             raise ValueError("The options `header` and `key` exclude each other.")
         self.finds_key = "key" in options
+        self.holds = "hold" in options
+        self._times = checked_times(options.get("hold", {}))
+        _check_names(options.get("hold", {}), HoldOptions, "hold.")
         self._options = options
 
     def inputs(self, request: Request) -> dict[str, Any] | Rejection:
@@ -252,6 +266,8 @@ class Verifier(Decider[Request, VerifyKeyOutput]):
             inputs["permissions"] = _resolved("permissions", options["permissions"], request)
         if "cost" in options:
             inputs["credits"] = {"cost": _resolved("cost", options["cost"], request)}
+        if self.holds:
+            inputs["hold"] = hold_input(self._times)
         if "limits" in options:
             inputs["ratelimits"] = _resolved("limits", options["limits"], request)
         if self._address is not None:
@@ -267,7 +283,13 @@ class Verifier(Decider[Request, VerifyKeyOutput]):
     async def call_async(self, client: AsyncLatchkey, inputs: dict[str, Any]) -> Result[VerifyKeyOutput]:
         return await client.keys.verify_key(**inputs)
 
-    def conclude(self, request: Request, result: Result[VerifyKeyOutput]) -> Decision:
+    def conclude(
+        self,
+        request: Request,
+        result: Result[VerifyKeyOutput],
+        inputs: dict[str, Any],
+        client: Latchkey | AsyncLatchkey,
+    ) -> Decision:
         data = result.data
         headers = limit_headers(
             LimitState(
@@ -281,9 +303,11 @@ class Verifier(Decider[Request, VerifyKeyOutput]):
             for each in data.ratelimits or ()
         )
         if data.valid and data.code == "VALID" and data.key_id and data.api_id:
-            key = VerifiedKey(**{each.name: getattr(data, each.name) for each in fields(data)})
-            self.reader.set_key(request, key)
-            return Passed(headers=headers)
+            members = {each.name: getattr(data, each.name) for each in fields(data)}
+            held = self._held(request, data, inputs, client) if self.holds else None
+            members["hold"] = None if held is None else held.hold
+            self.reader.set_key(request, VerifiedKey(**members))
+            return Passed(headers=headers, held=held)
         if data.code not in DETAILS:
             raise ValueError(f"The service answered with the code {data.code}.")
         if data.code in ("NOT_FOUND", "EXPIRED", "DISABLED"):
@@ -291,6 +315,20 @@ class Verifier(Decider[Request, VerifyKeyOutput]):
         if data.code == "RATE_LIMITED":
             headers |= retry_after(data.retry_after)
         return rejection_of(data.code, DETAILS[data.code], result.request_id, headers)
+
+    def _held(
+        self, request: Request, data: VerifyKeyOutput, inputs: dict[str, Any], client: Latchkey | AsyncLatchkey
+    ) -> HeldAnswer:
+        cost = inputs.get("credits", {}).get("cost", 1)
+        state = HoldState(data.hold, cost, self._times, lambda error: self._on_error(error, request))
+        keeper: HoldKeeper | AsyncHoldKeeper = (
+            AsyncHoldKeeper(client.holds, state)
+            if isinstance(client, AsyncLatchkey)
+            else HoldKeeper(client.holds, state)
+        )
+        settle = self._options.get("hold", {}).get("settle")
+        decide = None if settle is None else lambda answer: settle(answer, request)
+        return HeldAnswer(keeper, self.reader.method(request), decide)
 
 
 class Limiter(Decider[Request, LimitOutput]):
@@ -337,7 +375,9 @@ class Limiter(Decider[Request, LimitOutput]):
     async def call_async(self, client: AsyncLatchkey, inputs: dict[str, Any]) -> Result[LimitOutput]:
         return await client.ratelimits.limit(**inputs)
 
-    def conclude(self, request: Request, result: Result[LimitOutput]) -> Decision:
+    def conclude(
+        self, request: Request, result: Result[LimitOutput], _inputs: dict[str, Any], _client: Latchkey | AsyncLatchkey
+    ) -> Decision:
         data = result.data
         # The window of an override is not in the answer.
         duration = _resolved("duration", self._options["duration"], request) if data.override_id is None else None
@@ -374,10 +414,10 @@ def _write(error: Exception, _request: object) -> None:
     _log.error("%s", error)
 
 
-def _check_names(options: Mapping[str, Any], declared: Any) -> None:
+def _check_names(options: Mapping[str, Any], declared: Any, prefix: str = "") -> None:
     for name in options:
         if name not in declared.__required_keys__ | declared.__optional_keys__:
-            raise ValueError(f"There is no option `{name}`.")
+            raise ValueError(f"There is no option `{prefix}{name}`.")
 
 
 def _resolved(name: str, option: Value | Callable[[Request], Value], request: Request) -> Value:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from inspect import isawaitable
 from typing import Any, TypeVar, cast
@@ -25,6 +25,7 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 
 from latchkey._client import Latchkey
+from latchkey._held_answer import CountedBody, HeldAnswer
 from latchkey._middleware import (
     Decider,
     Decision,
@@ -90,7 +91,7 @@ class _Guard:
                 decision = await self.decide_async(request)
                 if isinstance(decision, Rejection):
                     return _answer(decision)
-                return _with_headers(await view(request, *args, **kwargs), decision)
+                return await _awaited(view(request, *args, **kwargs), decision)
 
             return cast(View, guarded_async)
 
@@ -102,7 +103,11 @@ class _Guard:
             decision = self.decide(request)
             if isinstance(decision, Rejection):
                 return _awaitable(_answer(decision)) if is_async else _answer(decision)
-            response = view(request, *args, **kwargs)
+            try:
+                response = view(request, *args, **kwargs)
+            except BaseException:
+                _failed(decision)
+                raise
             return _awaited(response, decision) if isawaitable(response) else _with_headers(response, decision)
 
         return cast(View, guarded)
@@ -163,10 +168,20 @@ class LatchkeyMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponseBase | Awaitable[HttpResponseBase]:
         if self._is_async:
             return self._call_async(request)
-        return self._finished(request, self._get_response(request))
+        try:
+            response = self._get_response(request)
+        except BaseException:
+            _failed(*_passed(request))
+            raise
+        return self._finished(request, response)
 
     async def _call_async(self, request: HttpRequest) -> HttpResponseBase:
-        return self._finished(request, await self._get_response(request))
+        try:
+            response = await self._get_response(request)
+        except BaseException:
+            _failed(*_passed(request))
+            raise
+        return self._finished(request, response)
 
     # The route of a request is known when its view is.
     def _view(self, request: HttpRequest, *_: object) -> HttpResponse | None:
@@ -219,10 +234,47 @@ async def _awaitable(response: HttpResponseBase) -> HttpResponseBase:
 
 
 async def _awaited(response: Awaitable[HttpResponseBase], decision: Passed) -> HttpResponseBase:
-    return _with_headers(await response, decision)
+    try:
+        answer = await response
+    except BaseException:
+        _failed(decision)
+        raise
+    return _with_headers(answer, decision)
+
+
+def _failed(*decisions: Passed) -> None:
+    """There is no answer, because the view has failed or its end user has hung up."""
+    for decision in decisions:
+        if decision.held is not None:
+            decision.held.end(complete=False)
+
+
+def _watch(response: Any, held: HeldAnswer) -> None:
+    """Ends the hold with the answer."""
+    if not held.begin(response.status_code):
+        return
+    if not response.streaming:
+        held.sent(len(response.content))
+        response._resource_closers.append(lambda: held.end(complete=True))
+        return
+    body = response.streaming_content
+    response.streaming_content = _counted(body, held) if response.is_async else CountedBody(body, held)
+
+
+async def _counted(body: AsyncIterator[bytes], held: HeldAnswer) -> AsyncIterator[bytes]:
+    is_complete = False
+    try:
+        async for part in body:
+            held.sent(len(part))
+            yield part
+        is_complete = True
+    finally:
+        held.end(complete=is_complete)
 
 
 def _with_headers(response: HttpResponseBase, decision: Passed) -> HttpResponseBase:
+    if decision.held is not None:
+        _watch(response, decision.held)
     for name, value in decision.headers.items():
         # An inner guard has decided later, and has added its headers already.
         response[name] = joined(value, response.get(name))

@@ -6,7 +6,10 @@ app = FastAPI()
 async def documents(key: Annotated[VerifiedKey, Depends(Verify(api_id="api_123"))]): ...
 """
 
+import asyncio
 import sys
+from collections.abc import Awaitable, Callable, MutableMapping
+from contextlib import suppress
 from typing import Any
 
 from fastapi import HTTPException, Request, Response
@@ -15,6 +18,7 @@ from fastapi.security.base import SecurityBase
 from starlette.requests import HTTPConnection
 
 from latchkey._client import AsyncLatchkey
+from latchkey._held_answer import HeldAnswer
 from latchkey._middleware import (
     Decider,
     Limiter,
@@ -32,7 +36,100 @@ if sys.version_info >= (3, 11):
 else:
     from typing_extensions import Unpack
 
-__all__ = ["Ratelimit", "Rejected", "Rejection", "VerifiedKey", "Verify", "answer_rejected"]
+__all__ = ["HoldMiddleware", "Ratelimit", "Rejected", "Rejection", "VerifiedKey", "Verify", "answer_rejected"]
+
+
+_Message = MutableMapping[str, Any]
+_Receive = Callable[[], Awaitable[_Message]]
+_Send = Callable[[_Message], Awaitable[None]]
+
+
+class HoldMiddleware:
+    """Sees when the answers to requests with a hold have ended. `Verify` with the option `hold` needs it.
+
+    app.add_middleware(HoldMiddleware)
+    """
+
+    def __init__(self, app: Callable[[Any, _Receive, _Send], Awaitable[None]]) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Any, receive: _Receive, send: _Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        answer = _Answer(receive, send)
+        scope["latchkey.answer"] = answer
+        try:
+            await self._app(scope, answer.receive, answer.send)
+        finally:
+            await answer.close()
+
+
+class _Answer:
+    """The answer to one request."""
+
+    def __init__(self, receive: _Receive, send: _Send) -> None:
+        self._receive = receive
+        self._send = send
+        self._reading = asyncio.Lock()
+        self._received: asyncio.Queue[_Message] = asyncio.Queue(1)
+        self._listening: asyncio.Task[None] | None = None
+        self._held: HeldAnswer | None = None
+        self._has_hung_up = False
+        self._is_final = False
+
+    def hold(self, held: HeldAnswer) -> None:
+        self._held = held
+        if self._has_hung_up:
+            held.end(complete=False)
+        # Without it, nobody notices that an end user hangs up while the handler works.
+        self._listening = asyncio.get_running_loop().create_task(self._listen())
+
+    async def receive(self) -> _Message:
+        if self._listening is None:
+            async with self._reading:
+                return self._seen(await self._receive())
+        if self._has_hung_up and self._received.empty():
+            return {"type": "http.disconnect"}
+        return await self._received.get()
+
+    async def send(self, message: _Message) -> None:
+        held = self._held
+        if held is not None and message["type"] == "http.response.start":
+            held.begin(message["status"])
+        if held is None or message["type"] != "http.response.body":
+            await self._send(message)
+            return
+        self._is_final = not message.get("more_body", False)
+        held.sent(len(message.get("body", b"")))
+        await self._send(message)
+        if self._is_final:
+            held.end(complete=True)
+
+    async def close(self) -> None:
+        """The application has returned. A server that stops waits for it, and so for the settlement."""
+        if self._listening is not None:
+            self._listening.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._listening
+        if self._held is not None:
+            self._held.end(complete=self._is_final)
+            if self._held.settling is not None:
+                await asyncio.shield(self._held.settling)
+
+    async def _listen(self) -> None:
+        """Reads one message in advance, and after the last one that the end user hangs up."""
+        while not self._has_hung_up:
+            async with self._reading:
+                message = self._seen(await self._receive())
+            await self._received.put(message)
+
+    def _seen(self, message: _Message) -> _Message:
+        if message["type"] == "http.disconnect":
+            self._has_hung_up = True
+            if self._held is not None:
+                self._held.end(complete=self._is_final)
+        return message
 
 
 class Rejected(HTTPException):
@@ -104,7 +201,12 @@ class Verify(SecurityBase):
         self.scheme_name = "ApiKey"
 
     async def __call__(self, connection: HTTPConnection, response: Response) -> VerifiedKey | None:
-        await _decide(self._decider, self._client, connection, response)
+        answer: Any = connection.scope.get("latchkey.answer")
+        if self._decider.holds and answer is None:
+            raise RuntimeError("The option `hold` needs `app.add_middleware(HoldMiddleware)` of `latchkey.fastapi`.")
+        held = await _decide(self._decider, self._client, connection, response)
+        if held is not None:
+            answer.hold(held)
         return _get_key(connection)
 
 
@@ -130,12 +232,13 @@ class Ratelimit:
 
 async def _decide(
     decider: Decider[HTTPConnection, Any], client: AsyncLatchkey, connection: HTTPConnection, response: Response
-) -> None:
+) -> HeldAnswer | None:
     decision = await decider.decide_async(client, connection)
     if isinstance(decision, Rejection):
         raise Rejected(decision)
     for name, value in decision.headers.items():
         response.headers[name] = joined(response.headers.get(name), value)
+    return decision.held
 
 
 def _security(verifier: Verifier[HTTPConnection]) -> HTTPBase | APIKey:

@@ -13,8 +13,10 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 import flask
+from werkzeug.exceptions import HTTPException
 
 from latchkey._client import Latchkey
+from latchkey._held_answer import CountedBody, HeldAnswer
 from latchkey._middleware import (
     Decider,
     Limiter,
@@ -68,28 +70,68 @@ class Guard:
 
         @functools.wraps(view)
         def guarded(*args: Any, **kwargs: Any) -> Any:
-            rejected = self._decide()
-            return rejected if rejected is not None else flask.current_app.ensure_sync(view)(*args, **kwargs)
+            decision = self._decide()
+            if isinstance(decision, flask.Response):
+                return decision
+            try:
+                return flask.current_app.ensure_sync(view)(*args, **kwargs)
+            except HTTPException:
+                # It becomes an answer.
+                raise
+            except BaseException:
+                if decision is not None:
+                    decision.end(complete=False)
+                raise
 
         return cast(View, guarded)
 
     def protect(self, app: flask.Flask | flask.Blueprint) -> None:
         """Puts the guard in front of all views of an application or a blueprint."""
-        app.before_request(self._decide)
 
-    def _decide(self) -> flask.Response | None:
-        decision = self._decider.decide(self._client, flask.request)
+        def decide() -> flask.Response | None:
+            decision = self._decide()
+            if isinstance(decision, HeldAnswer):
+                flask.g._latchkey_held = decision
+            return decision if isinstance(decision, flask.Response) else None
+
+        def end(error: BaseException | None) -> None:
+            held: HeldAnswer | None = flask.g.get("_latchkey_held")
+            # An application that propagates errors has no answer.
+            if held is not None and error is not None:
+                held.end(complete=False)
+
+        app.before_request(decide)
+        app.teardown_request(end)
+
+    def _decide(self) -> flask.Response | HeldAnswer | None:
+        # The functions of the options can need it after its end.
+        request = cast(Any, flask.request)._get_current_object()
+        decision = self._decider.decide(self._client, request)
         if isinstance(decision, Rejection):
             return flask.Response(decision.body, decision.status, dict(decision.headers))
-        headers = decision.headers
+        headers, held = decision.headers, decision.held
 
         def add_headers(response: flask.Response) -> flask.Response:
             for name, value in headers.items():
                 response.headers[name] = joined(response.headers.get(name), value)
+            if held is not None:
+                _watch(response, held)
             return response
 
         flask.after_this_request(add_headers)
-        return None
+        return held
+
+
+def _watch(response: flask.Response, held: HeldAnswer) -> None:
+    """Ends the hold with the answer."""
+    if not held.begin(response.status_code):
+        return
+    if response.is_sequence:
+        for part in response.iter_encoded():
+            held.sent(len(part))
+        response.call_on_close(lambda: held.end(complete=True))
+    else:
+        response.response = CountedBody(response.iter_encoded(), held)
 
 
 def verify(*, latchkey: Latchkey | None = None, **options: Unpack[VerifyOptions[flask.Request]]) -> Guard:
