@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url";
 import { systemClock } from "../engine/src/clock/system.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
-const projects = [".", "dashboard/test", "dashboard", "sdk", "examples/image-api"];
+const projects = [".", "dashboard/test", "dashboard", "sdk", "examples/image-api", "examples/llm-gateway"];
 
 const checks = projects.map((project) => {
   const known = join(".cache", "types", `${project === "." ? "root" : project.replaceAll("/", "-")}.tsbuildinfo`);

@@ -14,7 +14,7 @@ from litellm.proxy.common_utils.http_parsing_utils import read_request_body
 from litellm.proxy.spend_tracking.budget_reservation import count_request_input_tokens, estimate_request_max_cost
 
 from latchkey import AsyncLatchkey, LatchkeyError
-from latchkey.types import VerifyKeyOutput
+from latchkey.types import VerifyKeyInputHold, VerifyKeyOutput
 
 # LiteLLM can price these before they run. All other routes, those of administrators too, are closed to keys.
 PAID: Final = ("/chat/completions", "/completions", "/embeddings")
@@ -22,7 +22,7 @@ FREE: Final = ("/models",)
 
 # Not shorter than `request_timeout` in config.yaml. If LiteLLM reports nothing until then, because it was killed for
 # example, all that was held is charged: `release` would give it back instead. A later report corrects both.
-HOLD: Final = {"ttl": 600_000, "on_expiry": "charge"}
+HOLD: Final[VerifyKeyInputHold] = {"ttl": 600_000, "on_expiry": "charge"}
 HOLD_ID: Final = "latchkey_hold_id"
 
 STATUSES: Final = {"USAGE_EXCEEDED": 402, "RATE_LIMITED": 429, "FORBIDDEN": 403, "INSUFFICIENT_PERMISSIONS": 403}
@@ -37,7 +37,8 @@ async def user_api_key_auth(request: Request, api_key: str) -> UserAPIKeyAuth:
         cost = await estimate(request)
         data = await verify(api_key, cost=cost, hold=HOLD)
     elif route in FREE:
-        data = await verify(api_key, cost=0)
+        # Keys with `concurrency` are verified with a hold only. LiteLLM does not report this request: it expires.
+        data = await verify(api_key, cost=0, hold={"ttl": 1_000})
     else:
         raise refusal(403, "This route is not available.")
     metadata = {HOLD_ID: data.hold.hold_id} if data.hold else {}
@@ -87,11 +88,11 @@ async def estimate(request: Request) -> int:
     return micro_dollars(cost)
 
 
-async def verify(api_key: str, *, cost: int, **hold: Any) -> VerifyKeyOutput:
+async def verify(api_key: str, *, cost: int, hold: VerifyKeyInputHold) -> VerifyKeyOutput:
     if not api_key:
         raise refusal(401, "The API key is missing.")
     try:
-        data = (await latchkey.keys.verify_key(key=api_key, credits={"cost": cost}, **hold)).data
+        data = (await latchkey.keys.verify_key(key=api_key, credits={"cost": cost}, hold=hold)).data
     except LatchkeyError as error:
         # 400: no key looks like that, or nothing costs that much. 429: too many holds are open.
         raise refusal(error.status if error.status in (400, 429) else 503, "The key was not checked.") from error

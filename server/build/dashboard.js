@@ -42,6 +42,7 @@ const files = [
   "dashboard/tsconfig.json",
   "dashboard/vite.config.ts",
   "examples/image-api/README.md",
+  "examples/llm-gateway/README.md",
   "examples/litellm-proxy/README.md",
   "sdk/README.md",
 ];

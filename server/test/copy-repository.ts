@@ -14,7 +14,8 @@ copied.push(
   "clients/go/README.md",
   "clients/python/README.md",
 );
-copied.push("examples/image-api/README.md", "examples/litellm-proxy/README.md", "sdk/README.md");
+copied.push("examples/image-api/README.md", "examples/llm-gateway/README.md", "examples/litellm-proxy/README.md");
+copied.push("sdk/README.md");
 const copiedFolders = ["engine/src", "cli/src", "server/src", "server/build", "server/bin", "sdk/src"];
 copiedFolders.push("dashboard/src", "dashboard/build", "dashboard/public", "docs");
 

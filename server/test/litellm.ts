@@ -57,7 +57,9 @@ try {
   const [api] = await service.ok("apis.listApis", {});
   const budgets: { name: string; budgetId: string }[] = await service.ok("budgets.listBudgets", {});
   const { budgetId } = budgets.find((budget) => budget.name === "search")!;
-  const { key } = await service.ok("keys.createKey", { apiId: api.id, name: "ada", budgetId });
+  // One slot for each of the calls at once, and one for a list of models: none may be left behind.
+  const concurrency = [{ name: "requests", limit: 31 }];
+  const { key } = await service.ok("keys.createKey", { apiId: api.id, name: "ada", budgetId, concurrency });
 
   const port = await freePort();
   const proxy = new Program(["--config", "config.yaml", "--host", "127.0.0.1", "--port", `${port}`], {
@@ -172,9 +174,13 @@ try {
   await left;
   await eventually("the upstream to be left", () => streams.every(({ closed }) => closed));
   await charged("a client that hangs up before the first word", 0, COST);
-  const [open] = await service.ok("holds.listHolds", { state: "open" });
-  assert.equal(open.onExpiry, "charge");
-  await service.ok("holds.releaseHold", { holdId: open.holdId });
+  let open: { holdId: string; onExpiry: string }[] = [];
+  await eventually("the hold of the list of models to expire", async () => {
+    open = await service.ok("holds.listHolds", { state: "open" });
+    return open.length === 1;
+  });
+  assert.equal(open[0]!.onExpiry, "charge");
+  await service.ok("holds.releaseHold", { holdId: open[0]!.holdId });
 
   // Exactly as many as the budget has.
   await service.ok("budgets.updateCredits", { budgetId, operation: "set", value: 10 * COST });

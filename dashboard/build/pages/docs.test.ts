@@ -14,6 +14,7 @@ const rest = {
   "clients/go/README.md": "# Go\n",
   "api/permissions.md": "# Permissions\n",
   "examples/image-api/README.md": "# Images\n",
+  "examples/llm-gateway/README.md": "# Gateway\n",
   "examples/litellm-proxy/README.md": "# LiteLLM\n",
   "CHANGELOG.md": "# Changelog\n",
 };
@@ -49,6 +50,7 @@ describe("printing docs/", () => {
           "docs/python-client",
           "docs/go-client",
           "docs/image-api",
+          "docs/llm-gateway",
           "docs/litellm-proxy",
           "docs/permissions",
           "docs/changelog",

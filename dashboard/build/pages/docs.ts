@@ -46,6 +46,7 @@ const others: Readonly<Record<string, { readonly path: string; readonly title: s
   "clients/python/README.md": { path: "docs/python-client", title: "Python client" },
   "clients/go/README.md": { path: "docs/go-client", title: "Go client" },
   "examples/image-api/README.md": { path: "docs/image-api", title: "A complete program" },
+  "examples/llm-gateway/README.md": { path: "docs/llm-gateway", title: "A gateway for language models" },
   "examples/litellm-proxy/README.md": { path: "docs/litellm-proxy", title: "LiteLLM's proxy" },
   "api/permissions.md": { path: "docs/permissions", title: "Permissions" },
   "CHANGELOG.md": { path: "docs/changelog", title: "Changes" },

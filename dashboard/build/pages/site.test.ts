@@ -63,7 +63,7 @@ describe("the pages of this repository", () => {
   it("are listed by the index under a heading, every guide", () => {
     assert.doesNotMatch(
       pages.get("docs")!.split("<h2>More</h2>")[1]!.split("</section>")[0]!,
-      /href="docs\/(?!python-client|go-client|typescript-client|image-api|litellm-proxy|permissions|changelog)/,
+      /href="docs\/(?!python-client|go-client|typescript-client|image-api|llm-gateway|litellm-proxy|permissions|changelog)/,
       "link the page from docs/README.md",
     );
   });
