@@ -140,4 +140,31 @@ describeOnStores("a reservation", (server) => {
     assert.equal((await reserve(1)).code, "USAGE_EXCEEDED");
     assert.deepEqual(await books(), [0, 3, 0]);
   });
+
+  it("of a slot is given back by each way to end, too, and once (litellm#20256)", async () => {
+    const concurrency = [{ name: "streams", limit: 3 }];
+    const { key } = await server.createKey(await server.createApi(), { concurrency });
+    const take = () => server.verify(key, { credits: { cost: 0 }, hold: { ttl: HOUR } });
+    const take3 = async (): Promise<string[]> => {
+      const answers = await Promise.all([take(), take(), take(), take()]);
+      assert.deepEqual(answers.map(({ code }) => code).sort(), ["RATE_LIMITED", "VALID", "VALID", "VALID"]);
+      return answers.flatMap(({ hold }) => (hold ? [hold.holdId] : []));
+    };
+    const [released, settled, hung] = (await take3()) as [string, string, string];
+    const end = async () => {
+      await server.ok("holds.releaseHold", { holdId: released });
+      await server.ok("holds.settleHold", { holdId: settled, credits: 0 });
+    };
+    await end();
+    await server.change([], async ({ db }) => {
+      await db.updateTable("holds").set({ expires_at: 1 }).where("id", "=", hung).execute();
+      await db.updateTable("balances").set({ next_expiry_at: 1 }).where("held", ">", 0).execute();
+    });
+    const again = await take3();
+    await end();
+    await server.rejected("holds.releaseHold", { holdId: hung }, "hold_closed");
+    assert.equal((await take()).code, "RATE_LIMITED");
+    for (const holdId of again) await server.ok("holds.releaseHold", { holdId });
+    await take3();
+  });
 });
