@@ -1,5 +1,4 @@
 import type { Instant } from "../../../engine/src/clock/clock.ts";
-import type { GatheredReads } from "../../../engine/src/clock/gathered-reads.ts";
 import type { Ledger } from "../../../engine/src/credits/ledger.ts";
 import type { Charge, LimitDecision } from "../../../engine/src/limits/counters.ts";
 import type { Limiter } from "../../../engine/src/limits/limiter.ts";
@@ -15,8 +14,8 @@ import type { Principal } from "../platform/rpc/principal.ts";
 import type { Decision } from "./analytics/decisions.ts";
 import type { AnalyticsQueries } from "./analytics/queries.ts";
 import type { Recorder } from "./analytics/recorder.ts";
+import type { HoldSubjects } from "./holds/hold-subjects.ts";
 import type { OpenHolds } from "./holds/open-holds.ts";
-import type { HoldSubject } from "./holds/record.ts";
 import type { LeakReports } from "./leaks/reports.ts";
 import type { NodeStatus, ServiceStatus } from "./system/fields.ts";
 
@@ -44,8 +43,8 @@ export interface Services {
   readonly replays: ReplayStore;
   readonly ledger: Pick<Ledger<readonly Charge[], LimitDecision>, "change">;
   readonly openHolds: Pick<OpenHolds, "remove">;
-  /** What is needed to change a hold, by its id, whatever its workspace. */
-  readonly holdSubjects: Pick<GatheredReads<HoldSubject>, "find">;
+  /** What is needed to change a hold. */
+  readonly holdSubjects: Pick<HoldSubjects, "find">;
   /** Records the decisions of metered operations; null: analytics are off. */
   readonly recorder: Recorder | null;
   readonly namespaces: Pick<Namespaces<Principal>, "find" | "create">;

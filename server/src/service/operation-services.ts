@@ -1,4 +1,3 @@
-import { GatheredReads } from "../../../engine/src/clock/gathered-reads.ts";
 import { Explainer } from "../../../engine/src/verification/explainer.ts";
 import { Namespaces } from "../../../engine/src/verification/namespaces.ts";
 import { OwnKeys } from "../../../engine/src/verification/own-keys.ts";
@@ -16,7 +15,8 @@ import type { Totals } from "./workers/totals.ts";
 const HOLDING = { runningMax: 3, runningPerWorkspaceMax: 2, waitingPerWorkspaceMax: 5_000 };
 
 /** The parts of the wiring that operations use. */
-interface Wiring extends Pick<Services, "verification" | "ledger" | "openHolds" | "replays" | "recorder" | "leaks"> {
+interface Wiring
+  extends Pick<Services, "verification" | "ledger" | "openHolds" | "holdSubjects" | "replays" | "recorder" | "leaks"> {
   queues: CallQueues;
   quotas: QuotaCounts;
   node: NodeDescription;
@@ -27,13 +27,13 @@ interface Wiring extends Pick<Services, "verification" | "ledger" | "openHolds" 
 export function operationServices(
   { config, folder }: Start,
   { store, directories, limits: { limiter }, analytics }: Parts,
-  { verification, ledger, openHolds, replays, recorder, leaks, queues, quotas, node, totals }: Wiring,
+  { verification, ledger, openHolds, holdSubjects, replays, recorder, leaks, queues, quotas, node, totals }: Wiring,
 ): Services {
   return {
     verification,
     ledger,
     openHolds,
-    holdSubjects: new GatheredReads((ids) => store.read("findHoldSubjects", { ids })),
+    holdSubjects,
     explainer: new Explainer(directories, limiter),
     ownKeys: new OwnKeys(directories, limiter),
     limiter,

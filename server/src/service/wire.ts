@@ -1,5 +1,6 @@
 import { every } from "../../../engine/src/clock/every.ts";
 import { BalanceReader } from "../../../engine/src/credits/balance-reader.ts";
+import type { OpenedHold } from "../../../engine/src/credits/batch.ts";
 import { Ledger } from "../../../engine/src/credits/ledger.ts";
 import { applyOwnChange } from "../../../engine/src/directory/directories.ts";
 import type { Charge } from "../../../engine/src/limits/counters.ts";
@@ -11,6 +12,7 @@ import { ChangeWatch } from "../features/dashboard/change-watch.ts";
 import { dashboardSessionRoutes } from "../features/dashboard/routes.ts";
 import { DashboardSessions } from "../features/dashboard/sessions.ts";
 import { countExpiry } from "../features/holds/ends.ts";
+import { HoldSubjects } from "../features/holds/hold-subjects.ts";
 import { OpenHolds } from "../features/holds/open-holds.ts";
 import { HoldSweep } from "../features/holds/sweep.ts";
 import { forwardAuthRoutes } from "../features/keys/forward-auth.ts";
@@ -77,13 +79,20 @@ export function wire(start: Start, parts: Parts): Wired {
     accept: () => store.transact("acceptHolds", null),
     count: (of) => store.read("countOpenHolds", { workspaceId: of, now: clock.now() }),
   });
+  const holdSubjects = new HoldSubjects((ids) => store.read("findHoldSubjects", { ids }));
   const recorder = config.analytics.enabled ? analytics.recorder : null;
   const ledger = new Ledger({
     clock,
     random,
     charge: (charges: readonly Charge[], needsReceipt) => limiter.charge(charges, needsReceipt),
-    async transact(batch, settle) {
-      const spent = await store.transact("spend", batch, settle);
+    async transact(batch, answer) {
+      let opened: readonly OpenedHold[] = [];
+      const spent = await store.transact("spend", batch, async (question) => {
+        const answered = await answer(question);
+        if ("spends" in answered) opened = answered.holds?.opened ?? [];
+        return answered;
+      });
+      holdSubjects.add(opened);
       for (const hold of spent.ended)
         if (hold.state === "expired") countExpiry(hold, clock.now(), { openHolds, recorder });
       return spent;
@@ -155,7 +164,19 @@ export function wire(start: Start, parts: Parts): Wired {
   start.opened.defer(() => marking.cancel());
   const node = new NodeDescription(start, parts, recent);
   const queues = new CallQueues();
-  const wiring = { verification, ledger, openHolds, replays, recorder, leaks, queues, quotas, node, totals };
+  const wiring = {
+    verification,
+    ledger,
+    openHolds,
+    holdSubjects,
+    replays,
+    recorder,
+    leaks,
+    queues,
+    quotas,
+    node,
+    totals,
+  };
   const authenticator = new Authenticator(directories);
   const sessions = {
     dashboard: new DashboardSessions({ clock, store, directories, tokenKey, authenticator, queues, limiter }),

@@ -22,8 +22,8 @@ export async function findSubject(
   { workspaceId, principal, fail }: Pick<MeteredContext<"hold_not_found">, "workspaceId" | "principal" | "fail">,
 ): Promise<HoldSubject> {
   if (principal === null) return fail("authentication_missing");
-  const hold = await holdSubjects.find(holdId);
-  if (hold?.workspaceId !== workspaceId) return fail("hold_not_found");
+  const hold = await holdSubjects.find(holdId, workspaceId);
+  if (!hold) return fail("hold_not_found");
   principal.authorize(`apis.${hold.apiId}.verify_key`);
   return hold;
 }

@@ -132,7 +132,7 @@ export interface HoldOwner {
 type OwnedHold = Pick<HoldRow, "workspace_id" | "key_id" | "api_id" | "subject" | "balances">;
 
 export function ownerOfHold(hold: OwnedHold): HoldOwner {
-  const identityId = hold.subject === null ? null : (JSON.parse(hold.subject) as RecordedSubject).identityId;
+  const identityId = identityOfSubject(hold.subject);
   const { workspace_id: workspaceId, key_id: keyId, api_id: apiId } = hold;
   return { workspaceId, keyId, apiId, identityId, balances: heldBalanceIds(hold.balances) };
 }
@@ -151,6 +151,11 @@ export function subjectOfHold(hold: OwnedHold & Pick<HoldRow, "id" | "limits">):
 /** What a hold stores for the record of its end. */
 export interface RecordedSubject {
   readonly identityId: string;
+}
+
+/** The identity in what a hold stores for the record of its end. */
+export function identityOfSubject(subject: string | null): string | null {
+  return subject === null ? null : (JSON.parse(subject) as RecordedSubject).identityId;
 }
 
 /** Why holds cannot be made. */

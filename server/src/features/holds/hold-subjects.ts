@@ -1,0 +1,42 @@
+import { GatheredReads } from "../../../../engine/src/clock/gathered-reads.ts";
+import type { OpenedHold } from "../../../../engine/src/credits/batch.ts";
+import { type HoldSubject, identityOfSubject } from "./record.ts";
+
+/** The most holds that are remembered. */
+const OWN_MAX = 10_000;
+/** The most characters of the receipt of a hold that is remembered. */
+const RECEIPT_LENGTH_MAX = 500;
+
+/**
+ * Finds what is needed to change a hold. That of the holds that this node made last is in memory: it does not change, except
+ * that their balances can become fewer, which the ledger checks. Those of other nodes are read, many in one query.
+ */
+export class HoldSubjects {
+  readonly #own = new Map<string, HoldSubject>();
+  readonly #reads: GatheredReads<HoldSubject>;
+
+  /** @param read reads holds of all workspaces by id. */
+  constructor(read: (ids: readonly string[]) => Promise<ReadonlyMap<string, HoldSubject>>) {
+    this.#reads = new GatheredReads(read);
+  }
+
+  /** Remembers holds that this node has made. */
+  add(holds: readonly OpenedHold[]): void {
+    for (const { id: holdId, workspaceId, keyId, apiId, subject, limits, balances } of holds) {
+      if (limits !== null && limits.length > RECEIPT_LENGTH_MAX) continue;
+      const identityId = identityOfSubject(subject);
+      const ids = balances.map(({ id }) => id);
+      this.#own.set(holdId, { holdId, workspaceId, keyId, apiId, identityId, limits, balances: ids });
+      const [oldest] = this.#own.keys();
+      if (this.#own.size > OWN_MAX && oldest !== undefined) this.#own.delete(oldest);
+    }
+  }
+
+  /** Undefined: the workspace has no such hold. Whether another one has it changes nothing, also not the time that it takes. */
+  async find(holdId: string, workspaceId: string): Promise<HoldSubject | undefined> {
+    const own = this.#own.get(holdId);
+    if (own?.workspaceId === workspaceId) return own;
+    const read = await this.#reads.find(holdId);
+    return read?.workspaceId === workspaceId ? read : undefined;
+  }
+}
