@@ -388,7 +388,7 @@ describe("commands beside a service", () => {
     assert.match(stdout, /^INSUFFICIENT_PERMISSIONS: The permissions of the key do not satisfy admin\.\n/);
     assert.match(
       stdout,
-      /\n {2}ok {2}enabled {6}The key is enabled\.\n(.*\n)* {2}NO {2}permissions {2}The.*\n {2}-- {2}limits /,
+      /\n {2}ok {2}enabled {6}The key is enabled\.\n(.*\n)* {2}NO {2}permissions {2}The.*\n {2}-- {2}concurrency {2}No.*\n {2}-- {2}limits /,
     );
     assert.match(stdout, /\n {2}NO {2}admin\n {6}documents\.read: by documents\.\*\n {6}admin: not granted\n/);
     assert.match(stdout, /\n {2}documents\.\*: role reader\n/);
