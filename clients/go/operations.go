@@ -824,9 +824,9 @@ func (o HoldsOperations) GetHold(ctx context.Context, input GetHoldInput, option
 
 // ListHolds lists holds.
 //
-// Ordered by creation time. The root key must be allowed to read the keys of every hold on the page. With
-// `keyId` or `state`, a page is what matches among up to 2000 holds: it can have fewer entries than `limit`,
-// or none, and yet not be the last one.
+// Ordered by creation time. The root key must be allowed to read the keys of every hold on the page. With a
+// filter, a page is what matches among up to 2000 holds: it can have fewer entries than `limit`, or none, and
+// yet not be the last one.
 //
 // Permissions of the root key: `apis.{apiId}.read_key`
 func (o HoldsOperations) ListHolds(ctx context.Context, input ListHoldsInput, options ...CallOption) (*Page[[]Hold], error) {
@@ -3999,6 +3999,9 @@ type GetHoldInput struct {
 // ListHoldsState is a HoldState.
 type ListHoldsState = HoldState
 
+// ListHoldsOrder is a ListKeysOrder.
+type ListHoldsOrder = ListKeysOrder
+
 // ListHoldsInput is the input of `holds.listHolds`.
 type ListHoldsInput struct {
 	// Maximum number of entries per page. Default: 100.
@@ -4007,8 +4010,14 @@ type ListHoldsInput struct {
 	Cursor *string `json:"cursor,omitzero"`
 	// Only holds of this key.
 	KeyID *string `json:"keyId,omitzero"`
+	// Only holds that took credits from this budget.
+	BudgetID *string `json:"budgetId,omitzero"`
+	// Only holds whose key had this identity when they were made: its id, or your external id.
+	Identity *string `json:"identity,omitzero"`
 	// Only holds in this state.
 	State HoldState `json:"state,omitzero"`
+	// `asc`: the oldest first. `desc`: the newest first. Default: "asc".
+	Order ListKeysOrder `json:"order,omitzero"`
 }
 
 // ReleaseHoldInput is the input of `holds.releaseHold`.

@@ -1969,8 +1969,14 @@ export type ListHoldsInput = {
   cursor?: string | undefined;
   /** Only holds of this key. */
   keyId?: string | undefined;
+  /** Only holds that took credits from this budget. */
+  budgetId?: string | undefined;
+  /** Only holds whose key had this identity when they were made: its id, or your external id. */
+  identity?: string | undefined;
   /** Only holds in this state. */
   state?: "open" | "settled" | "released" | "expired" | undefined;
+  /** `asc`: the oldest first. `desc`: the newest first. Default: "asc". */
+  order?: "asc" | "desc" | undefined;
 };
 
 /** The `data` of an answer of `holds.listHolds`. */
@@ -4677,9 +4683,9 @@ export interface HoldsOperations {
   /**
    * List holds.
    *
-   * Ordered by creation time. The root key must be allowed to read the keys of every hold on the page. With `keyId` or
-   * `state`, a page is what matches among up to 2000 holds: it can have fewer entries than `limit`, or none, and yet
-   * not be the last one.
+   * Ordered by creation time. The root key must be allowed to read the keys of every hold on the page. With a filter,
+   * a page is what matches among up to 2000 holds: it can have fewer entries than `limit`, or none, and yet not be the
+   * last one.
    *
    * Permissions of the root key: `apis.{apiId}.read_key`
    */

@@ -447,7 +447,7 @@ function tests(server: TestServer, store: string): void {
       const row = await sql.db.selectFrom("holds").selectAll().where("id", "=", holdId).executeTakeFirstOrThrow();
       assert.equal(row.settlement?.length, 43);
       const { limits, settlement, lacks, balances, ...listed } = row;
-      const rows = await new HoldReader(sql, server.workspaceId).scan({ limit: 2_000 });
+      const rows = await new HoldReader(sql, server.workspaceId).scan({ order: "asc", limit: 2_000 });
       const found = rows.find(({ key_id }) => key_id === keyId);
       assert(found);
       for (const column of Object.keys({ limits, settlement, lacks, balances })) assert(!(column in found), column);
@@ -457,22 +457,48 @@ function tests(server: TestServer, store: string): void {
     });
   });
 
+  /** The ids of all pages of a list. */
+  const list = async (body: object): Promise<string[]> => {
+    const found: string[] = [];
+    for (let cursor: string | undefined; ; ) {
+      const { body: answer } = await server.call("holds.listHolds", { limit: 1, ...body, cursor });
+      found.push(...answer.data.map(({ holdId }: { holdId: string }) => holdId));
+      cursor = answer.pagination.cursor;
+      if (!answer.pagination.hasMore) return found;
+    }
+  };
+
+  it("are listed by budget and identity, whatever the key has later, and the newest first", async () => {
+    const company = await createBudget("listed company", 100);
+    const team = await createBudget("listed team", 100, { parentId: company });
+    const { identityId } = await server.ok("identities.createIdentity", { externalId: "listed", budgetId: company });
+    const { keyId, key } = await createKey({ budgetId: team });
+    const ids: string[] = [];
+    for (let cost = 1; cost <= 3; cost++) {
+      server.clock.advance(1);
+      ids.push(await make(key, cost));
+    }
+    await server.ok("keys.updateKey", { keyId, externalId: "listed", budgetId: null });
+    server.clock.advance(1);
+    ids.push(await make(key, 4));
+    await release(ids[1]!);
+    assert.deepEqual(await list({ budgetId: team, order: "desc" }), [ids[2], ids[1], ids[0]]);
+    assert.deepEqual(await list({ budgetId: team, order: "desc", state: "open" }), [ids[2], ids[0]]);
+    assert.deepEqual(await list({ budgetId: company }), ids);
+    for (const identity of ["listed", identityId]) assert.deepEqual(await list({ identity }), [ids[3]]);
+    assert.deepEqual(await list({ identity: "listed", budgetId: team }), []);
+    assert.deepEqual(await list({ identity: "nobody" }), []);
+    assert.deepEqual((await list({ keyId, order: "desc" })).toReversed(), await list({ keyId }));
+    for (const id of [ids[0]!, ids[2]!, ids[3]!]) await release(id);
+  });
+
   it("are listed by key and state, page by page", async () => {
     const { keyId, key } = await createKey();
     const ids = [await make(key, 1), await make(key, 2), await make(key, 3)];
     await release(ids[1]!);
-    const list = async (body: object): Promise<string[]> => {
-      const found: string[] = [];
-      for (let cursor: string | undefined; ; ) {
-        const { body: answer } = await server.call("holds.listHolds", { keyId, limit: 1, ...body, cursor });
-        found.push(...answer.data.map(({ holdId }: { holdId: string }) => holdId));
-        cursor = answer.pagination.cursor;
-        if (!answer.pagination.hasMore) return found;
-      }
-    };
-    assert.deepEqual((await list({})).sort(), [...ids].sort());
-    assert.deepEqual((await list({ state: "open" })).sort(), [ids[0], ids[2]].sort());
-    assert.deepEqual(await list({ state: "released" }), [ids[1]]);
+    assert.deepEqual((await list({ keyId })).sort(), [...ids].sort());
+    assert.deepEqual((await list({ keyId, state: "open" })).sort(), [ids[0], ids[2]].sort());
+    assert.deepEqual(await list({ keyId, state: "released" }), [ids[1]]);
     for (const holdId of [ids[0]!, ids[2]!]) await release(holdId);
   });
 

@@ -1706,14 +1706,17 @@ class ListHolds:
         limit: int | Unset = UNSET,
         cursor: str | Unset = UNSET,
         key_id: str | Unset = UNSET,
+        budget_id: str | Unset = UNSET,
+        identity: str | Unset = UNSET,
         state: Literal["open", "settled", "released", "expired"] | Unset = UNSET,
+        order: Literal["asc", "desc"] | Unset = UNSET,
         options: CallOptions | None = None,
     ) -> Page[list[Hold]]:
         """List holds.
 
-        Ordered by creation time. The root key must be allowed to read the keys of every hold on the page. With `key_id`
-        or `state`, a page is what matches among up to 2000 holds: it can have fewer entries than `limit`, or none, and
-        yet not be the last one.
+        Ordered by creation time. The root key must be allowed to read the keys of every hold on the page. With a
+        filter, a page is what matches among up to 2000 holds: it can have fewer entries than `limit`, or none, and yet
+        not be the last one.
 
         Permissions of the root key: `apis.{apiId}.read_key`
 
@@ -1721,13 +1724,19 @@ class ListHolds:
             limit: Maximum number of entries per page. Default: 100.
             cursor: Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page.
             key_id: Only holds of this key.
+            budget_id: Only holds that took credits from this budget.
+            identity: Only holds whose key had this identity when they were made: its id, or your external id.
             state: Only holds in this state.
+            order: `asc`: the oldest first. `desc`: the newest first. Default: "asc".
         """
         return self._caller.page(_HOLDS_LIST_HOLDS, {
             "limit": limit,
             "cursor": cursor,
             "keyId": key_id,
+            "budgetId": budget_id,
+            "identity": identity,
             "state": state,
+            "order": order,
         }, options)
 
     def all(
@@ -1736,7 +1745,10 @@ class ListHolds:
         limit: int | Unset = UNSET,
         cursor: str | Unset = UNSET,
         key_id: str | Unset = UNSET,
+        budget_id: str | Unset = UNSET,
+        identity: str | Unset = UNSET,
         state: Literal["open", "settled", "released", "expired"] | Unset = UNSET,
+        order: Literal["asc", "desc"] | Unset = UNSET,
         options: CallOptions | None = None,
     ) -> Iterator[Hold]:
         """Every entry, from the page of `cursor` on. It gets the next page when the entries of one are used up."""
@@ -1744,7 +1756,10 @@ class ListHolds:
             "limit": limit,
             "cursor": cursor,
             "keyId": key_id,
+            "budgetId": budget_id,
+            "identity": identity,
             "state": state,
+            "order": order,
         }, options)
 
 
@@ -5335,14 +5350,17 @@ class AsyncListHolds:
         limit: int | Unset = UNSET,
         cursor: str | Unset = UNSET,
         key_id: str | Unset = UNSET,
+        budget_id: str | Unset = UNSET,
+        identity: str | Unset = UNSET,
         state: Literal["open", "settled", "released", "expired"] | Unset = UNSET,
+        order: Literal["asc", "desc"] | Unset = UNSET,
         options: CallOptions | None = None,
     ) -> Page[list[Hold]]:
         """List holds.
 
-        Ordered by creation time. The root key must be allowed to read the keys of every hold on the page. With `key_id`
-        or `state`, a page is what matches among up to 2000 holds: it can have fewer entries than `limit`, or none, and
-        yet not be the last one.
+        Ordered by creation time. The root key must be allowed to read the keys of every hold on the page. With a
+        filter, a page is what matches among up to 2000 holds: it can have fewer entries than `limit`, or none, and yet
+        not be the last one.
 
         Permissions of the root key: `apis.{apiId}.read_key`
 
@@ -5350,13 +5368,19 @@ class AsyncListHolds:
             limit: Maximum number of entries per page. Default: 100.
             cursor: Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page.
             key_id: Only holds of this key.
+            budget_id: Only holds that took credits from this budget.
+            identity: Only holds whose key had this identity when they were made: its id, or your external id.
             state: Only holds in this state.
+            order: `asc`: the oldest first. `desc`: the newest first. Default: "asc".
         """
         return await self._caller.page(_HOLDS_LIST_HOLDS, {
             "limit": limit,
             "cursor": cursor,
             "keyId": key_id,
+            "budgetId": budget_id,
+            "identity": identity,
             "state": state,
+            "order": order,
         }, options)
 
     def all(
@@ -5365,7 +5389,10 @@ class AsyncListHolds:
         limit: int | Unset = UNSET,
         cursor: str | Unset = UNSET,
         key_id: str | Unset = UNSET,
+        budget_id: str | Unset = UNSET,
+        identity: str | Unset = UNSET,
         state: Literal["open", "settled", "released", "expired"] | Unset = UNSET,
+        order: Literal["asc", "desc"] | Unset = UNSET,
         options: CallOptions | None = None,
     ) -> AsyncIterator[Hold]:
         """Every entry, from the page of `cursor` on. It gets the next page when the entries of one are used up."""
@@ -5373,7 +5400,10 @@ class AsyncListHolds:
             "limit": limit,
             "cursor": cursor,
             "keyId": key_id,
+            "budgetId": budget_id,
+            "identity": identity,
             "state": state,
+            "order": order,
         }, options)
 
 

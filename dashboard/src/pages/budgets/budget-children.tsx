@@ -1,10 +1,10 @@
 import type { Budget } from "@latchkey/sdk";
-import { Link, useNavigate } from "@tanstack/react-router";
+import { useNavigate } from "@tanstack/react-router";
 import { useRows } from "../../api/rows.ts";
 import type { Column } from "../../ui/tables/column.ts";
 import { DataTable } from "../../ui/tables/data-table.tsx";
 import { Loading } from "../../ui/text/loading.tsx";
-import { budgetColumns } from "./budget-columns.tsx";
+import { BudgetLink, budgetColumns } from "./budget-columns.tsx";
 
 const childColumns: readonly Column<Budget>[] = [
   {
@@ -13,16 +13,7 @@ const childColumns: readonly Column<Budget>[] = [
     sort: ({ name }) => name,
     width: "minmax(10rem, 2fr)",
     card: "title",
-    cell: ({ budgetId, name }) => (
-      <Link
-        to="/budgets/$budgetId"
-        params={{ budgetId }}
-        tabIndex={-1}
-        className="block truncate font-medium hover:underline"
-      >
-        <bdi>{name}</bdi>
-      </Link>
-    ),
+    cell: ({ budgetId, name }) => <BudgetLink budgetId={budgetId} name={name} />,
   },
   ...budgetColumns,
 ];

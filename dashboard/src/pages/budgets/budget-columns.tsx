@@ -1,8 +1,23 @@
 import type { Budget } from "@latchkey/sdk";
+import { Link } from "@tanstack/react-router";
 import type { Column } from "../../ui/tables/column.ts";
 import { Count } from "../../ui/text/number.tsx";
 import { BudgetBar, BudgetState } from "./budget-bar.tsx";
 import { nextRefillText, sharesOf } from "./budget-use.ts";
+
+/** The name of a budget in a table of budgets. */
+export function BudgetLink({ budgetId, name }: Pick<Budget, "budgetId" | "name">) {
+  return (
+    <Link
+      to="/budgets/$budgetId"
+      params={{ budgetId }}
+      tabIndex={-1}
+      className="block min-w-0 truncate font-medium hover:underline"
+    >
+      <bdi>{name}</bdi>
+    </Link>
+  );
+}
 
 /** Columns of every table of budgets. */
 export const budgetColumns: readonly Column<Budget>[] = [

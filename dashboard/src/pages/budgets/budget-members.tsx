@@ -4,8 +4,8 @@ import { loadCode } from "../../api/connection.ts";
 import { exactNumber } from "../../api/format.ts";
 import { refillText } from "../../api/refill.ts";
 import { EditInPlace } from "../../ui/fields/edit-in-place.tsx";
+import { MetadataFact } from "../../ui/fields/metadata-fact.tsx";
 import { Fact, Facts, None } from "../../ui/page.tsx";
-import { Code } from "../../ui/text/code-snippet.tsx";
 import { Time } from "../../ui/text/time.tsx";
 import { onEmptyTexts } from "./budget-use.ts";
 
@@ -20,7 +20,6 @@ const BudgetMetadataEditor = lazyRouteComponent(load, "BudgetMetadataEditor");
 export function BudgetMembers({ of: budget }: { of: Budget }) {
   const { budgetId, name, unit, refill, thresholds, onEmpty, meta, totals, createdAt } = budget;
   const needs = `budgets.${budgetId}.update_budget`;
-  const metaText = meta === undefined ? "" : JSON.stringify(meta, null, 2);
   return (
     <Facts>
       <Fact name="Name">
@@ -55,14 +54,11 @@ export function BudgetMembers({ of: budget }: { of: Budget }) {
           editor={(onClose) => <OnEmptyEditor of={budget} onClose={onClose} />}
         />
       </Fact>
-      <Fact name="Metadata">
-        <EditInPlace
-          label="the metadata"
-          needs={needs}
-          display={metaText === "" ? <None /> : <Code text={metaText} label="Copy the metadata" />}
-          editor={(onClose) => <BudgetMetadataEditor of={budget} before={metaText} onClose={onClose} />}
-        />
-      </Fact>
+      <MetadataFact
+        meta={meta}
+        needs={needs}
+        editor={(before, onClose) => <BudgetMetadataEditor of={budget} before={before} onClose={onClose} />}
+      />
       <Fact name="Unit">{unit ?? <None />}</Fact>
       <Fact name="Totals">
         <span className="tabular-nums">

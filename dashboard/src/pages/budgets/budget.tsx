@@ -21,6 +21,7 @@ import { Loading } from "../../ui/text/loading.tsx";
 import { Count } from "../../ui/text/number.tsx";
 import { WhenSeen } from "../../ui/when-seen.tsx";
 import { ActivitySection } from "../audit/activity-section.tsx";
+import { HoldsSection } from "../holds/holds-section.tsx";
 import { BudgetBar, BudgetState } from "./budget-bar.tsx";
 import { BudgetChain, chainOf } from "./budget-chain.tsx";
 import { BudgetMembers } from "./budget-members.tsx";
@@ -119,6 +120,7 @@ export function BudgetPage() {
           <BudgetSpend of={budget} />
         </WhenSeen>
       </Section>
+      <HoldsSection of={{ budgetId }} />
       <Section title="Settings">
         <BudgetMembers of={budget} />
       </Section>

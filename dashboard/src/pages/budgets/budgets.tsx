@@ -1,4 +1,4 @@
-import { Link, useNavigate, useSearch } from "@tanstack/react-router";
+import { useNavigate, useSearch } from "@tanstack/react-router";
 import { ChevronDown, ChevronRight, Plus } from "lucide-react";
 import { lazy, Suspense, useEffect, useMemo, useState } from "react";
 import { loadCode } from "../../api/connection.ts";
@@ -10,7 +10,7 @@ import type { Column } from "../../ui/tables/column.ts";
 import { SearchedListing, useSearchChange } from "../../ui/tables/searched-listing.tsx";
 import { CodeSnippet } from "../../ui/text/code-snippet.tsx";
 import { EmptyState } from "../../ui/text/empty-state.tsx";
-import { budgetColumns } from "./budget-columns.tsx";
+import { BudgetLink, budgetColumns } from "./budget-columns.tsx";
 import { type TreeRow, treeOf } from "./budget-tree.ts";
 
 const CreateBudget = lazy(async () => ({
@@ -124,14 +124,7 @@ function columnsOf(
             ) : (
               <span className="w-5 shrink-0" />
             )}
-            <Link
-              to="/budgets/$budgetId"
-              params={{ budgetId }}
-              tabIndex={-1}
-              className="min-w-0 truncate font-medium hover:underline"
-            >
-              <bdi>{name}</bdi>
-            </Link>
+            <BudgetLink budgetId={budgetId} name={name} />
           </span>
         );
       },

@@ -3,8 +3,8 @@ import { type Data, useCall } from "../../api/client.ts";
 import { loadCode } from "../../api/connection.ts";
 import { LimitWords } from "../../ui/charts/limit.tsx";
 import { EditInPlace } from "../../ui/fields/edit-in-place.tsx";
+import { MetadataFact } from "../../ui/fields/metadata-fact.tsx";
 import { Fact, Facts, None } from "../../ui/page.tsx";
-import { Code } from "../../ui/text/code-snippet.tsx";
 import { BudgetFact } from "../budgets/budget-fact.tsx";
 
 const load = () => loadCode(() => import("./identity-editors.tsx"));
@@ -15,7 +15,6 @@ const IdentityMetadataEditor = lazyRouteComponent(load, "IdentityMetadataEditor"
 export function IdentityMembers({ of: identity }: { of: Data<"identities.getIdentity"> }) {
   const { meta, ratelimits } = identity;
   const needs = "identities.*.update_identity";
-  const metaText = Object.keys(meta).length === 0 ? "" : JSON.stringify(meta, null, 2);
   const { mutateAsync } = useCall("identities.updateIdentity");
   return (
     <Facts>
@@ -45,14 +44,11 @@ export function IdentityMembers({ of: identity }: { of: Data<"identities.getIden
         needs={needs}
         save={(budgetId) => mutateAsync({ identity: identity.id, budgetId })}
       />
-      <Fact name="Metadata">
-        <EditInPlace
-          label="the metadata"
-          needs={needs}
-          display={metaText === "" ? <None /> : <Code text={metaText} label="Copy the metadata" />}
-          editor={(onClose) => <IdentityMetadataEditor of={identity} before={metaText} onClose={onClose} />}
-        />
-      </Fact>
+      <MetadataFact
+        meta={meta}
+        needs={needs}
+        editor={(before, onClose) => <IdentityMetadataEditor of={identity} before={before} onClose={onClose} />}
+      />
     </Facts>
   );
 }

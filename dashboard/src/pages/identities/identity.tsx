@@ -19,6 +19,7 @@ import { Loading } from "../../ui/text/loading.tsx";
 import { Count } from "../../ui/text/number.tsx";
 import { ActivitySection } from "../audit/activity-section.tsx";
 import { LastRefusals } from "../decisions/last-refusals.tsx";
+import { HoldsSection } from "../holds/holds-section.tsx";
 import { KeysByApi } from "../keys/keys-by-api.tsx";
 import { IdentityMembers } from "./identity-members.tsx";
 
@@ -97,6 +98,7 @@ export function IdentityPage() {
       <Section title="Limits, budget and metadata">
         <IdentityMembers of={identity} />
       </Section>
+      <HoldsSection of={{ identity: id }} />
       <LastRefusals about={id} />
       <ActivitySection target={id} />
       {isOpening && (

@@ -9,6 +9,7 @@ import { Loading } from "../../ui/text/loading.tsx";
 import { WhenSeen } from "../../ui/when-seen.tsx";
 import { ActivitySection } from "../audit/activity-section.tsx";
 import { LastRefusals } from "../decisions/last-refusals.tsx";
+import { HoldsSection } from "../holds/holds-section.tsx";
 import { KeyAccess } from "./access.tsx";
 import { KeyActions } from "./key-actions.tsx";
 import { KeyState, keyName, OwnerLink } from "./key-state.tsx";
@@ -24,6 +25,7 @@ const sections = [
   ["overview", "Overview"],
   ["access", "Access"],
   ["limits", "Limits and credits"],
+  ["holds", "Holds"],
   ["refusals", "Refusals"],
   ["activity", "Activity"],
   ["code", "Code"],
@@ -97,6 +99,7 @@ export function KeyPage() {
         <Section title="Limits and credits" id="limits">
           <KeyLimits of={key} />
         </Section>
+        <HoldsSection of={{ keyId }} id="holds" />
         <LastRefusals about={keyId} id="refusals" />
         <ActivitySection target={keyId} id="activity" />
         <Section title="Code" id="code">

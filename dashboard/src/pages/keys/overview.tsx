@@ -2,8 +2,8 @@ import type { Key } from "@latchkey/sdk";
 import { lazyRouteComponent } from "@tanstack/react-router";
 import { loadCode } from "../../api/connection.ts";
 import { EditInPlace } from "../../ui/fields/edit-in-place.tsx";
+import { MetadataFact } from "../../ui/fields/metadata-fact.tsx";
 import { Fact, Facts, None } from "../../ui/page.tsx";
-import { Code } from "../../ui/text/code-snippet.tsx";
 import { Time } from "../../ui/text/time.tsx";
 import { OwnerLink } from "./key-state.tsx";
 
@@ -16,7 +16,6 @@ const KeyMetadataEditor = lazyRouteComponent(load, "KeyMetadataEditor");
 /** The plain members of a key, edited in place. */
 export function KeyOverview({ of: key }: { of: Key }) {
   const needs = `apis.${key.apiId}.update_key`;
-  const meta = key.meta === undefined ? "" : JSON.stringify(key.meta, null, 2);
   return (
     <Facts>
       <Fact name="Name">
@@ -43,14 +42,11 @@ export function KeyOverview({ of: key }: { of: Key }) {
           editor={(onClose) => <ExpiryEditor of={key} onClose={onClose} />}
         />
       </Fact>
-      <Fact name="Metadata">
-        <EditInPlace
-          label="the metadata"
-          needs={needs}
-          display={meta === "" ? <None /> : <Code text={meta} label="Copy the metadata" />}
-          editor={(onClose) => <KeyMetadataEditor of={key} before={meta} onClose={onClose} />}
-        />
-      </Fact>
+      <MetadataFact
+        meta={key.meta}
+        needs={needs}
+        editor={(before, onClose) => <KeyMetadataEditor of={key} before={before} onClose={onClose} />}
+      />
       {key.leakedAt !== undefined && (
         <Fact name="Reported as leaked">
           <Time at={key.leakedAt} />

@@ -99,7 +99,11 @@ export const shownColumns = [
   "uncovered",
 ] as const;
 
+/** Columns that say whose a hold is. */
+export const ownerColumns = ["workspace_id", "subject", "balances"] as const;
+
 export type ShownHold = Pick<HoldRow, (typeof shownColumns)[number]>;
+export type ListedHold = ShownHold & Pick<HoldRow, (typeof ownerColumns)[number]>;
 
 /** A hold as the API returns it. */
 export function toHoldOutput(hold: ShownHold): z.input<typeof HoldOutput> {

@@ -1,4 +1,4 @@
-import { sql as raw } from "kysely";
+import { sql as raw, type SelectQueryBuilder } from "kysely";
 import type { Instant, Milliseconds } from "../../../../engine/src/clock/clock.ts";
 import type { HoldState } from "../../../../engine/src/credits/hold.ts";
 import type { StoreRules } from "../../platform/store/inspection.ts";
@@ -6,11 +6,28 @@ import { demandStep } from "../../platform/store/migrate.ts";
 import { onlyRow } from "../../platform/store/only-row.ts";
 import { onePage, type PageOptions } from "../../platform/store/page.ts";
 import type { RetentionPlace, RetentionTask } from "../../platform/store/retention.ts";
-import type { HoldRow } from "../../platform/store/schema.ts";
+import type { HoldRow, Schema } from "../../platform/store/schema.ts";
 import type { Sql } from "../../platform/store/store.ts";
 import { WorkspaceRows } from "../../platform/store/workspace-rows.ts";
 import { commonTime, type ExpiryPlace, findOpenHolds } from "../credits/statements/holds.ts";
-import { type HoldSubject, type ShownHold, shownColumns, subjectOfHold } from "./record.ts";
+import {
+  type HoldSubject,
+  type ListedHold,
+  ownerColumns,
+  type ShownHold,
+  shownColumns,
+  subjectOfHold,
+} from "./record.ts";
+
+interface HoldPage extends Pick<PageOptions, "from" | "limit"> {
+  order: "asc" | "desc";
+}
+
+function inPage<O>(holds: SelectQueryBuilder<Schema, "holds", O>, { order, from, limit }: HoldPage) {
+  if (order === "asc") return onePage(holds, { from, limit });
+  const page = holds.orderBy("created_at", "desc").orderBy("id", "desc").limit(limit);
+  return from === undefined ? page : page.where(raw<boolean>`(created_at, id) <= (${from.at}, ${from.id})`);
+}
 
 /** The holds of one workspace. */
 export class HoldReader extends WorkspaceRows {
@@ -18,9 +35,14 @@ export class HoldReader extends WorkspaceRows {
     return this.#holds().selectAll().where("id", "=", holdId).executeTakeFirst();
   }
 
-  /** Some of the list, in the order of creation. */
-  async scan(place: Pick<PageOptions, "from" | "limit">): Promise<ShownHold[]> {
-    return onePage(this.#holds().select(shownColumns), place).execute();
+  /** Some of the list, by the time of creation. */
+  async scan(page: HoldPage): Promise<ShownHold[]> {
+    return inPage(this.#holds().select(shownColumns), page).execute();
+  }
+
+  /** The same, with whose they are. */
+  async scanOwned(page: HoldPage): Promise<ListedHold[]> {
+    return inPage(this.#holds().select([...shownColumns, ...ownerColumns]), page).execute();
   }
 
   #holds() {
