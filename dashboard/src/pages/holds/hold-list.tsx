@@ -70,22 +70,29 @@ export function HoldList({ of: selection }: { of: HoldSelection }) {
           <SettleHold of={settled} onClose={() => setSettled(undefined)} />
         </Suspense>
       )}
-      <ConfirmDialog
-        title="Release the hold"
-        action="Release hold"
-        isOpen={released !== undefined}
-        onClose={() => setReleased(undefined)}
-        onConfirm={async () => {
-          const { holdId, credits } = released!;
-          await call("holds.releaseHold", { holdId });
-          await refresh();
-          toast({ text: `Released ${counted(credits, "credit")}.` });
-        }}
-      >
-        {released && `${counted(released.credits, "credit")} are given back, and nothing is charged.`} The call that
-        made the hold cannot settle it any more. This cannot be undone.
-      </ConfirmDialog>
+      {released && <ReleaseHold of={released} onClose={() => setReleased(undefined)} />}
     </>
+  );
+}
+
+/** Asks before a hold is released. */
+function ReleaseHold({ of: { holdId, credits }, onClose }: { of: Hold; onClose: () => void }) {
+  const held = counted(credits, "credit");
+  return (
+    <ConfirmDialog
+      title="Release the hold"
+      action="Release hold"
+      isOpen
+      onClose={onClose}
+      onConfirm={async () => {
+        await call("holds.releaseHold", { holdId });
+        await refresh();
+        toast({ text: `Released ${held}.` });
+      }}
+    >
+      {held} are given back, and nothing is charged. The call that made the hold cannot settle it any more. This cannot
+      be undone.
+    </ConfirmDialog>
   );
 }
 
