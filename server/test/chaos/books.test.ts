@@ -84,7 +84,8 @@ describe("the books", () => {
       { id: "bud_1", remaining: 7, held: 0, granted: 11, spent: 4, lapsed: 0 },
       { id: "bud_2", remaining: 3, held: 2, granted: 10, spent: 5, lapsed: 0 },
     ];
-    const balances = ["bud_2"];
+    const balances = ["bud_2", "slot_1"];
+    const slots = [{ id: "slot_1", held: 1 }];
     const hold = { cost: 2, charged: 0, uncovered: 0, balances, lacks: [], isOverdue: false };
     const holds = [
       { ...hold, id: "hold_1", state: "open" },
@@ -104,7 +105,7 @@ describe("the books", () => {
     const events = EVENTS.map((event) => ({ ...event }));
     return {
       journal,
-      database: { keys, budgets, holds, audit, events },
+      database: { keys, budgets, holds, slots, audit, events },
       timeline: new Timeline(3),
       promises: { ...promises },
     };
@@ -235,6 +236,7 @@ describe("the books", () => {
       /held credits/,
       ({ database }) => Object.assign(database.budgets[1]!, { spent: 9, remaining: -1 }),
     ],
+    "a slot is not given back": [/held credits/, ({ database }) => Object.assign(database.slots[0]!, { held: 2 })],
     "held credits are gone": [
       /held credits/,
       ({ database }) => Object.assign(database.budgets[1]!, { held: 0, spent: 7 }),
@@ -576,7 +578,7 @@ describe("planted faults", () => {
   it("each have a book that notices them, and change a module or the database", () => {
     const { journal, database, timeline } = {
       journal: new Journal(),
-      database: { keys: [], budgets: [], holds: [], audit: new Map(), events: [] },
+      database: { keys: [], budgets: [], holds: [], slots: [], audit: new Map(), events: [] },
       timeline: new Timeline(3),
     };
     const promises: Promises = { policy: "closed", nodes: 3, staleMaxMs: 8_000, endedAt: 0 };

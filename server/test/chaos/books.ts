@@ -16,6 +16,7 @@ export interface DatabaseState {
   }[];
   budgets: { id: string; remaining: number; held: number; granted: number; spent: number; lapsed: number }[];
   holds: StoredHold[];
+  slots: { id: string; held: number }[];
   /** The changes of each key and budget in the audit log, in no certain order. */
   audit: ReadonlyMap<string, AuditedChange[]>;
   /** All events in the order of their numbers. */

@@ -18,16 +18,21 @@ export interface StoredHold {
 interface Stored {
   budgets: readonly { id: string; remaining: number; held: number; granted: number; spent: number; lapsed: number }[];
   holds: readonly StoredHold[];
+  /** The slots that holds have of each limit of concurrency. */
+  slots: readonly { id: string; held: number }[];
 }
 
+/** How many holds of a key that limits its concurrency may be open. */
+export const SLOTS = 12;
+
 /**
- * Each hold ends once, as its caller was told or at its expiry, and its budgets have spent and hold what the holds say. These
- * budgets are charged by holds only.
+ * Each hold ends once, as its caller was told or at its expiry, and its budgets have spent and hold what the holds say, as do
+ * the slots. These budgets are charged by holds only.
  */
 export function holds({ budgets, ends, made }: JournalHolds, stored: Stored): Book[] {
   const leaked = new Count("holds that are never given back", "holds that nobody ended");
   const ended = new Count("holds that ended in another way than clients were told", "settlements and releases");
-  const books = new Count("held credits spent twice, lost or below 0", "holds");
+  const books = new Count("held credits and slots spent twice, lost or below 0", "holds");
   const rows = new Map(stored.holds.map((hold) => [hold.id, hold]));
   for (const { id, state, isOverdue } of stored.holds) {
     if (state === "expired" || isOverdue) leaked.add(1);
@@ -63,6 +68,13 @@ export function holds({ budgets, ends, made }: JournalHolds, stored: Stored): Bo
       () =>
         `${budgetId} was granted ${granted}, and has ${JSON.stringify(row)}; its holds charged ${charged} and hold ${open}`,
     );
+  }
+  for (const { id, held } of stored.slots) {
+    const of = stored.holds.filter((hold) => hold.balances.includes(id));
+    books.add(of.length);
+    const open = of.filter(({ state }) => state === "open").length;
+    const finding = () => `${held} of ${SLOTS} slots of ${id} are taken, and ${open} holds are open`;
+    books.expect(held === open && held <= SLOTS, finding);
   }
   return [leaked, ended, books];
 }

@@ -1,6 +1,7 @@
 /** Callers that hold credits, and end their holds, race for the end, or die. */
 import type { Random } from "../../../engine/src/random/random.ts";
 import type { Client, Target } from "./client.ts";
+import { SLOTS } from "./hold-books.ts";
 import type { Journal } from "./journal.ts";
 
 const INITIAL = 10_000_000;
@@ -27,7 +28,7 @@ export class Holders {
     this.#places = places;
   }
 
-  /** Makes the budgets: two trees that share no root, one that runs out, and one that only counts. */
+  /** Makes the budgets: two trees that share no root, one that runs out, and one that only counts. Some keys have slots. */
   async prepare(client: Client, apiId: string): Promise<void> {
     const node = this.#places.nodes[0]!;
     const budget = async (granted: number, more: object = {}): Promise<string> => {
@@ -41,7 +42,9 @@ export class Holders {
     for (const parentId of roots) {
       for (let i = 0; i < 2; i++) {
         const budgetId = await budget(INITIAL, { parentId });
-        const { data } = await client.settle(node, "keys.createKey", { apiId, budgetId });
+        const concurrency = [{ name: "streams", limit: SLOTS }];
+        const body = { apiId, budgetId, ...(i === 0 && { concurrency }) };
+        const { data } = await client.settle(node, "keys.createKey", body);
         this.#keys.push(data.key);
       }
     }

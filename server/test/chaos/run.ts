@@ -283,6 +283,7 @@ async function readDatabase(fleet: Fleet, expiredBy: number): Promise<DatabaseSt
     "select id, remaining, held, granted, spent, lapsed from budgets join balances on pool_id = budgets.id",
   );
   const holds = await fleet.query("select id, state, cost, charged, uncovered, balances, lacks, expires_at from holds");
+  const slots = await fleet.query("select pool_id, held from balances where pool_id like 'slots%'");
   const audited = await fleet.query(
     "select action, targets, meta, occurred_at, xmin from audit_events order by occurred_at, id",
   );
@@ -308,6 +309,7 @@ async function readDatabase(fleet: Fleet, expiredBy: number): Promise<DatabaseSt
           ? kindOfMembers(JSON.parse(data).changed)
           : kindOfEvent[type],
     })),
+    slots: slots.map(({ pool_id: id, held }) => ({ id, held: Number(held ?? 0) })),
     holds: holds.map(({ id, state, cost, charged, uncovered, balances, lacks, expires_at }) => ({
       ...{ id, state, isOverdue: state === "open" && Number(expires_at) < expiredBy },
       cost: Number(cost),
