@@ -415,7 +415,7 @@ export async function findLowEvents(
 ): Promise<{ workspaceId: string; content: EventContent }[]> {
   const reached = falls.flatMap(({ before, after }) => {
     if (hasBooks(before)) return [];
-    const threshold = reachedThreshold({ ...before, remaining: unspent(before) }, unspent(after));
+    const threshold = reachedKeyThreshold(before, unspent(after));
     return threshold === undefined ? [] : [{ balance: before, remaining: after.remaining, threshold }];
   });
   if (reached.length === 0) return [];
@@ -499,9 +499,21 @@ export async function subtractCredits(
     const amount = amounts.get(before.pool_id);
     if (amount === undefined) return [];
     const remaining = before.remaining - amount;
+    const left = remaining + (before.held ?? 0);
+    // Copies of rows with many columns are a large part of the CPU of a spend, and few spends reach a threshold.
+    const isReached = hasBooks(before)
+      ? before.low_at !== null && left <= before.low_at
+      : reachedKeyThreshold(before, left) !== undefined;
+    if (!isReached) return [];
     return [{ before, after: { ...before, remaining, spent: before.spent === null ? null : before.spent + amount } }];
   });
   await recordFalls(sql, falls, { random, now });
+}
+
+/** The threshold for `credits.low` that the balance of a key reaches, with what its open holds have. */
+function reachedKeyThreshold(before: BalanceRow, left: number): number | undefined {
+  const { refill_amount, low_at } = before;
+  return reachedThreshold({ remaining: unspent(before), refill_amount, low_at }, left);
 }
 
 /** Records the event of each balance that fell to a threshold, and which one it reaches next. */
