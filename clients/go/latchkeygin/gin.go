@@ -30,9 +30,12 @@ func Ratelimit(client *latchkey.Client, options latchkeyhttp.RatelimitOptions) g
 func handler(middleware func(http.Handler) http.Handler) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		isPassed := false
-		next := http.HandlerFunc(func(_ http.ResponseWriter, request *http.Request) {
+		next := http.HandlerFunc(func(response http.ResponseWriter, request *http.Request) {
 			isPassed = true
 			c.Request = request
+			if response != http.ResponseWriter(c.Writer) {
+				c.Writer = &writer{c.Writer, response}
+			}
 			c.Next()
 		})
 		request := c.Request.WithContext(c.Request.Context())
@@ -43,3 +46,13 @@ func handler(middleware func(http.Handler) http.Handler) gin.HandlerFunc {
 		}
 	}
 }
+
+// writer sends through another one, which counts what an answer with a hold sends.
+type writer struct {
+	gin.ResponseWriter
+	counting http.ResponseWriter
+}
+
+func (w *writer) WriteHeader(status int)               { w.counting.WriteHeader(status) }
+func (w *writer) Write(part []byte) (int, error)       { return w.counting.Write(part) }
+func (w *writer) WriteString(text string) (int, error) { return w.counting.Write([]byte(text)) }

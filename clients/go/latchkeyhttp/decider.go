@@ -18,6 +18,8 @@ type decision struct {
 	key *latchkey.VerifyKeyOutput
 	// Headers for the answer of the handler.
 	header http.Header
+	// Nil without a hold.
+	held *heldAnswer
 }
 
 // decider decides each request once.
@@ -32,7 +34,7 @@ type decider struct {
 
 func (d decider) middleware() func(http.Handler) http.Handler {
 	if d.onError == nil {
-		d.onError = func(request *http.Request, err error) { slog.ErrorContext(request.Context(), err.Error()) }
+		d.onError = logError
 	}
 	if d.onReject == nil {
 		d.onReject = func(response http.ResponseWriter, _ *http.Request, rejection Rejection) { rejection.Write(response) }
@@ -58,6 +60,10 @@ func (d decider) middleware() func(http.Handler) http.Handler {
 			ctx = context.WithValue(ctx, decided, true)
 			if isVerified {
 				ctx = withVerification(ctx, made.key)
+			}
+			if made.held != nil {
+				made.held.serve(next, response, request.WithContext(context.WithValue(ctx, holdKey{}, made.held.hold)))
+				return
 			}
 			next.ServeHTTP(response, request.WithContext(ctx))
 		})
@@ -108,4 +114,9 @@ func patternOf(request *http.Request, next http.Handler) string {
 		return strings.TrimLeft(path, " \t")
 	}
 	return pattern
+}
+
+// logError is the default of the hooks for errors.
+func logError(request *http.Request, err error) {
+	slog.ErrorContext(request.Context(), err.Error())
 }

@@ -40,6 +40,9 @@ type VerifyOptions struct {
 	Permissions string
 	// The credits of a request, if the key has a balance. Nil: 1. 0: check without charging.
 	Cost *int64
+	// Holds the cost while the handler answers, and charges what the answer did cost when it has ended. Needs a root key.
+	// Nil: the cost is charged before.
+	Hold *HoldOptions
 	// The limits to charge, by name; with Limit and Duration, a limit of its own, which needs a root key. Nil: those of
 	// the key and its identity with autoApply.
 	Limits []latchkey.VerifyKeyInputRatelimit
@@ -83,6 +86,14 @@ func Verify(client *latchkey.Client, options VerifyOptions) func(http.Handler) h
 	if !headerForm.MatchString(options.Header) {
 		panic("latchkeyhttp: VerifyOptions.Header must be the name of a header")
 	}
+	if options.Hold != nil {
+		if err := options.Hold.times(nil).Check(); err != nil {
+			panic("latchkeyhttp: VerifyOptions.Hold: " + err.Error())
+		}
+	}
+	if options.OnError == nil {
+		options.OnError = logError
+	}
 	v := verifier{client, options}
 	return decider{
 		decide:    v.decide,
@@ -107,14 +118,14 @@ func (v verifier) decide(request *http.Request, pattern string) (decision, error
 	if err != nil {
 		return decision{}, err
 	}
-	result, err := v.client.Keys.VerifyKey(request.Context(), input)
+	result, held, err := v.verify(request, input)
 	if err != nil {
 		return decision{}, err
 	}
 	data := result.Data
 	header := limitHeader(limitsOf(data.Ratelimits))
 	if data.Valid && data.Code == latchkey.VerifyKeyCodeValid {
-		return decision{key: &data, header: header}, nil
+		return decision{key: &data, header: header, held: held}, nil
 	}
 	detail, isKnown := details[data.Code]
 	if !isKnown {
@@ -132,6 +143,23 @@ func (v verifier) decide(request *http.Request, pattern string) (decision, error
 		refused.retryAfter(time.Duration(*data.RetryAfter) * time.Millisecond)
 	}
 	return decision{rejection: &refused}, nil
+}
+
+// verify calls the service. The answer is nil without a hold.
+func (v verifier) verify(
+	request *http.Request, input latchkey.VerifyKeyInput,
+) (*latchkey.Result[latchkey.VerifyKeyOutput], *heldAnswer, error) {
+	options := v.options.Hold
+	if options == nil {
+		result, err := v.client.Keys.VerifyKey(request.Context(), input)
+		return result, nil, err
+	}
+	onError := func(err error) { v.options.OnError(request, err) }
+	hold, result, err := v.client.Hold(request.Context(), input, options.times(onError))
+	if err != nil || hold == nil {
+		return result, nil, err
+	}
+	return result, &heldAnswer{hold: hold, settle: options.Settle, onError: onError, request: request}, nil
 }
 
 func (v verifier) input(request *http.Request, key, pattern string) (latchkey.VerifyKeyInput, error) {

@@ -62,6 +62,8 @@ EXPECTED = [
     (DJANGO, DJANGO_ASK + ASK_WSGI, REJECTED + r'200 \{"key": "key_\w+"\}\n'),
     ("", ASK_WSGI, REJECTED + r'200 \{"key":"key_\w+"\}\n'),
     ("", ASK_WSGI, REJECTED + r"200 \{\}\n"),
+    ("", ASK_WSGI.replace("/documents", "/chat"), REJECTED + r"200 42\n"),
+    ("", "", r"rejected: NOT_FOUND\n"),
     ("", "", r"\[redacted\]\nkey_\w+ \w+\nTrue 99\n"),
     ("", "", r"readme\ndocuments\n"),
     ("", "", r"no such key req_\w+\n"),
@@ -110,7 +112,7 @@ def test_runs_the_programs_of_the_readme(number: int, python: str, tmp_path: Pat
     workspace = Workspace.create("readme")
     with Latchkey(URL, workspace.root_key) as latchkey:
         key = latchkey.keys.create_key(api_id=workspace.api_id).data.key
-        if number == 6:
+        if number == 8:
             latchkey.apis.create_api(name="documents")
     before, after, expected = EXPECTED[number]
     program = tmp_path / "program.py"
