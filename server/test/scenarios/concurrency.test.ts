@@ -322,6 +322,32 @@ describeOnStores("limits of concurrency", (server) => {
     assert.deepEqual(await broken(), []);
   });
 
+  it("of ever other names leave no more rows than there are open holds and limits", async () => {
+    const { keyId, key } = await createKey(streams(1));
+    const poolRows = async (): Promise<(string | null)[]> =>
+      server.change([], async ({ db }) => {
+        const rows = await db
+          .selectFrom("balances")
+          .innerJoin("keys", "keys.pool_id", "balances.slots_of")
+          .select("balances.slots_name")
+          .where("keys.id", "=", keyId)
+          .orderBy("balances.slots_name")
+          .execute();
+        return rows.map(({ slots_name }) => slots_name);
+      });
+    const opened = [];
+    for (let i = 0; i < 20; i++) {
+      const concurrency = Array.from({ length: 5 }, (_, j) => ({ name: `${i}-${j}`, limit: 1 }));
+      await server.ok("keys.updateKey", { keyId, concurrency });
+      if (i === 7) opened.push((await begin(key)).hold.holdId);
+    }
+    const names = (i: number) => [0, 1, 2, 3, 4].map((j) => `${i}-${j}`);
+    assert.deepEqual(await poolRows(), [...names(19), ...names(7)].sort());
+    await settle(opened[0]);
+    await server.ok("keys.updateKey", { keyId, concurrency: null });
+    assert.deepEqual(await poolRows(), []);
+  });
+
   it("leave nothing behind when their owner is deleted for good", async () => {
     const { keyId, key } = await createKey({ ...streams(1), externalId: "gone" });
     await server.ok("identities.updateIdentity", { identity: "gone", ...streams(1) });
