@@ -175,6 +175,23 @@ describeDashboard("the page of a key", (dashboard) => {
     await page.getByText(/requests: 1 of 5 in 1 minute, strict/).waitFor();
   });
 
+  it("limits how many calls run at once", async () => {
+    const { get, path } = await makeKey();
+    const page = await dashboard.visit(path);
+    await settled(page);
+    await page.getByRole("button", { name: "Edit how many calls run at once" }).click();
+    await page.getByRole("button", { name: "Add limit" }).click();
+    await page.getByLabel("Calls at once", { exact: true }).fill("3");
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByText("3 at once", { exact: true }).waitFor();
+    await eventuallyEqual(async () => (await get()).concurrency, [{ name: "calls", limit: 3 }]);
+    await page.getByRole("button", { name: "Edit how many calls run at once" }).click();
+    await page.getByRole("button", { name: "Remove the limit calls" }).click();
+    await page.getByText('"concurrency": null').waitFor();
+    await page.getByRole("button", { name: "Save" }).click();
+    await eventuallyEqual(async () => (await get()).concurrency, undefined);
+  });
+
   it("rotates with an overlap", async () => {
     const { keyId, key, path } = await makeKey({ name: "rotated" });
     const page = await dashboard.visit(path);

@@ -6,6 +6,7 @@ import { EditInPlace } from "../../ui/fields/edit-in-place.tsx";
 import { MetadataFact } from "../../ui/fields/metadata-fact.tsx";
 import { Fact, Facts, None } from "../../ui/page.tsx";
 import { BudgetFact } from "../budgets/budget-fact.tsx";
+import { ConcurrencyFact } from "../holds/concurrency-fact.tsx";
 
 const load = () => loadCode(() => import("./identity-editors.tsx"));
 const LimitsEditor = lazyRouteComponent(load, "LimitsEditor");
@@ -39,6 +40,11 @@ export function IdentityMembers({ of: identity }: { of: Data<"identities.getIden
           editor={(onClose) => <LimitsEditor of={identity} onClose={onClose} />}
         />
       </Fact>
+      <ConcurrencyFact
+        of={identity.concurrency}
+        needs={needs}
+        save={(concurrency) => mutateAsync({ identity: identity.id, concurrency })}
+      />
       <BudgetFact
         budgetId={identity.budgetId}
         needs={needs}

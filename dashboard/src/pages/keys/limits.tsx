@@ -12,6 +12,7 @@ import { Fact, Facts, None } from "../../ui/page.tsx";
 import { ErrorBox } from "../../ui/text/error-box.tsx";
 import { WhenSeen } from "../../ui/when-seen.tsx";
 import { BudgetFact, BudgetLeft } from "../budgets/budget-fact.tsx";
+import { Concurrency, ConcurrencyFact } from "../holds/concurrency-fact.tsx";
 import { CountedLimits } from "./counted-limits.tsx";
 
 const load = () => loadCode(() => import("./key-editors.tsx"));
@@ -20,7 +21,7 @@ const LimitsEditor = lazyRouteComponent(load, "LimitsEditor");
 const ChangeCredits = lazyRouteComponent(() => loadCode(() => import("./change-credits.tsx")), "ChangeCredits");
 const CreditsLog = lazyRouteComponent(() => loadCode(() => import("./credits-log.tsx")), "CreditsLog");
 
-type Limits = NonNullable<Data<"keys.explainVerification">["ratelimits"]>;
+type Explained = Data<"keys.explainVerification">;
 
 /** The balance of credits with its refills, and the limits with their current windows. */
 export function KeyLimits({ of: key }: { of: Key }) {
@@ -83,6 +84,12 @@ export function KeyLimits({ of: key }: { of: Key }) {
           <Limits limits={identity.ratelimits} />
         </Fact>
       )}
+      <ConcurrencyFact of={key.concurrency} needs={needs} save={(concurrency) => mutateAsync({ keyId, concurrency })} />
+      {identity?.concurrency && (
+        <Fact name={`Calls at once of ${identity.externalId}`}>
+          <Concurrency of={identity.concurrency} />
+        </Fact>
+      )}
       {(ratelimits.length > 0 || (identity?.ratelimits.length ?? 0) > 0) && (
         <Fact name="Current windows">
           <Windows of={key} />
@@ -110,21 +117,21 @@ function Limits({ limits }: { limits: NonNullable<Key["ratelimits"]> }) {
 
 /** The counts of the current windows. They change with every call, so they are read when the button is pressed. */
 function Windows({ of: { keyId, apiId } }: { of: Key }) {
-  const [state, setState] = useState<{ limits?: Limits; error?: unknown }>({});
+  const [state, setState] = useState<{ explained?: Explained; error?: unknown }>({});
   const look = async () => {
     try {
       const { data } = await latchkey.keys.explainVerification({ keyId });
-      setState({ limits: data.ratelimits ?? [] });
+      setState({ explained: data });
     } catch (error) {
       setState({ error });
     }
   };
-  const { limits, error } = state;
+  const { explained, error } = state;
   return (
     <div className="space-y-2">
-      {limits && <CountedLimits of={limits} />}
+      {explained?.ratelimits && <CountedLimits of={explained.ratelimits} />}
       <Button needs={`apis.${apiId}.verify_key`} onPress={() => void look()}>
-        {limits ? "Read again" : "Read them"}
+        {explained ? "Read again" : "Read them"}
       </Button>
       {error !== undefined && <ErrorBox error={error} />}
     </div>
