@@ -90,8 +90,8 @@ function ReleaseHold({ of: { holdId, credits }, onClose }: { of: Hold; onClose: 
         toast({ text: `Released ${held}.` });
       }}
     >
-      {held} are given back, and nothing is charged. The call that made the hold cannot settle it any more. This cannot
-      be undone.
+      This gives back {held} and charges nothing. The call that made the hold cannot settle it any more. This cannot be
+      undone.
     </ConfirmDialog>
   );
 }
