@@ -19,7 +19,7 @@ const CHARTS_AND_WINDOWS = new RegExp(
     .join("|"),
 );
 const FORMS =
-  /\/ui\/\w+\/(?:fields|expiry-field|json-field|metadata-editor|ratelimits-field|refill-field|select|overlap-field|inline-edit|form-dialog)\.tsx$/;
+  /\/ui\/\w+\/(?:fields|concurrency-field|expiry-field|json-field|metadata-editor|ratelimits-field|refill-field|select|overlap-field|inline-edit|form-dialog)\.tsx$/;
 
 /** The line of filters above a list. */
 const FILTERS = /\/(?:ui\/tables\/(?:filters|views-menu)|api\/views)\.tsx?$/;

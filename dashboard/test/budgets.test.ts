@@ -46,7 +46,7 @@ describeDashboard("budgets", (dashboard, store) => {
       await page.getByLabel("Refill", { exact: true }).selectOption("monthly");
       await page.getByLabel("Time zone").fill("Europe/Berlin");
     });
-    await edit("Edit the thresholds", () => page.getByLabel("Thresholds").fill("90 50 "));
+    await edit("Edit the thresholds", () => page.getByRole("textbox", { name: "Thresholds" }).fill("90 50 "));
     await edit("Edit what happens to calls", () =>
       page.getByLabel("A call that it does not cover").selectOption("allow"),
     );

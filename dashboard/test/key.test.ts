@@ -176,7 +176,7 @@ describeDashboard("the page of a key", (dashboard) => {
   });
 
   it("limits how many calls run at once", async () => {
-    const { get, path } = await makeKey();
+    const { key, get, path } = await makeKey();
     const page = await dashboard.visit(path);
     await settled(page);
     await page.getByRole("button", { name: "Edit how many calls run at once" }).click();
@@ -185,6 +185,12 @@ describeDashboard("the page of a key", (dashboard) => {
     await page.getByRole("button", { name: "Save" }).click();
     await page.getByText("3 at once", { exact: true }).waitFor();
     await eventuallyEqual(async () => (await get()).concurrency, [{ name: "calls", limit: 3 }]);
+    const box = page.getByRole("region", { name: "Verify a key" });
+    await box.getByLabel("Key", { exact: true }).fill(key);
+    await box.getByText("Charge limits and credits").click();
+    await box.getByRole("button", { name: "Verify", exact: true }).click();
+    await box.getByText("VALID", { exact: true }).waitFor();
+    await box.getByText("0 of 3 slots of 'calls'").waitFor();
     await page.getByRole("button", { name: "Edit how many calls run at once" }).click();
     await page.getByRole("button", { name: "Remove the limit calls" }).click();
     await page.getByText('"concurrency": null').waitFor();

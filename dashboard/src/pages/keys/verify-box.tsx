@@ -1,6 +1,6 @@
 import { CircleCheck, CircleDashed, CircleX } from "lucide-react";
 import { useEffect, useId, useRef, useState } from "react";
-import { type Data, type Input, latchkey } from "../../api/client.ts";
+import { type Data, type Input, isProblem, latchkey } from "../../api/client.ts";
 import { exactNumber, relativeTime } from "../../api/format.ts";
 import { snippetsOf } from "../../api/snippets.ts";
 import { Button } from "../../ui/button.tsx";
@@ -123,12 +123,24 @@ export function VerifyBox({
 /** A verification that is charged is explained before it, so that the steps are those of its decision. */
 async function explainOnce(input: Input<"keys.explainVerification">, isCharged: boolean): Promise<Outcome> {
   const startedAt = performance.now();
-  const { data: explained } = await latchkey.keys.explainVerification(input);
+  const explained = await explain(input);
   if (!isCharged) return { explained, verified: false, milliseconds: performance.now() - startedAt };
   const { keyId: _, key = "", ...rest } = input;
   const verifiedAt = performance.now();
-  await latchkey.keys.verifyKey({ key, ...rest });
+  await latchkey.keys.verifyKey({ key, ...rest, ...(explained.concurrency && { hold: HOLD }) });
   return { explained, verified: true, milliseconds: performance.now() - verifiedAt };
+}
+
+/** For a key that limits how many calls run at once: it ends soon, and charges what a verification without it does. */
+const HOLD = { ttl: 1_000, onExpiry: "charge" } as const;
+
+async function explain(input: Input<"keys.explainVerification">): Promise<Explanation> {
+  try {
+    return (await latchkey.keys.explainVerification(input)).data;
+  } catch (error) {
+    if (!isProblem(error, "user/bad_request/hold_required")) throw error;
+    return (await latchkey.keys.explainVerification({ ...input, hold: HOLD })).data;
+  }
 }
 
 function Answer({ outcome: { explained, verified, milliseconds } }: { outcome: Outcome }) {
