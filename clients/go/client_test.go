@@ -373,6 +373,18 @@ func TestARetryIsMadeOnlyWhereItIsSafe(t *testing.T) {
 		_, err := client.Keys.DeleteKey(t.Context(), DeleteKeyInput{KeyID: "a"}, options...)
 		return err
 	}
+	settle := func(client *Client, options ...CallOption) error {
+		_, err := client.Holds.SettleHold(t.Context(), SettleHoldInput{HoldID: "a"}, options...)
+		return err
+	}
+	release := func(client *Client, options ...CallOption) error {
+		_, err := client.Holds.ReleaseHold(t.Context(), ReleaseHoldInput{HoldID: "a"}, options...)
+		return err
+	}
+	extend := func(client *Client, options ...CallOption) error {
+		_, err := client.Holds.ExtendHold(t.Context(), ExtendHoldInput{HoldID: "a"}, options...)
+		return err
+	}
 	unavailable := failed(503, ErrApplicationServiceUnavailable)
 	for i, test := range []struct {
 		attempts int
@@ -389,6 +401,10 @@ func TestARetryIsMadeOnlyWhereItIsSafe(t *testing.T) {
 		{1, remove, lost, nil},
 		{1, remove, unavailable, nil},
 		{1, remove, lost, []CallOption{WithIdempotencyKey("a")}},
+		// A repetition has the answer of the first.
+		{3, settle, lost, nil},
+		{3, release, unavailable, nil},
+		{3, extend, lost, nil},
 		// It had no effect yet.
 		{3, remove, failed(429, ErrUserTooManyRequestsWorkspaceRateLimited), nil},
 		{1, verify, failed(400, ErrApplicationInvalidInput), nil},

@@ -452,7 +452,7 @@ func (o KeysOperations) GetKey(ctx context.Context, input GetKeyInput, options .
 //
 // Errors besides those of every operation: ErrDataKeyNotFound.
 func (o KeysOperations) GetOwnKey(ctx context.Context, input GetOwnKeyInput, options ...CallOption) (*Result[GetOwnKeyOutput], error) {
-	return call[GetOwnKeyOutput](ctx, o.connection, traits{"keys.getOwnKey", never}, input.wire(), options)
+	return call[GetOwnKeyOutput](ctx, o.connection, traits{"keys.getOwnKey", always}, input.wire(), options)
 }
 
 // MigrateKeys imports keys from another system.
@@ -807,7 +807,7 @@ type HoldsOperations struct{ connection *connection }
 //
 // Errors besides those of every operation: ErrDataHoldNotFound, ErrDataHoldClosed.
 func (o HoldsOperations) ExtendHold(ctx context.Context, input ExtendHoldInput, options ...CallOption) (*Result[ExtendHoldOutput], error) {
-	return call[ExtendHoldOutput](ctx, o.connection, traits{"holds.extendHold", never}, input, options)
+	return call[ExtendHoldOutput](ctx, o.connection, traits{"holds.extendHold", always}, input, options)
 }
 
 // GetHold gets a hold.
@@ -854,7 +854,7 @@ func (o HoldsOperations) ListHoldsAll(ctx context.Context, input ListHoldsInput,
 //
 // Errors besides those of every operation: ErrDataHoldNotFound, ErrDataHoldClosed.
 func (o HoldsOperations) ReleaseHold(ctx context.Context, input ReleaseHoldInput, options ...CallOption) (*Result[ReleaseHoldOutput], error) {
-	return call[ReleaseHoldOutput](ctx, o.connection, traits{"holds.releaseHold", never}, input, options)
+	return call[ReleaseHoldOutput](ctx, o.connection, traits{"holds.releaseHold", always}, input, options)
 }
 
 // SettleHold settles a hold.
@@ -870,7 +870,7 @@ func (o HoldsOperations) ReleaseHold(ctx context.Context, input ReleaseHoldInput
 // Errors besides those of every operation: ErrDataHoldNotFound, ErrDataHoldClosed,
 // ErrApplicationPreconditionFailed.
 func (o HoldsOperations) SettleHold(ctx context.Context, input SettleHoldInput, options ...CallOption) (*Result[SettleHoldOutput], error) {
-	return call[SettleHoldOutput](ctx, o.connection, traits{"holds.settleHold", never}, input, options)
+	return call[SettleHoldOutput](ctx, o.connection, traits{"holds.settleHold", always}, input, options)
 }
 
 // AnalyticsOperations has the operations of the namespace `analytics`: statistics of verifications and rate
@@ -1217,7 +1217,7 @@ func (o RatelimitsOperations) DeleteOverride(ctx context.Context, input DeleteOv
 //
 // Errors besides those of every operation: ErrDataRatelimitNamespaceNotFound.
 func (o RatelimitsOperations) ExplainLimit(ctx context.Context, input ExplainLimitInput, options ...CallOption) (*Result[ExplainLimitOutput], error) {
-	return call[ExplainLimitOutput](ctx, o.connection, traits{"ratelimits.explainLimit", never}, input, options)
+	return call[ExplainLimitOutput](ctx, o.connection, traits{"ratelimits.explainLimit", always}, input, options)
 }
 
 // GetOverride gets the override of an identifier.

@@ -5429,7 +5429,7 @@ export class Operations {
       createKey: make("keys.createKey", { repeatable: "idempotent", secrets: ["key"] }),
       deleteKey: make("keys.deleteKey", {}),
       getKey: make("keys.getKey", { repeatable: "always", secrets: ["plaintext"] }),
-      getOwnKey: make("keys.getOwnKey", {}),
+      getOwnKey: make("keys.getOwnKey", { repeatable: "always" }),
       migrateKeys: make("keys.migrateKeys", {}),
       removePermissions: make("keys.removePermissions", {}),
       removeRoles: make("keys.removeRoles", {}),
@@ -5460,11 +5460,11 @@ export class Operations {
       updateCredits: make("budgets.updateCredits", { repeatable: "idempotent" }),
     };
     this.holds = {
-      extendHold: make("holds.extendHold", {}),
+      extendHold: make("holds.extendHold", { repeatable: "always" }),
       getHold: make("holds.getHold", { repeatable: "always" }),
       listHolds: make("holds.listHolds", { repeatable: "always" }),
-      releaseHold: make("holds.releaseHold", {}),
-      settleHold: make("holds.settleHold", {}),
+      releaseHold: make("holds.releaseHold", { repeatable: "always" }),
+      settleHold: make("holds.settleHold", { repeatable: "always" }),
     };
     this.analytics = {
       getApiStats: make("analytics.getApiStats", { repeatable: "always" }),
@@ -5495,7 +5495,7 @@ export class Operations {
       multiLimit: make("ratelimits.multiLimit", { repeatable: "charge" }),
       deleteNamespace: make("ratelimits.deleteNamespace", {}),
       deleteOverride: make("ratelimits.deleteOverride", {}),
-      explainLimit: make("ratelimits.explainLimit", {}),
+      explainLimit: make("ratelimits.explainLimit", { repeatable: "always" }),
       getOverride: make("ratelimits.getOverride", { repeatable: "always" }),
       listNamespaces: make("ratelimits.listNamespaces", { repeatable: "always" }),
       listOverrides: make("ratelimits.listOverrides", { repeatable: "always", list: "overrides" }),

@@ -291,6 +291,10 @@ describe("a retry", () => {
       [1, (latchkey) => latchkey.keys.deleteKey({ keyId: "a" }), lost],
       [1, (latchkey) => latchkey.keys.deleteKey({ keyId: "a" }), failure(503, "application/service_unavailable")],
       [1, (latchkey) => latchkey.keys.deleteKey({ keyId: "a" }, { idempotencyKey: "a" }), lost],
+      // A repetition has the answer of the first.
+      [3, (latchkey) => latchkey.holds.settleHold({ holdId: "a", credits: 1 }), lost],
+      [3, (latchkey) => latchkey.holds.releaseHold({ holdId: "a" }), failure(503, "application/service_unavailable")],
+      [3, (latchkey) => latchkey.holds.extendHold({ holdId: "a", ttl: 1000 }), lost],
       // Nothing had an effect yet.
       [
         3,

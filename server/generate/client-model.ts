@@ -2,7 +2,7 @@
 
 import { openApiDocument } from "../src/platform/rpc/document.ts";
 import type { Operation } from "../src/platform/rpc/operation.ts";
-import { problemsOf } from "../src/platform/rpc/operation.ts";
+import { problemsOf, repetitionOf } from "../src/platform/rpc/operation.ts";
 import { problems } from "../src/platform/rpc/problems.ts";
 import { namespaces, operations } from "../src/service/operations.ts";
 
@@ -136,11 +136,12 @@ export function clientModel(): ClientModel {
 }
 
 function traitsOf(operation: Operation, secrets: readonly string[]): Traits {
-  const { kind, declaration } = operation;
+  const { kind } = operation;
+  const repetition = repetitionOf(operation);
   return {
-    ...(kind === "query"
-      ? { repeatable: "always" }
-      : declaration.idempotent && { repeatable: kind === "metered" ? "charge" : "idempotent" }),
+    ...(repetition !== "never" && {
+      repeatable: repetition === "idempotent" && kind === "metered" ? "charge" : repetition,
+    }),
     ...(secrets.length > 0 && { secrets }),
     ...(kind === "query" && operation.listName !== undefined && { list: operation.listName }),
   };

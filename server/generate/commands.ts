@@ -1,7 +1,7 @@
 /** Writes the operations as commands of the command line, from their declarations. */
 import { z } from "zod";
 import type { DeclaredCommand, DeclaredGroup, Flag, FlagKind } from "../../cli/src/declared.ts";
-import type { Operation } from "../src/platform/rpc/operation.ts";
+import { type Operation, repetitionOf } from "../src/platform/rpc/operation.ts";
 import { namespaces, operations } from "../src/service/operations.ts";
 
 type Schema = z.core.JSONSchema.BaseSchema;
@@ -59,7 +59,7 @@ function commandOf(operation: Operation, shortForms: ReadonlyMap<string, readonl
     ...(words[1].startsWith("delete") && { deletes: true as const }),
     summary: declaration.summary,
     description: declaration.description,
-    repeatable: kind === "query" ? "always" : declaration.idempotent ? "idempotent" : "never",
+    repeatable: repetitionOf(operation),
     ...(kind === "metered" && (operation.anonymousCaller || operation.isPublic) && { withoutRootKey: true }),
     ...(paged && { paged }),
     ...(paged && operation.listName !== undefined && { listName: operation.listName }),

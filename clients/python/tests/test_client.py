@@ -406,6 +406,13 @@ class TestRetry:
             (1, lambda latchkey: latchkey.keys.delete_key(key_id="a"), lost),
             (1, lambda latchkey: latchkey.keys.delete_key(key_id="a"), failure(503, "application/service_unavailable")),
             (1, lambda latchkey: latchkey.keys.delete_key(key_id="a", options={"idempotency_key": "a"}), lost),
+            (3, lambda latchkey: latchkey.holds.settle_hold(hold_id="a", credits=1), lost),
+            (
+                3,
+                lambda latchkey: latchkey.holds.release_hold(hold_id="a"),
+                failure(503, "application/service_unavailable"),
+            ),
+            (3, lambda latchkey: latchkey.holds.extend_hold(hold_id="a", ttl=1000), lost),
             (3, lambda latchkey: latchkey.keys.delete_key(key_id="a"), failure(429, "user/too_many_requests/x")),
             (1, lambda latchkey: latchkey.keys.verify_key(key="a"), failure(400, "application/invalid_input")),
             (

@@ -10,6 +10,7 @@ export const extendHold = metered("holds.extendHold", {
   description:
     "Lets an open hold expire later, for work that lasts longer than expected. It never expires earlier by that, and at " +
     "the latest 24 hours after it was made.",
+  repeatable: true,
   permissions: ["apis.{apiId}.verify_key"],
   input: z.strictObject({
     holdId: HoldId,

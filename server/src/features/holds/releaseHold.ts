@@ -10,6 +10,7 @@ export const releaseHold = metered("holds.releaseHold", {
   description:
     "Gives back what was held and charges nothing, for work that was not done. A repetition has the same answer. A hold " +
     "that expired cannot be released: settle it with 0 credits if its expiry charged it.",
+  repeatable: true,
   permissions: ["apis.{apiId}.verify_key"],
   input: z.strictObject({ holdId: HoldId }),
   output: ClosedOutput,

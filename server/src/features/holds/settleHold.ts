@@ -15,6 +15,7 @@ export const settleHold = metered("holds.settleHold", {
     "charged as far as it has credits; `uncovered` says what was lacking. A repetition with the same amounts has the same " +
     "answer and charges nothing. An expired hold can be settled for as long as it is stored: what its expiry charged is " +
     "given back first. `ratelimits` corrects limits that the verification charged; the others stay charged.",
+  repeatable: true,
   permissions: ["apis.{apiId}.verify_key"],
   input: z.strictObject({
     holdId: HoldId,

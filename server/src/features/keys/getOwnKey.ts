@@ -30,6 +30,7 @@ export const getOwnKey = metered("keys.getOwnKey", {
     "charges nothing. It works only for keys of APIs with `ownKeyAccess`; every other string is answered alike with 404. " +
     "Without a root key, keys of the default workspace are found; a root key finds those of its workspace, and needs " +
     `\`read_key\`. A key can be read ${HOLDER_REQUESTS_PER_MINUTE} times per minute.`,
+  repeatable: true,
   permissions: ["apis.{apiId}.read_key"],
   isPublic: true,
   input: z.strictObject({ key: asSecret(text(1, 512)).describe("The key string.") }),

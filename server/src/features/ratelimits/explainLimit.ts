@@ -26,6 +26,7 @@ export const explainLimit = metered("ratelimits.explainLimit", {
   description:
     "Says how `ratelimits.limit` would answer this body now, and why: which override applies, which others match, and the " +
     "counter. It charges nothing, creates no namespace and is not in the analytics.",
+  repeatable: true,
   permissions: ["ratelimits.{namespaceId}.limit", "ratelimits.{namespaceId}.read_override"],
   input: LimitInput.extend({ namespace: LimitInput.shape.namespace.describe("Name or id of the namespace.") }),
   output: z.strictObject({

@@ -44,6 +44,8 @@ export interface Declaration<
   readonly description: string;
   /** Whether a call with an `Idempotency-Key` can be retried safely. */
   readonly idempotent?: boolean;
+  /** Whether a call can be repeated as it is: a repetition has no further effect. Every query can. */
+  readonly repeatable?: boolean;
   /** Only sessions with this audience call it. Omitted: root keys, and sessions without an audience. */
   readonly audience?: string;
   /** The root-key permissions that a call may need. `{apiId}` stands for the id of the resource. */
@@ -265,6 +267,12 @@ export type MeteredAnswer = string | { readonly data: string; readonly headers: 
 /** Every problem of an operation. */
 export function problemsOf({ declaration }: Operation): readonly ProblemCode[] {
   return [...commonProblems, ...declaration.problems, ...(declaration.idempotent ? idempotencyProblems : [])];
+}
+
+/** Whether a client can repeat a call whose answer was lost: always, with an `Idempotency-Key`, or never. */
+export function repetitionOf({ kind, declaration }: Operation): "always" | "idempotent" | "never" {
+  if (kind === "query" || declaration.repeatable) return "always";
+  return declaration.idempotent ? "idempotent" : "never";
 }
 
 /** The path of an operation under one of its names. */
