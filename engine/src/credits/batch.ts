@@ -7,12 +7,15 @@ export interface LedgerBatch {
   /** The balances to lock; those that another transaction has locked are skipped. With `lockTimeout` it is one. */
   readonly balanceIds: readonly string[];
   /**
-   * How long to wait for the lock of the balance. When it is granted, the batch asks for the others, which it does not wait
+   * How long to wait for the lock of the balance, if it takes no turn. When it is granted, the batch asks for the others, which it does not wait
    * for: a transaction that waits has no lock, and one that has a lock does not wait. Undefined: it waits for none.
    */
   readonly lockTimeout: Milliseconds | undefined;
-  /** Whether it first waits for its turn, which one batch of all nodes has at a time, in the order of requests. */
-  readonly takesTurn: boolean;
+  /**
+   * How long to wait for its turn, which one batch of all nodes has at a time, in the order of requests, and then for the lock
+   * of the balance, which it waits for while it has the turn. Undefined: it takes no turn.
+   */
+  readonly turnTimeout: Milliseconds | undefined;
   readonly now: Instant;
 }
 
@@ -170,5 +173,5 @@ export type BatchAnswer = JoinedBalances | BatchNeeds | SettledBatch;
 /** Answers the questions of a batch during its transaction. */
 export type BatchAnswers = (question: BatchQuestion) => BatchAnswer | Promise<BatchAnswer>;
 
-/** The code of the error of a batch whose wait for a lock exceeded its timeout: the SQLSTATE of PostgreSQL. */
+/** The code of the error of a batch whose wait for its turn or a lock exceeded its timeout: the SQLSTATE of PostgreSQL. */
 export const LOCK_NOT_AVAILABLE = "55P03";

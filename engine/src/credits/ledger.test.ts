@@ -162,10 +162,11 @@ class TestLedger {
       if (batch.lockTimeout !== undefined) {
         assert.equal(balanceIds.length, 1, "a batch waits for one balance");
         const [id] = balanceIds as [string];
-        const hasWaited = batch.takesTurn && !this.locks.tryLock(TURN);
-        if (hasWaited && !(await this.locks.lock(TURN, this.clock, batch.lockTimeout))) throw lockTimeout();
-        if (batch.takesTurn) locked.push(TURN);
-        const isLocked = await this.locks.lock(id, this.clock, batch.lockTimeout);
+        const { turnTimeout } = batch;
+        const hasWaited = turnTimeout !== undefined && !this.locks.tryLock(TURN);
+        if (hasWaited && !(await this.locks.lock(TURN, this.clock, turnTimeout))) throw lockTimeout();
+        if (turnTimeout !== undefined) locked.push(TURN);
+        const isLocked = await this.locks.lock(id, this.clock, turnTimeout ?? batch.lockTimeout);
         if (!isLocked) throw lockTimeout();
         locked.push(id);
         ({ balanceIds } = (await answer({ step: "join", hasWaited })) as JoinedBalances);
@@ -447,12 +448,13 @@ describe("a pool that another transaction has locked", () => {
     const testLedger = rich();
     for (const name of names) testLedger.locks.tryLock(name);
     const delayed = names.map((name) => testLedger.spendAll(calls(name, [1])));
-    for (const stall of [500, 100, 100]) {
+    for (const stall of [400, 100, 100, 100]) {
       await settle();
       testLedger.clock.advance(stall);
     }
     await settle();
-    assert.equal(testLedger.batches.filter(({ lockTimeout }) => lockTimeout !== undefined).length, 4);
+    // The first one gave its turn up.
+    assert.equal(testLedger.batches.filter(({ lockTimeout }) => lockTimeout !== undefined).length, 5);
     for (let i = 0; i < 10; i++) {
       testLedger.clock.advance(50);
       await settle();
@@ -788,14 +790,68 @@ describe("shared balances that another transaction has locked", () => {
     const delayed = testLedger.spendAll(callsOf(["key1", "two"], [1]));
     await settle();
     testLedger.locks.unlock("two");
-    testLedger.clock.advance(499);
+    testLedger.clock.advance(400);
     await settle();
-    assert.deepEqual(waitersOf(testLedger), ["one"]);
+    testLedger.clock.advance(99);
+    await settle();
+    assert.deepEqual(waitersOf(testLedger), ["one", "one"]);
     testLedger.clock.advance(1);
     await delayed;
-    assert.deepEqual(waitersOf(testLedger), ["one", "two"]);
+    assert.deepEqual(waitersOf(testLedger), ["one", "one", "two"]);
     testLedger.locks.unlock("one");
     await frozen;
+  });
+
+  it("that are free wait once for a turn that a frozen node has, and no longer than 400 ms", async () => {
+    const testLedger = new TestLedger(balances);
+    const { clock, locks } = testLedger;
+    const turns = () => testLedger.batches.filter(({ turnTimeout }) => turnTimeout !== undefined).length;
+    /** Calls of a root that another transaction has for 100 ms. */
+    const contended = async (root: string) => {
+      locks.tryLock(root);
+      let isAnswered = false;
+      const delayed = testLedger.spendAll(callsOf(["key0", root], [1])).then(() => (isAnswered = true));
+      await settle();
+      clock.advance(100);
+      locks.unlock(root);
+      await settle();
+      return { delayed, isAnswered: () => isAnswered };
+    };
+    locks.tryLock(TURN);
+    const first = await contended("one");
+    clock.advance(299);
+    await settle();
+    assert.equal(first.isAnswered(), false);
+    clock.advance(1);
+    await settle();
+    assert.equal(first.isAnswered(), true);
+    for (const root of ["two", "one", "three"]) assert.equal((await contended(root)).isAnswered(), true, root);
+    assert.equal(turns(), 1);
+    // PostgreSQL has ended the transaction of the frozen node.
+    locks.unlock(TURN);
+    clock.advance(1_700);
+    assert.equal((await contended("two")).isAnswered(), true);
+    assert.equal(turns(), 2);
+  });
+
+  it("of a frozen node keep the turn from other nodes for at most 400 ms", async () => {
+    const testLedger = new TestLedger(balances);
+    const other = new TestLedger(testLedger);
+    const { clock, locks } = testLedger;
+    for (const root of ["one", "two"]) locks.tryLock(root);
+    const frozen = testLedger.spendAll(callsOf(["key0", "one"], [1]));
+    await settle();
+    clock.advance(50);
+    const delayed = other.spendAll(callsOf(["key1", "two"], [1]));
+    await settle();
+    locks.unlock("two");
+    clock.advance(350);
+    await settle();
+    assert.equal(other.ledger.waiting, 0);
+    assert.equal((await delayed)[0] instanceof Error, false);
+    assert.equal(other.batches.at(-1)!.turnTimeout, 400);
+    locks.unlock("one");
+    assert.equal((await frozen)[0] instanceof Error, false);
   });
 
   it("are tried again by batches while four waiters wait", async () => {
@@ -803,17 +859,18 @@ describe("shared balances that another transaction has locked", () => {
     const testLedger = new TestLedger(balances);
     for (const name of names) testLedger.locks.tryLock(name);
     const delayed = names.map((name) => testLedger.spendAll(callsOf([name, "key3"], [1])));
-    for (const stall of [500, 100, 100, 100]) {
+    for (const stall of [400, 100, 100, 100, 100]) {
       await settle();
       testLedger.clock.advance(stall);
     }
     await settle();
-    assert.equal(waitersOf(testLedger).length, 4);
+    // The first one gave its turn up.
+    assert.equal(waitersOf(testLedger).length, 5);
     testLedger.locks.unlock("key1");
     await settle();
     testLedger.clock.advance(50);
     await delayed[4];
-    assert.equal(waitersOf(testLedger).length, 4);
+    assert.equal(waitersOf(testLedger).length, 5);
     for (const name of names.slice(0, 4)) testLedger.locks.unlock(name);
     await Promise.all(delayed);
     assert.equal(testLedger.balances.get("key3"), 999_995);

@@ -60,6 +60,10 @@ const WAITERS_MAX = 4;
 const STALL: Milliseconds = 100;
 /** The same for a waiter that takes its turn, which includes the turns of other nodes. */
 const TURN_STALL: Milliseconds = 500;
+/** How long a waiter waits for its turn, and then for its balance. Shorter, so that it is the one that continues. */
+const TURN_TIMEOUT: Milliseconds = 400;
+/** For how long no turn is taken after that: a frozen node has its turn until PostgreSQL ends its transaction. */
+const TURN_PAUSE: Milliseconds = 2_000;
 /** Bounds of the random pause after a waiter that could decide no call; it doubles with each in a row. */
 const BACKOFF_MIN: Milliseconds = 4;
 const BACKOFF_MAX: Milliseconds = 128;
@@ -86,8 +90,9 @@ const ANSWERS_PER_ITERATION = 128;
  * A waiter is a transaction that waits, while it has locked no balance, and then locks what it can of all that contended
  * calls need, so there is no deadlock. It waits for its turn, which one waiter of all nodes has at a time: so each node
  * decides at once what it has collected during the turns of the others. Then it waits for the balance of its oldest call,
- * which a batch can have. A waiter that has waited for long may wait for a frozen node; then the next one of this node waits
- * for another balance, and for no turn. When `WAITERS_MAX` waiters exist, contended calls are tried again with each batch and
+ * which a batch can have. If one of the two takes too long, it gives its turn up, and the waiters of this node take none for
+ * a while: what they wait for may be free while a frozen node has the turn. A waiter that has waited for long may wait for a
+ * frozen node; then the next one of this node waits for another balance, and for no turn. When `WAITERS_MAX` waiters exist, contended calls are tried again with each batch and
  * after short delays.
  */
 export class Ledger<Charges, Limits extends Decision> {
@@ -105,6 +110,8 @@ export class Ledger<Charges, Limits extends Decision> {
   #active: symbol | undefined;
   /** Whether a waiter has the turn of this node, or waits for it. */
   #hasTurn = false;
+  /** When turns are taken again, by the monotonic clock. */
+  #turnsFrom: Milliseconds = 0;
   #backoff: Milliseconds = BACKOFF_MIN;
   #retryDelay: Milliseconds = RETRY_DELAY_MIN;
   #isRetrying = false;
@@ -169,7 +176,7 @@ export class Ledger<Charges, Limits extends Decision> {
       const selection = this.#queue.choose(this.#options.clock.monotonic(), this.#mayWait);
       this.#waitForContended();
       if (selection.lanes.length === 0) break;
-      const calls = await this.#writeBatch(selection);
+      const calls = (await this.#writeBatch(selection)) ?? [];
       await this.#answerForAWhile(calls);
       this.#retryDelay = calls.length > 0 ? RETRY_DELAY_MIN : Math.min(2 * this.#retryDelay, RETRY_DELAY_MAX);
       // Only contended calls are left, and an immediate retry would find their balances locked again.
@@ -219,10 +226,10 @@ export class Ledger<Charges, Limits extends Decision> {
       if (this.#active === waiter) this.#active = undefined;
     };
     this.#active = waiter;
-    const takesTurn = !this.#hasTurn;
+    const { clock, random } = this.#options;
+    const takesTurn = !this.#hasTurn && clock.monotonic() >= this.#turnsFrom;
     if (takesTurn) this.#hasTurn = true;
     this.#awaited.add(balanceId);
-    const { clock, random } = this.#options;
     const stall = clock.schedule(takesTurn ? TURN_STALL : STALL, () => {
       stop();
       this.#continue();
@@ -232,9 +239,12 @@ export class Ledger<Charges, Limits extends Decision> {
     this.#waiters--;
     if (takesTurn) this.#hasTurn = false;
     this.#awaited.delete(balanceId);
-    void this.#answer(calls);
-    if (calls.length > 0) this.#backoff = BACKOFF_MIN;
-    else {
+    if (calls === undefined) {
+      if (takesTurn) this.#turnsFrom = clock.monotonic() + TURN_PAUSE;
+    } else if (calls.length > 0) {
+      void this.#answer(calls);
+      this.#backoff = BACKOFF_MIN;
+    } else {
       // Two nodes that each had what the other needs could try again at the same times for ever.
       await pause(clock, 1 + random.below(this.#backoff));
       this.#backoff = Math.min(2 * this.#backoff, BACKOFF_MAX);
@@ -245,13 +255,13 @@ export class Ledger<Charges, Limits extends Decision> {
   }
 
   /**
-   * Writes the calls that are queued in these lanes when their balances are locked. Returns the calls to answer. A waiter
-   * waits for the one balance, and then takes the lanes that are left to waiters.
+   * Writes the calls that are queued in these lanes when their balances are locked. Returns the calls to answer; undefined if
+   * it waited for too long. A waiter waits for the one balance, and then takes the lanes that are left to waiters.
    */
   async #writeBatch(
     { lanes: chosen, balanceIds }: Selection<Entry<Charges, Limits>>,
     waiter?: { takesTurn: boolean },
-  ): Promise<Entry<Charges, Limits>[]> {
+  ): Promise<Entry<Charges, Limits>[] | undefined> {
     const { clock, transact } = this.#options;
     let lanes: readonly Lane<Entry<Charges, Limits>>[] = chosen;
     let calls: Entry<Charges, Limits>[] = [];
@@ -301,13 +311,13 @@ export class Ledger<Charges, Limits extends Decision> {
     let expired: readonly ExpiredHold[];
     try {
       const lockTimeout = waiter && LOCK_TIMEOUT;
-      const takesTurn = waiter?.takesTurn ?? false;
-      expired = (await transact({ balanceIds, lockTimeout, takesTurn, now: clock.now() }, answer)).due;
+      const turnTimeout = waiter?.takesTurn ? TURN_TIMEOUT : undefined;
+      expired = (await transact({ balanceIds, lockTimeout, turnTimeout, now: clock.now() }, answer)).due;
     } catch (error) {
       if (!settlement && isLockTimeout(error)) {
         this.#queue.putBack(calls);
         this.#queue.release(lanes);
-        return [];
+        return undefined;
       }
       this.counts.failures++;
       // The calls that wait for what it could not lock.

@@ -87,15 +87,18 @@ export function creditProcedures(random: Random) {
       /** Locks balances, asks for the calls of the batch and what they spend, and subtracts it. */
       async spend(
         sql: Sql,
-        { balanceIds, lockTimeout, takesTurn, now }: LedgerBatch,
+        { balanceIds, lockTimeout, turnTimeout, now }: LedgerBatch,
         ask: Ask<BatchQuestion, BatchAnswer>,
       ): Promise<SpentBatch> {
         const balances: BalanceRow[] = [];
         let available = balanceIds;
         if (lockTimeout !== undefined) {
-          await sql.dialect.locks.limitWait(sql, lockTimeout);
-          const hasWaited = takesTurn && (await waitForTurn(sql));
+          const { locks } = sql.dialect;
+          await locks.limitWait(sql, turnTimeout ?? lockTimeout);
+          const hasWaited = turnTimeout !== undefined && (await waitForTurn(sql));
           balances.push(...(await findBalancesForUpdate(sql, balanceIds, random, now)));
+          // What waits from now on fails the calls of the batch.
+          if (turnTimeout !== undefined) await locks.limitWait(sql, lockTimeout);
           available = ((await ask({ step: "join", hasWaited })) as JoinedBalances).balanceIds;
         }
         const locked = await lockAvailableBalances(sql, available, { random, now });
