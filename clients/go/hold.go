@@ -91,6 +91,8 @@ type OpenHold struct {
 	options HoldOptions
 	madeAt  time.Time
 	closing chan struct{}
+	// The end of the context of the work.
+	abandoned <-chan struct{}
 
 	mutex     sync.Mutex
 	expiresAt int64
@@ -115,24 +117,21 @@ func (c *Client) WithHold(
 	if hold == nil {
 		return verified, nil
 	}
-	isDone := false
-	defer func() {
-		// The work panics.
-		if !isDone {
-			hold.End(context.WithoutCancel(ctx), hold.Reported())
+	hasFailed := true
+	// Deferred, because the work may panic.
+	defer hold.EndWith(context.WithoutCancel(ctx), func(reported *Settlement) *Settlement {
+		if reported == nil && !hasFailed {
+			return &Settlement{Credits: hold.cost}
 		}
-	}()
+		return reported
+	})
 	err = work(ctx, hold)
-	isDone = true
-	settlement := hold.Reported()
-	if err == nil && settlement == nil {
-		settlement = &Settlement{Credits: hold.cost}
-	}
-	hold.End(context.WithoutCancel(ctx), settlement)
+	hasFailed = err != nil
 	return verified, err
 }
 
-// Hold verifies a key with a hold, which is extended until [OpenHold.End]. The hold is nil if the key is not valid.
+// Hold verifies a key with a hold, which is extended until [OpenHold.End]. The hold is nil if the key is not valid. The
+// context is that of the work: when it ends, [OpenHold.Report] returns false, and the hold stays open.
 func (c *Client) Hold(
 	ctx context.Context, input VerifyKeyInput, options HoldOptions,
 ) (*OpenHold, *Result[VerifyKeyOutput], error) {
@@ -158,7 +157,7 @@ func (c *Client) Hold(
 	}
 	hold := &OpenHold{
 		client: c, id: verified.Hold.HoldID, expiresAt: verified.Hold.ExpiresAt, cost: cost, options: options,
-		madeAt: time.Now(), closing: make(chan struct{}),
+		madeAt: time.Now(), closing: make(chan struct{}), abandoned: ctx.Done(),
 	}
 	go hold.extend()
 	return hold, result, nil
@@ -183,19 +182,28 @@ func (h *OpenHold) ExpiresAt() int64 {
 	return h.expiresAt
 }
 
-// Report says what the work did cost so far. It replaces what was reported before. It returns whether that counts: if not,
-// the hold has ended, because the end user hung up for example, and the work should stop. A nil hold, of a request that passes
-// while the service is away, ignores it.
+// Report says what the work did cost so far. It replaces what was reported before. It returns whether the work should go on:
+// not if its context has ended, because the end user hung up for example, or the hold itself, after which no report counts.
+// Credits below 0 are not reported, and OnError gets an error. A nil hold, of a request that passes while the service is away,
+// ignores all reports.
 func (h *OpenHold) Report(settlement Settlement) bool {
 	if h == nil {
 		return true
 	}
+	if settlement.Credits < 0 {
+		h.options.OnError(errors.New("latchkey: a report of credits below 0 is ignored"))
+	}
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
-	if !h.hasEnded {
+	if !h.hasEnded && settlement.Credits >= 0 {
 		h.reported = &settlement
 	}
-	return !h.hasEnded
+	select {
+	case <-h.abandoned:
+		return false
+	default:
+		return !h.hasEnded
+	}
 }
 
 // Reported returns what was reported last, or nil.
@@ -208,13 +216,21 @@ func (h *OpenHold) Reported() *Settlement {
 // End settles the hold, or releases it without a settlement. It returns what was charged; nil if that is not known. Only the
 // first end counts.
 func (h *OpenHold) End(ctx context.Context, settlement *Settlement) *SettleHoldOutput {
+	return h.EndWith(ctx, func(*Settlement) *Settlement { return settlement })
+}
+
+// EndWith is [OpenHold.End] with a settlement that is made of the last report, nil if there was none. No report counts from
+// then on, and the hold is extended until settle returns.
+func (h *OpenHold) EndWith(ctx context.Context, settle func(reported *Settlement) *Settlement) *SettleHoldOutput {
 	h.mutex.Lock()
 	isFirst := !h.hasEnded
 	h.hasEnded = true
+	reported := h.reported
 	h.mutex.Unlock()
 	if !isFirst {
 		return nil
 	}
+	settlement := settle(reported)
 	close(h.closing)
 	return h.close(ctx, settlement)
 }

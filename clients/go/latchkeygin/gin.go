@@ -33,10 +33,14 @@ func handler(middleware func(http.Handler) http.Handler) gin.HandlerFunc {
 		next := http.HandlerFunc(func(response http.ResponseWriter, request *http.Request) {
 			isPassed = true
 			c.Request = request
-			if response != http.ResponseWriter(c.Writer) {
-				c.Writer = &writer{c.Writer, response}
+			if response == http.ResponseWriter(c.Writer) {
+				c.Next()
+				return
 			}
+			counted := &writer{c.Writer, response}
+			c.Writer = counted
 			c.Next()
+			counted.noteStatus()
 		})
 		request := c.Request.WithContext(c.Request.Context())
 		request.Pattern = c.FullPath()
@@ -53,6 +57,12 @@ type writer struct {
 	counting http.ResponseWriter
 }
 
-func (w *writer) WriteHeader(status int)               { w.counting.WriteHeader(status) }
-func (w *writer) Write(part []byte) (int, error)       { return w.counting.Write(part) }
-func (w *writer) WriteString(text string) (int, error) { return w.counting.Write([]byte(text)) }
+// noteStatus tells the status that is sent. Until the body begins, Gin only remembers the last one of its WriteHeader.
+func (w *writer) noteStatus() { w.counting.WriteHeader(w.Status()) }
+
+func (w *writer) Write(part []byte) (int, error) {
+	w.noteStatus()
+	return w.counting.Write(part)
+}
+
+func (w *writer) WriteString(text string) (int, error) { return w.Write([]byte(text)) }

@@ -101,6 +101,49 @@ func TestChain(t *testing.T) {
 	}
 }
 
+// Gin sends the last status before the body. It decides whether a hold is settled.
+func TestTheStatusThatIsSentDecides(t *testing.T) {
+	client, err := latchkey.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	apiID, plainKey, _ := newKeys(client)
+	answers := make(chan latchkeyhttp.EndedAnswer, 1)
+	verify := latchkeygin.Verify(client, latchkeyhttp.VerifyOptions{
+		APIs: []string{apiID},
+		Hold: &latchkeyhttp.HoldOptions{
+			Settle: func(_ *http.Request, answer latchkeyhttp.EndedAnswer) (latchkey.Settlement, error) {
+				answers <- answer
+				return latchkey.Settlement{}, nil
+			},
+		},
+	})
+	for _, each := range []struct {
+		handler gin.HandlerFunc
+		status  int
+		bytes   int64
+	}{
+		{func(c *gin.Context) { c.Status(http.StatusNotFound); c.String(http.StatusOK, "found") }, 200, 5},
+		{func(c *gin.Context) { c.Status(http.StatusOK); c.JSON(http.StatusNotFound, gin.H{}) }, 404, 2},
+		{func(c *gin.Context) { _, _ = c.Writer.WriteString("made") }, 200, 4},
+		{func(c *gin.Context) { c.Status(http.StatusOK); c.Status(http.StatusNoContent) }, 204, 0},
+		{func(c *gin.Context) { c.AbortWithStatus(http.StatusConflict) }, 409, 0},
+		{func(*gin.Context) {}, 200, 0},
+	} {
+		router := gin.New()
+		report := func(c *gin.Context) {
+			latchkeyhttp.HoldFrom(c.Request.Context()).Report(latchkey.Settlement{Credits: 1})
+		}
+		router.GET("/documents/:id", verify, report, each.handler)
+		if asked := ask(router, "Bearer "+plainKey); !strings.HasPrefix(asked, fmt.Sprint(each.status, " ")) {
+			t.Errorf("the answer is %q, not %d", asked, each.status)
+		}
+		if answer := <-answers; answer.Status != each.status || answer.Bytes != each.bytes {
+			t.Errorf("%d bytes with status %d, not %d with %d", answer.Bytes, answer.Status, each.bytes, each.status)
+		}
+	}
+}
+
 // newKeys returns a new API, a key of it without an identity, credits and limits, and one that is valid once a day.
 func newKeys(client *latchkey.Client) (apiID, plainKey, limitedKey string) {
 	ctx := context.Background()

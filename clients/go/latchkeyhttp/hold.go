@@ -35,7 +35,8 @@ func (o HoldOptions) times(onError func(error)) latchkey.HoldOptions {
 
 // EndedAnswer is an answer that has ended.
 type EndedAnswer struct {
-	// Whether all of it was sent. False: the end user hung up, or the handler panicked.
+	// Whether all of it was sent. False: the context of the request ended before, as when the end user hangs up, or the handler
+	// panicked.
 	Complete bool
 	// 0 if there was none yet.
 	Status int
@@ -65,28 +66,28 @@ type heldAnswer struct {
 	onError func(error)
 	request *http.Request
 
-	mutex    sync.Mutex
-	status   int
-	bytes    int64
-	chunks   int64
-	hasEnded bool
+	mutex  sync.Mutex
+	status int
+	bytes  int64
+	chunks int64
 }
 
 func (a *heldAnswer) serve(next http.Handler, response http.ResponseWriter, request *http.Request) {
+	// It has the key in its context.
+	a.request = request
 	ctx := request.Context()
-	stop := context.AfterFunc(ctx, func() { a.end(false) })
 	complete := false
-	defer func() {
-		stop()
-		a.end(complete)
-	}()
+	// Not when the context ends: the handler can still send its answer, to an end user who closed only the own half of the
+	// connection for example.
+	defer func() { a.end(complete) }()
 	if ctx.Err() != nil {
 		// The end user has hung up during the verification.
 		return
 	}
 	next.ServeHTTP(&countingWriter{response, a}, request)
-	a.wrote(http.StatusOK, 0)
-	complete = ctx.Err() == nil
+	if complete = ctx.Err() == nil; complete {
+		a.wrote(http.StatusOK, 0)
+	}
 }
 
 // wrote counts a part of the body. The first status counts.
@@ -103,27 +104,20 @@ func (a *heldAnswer) wrote(status, count int) {
 }
 
 // end releases the hold if nothing was sent or the answer is an error, unless something was reported, and settles it
-// otherwise. Only the first end counts.
+// otherwise.
 func (a *heldAnswer) end(complete bool) {
 	a.mutex.Lock()
-	isFirst := !a.hasEnded
-	a.hasEnded = true
-	answer := EndedAnswer{
-		Complete: complete, Status: a.status, Bytes: a.bytes, Chunks: a.chunks, Reported: a.hold.Reported(), Cost: a.hold.Cost(),
-	}
+	answer := EndedAnswer{Complete: complete, Status: a.status, Bytes: a.bytes, Chunks: a.chunks, Cost: a.hold.Cost()}
 	a.mutex.Unlock()
-	if !isFirst {
-		return
-	}
-	isFree := answer.Reported == nil && (answer.Status >= http.StatusBadRequest || (!complete && answer.Bytes == 0))
 	// The answer of the handler does not wait for it.
-	go func() {
-		var settlement *latchkey.Settlement
-		if !isFree {
-			settlement = a.settlement(answer)
+	go a.hold.EndWith(context.WithoutCancel(a.request.Context()), func(reported *latchkey.Settlement) *latchkey.Settlement {
+		answer.Reported = reported
+		isError := answer.Status >= http.StatusBadRequest
+		if reported == nil && (isError || (!complete && answer.Bytes == 0)) {
+			return nil
 		}
-		a.hold.End(context.WithoutCancel(a.request.Context()), settlement)
-	}()
+		return a.settlement(answer)
+	})
 }
 
 func (a *heldAnswer) settlement(answer EndedAnswer) *latchkey.Settlement {

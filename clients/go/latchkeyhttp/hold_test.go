@@ -1,12 +1,14 @@
 package latchkeyhttp_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -166,7 +168,7 @@ func playHold(
 			return latchkey.Settlement{Credits: -1}, nil
 		}
 	}
-	begun, finished, received := make(chan struct{}), make(chan struct{}), make(chan int, 100)
+	begun, received := make(chan struct{}), make(chan int, 100)
 	var open *latchkey.OpenHold
 	handler := http.HandlerFunc(func(response http.ResponseWriter, request *http.Request) {
 		open = latchkeyhttp.HoldFrom(request.Context())
@@ -179,7 +181,7 @@ func playHold(
 			panic(http.ErrAbortHandler)
 		}
 		if isEarly && scenario.Handler.End == "wait" {
-			<-finished
+			<-request.Context().Done()
 			return
 		}
 		if scenario.Handler.Status != 0 {
@@ -196,7 +198,7 @@ func playHold(
 		case "throw":
 			panic(http.ErrAbortHandler)
 		case "wait":
-			<-finished
+			<-request.Context().Done()
 		case "extended":
 			first := open.ExpiresAt()
 			eventually(t, "two extensions", func() bool { return open.ExpiresAt() > first+scenario.TTL/2 })
@@ -208,7 +210,6 @@ func playHold(
 	})
 	server := httptest.NewServer(verify(handler))
 	defer server.Close()
-	defer close(finished)
 
 	method := scenario.Method
 	if method == "" {
@@ -285,6 +286,101 @@ func playHold(
 	if scenario.State == "settled" && scenario.Handler.Report != nil && open.Report(latchkey.Settlement{}) {
 		t.Error("a report after the end counts")
 	}
+}
+
+// The context of a request ends with the half of the connection that the end user closes. The answer can still be sent.
+func TestAnAnswerAfterTheEndOfTheContextIsCharged(t *testing.T) {
+	client, apiID, created := heldKey(t)
+	cost := int64(40)
+	settled := make(chan latchkeyhttp.EndedAnswer, 1)
+	verify := latchkeyhttp.Verify(client, latchkeyhttp.VerifyOptions{
+		APIs: []string{apiID}, Cost: &cost,
+		Hold: &latchkeyhttp.HoldOptions{
+			Settle: func(request *http.Request, answer latchkeyhttp.EndedAnswer) (latchkey.Settlement, error) {
+				if key, ok := latchkeyhttp.KeyFrom(request.Context()); !ok || key.KeyID != created.KeyID {
+					t.Error("the settlement does not know the key")
+				}
+				if latchkeyhttp.HoldFrom(request.Context()).Report(latchkey.Settlement{Credits: 1}) {
+					t.Error("a report counts that comes after the end")
+				}
+				settled <- answer
+				return latchkey.Settlement{Credits: answer.Bytes}, nil
+			},
+		},
+	})
+	server := httptest.NewServer(verify(http.HandlerFunc(func(response http.ResponseWriter, request *http.Request) {
+		_, _ = io.WriteString(response, "hello")
+		_ = http.NewResponseController(response).Flush()
+		<-request.Context().Done()
+		if latchkeyhttp.HoldFrom(request.Context()).Report(latchkey.Settlement{Credits: 3}) {
+			t.Error("the report does not tell that the context has ended")
+		}
+		_, _ = io.WriteString(response, "world")
+	})))
+	defer server.Close()
+	connection, err := net.Dial("tcp", server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = connection.Close() }()
+	_ = connection.SetDeadline(time.Now().Add(time.Minute))
+	_, _ = fmt.Fprintf(connection, "GET / HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer %s\r\n\r\n", created.Key.Reveal())
+	response, err := http.ReadResponse(bufio.NewReader(connection), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = connection.(*net.TCPConn).CloseWrite()
+	body, err := io.ReadAll(response.Body)
+	if err != nil || string(body) != "helloworld" {
+		t.Errorf("the end user got %q: %v", body, err)
+	}
+	if answer := <-settled; answer.Bytes != 10 || answer.Reported == nil || answer.Reported.Credits != 3 {
+		t.Errorf("the answer is %+v", answer)
+	}
+	checkHold(t, client, created.KeyID, holdScenario{State: "settled", Credits: 90})
+}
+
+func TestAReportBelowZeroAndAPanicOfOnErrorChangeNothing(t *testing.T) {
+	client, apiID, created := heldKey(t)
+	verify := latchkeyhttp.Verify(client, latchkeyhttp.VerifyOptions{
+		APIs: []string{apiID},
+		Hold: &latchkeyhttp.HoldOptions{
+			Settle: func(*http.Request, latchkeyhttp.EndedAnswer) (latchkey.Settlement, error) {
+				return latchkey.Settlement{}, errors.New("of the function")
+			},
+		},
+		OnError: func(*http.Request, error) { panic("of the function") },
+	})
+	handler := verify(http.HandlerFunc(func(response http.ResponseWriter, request *http.Request) {
+		hold := latchkeyhttp.HoldFrom(request.Context())
+		if !hold.Report(latchkey.Settlement{Credits: -1}) || hold.Reported() != nil {
+			t.Error("a report below 0 counts")
+		}
+		response.WriteHeader(http.StatusNoContent)
+	}))
+	request := httptest.NewRequest(http.MethodGet, "/", nil)
+	request.Header.Set("Authorization", "Bearer "+created.Key.Reveal())
+	handler.ServeHTTP(httptest.NewRecorder(), request)
+	// The function of the answer has failed.
+	checkHold(t, client, created.KeyID, holdScenario{State: "settled", Credits: 99})
+}
+
+// heldKey returns a client, a new API and a key of it with 100 credits.
+func heldKey(t *testing.T) (*latchkey.Client, string, latchkey.CreateKeyOutput) {
+	t.Helper()
+	address, rootKey := scenarios.Service(t)
+	client := newClient(t, latchkey.WithURL(address), latchkey.WithRootKey(rootKey))
+	api, err := client.APIs.CreateAPI(t.Context(), latchkey.CreateAPIInput{Name: "holds"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	created, err := client.Keys.CreateKey(t.Context(), latchkey.CreateKeyInput{
+		APIID: api.Data.APIID, Credits: &latchkey.CreateKeyInputCredits{Remaining: latchkey.Value(int64(100))},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client, api.Data.APIID, created.Data
 }
 
 func checkAnswer(t *testing.T, scenario holdScenario, answers []latchkeyhttp.EndedAnswer) {

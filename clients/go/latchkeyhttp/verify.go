@@ -11,6 +11,7 @@ package latchkeyhttp
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"regexp"
 	"slices"
@@ -154,7 +155,15 @@ func (v verifier) verify(
 		result, err := v.client.Keys.VerifyKey(request.Context(), input)
 		return result, nil, err
 	}
-	onError := func(err error) { v.options.OnError(request, err) }
+	onError := func(err error) {
+		// It is called after the request too, where a panic would end the program.
+		defer func() {
+			if thrown := recover(); thrown != nil {
+				slog.Error("latchkeyhttp: VerifyOptions.OnError panicked", "panic", thrown, "error", err)
+			}
+		}()
+		v.options.OnError(request, err)
+	}
 	hold, result, err := v.client.Hold(request.Context(), input, options.times(onError))
 	if err != nil || hold == nil {
 		return result, nil, err
