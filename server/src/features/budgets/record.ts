@@ -70,8 +70,8 @@ export const BudgetOutput = z
 
 /** Why budgets cannot be stored. */
 export const OLDER_PROGRAMS =
-  "Another node runs an earlier release, which would not charge budgets, or is starting, or another request creates the " +
-  "first budget. Upgrade every node, then send the request again.";
+  "Another node runs an earlier release, which would not charge budgets, or is starting. " +
+  "Upgrade every node, then send the request again.";
 
 /** Distinct thresholds in ascending order. */
 export function sortedThresholds(thresholds: readonly number[]): number[] {

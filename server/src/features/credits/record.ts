@@ -74,8 +74,8 @@ export const CreditsState = z.strictObject({
 
 /** Why refills of other kinds than those of the first release cannot be stored. */
 export const OLDER_PROGRAMS =
-  "Another node runs an earlier release, which would misread this refill, or is starting, or another request stores the " +
-  "first refill of this kind. Upgrade every node, then send the request again.";
+  "Another node runs an earlier release, which would misread this refill, or is starting. " +
+  "Upgrade every node, then send the request again.";
 
 /** Why a refill of valid shape is not allowed, as a sentence; undefined if it is allowed. */
 export function refillError(

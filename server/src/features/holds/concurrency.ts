@@ -22,5 +22,5 @@ export async function acceptConcurrency(
 
 /** Why limits of concurrency cannot be stored. */
 export const OLDER_PROGRAMS_OF_SLOTS =
-  "Another node runs an earlier release, which would not count concurrent calls, or is starting, or another request stores " +
-  "the first limit of concurrency. Upgrade every node, then send the request again.";
+  "Another node runs an earlier release, which would not count concurrent calls, or is starting. " +
+  "Upgrade every node, then send the request again.";

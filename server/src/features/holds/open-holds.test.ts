@@ -10,11 +10,17 @@ function openHolds(stored: Record<string, number>, perKey = 3, perWorkspace = 5)
   const clock = new SimulatedClock(0);
   const counts: PromiseWithResolvers<Map<string, number>>[] = [];
   let isHeld = false;
-  let isAccepted = true;
+  let isAccepted: boolean | undefined = true;
+  let questions = 0;
   const holds = new OpenHolds({
     clock,
     maxima: { perKey, perWorkspace },
-    accept: async () => isAccepted,
+    async accept() {
+      questions++;
+      await new Promise(setImmediate);
+      if (isAccepted === undefined) throw new Error("unreachable");
+      return isAccepted;
+    },
     count() {
       const next = Promise.withResolvers<Map<string, number>>();
       counts.push(next);
@@ -42,9 +48,10 @@ function openHolds(stored: Record<string, number>, perKey = 3, perWorkspace = 5)
     hold() {
       isHeld = true;
     },
-    accept(is: boolean) {
+    accept(is: boolean | undefined) {
       isAccepted = is;
     },
+    questions: () => questions,
   };
 }
 
@@ -60,15 +67,37 @@ describe("the bounds of open holds", () => {
     assert.equal(await attempt({ workspaceId: "ws_2", keyId: "key_3" }), "added");
   });
 
-  it("come after the release of every node, which is asked until it is right", async () => {
-    const { attempt, accept, counts } = openHolds({});
+  it("come after the release of every node, which is asked each second until it is right", async () => {
+    const { attempt, accept, clock, counts, questions } = openHolds({});
     accept(false);
     assert.equal(await attempt(), "precondition_failed");
     assert.equal(counts.length, 0);
     accept(true);
+    clock.advance(999);
+    assert.equal(await attempt(), "precondition_failed");
+    assert.equal(questions(), 1);
+    clock.advance(1);
     assert.equal(await attempt(), "added");
     accept(false);
     assert.equal(await attempt(), "added");
+    assert.equal(questions(), 2);
+  });
+
+  it("share the question after the release, and ask it again after a failure", async () => {
+    const { accept, holds, questions } = openHolds({});
+    accept(undefined);
+    const together = () => Promise.allSettled([holds.add(own), holds.add(own), holds.add(own)]);
+    assert.deepEqual(
+      (await together()).map(({ status }) => status),
+      ["rejected", "rejected", "rejected"],
+    );
+    assert.equal(questions(), 1);
+    accept(true);
+    assert.deepEqual(
+      (await together()).map(({ status }) => status),
+      ["fulfilled", "fulfilled", "fulfilled"],
+    );
+    assert.equal(questions(), 2);
   });
 
   it("hold for calls that begin together before the first count", async () => {

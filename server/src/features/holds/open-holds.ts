@@ -26,6 +26,8 @@ const AGE_MIN: Milliseconds = 5_000;
 const AGE_PER_COUNT = 20;
 /** How long a hold waits for the first count. */
 const FIRST_COUNT_WAIT: Milliseconds = 1_000;
+/** How long no other hold asks whether holds can be stored after they could not. */
+const REFUSAL_AGE_MAX: Milliseconds = 1_000;
 /** Workspaces whose holds are counted. */
 const WORKSPACES_MAX = 10_000;
 
@@ -73,6 +75,10 @@ export class OpenHolds {
   /** In the order of first use. */
   readonly #usages = new Map<string, Usage>();
   #isAccepted = false;
+  /** The question whether holds can be stored, while it is asked. */
+  #asking: Promise<void> | undefined;
+  /** Monotonic: when it may be asked again. */
+  #askAt: Milliseconds = 0;
 
   constructor(options: OpenHoldsOptions) {
     this.#options = options;
@@ -84,7 +90,7 @@ export class OpenHolds {
    * @throws {Problem} if the key or the workspace has its maximum number, or an earlier release runs beside this one.
    */
   async add({ workspaceId, keyId }: Holder): Promise<void> {
-    this.#isAccepted ||= await this.#options.accept();
+    if (!this.#isAccepted) await this.#ask();
     if (!this.#isAccepted) throw new Problem("precondition_failed", OLDER_PROGRAMS);
     const usage = this.#usages.get(workspaceId) ?? this.#begin(workspaceId);
     if (usage.first) await usage.first;
@@ -100,6 +106,21 @@ export class OpenHolds {
   remove({ workspaceId, keyId }: Holder): void {
     const usage = this.#usages.get(workspaceId);
     if (usage) change(usage, keyId, -1);
+  }
+
+  /** Asks whether holds can be stored: once for all calls that come together, because each question is a transaction. */
+  async #ask(): Promise<void> {
+    const { accept, clock } = this.#options;
+    if (clock.monotonic() < this.#askAt) return;
+    this.#asking ??= accept()
+      .then((isAccepted) => {
+        this.#isAccepted = isAccepted;
+        if (!isAccepted) this.#askAt = clock.monotonic() + REFUSAL_AGE_MAX;
+      })
+      .finally(() => {
+        this.#asking = undefined;
+      });
+    await this.#asking;
   }
 
   /** The usage of a workspace, whose first count it begins. All calls share the wait for it. */

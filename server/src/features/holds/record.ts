@@ -164,5 +164,4 @@ export function identityOfSubject(subject: string | null): string | null {
 
 /** Why holds cannot be made. */
 export const OLDER_PROGRAMS =
-  "Another node runs an earlier release, which knows no holds, or is starting, or another request makes the first hold. " +
-  "Upgrade every node, then send the request again.";
+  "Another node runs an earlier release, which knows no holds, or is starting. Upgrade every node, then send the request again.";

@@ -89,8 +89,8 @@ export interface Locks {
   lockTable(connection: Connection, table: string): Promise<void>;
   /** Waits for the lock with a number that nothing else on the server uses as a lock. */
   lockNumber(connection: Connection, number: number): Promise<void>;
-  /** Takes the lock with a number; false if another transaction has it. */
-  tryLockNumber(connection: Connection, number: number): Promise<boolean>;
+  /** Takes the lock with a number; false if another transaction has it, or waits for it. */
+  tryLockNumber(connection: Connection, number: number, mode: "shared" | "exclusive"): Promise<boolean>;
   /**
    * Waits for the lock on a text of a class, which is a number that nothing else uses as a class. Requests are granted in
    * order.

@@ -138,10 +138,13 @@ export async function demandStep(sql: Sql, name: string, plan = mainPlan): Promi
   const { rows } = await raw<{ needs: number }>`
     select needs from ${raw.table(plan.table)} where name = ${name}`.execute(sql.db);
   if (Number(onlyRow({ rows }).needs) >= version) return true;
-  // A program that starts reads the demands with this lock. Waiting for it could deadlock with the steps of an upgrade.
-  if (!(await sql.dialect.locks.tryLockNumber(sql, plan.lock))) return false;
+  // A program that starts reads the demands with this lock, alone. Waiting for it could deadlock with the steps of an
+  // upgrade. Those that demand share it, and wait for one another at the row.
+  if (!(await sql.dialect.locks.tryLockNumber(sql, plan.lock, "shared"))) return false;
   if (await sql.dialect.schema.hasOlderPrograms(sql, version)) return false;
-  await raw`update ${raw.table(plan.table)} set needs = ${version} where name = ${name}`.execute(sql.db);
+  await raw`update ${raw.table(plan.table)} set needs = ${version} where name = ${name} and needs < ${version}`.execute(
+    sql.db,
+  );
   await recordForFirst(sql, plan, name);
   return true;
 }

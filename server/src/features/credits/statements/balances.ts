@@ -193,7 +193,7 @@ export async function findBalancesForUpdate(
 export async function waitForTurn(sql: Sql): Promise<boolean> {
   const { locks } = sql.dialect;
   // Fails also if others wait, so that turns are taken in the order of requests.
-  if (await locks.tryLockNumber(sql, TURN_LOCK)) return false;
+  if (await locks.tryLockNumber(sql, TURN_LOCK, "exclusive")) return false;
   await locks.lockNumber(sql, TURN_LOCK);
   return true;
 }
@@ -235,7 +235,7 @@ async function findContended(
 export async function refillDueBalances(sql: Sql, random: Random, now: Instant, limit: number): Promise<number> {
   const { locks } = sql.dialect;
   // One node sweeps at a time. The others try again at their next sweep.
-  if (!(await locks.tryLockNumber(sql, SWEEP_LOCK))) return 0;
+  if (!(await locks.tryLockNumber(sql, SWEEP_LOCK, "exclusive"))) return 0;
   const query = sql.db
     .selectFrom("balances")
     .selectAll()

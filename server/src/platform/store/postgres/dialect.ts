@@ -39,8 +39,9 @@ const locks: Locks = {
   async lockNumber({ db }, number) {
     await raw`select pg_advisory_xact_lock(${number})`.execute(db);
   },
-  async tryLockNumber({ db }, number) {
-    const tried = await raw<{ locked: boolean }>`select pg_try_advisory_xact_lock(${number}) as locked`.execute(db);
+  async tryLockNumber({ db }, number, mode) {
+    const lock = raw.ref(mode === "shared" ? "pg_try_advisory_xact_lock_shared" : "pg_try_advisory_xact_lock");
+    const tried = await raw<{ locked: boolean }>`select ${lock}(${number}) as locked`.execute(db);
     return onlyRow(tried).locked;
   },
   async lockText({ db }, lockClass, text, mode) {
