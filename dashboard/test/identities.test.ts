@@ -14,11 +14,14 @@ describeDashboard("identities", (dashboard, store) => {
     await dialog.getByLabel("External id").fill("acme");
     await dialog.getByLabel("Metadata").fill('{ "plan": "trial" }');
     await dialog.getByRole("button", { name: "Add limit" }).click();
+    await dialog.getByRole("button", { name: "Limit calls at once" }).click();
+    await dialog.getByLabel("Calls at once", { exact: true }).fill("2");
     await dialog.getByRole("button", { name: "Create identity" }).click();
     await page.getByRole("heading", { name: "acme" }).waitFor();
     const created = await dashboard.ok("identities.getIdentity", { identity: "acme" });
     assert.deepEqual(created.meta, { plan: "trial" });
     assert.equal(created.ratelimits[0].limit, 100);
+    assert.deepEqual(created.concurrency, [{ name: "calls", limit: 2 }]);
 
     await page.getByRole("button", { name: "Edit the metadata" }).click();
     await page.getByLabel("Metadata", { exact: true }).fill('{ "plan": "pro" }');

@@ -180,10 +180,17 @@ describeDashboard("the page of a key", (dashboard) => {
     const page = await dashboard.visit(path);
     await settled(page);
     await page.getByRole("button", { name: "Edit how many calls run at once" }).click();
-    await page.getByRole("button", { name: "Add limit" }).click();
+    const add = page.getByRole("button", { name: "Limit calls at once" });
+    await add.click();
+    await add.click();
+    await page.getByRole("button", { name: "Remove the limit calls", exact: true }).click();
+    await add.click();
+    await page.getByText('[{"name":"calls-2","limit":10},{"name":"calls","limit":10}]').waitFor();
+    await page.getByRole("button", { name: "Remove the limit calls-2" }).click();
     await page.getByLabel("Calls at once", { exact: true }).fill("3");
     await page.getByRole("button", { name: "Save" }).click();
     await page.getByText("3 at once", { exact: true }).waitFor();
+    await isAccessible(page);
     await eventuallyEqual(async () => (await get()).concurrency, [{ name: "calls", limit: 3 }]);
     const box = page.getByRole("region", { name: "Verify a key" });
     await box.getByLabel("Key", { exact: true }).fill(key);
@@ -196,6 +203,18 @@ describeDashboard("the page of a key", (dashboard) => {
     await page.getByText('"concurrency": null').waitFor();
     await page.getByRole("button", { name: "Save" }).click();
     await eventuallyEqual(async () => (await get()).concurrency, undefined);
+  });
+
+  it("reads the windows of a key that limits how many calls run at once", async () => {
+    const { key, path } = await makeKey({
+      concurrency: [{ name: "calls", limit: 3 }],
+      ratelimits: [{ name: "requests", limit: 5, duration: 60_000, autoApply: true }],
+    });
+    await dashboard.ok("keys.verifyKey", { key, hold: { ttl: 60_000 } });
+    const page = await dashboard.visit(path);
+    await settled(page);
+    await page.getByRole("button", { name: "Read them" }).click();
+    await page.getByText("requests: 1 of 5 in 1 minute").waitFor();
   });
 
   it("rotates with an overlap", async () => {

@@ -34,6 +34,10 @@ describeDashboard("keys", (dashboard, store) => {
     await dialog.getByRole("button", { name: /^Trial/ }).click();
     await dialog.getByLabel("Name", { exact: true }).fill("Acme trial");
     await dialog.getByLabel("Owner").fill("acme");
+    await dialog.getByRole("button", { name: "Limit calls at once" }).click();
+    await dialog.getByLabel("Calls at once", { exact: true }).fill("0");
+    await dialog.getByText("calls: The least is 1.").waitFor();
+    await dialog.getByLabel("Calls at once", { exact: true }).fill("4");
     await dialog.getByRole("button", { name: "Show the call" }).click();
     const call = JSON.parse((await dialog.locator("pre").textContent()) ?? "");
     assert.equal(call.name, "Acme trial");
@@ -57,6 +61,7 @@ describeDashboard("keys", (dashboard, store) => {
     assert.equal(created.name, "Acme trial");
     assert.equal(created.credits.remaining, 1_000, "the verification charged nothing");
     assert.equal(created.ratelimits[0].limit, 30);
+    assert.deepEqual(created.concurrency, [{ name: "calls", limit: 4 }]);
   });
 
   it("keeps the prefix of the API, which its leak kit looks for, with every preset", async () => {

@@ -57,30 +57,32 @@ function PlainButton({
   kind = "plain",
   className,
   offBecause,
+  isPending,
   onPress,
   children,
   ...rest
 }: Omit<ButtonProps, "needs">) {
-  if (!offBecause) {
-    return (
-      <AriaButton {...rest} {...(onPress && { onPress })} className={look(kind, rest.isPending, className)}>
-        {children}
-      </AriaButton>
-    );
-  }
-  return (
+  const isOff = Boolean(offBecause) || isPending;
+  // Not `isPending` of the library: it announces the button by its id, and the button is often gone a moment later.
+  const act = isOff
+    ? {
+        type: "button" as const,
+        "aria-disabled": "true" as const,
+        onPress: undefined as never,
+        onKeyDown: undefined as never,
+      }
+    : onPress && { onPress };
+  const button = (
+    <AriaButton {...rest} {...act} className={look(kind, isOff, className)}>
+      {children}
+    </AriaButton>
+  );
+  return offBecause ? (
     <Tooltip text={offBecause} delay={200}>
-      <AriaButton
-        {...rest}
-        type="button"
-        aria-disabled="true"
-        className={look(kind, true, className)}
-        onPress={undefined as never}
-        onKeyDown={undefined as never}
-      >
-        {children}
-      </AriaButton>
+      {button}
     </Tooltip>
+  ) : (
+    button
   );
 }
 

@@ -15,17 +15,17 @@ export function ConcurrencyEditor({
   onClose: () => void;
 }) {
   const drafts = before.map(({ name, limit }) => ({ name, limit: String(limit) }));
-  const { items = {}, maxItems } = member(schema, "concurrency");
+  const list = member(schema, "concurrency");
   return (
     <InlineEditor
       field="concurrency"
       draft={() => drafts}
       change={(draft) => {
         if (JSON.stringify(draft) === JSON.stringify(drafts)) return {};
-        const { value, problem } = concurrencyInputs(draft, items);
+        const { value, problem } = concurrencyInputs(draft, list);
         return { value: value.length === 0 ? null : value, problem };
       }}
-      editor={(draft, set) => <ConcurrencyField value={draft} onChange={set} max={maxItems ?? drafts.length + 1} />}
+      editor={(draft, set) => <ConcurrencyField value={draft} onChange={set} max={list.maxItems} />}
       save={(value) => save(value as ConcurrencyInput[] | null)}
       onClose={onClose}
     />

@@ -29,7 +29,7 @@ export function SettleHold({
       size="sm"
       onClose={onClose}
       onDone={({ data: { charged, uncovered } }) => {
-        const lack = uncovered > 0 ? ` ${counted(uncovered, "credit")} were not covered.` : "";
+        const lack = uncovered > 0 ? ` Not covered: ${counted(uncovered, "credit")}.` : "";
         toast({ text: `Charged ${counted(charged, "credit")}.${lack}` });
         onClose();
       }}

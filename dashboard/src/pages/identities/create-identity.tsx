@@ -3,6 +3,7 @@ import { useState } from "react";
 import type { Input } from "../../api/client.ts";
 import { member, textProblem } from "../../api/schema.ts";
 import { useCan } from "../../api/session.ts";
+import { type ConcurrencyDraft, ConcurrencyField, concurrencyInputs } from "../../ui/fields/concurrency-field.tsx";
 import { TextField } from "../../ui/fields/fields.tsx";
 import { JsonField, parseObject } from "../../ui/fields/json-field.tsx";
 import { type RatelimitDraft, RatelimitsField, ratelimitInputs } from "../../ui/fields/ratelimits-field.tsx";
@@ -23,13 +24,16 @@ export function CreateIdentity({
   const [meta, setMeta] = useState("");
   const [budgetId, setBudgetId] = useState("");
   const [drafts, setDrafts] = useState<readonly RatelimitDraft[]>([]);
+  const [concurrencyDrafts, setConcurrencyDrafts] = useState<readonly ConcurrencyDraft[]>([]);
   const idProblem = textProblem(member(schema, "externalId"), externalId);
   const parsed = parseObject(meta);
   const limits = ratelimitInputs(drafts, member(schema, "ratelimits").items!);
+  const concurrency = concurrencyInputs(concurrencyDrafts, member(schema, "concurrency"));
   const input: Input<"identities.createIdentity"> = {
     externalId,
     ...(parsed.value && { meta: parsed.value }),
     ...(limits.value.length > 0 && { ratelimits: limits.value }),
+    ...(concurrency.value.length > 0 && { concurrency: concurrency.value }),
     ...(budgetId !== "" && { budgetId }),
   };
   return (
@@ -37,7 +41,12 @@ export function CreateIdentity({
       title="Create identity"
       operation="identities.createIdentity"
       input={input}
-      problem={(externalId === "" ? "Enter an external id" : idProblem) ?? parsed.problem ?? limits.problem}
+      problem={
+        (externalId === "" ? "Enter an external id" : idProblem) ??
+        parsed.problem ??
+        limits.problem ??
+        concurrency.problem
+      }
       action="Create identity"
       needs="identities.*.create_identity"
       onClose={onClose}
@@ -62,6 +71,15 @@ export function CreateIdentity({
       <div>
         <h3 className="label mb-1">Limits that all keys of the identity share</h3>
         <RatelimitsField value={drafts} onChange={setDrafts} problem={limits.problem} alwaysApply />
+      </div>
+      <div>
+        <h3 className="label mb-1">Calls at once of all keys of the identity</h3>
+        <ConcurrencyField
+          value={concurrencyDrafts}
+          onChange={setConcurrencyDrafts}
+          problem={concurrency.problem}
+          max={member(schema, "concurrency").maxItems}
+        />
       </div>
     </FormDialog>
   );

@@ -1,6 +1,7 @@
 import schema from "virtual:operation/keys.createKey";
 import type { Input } from "../../api/client.ts";
 import { accepts, member, numberProblem, textProblem } from "../../api/schema.ts";
+import { type ConcurrencyDraft, concurrencyInputs } from "../../ui/fields/concurrency-field.tsx";
 import { parseObject } from "../../ui/fields/json-field.tsx";
 import { type RatelimitDraft, ratelimitInputs } from "../../ui/fields/ratelimits-field.tsx";
 import { type CreditsDraft, creditsInput, noCredits } from "./credits-field.tsx";
@@ -18,6 +19,7 @@ export interface Draft {
   /** The id of a budget; empty: none. */
   readonly budgetId: string;
   readonly ratelimits: readonly RatelimitDraft[];
+  readonly concurrency: readonly ConcurrencyDraft[];
   readonly meta: string;
   readonly enabled: boolean;
   readonly recoverable: boolean;
@@ -34,6 +36,7 @@ export const emptyDraft: Draft = {
   credits: noCredits,
   budgetId: "",
   ratelimits: [],
+  concurrency: [],
   meta: "",
   enabled: true,
   recoverable: false,
@@ -55,6 +58,8 @@ export function inputOf(apiId: string, draft: Draft): { input: Input<"keys.creat
   if (byteLength !== undefined) problems.byteLength = numberProblem(member(schema, "byteLength"), byteLength);
   const limits = ratelimitInputs(draft.ratelimits, member(schema, "ratelimits").items!);
   problems.ratelimits = limits.problem;
+  const concurrency = concurrencyInputs(draft.concurrency, member(schema, "concurrency"));
+  problems.concurrency = concurrency.problem;
   const credits = creditsInput(draft.credits, member(schema, "credits"));
   problems.credits = credits.problem;
   const meta = parseObject(draft.meta);
@@ -78,6 +83,7 @@ export function inputOf(apiId: string, draft: Draft): { input: Input<"keys.creat
     ...(credits.value && { credits: credits.value }),
     ...(draft.budgetId !== "" && { budgetId: draft.budgetId }),
     ...(limits.value.length > 0 && { ratelimits: limits.value }),
+    ...(concurrency.value.length > 0 && { concurrency: concurrency.value }),
     ...(!draft.enabled && { enabled: false }),
     ...(draft.recoverable && { recoverable: true }),
   };

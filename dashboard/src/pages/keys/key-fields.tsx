@@ -4,6 +4,7 @@ import { read } from "../../api/client.ts";
 import { counted } from "../../api/format.ts";
 import { member } from "../../api/schema.ts";
 import { useCan } from "../../api/session.ts";
+import { ConcurrencyField } from "../../ui/fields/concurrency-field.tsx";
 import { ExpiryField } from "../../ui/fields/expiry-field.tsx";
 import { Switch, TagsField, TextField } from "../../ui/fields/fields.tsx";
 import { JsonField } from "../../ui/fields/json-field.tsx";
@@ -102,7 +103,7 @@ export function AccessFields({ draft, problems, set }: Fields) {
 /** How much of the API the key may use. */
 export function LimitFields({ draft, problems, set }: Fields) {
   const can = useCan();
-  const limitCount = draft.ratelimits.length;
+  const limitCount = draft.ratelimits.length + draft.concurrency.length;
   return (
     <Fold
       title="Limits and credits"
@@ -121,6 +122,12 @@ export function LimitFields({ draft, problems, set }: Fields) {
         value={draft.ratelimits}
         onChange={(ratelimits) => set({ ratelimits })}
         problem={problems.ratelimits}
+      />
+      <ConcurrencyField
+        value={draft.concurrency}
+        onChange={(concurrency) => set({ concurrency })}
+        problem={problems.concurrency}
+        max={member(schema, "concurrency").maxItems}
       />
       <CreditsField value={draft.credits} onChange={(credits) => set({ credits })} problem={problems.credits} />
       {can("budgets.some.assign_budget") && (

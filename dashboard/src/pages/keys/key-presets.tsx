@@ -81,6 +81,7 @@ export function KeyPresets({
                 expires: undefined,
                 credits: noCredits,
                 ratelimits: [],
+                concurrency: [],
                 ...make(),
                 prefix: prefixOf(prefix),
               })

@@ -1,7 +1,7 @@
 import type { Key } from "@latchkey/sdk";
 import { lazyRouteComponent } from "@tanstack/react-router";
 import { useState } from "react";
-import { call, type Data, latchkey, useCall } from "../../api/client.ts";
+import { call, type Data, useCall } from "../../api/client.ts";
 import { loadCode } from "../../api/connection.ts";
 import { exactNumber, localTime, utcTime } from "../../api/format.ts";
 import { nextRefills, type Refill, refillText } from "../../api/refill.ts";
@@ -14,6 +14,7 @@ import { WhenSeen } from "../../ui/when-seen.tsx";
 import { BudgetFact, BudgetLeft } from "../budgets/budget-fact.tsx";
 import { Concurrency, ConcurrencyFact } from "../holds/concurrency-fact.tsx";
 import { CountedLimits } from "./counted-limits.tsx";
+import { explain } from "./explain.ts";
 
 const load = () => loadCode(() => import("./key-editors.tsx"));
 const CreditsEditor = lazyRouteComponent(load, "CreditsEditor");
@@ -120,8 +121,7 @@ function Windows({ of: { keyId, apiId } }: { of: Key }) {
   const [state, setState] = useState<{ explained?: Explained; error?: unknown }>({});
   const look = async () => {
     try {
-      const { data } = await latchkey.keys.explainVerification({ keyId });
-      setState({ explained: data });
+      setState({ explained: await explain({ keyId }) });
     } catch (error) {
       setState({ error });
     }

@@ -1,6 +1,6 @@
 import { CircleCheck, CircleDashed, CircleX } from "lucide-react";
 import { useEffect, useId, useRef, useState } from "react";
-import { type Data, type Input, isProblem, latchkey } from "../../api/client.ts";
+import { type Data, type Input, latchkey } from "../../api/client.ts";
 import { exactNumber, relativeTime } from "../../api/format.ts";
 import { snippetsOf } from "../../api/snippets.ts";
 import { Button } from "../../ui/button.tsx";
@@ -11,6 +11,7 @@ import { Code } from "../../ui/text/code-snippet.tsx";
 import { CopyButton } from "../../ui/text/copy-button.tsx";
 import { ErrorBox } from "../../ui/text/error-box.tsx";
 import { CountedLimits } from "./counted-limits.tsx";
+import { explain, HOLD } from "./explain.ts";
 
 type Explanation = Data<"keys.explainVerification">;
 type Step = Explanation["steps"][number];
@@ -129,18 +130,6 @@ async function explainOnce(input: Input<"keys.explainVerification">, isCharged: 
   const verifiedAt = performance.now();
   await latchkey.keys.verifyKey({ key, ...rest, ...(explained.concurrency && { hold: HOLD }) });
   return { explained, verified: true, milliseconds: performance.now() - verifiedAt };
-}
-
-/** For a key that limits how many calls run at once: it ends soon, and charges what a verification without it does. */
-const HOLD = { ttl: 1_000, onExpiry: "charge" } as const;
-
-async function explain(input: Input<"keys.explainVerification">): Promise<Explanation> {
-  try {
-    return (await latchkey.keys.explainVerification(input)).data;
-  } catch (error) {
-    if (!isProblem(error, "user/bad_request/hold_required")) throw error;
-    return (await latchkey.keys.explainVerification({ ...input, hold: HOLD })).data;
-  }
 }
 
 function Answer({ outcome: { explained, verified, milliseconds } }: { outcome: Outcome }) {

@@ -15,15 +15,16 @@ export interface ConcurrencyInput {
   limit: number;
 }
 
-/** The limits of drafts, or why they cannot be used. `schema`: that of one limit. */
+/** The limits of drafts, or why they cannot be used. `schema`: that of the list. */
 export function concurrencyInputs(
   drafts: readonly ConcurrencyDraft[],
   schema: Schema,
 ): { value: ConcurrencyInput[]; problem?: string } {
+  const { items = {} } = schema;
   const value = drafts.map(({ name, limit }) => ({ name, limit: limit.trim() === "" ? Number.NaN : Number(limit) }));
   for (const [index, entry] of value.entries()) {
     const problem =
-      textProblem(member(schema, "name"), entry.name) ?? numberProblem(member(schema, "limit"), entry.limit);
+      textProblem(member(items, "name"), entry.name) ?? numberProblem(member(items, "limit"), entry.limit);
     if (problem) return { value, problem: `${entry.name || `Limit ${index + 1}`}: ${problem}` };
     if (value.findIndex((other) => other.name === entry.name) !== index) {
       return { value, problem: `Two limits are named ${entry.name}.` };
@@ -36,12 +37,14 @@ export function concurrencyInputs(
 export function ConcurrencyField({
   value,
   onChange,
+  problem,
   max,
 }: {
   value: readonly ConcurrencyDraft[];
   onChange: (value: ConcurrencyDraft[]) => void;
+  problem?: string | undefined;
   /** The most limits that there can be. */
-  max: number;
+  max: number | undefined;
 }) {
   const set = (index: number, change: Partial<ConcurrencyDraft>) =>
     onChange(value.map((limit, at) => (at === index ? { ...limit, ...change } : limit)));
@@ -51,7 +54,7 @@ export function ConcurrencyField({
         // biome-ignore lint/suspicious/noArrayIndexKey: lines have no other identity while their names are typed.
         <fieldset key={index} className="grid grid-cols-[minmax(0,2fr)_minmax(0,1fr)_2rem] items-end gap-2">
           <legend className="sr-only">{`Calls at once: ${limit.name || index + 1}`}</legend>
-          <TextField label="Name" value={limit.name} onChange={(name) => set(index, { name })} />
+          <TextField label="Name of the slots" value={limit.name} onChange={(name) => set(index, { name })} />
           <TextField
             label="Calls at once"
             type="number"
@@ -66,15 +69,21 @@ export function ConcurrencyField({
           </IconButton>
         </fieldset>
       ))}
+      {problem && <p className="text-xs text-bad">{problem}</p>}
       <Button
-        offBecause={value.length >= max && `There can be ${max} limits`}
-        onPress={() =>
-          onChange([...value, { name: value.length === 0 ? "calls" : `calls-${value.length + 1}`, limit: "10" }])
-        }
+        offBecause={max !== undefined && value.length >= max && `There can be ${max} limits`}
+        onPress={() => onChange([...value, { name: freeName(value), limit: "10" }])}
       >
         <Plus aria-hidden />
-        Add limit
+        Limit calls at once
       </Button>
     </div>
   );
+}
+
+function freeName(limits: readonly ConcurrencyDraft[]): string {
+  const nameOf = (number: number) => (number === 1 ? "calls" : `calls-${number}`);
+  let number = 1;
+  while (limits.some(({ name }) => name === nameOf(number))) number++;
+  return nameOf(number);
 }
