@@ -166,6 +166,9 @@ describeDashboard("keys", (dashboard, store) => {
     await page.getByRole("complementary", { name: "key 1" }).waitFor();
     await page.getByRole("button", { name: "Next row" }).click();
     await page.getByRole("complementary", { name: "key 2" }).waitFor();
+    // The first Escape would close the tooltip of the button.
+    await page.mouse.move(0, 0);
+    await page.getByRole("tooltip").waitFor({ state: "detached" });
     await page.getByRole("button", { name: "Next row" }).press("Escape");
     await page.getByRole("complementary", { name: "key 2" }).waitFor({ state: "detached" });
     assert.ok(!page.url().includes("key="));
