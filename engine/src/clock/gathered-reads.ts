@@ -1,4 +1,6 @@
-/** Queries at the same time. */
+import { StoreUnavailable } from "../errors/store-unavailable.ts";
+
+/** Queries at the same time, unless told otherwise. */
 const READS_MAX = 2;
 /** Names of one query. */
 const NAMES_MAX = 1_000;
@@ -9,16 +11,22 @@ const NAMES_MAX = 1_000;
  */
 export class GatheredReads<V> {
   readonly #read: (names: readonly string[]) => Promise<ReadonlyMap<string, V>>;
+  readonly #readsMax: number;
   /** What waits for a query, by name. */
   readonly #waiting = new Map<string, PromiseWithResolvers<V | undefined>>();
   #reads = 0;
   #isScheduled = false;
 
-  constructor(read: (names: readonly string[]) => Promise<ReadonlyMap<string, V>>) {
+  /** @param readsMax how many queries run at the same time. */
+  constructor(read: (names: readonly string[]) => Promise<ReadonlyMap<string, V>>, readsMax = READS_MAX) {
     this.#read = read;
+    this.#readsMax = readsMax;
   }
 
-  /** The value; undefined if there is none. Rejects when the query does. */
+  /**
+   * The value; undefined if there is none. Rejects when the query does, and with `StoreUnavailable` also when one does for
+   * which it waited.
+   */
   find(name: string): Promise<V | undefined> {
     let waiting = this.#waiting.get(name);
     if (!waiting) {
@@ -30,11 +38,11 @@ export class GatheredReads<V> {
   }
 
   #readSoon(): void {
-    if (this.#isScheduled || this.#reads === READS_MAX) return;
+    if (this.#isScheduled || this.#reads === this.#readsMax) return;
     this.#isScheduled = true;
     setImmediate(() => {
       this.#isScheduled = false;
-      while (this.#waiting.size > 0 && this.#reads < READS_MAX) void this.#readSome();
+      while (this.#waiting.size > 0 && this.#reads < this.#readsMax) void this.#readSome();
     });
   }
 
@@ -47,8 +55,15 @@ export class GatheredReads<V> {
       for (const [name, { resolve }] of some) resolve(values.get(name));
     } catch (error) {
       for (const [, { reject }] of some) reject(error);
+      // A query of their own would let them wait for a store that hangs as long again.
+      if (error instanceof StoreUnavailable) this.#rejectWaiting(error);
     }
     this.#reads--;
     if (this.#waiting.size > 0) this.#readSoon();
+  }
+
+  #rejectWaiting(error: StoreUnavailable): void {
+    for (const { reject } of this.#waiting.values()) reject(error);
+    this.#waiting.clear();
   }
 }

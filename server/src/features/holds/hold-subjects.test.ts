@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { instantAt } from "../../../../engine/src/clock/clock.ts";
 import type { OpenedHold } from "../../../../engine/src/credits/batch.ts";
 import { HoldSubjects } from "./hold-subjects.ts";
-import type { HoldSubject } from "./record.ts";
+import type { SubjectRow } from "./record.ts";
 
 const hold = (id: string, more: Partial<OpenedHold> = {}): OpenedHold => ({
   ...{ id, workspaceId: "ws", keyId: "key", apiId: "api", cost: 5, balances: [{ id: "bud_a", period: 2 }] },
@@ -15,8 +15,10 @@ function openSubjects() {
   const read: string[] = [];
   const subjects = new HoldSubjects(async (ids) => {
     read.push(...ids);
-    const found = { workspaceId: "ws", keyId: "key", apiId: "api", identityId: null, balances: [], limits: null };
-    return new Map(ids.map((holdId): [string, HoldSubject] => [holdId, { ...found, holdId }]));
+    const found = { workspace_id: "ws", key_id: "key", api_id: "api", subject: null, limits: null };
+    return new Map(
+      ids.map((id): [string, SubjectRow] => [id, { ...found, id, balances: id === "hold_damaged" ? "[{" : "[]" }]),
+    );
   });
   return { subjects, read };
 }
@@ -41,4 +43,14 @@ test("only the last 10,000 are in memory, and none with a long receipt", async (
   subjects.add(Array.from({ length: 10_000 }, (_, i) => hold(`hold_${i}`)));
   for (const id of ["hold_0", "hold_9999", "hold_first", "hold_long"]) await subjects.find(id, "ws");
   assert.deepEqual(read, ["hold_first", "hold_long"]);
+});
+
+test("a damaged row fails no calls of other holds that share its query", async () => {
+  const { subjects } = openSubjects();
+  const found = [subjects.find("hold_damaged", "ws"), subjects.find("hold_sound", "ws")];
+  found.push(subjects.find("hold_damaged", "other"));
+  const [damaged, sound, elsewhere] = await Promise.allSettled(found);
+  assert.equal(damaged?.status, "rejected");
+  assert.equal(sound?.status === "fulfilled" && sound.value?.holdId, "hold_sound");
+  assert.deepEqual(elsewhere, { status: "fulfilled", value: undefined });
 });

@@ -1,9 +1,11 @@
 import { GatheredReads } from "../../../../engine/src/clock/gathered-reads.ts";
 import type { OpenedHold } from "../../../../engine/src/credits/batch.ts";
-import { type HoldSubject, identityOfSubject } from "./record.ts";
+import { type HoldSubject, identityOfSubject, type SubjectRow, subjectOfHold } from "./record.ts";
 
 /** The most holds that are remembered. */
 const OWN_MAX = 10_000;
+/** Queries at the same time: verifications, which look keys up, use the same few connections. */
+const READS_MAX = 1;
 /** The most characters of the receipt of a hold that is remembered. */
 const RECEIPT_LENGTH_MAX = 500;
 
@@ -13,11 +15,11 @@ const RECEIPT_LENGTH_MAX = 500;
  */
 export class HoldSubjects {
   readonly #own = new Map<string, HoldSubject>();
-  readonly #reads: GatheredReads<HoldSubject>;
+  readonly #reads: GatheredReads<SubjectRow>;
 
   /** @param read reads holds of all workspaces by id. */
-  constructor(read: (ids: readonly string[]) => Promise<ReadonlyMap<string, HoldSubject>>) {
-    this.#reads = new GatheredReads(read);
+  constructor(read: (ids: readonly string[]) => Promise<ReadonlyMap<string, SubjectRow>>) {
+    this.#reads = new GatheredReads(read, READS_MAX);
   }
 
   /** Remembers holds that this node has made. */
@@ -37,6 +39,7 @@ export class HoldSubjects {
     const own = this.#own.get(holdId);
     if (own?.workspaceId === workspaceId) return own;
     const read = await this.#reads.find(holdId);
-    return read?.workspaceId === workspaceId ? read : undefined;
+    // A damaged row fails the calls of its hold only.
+    return read?.workspace_id === workspaceId ? subjectOfHold(read) : undefined;
   }
 }

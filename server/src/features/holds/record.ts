@@ -148,7 +148,12 @@ export interface HoldSubject extends HoldOwner {
   readonly limits: string | null;
 }
 
-export function subjectOfHold(hold: OwnedHold & Pick<HoldRow, "id" | "limits">): HoldSubject {
+export const subjectColumns = ["id", "workspace_id", "key_id", "api_id", "subject", "balances", "limits"] as const;
+
+/** The columns that have it. */
+export type SubjectRow = Pick<HoldRow, (typeof subjectColumns)[number]>;
+
+export function subjectOfHold(hold: SubjectRow): HoldSubject {
   return { ...ownerOfHold(hold), holdId: hold.id, limits: hold.limits };
 }
 

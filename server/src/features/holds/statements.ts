@@ -11,12 +11,12 @@ import type { Sql } from "../../platform/store/store.ts";
 import { WorkspaceRows } from "../../platform/store/workspace-rows.ts";
 import { commonTime, type ExpiryPlace, findOpenHolds } from "../credits/statements/holds.ts";
 import {
-  type HoldSubject,
   type ListedHold,
   ownerColumns,
   type ShownHold,
+  type SubjectRow,
   shownColumns,
-  subjectOfHold,
+  subjectColumns,
 } from "./record.ts";
 
 interface HoldPage extends Pick<PageOptions, "from" | "limit"> {
@@ -54,13 +54,9 @@ export class HoldReader extends WorkspaceRows {
 export async function findHoldSubjects(
   { db, dialect }: Sql,
   { ids }: { ids: readonly string[] },
-): Promise<Map<string, HoldSubject>> {
-  const rows = await db
-    .selectFrom("holds")
-    .select(["id", "workspace_id", "key_id", "api_id", "subject", "balances", "limits"])
-    .where(dialect.values.isOneOf("id", ids))
-    .execute();
-  return new Map(rows.map((row) => [row.id, subjectOfHold(row)]));
+): Promise<Map<string, SubjectRow>> {
+  const rows = await db.selectFrom("holds").select(subjectColumns).where(dialect.values.isOneOf("id", ids)).execute();
+  return new Map(rows.map((row) => [row.id, row]));
 }
 
 /** Whether holds can be stored: programs of earlier releases do not know what they leave in the books. */
