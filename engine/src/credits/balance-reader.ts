@@ -1,5 +1,5 @@
 import type { Clock, Instant } from "../clock/clock.ts";
-import { GatheredReads } from "../clock/gathered-reads.ts";
+import { GatheredReads } from "./gathered-reads.ts";
 
 /** A balance as it is read without a lock. */
 export interface ReadBalance {

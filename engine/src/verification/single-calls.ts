@@ -1,5 +1,5 @@
 import type { Clock, Instant } from "../clock/clock.ts";
-import { GatheredReads } from "../clock/gathered-reads.ts";
+import { GatheredReads } from "../credits/gathered-reads.ts";
 import { StoreUnavailable } from "../errors/store-unavailable.ts";
 import type { Outcome, Replay, ReplayableCall, ReplayStore } from "../limits/replay-store.ts";
 

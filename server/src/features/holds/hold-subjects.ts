@@ -1,5 +1,5 @@
-import { GatheredReads } from "../../../../engine/src/clock/gathered-reads.ts";
 import type { OpenedHold } from "../../../../engine/src/credits/batch.ts";
+import { GatheredReads } from "../../../../engine/src/credits/gathered-reads.ts";
 import { type HoldSubject, identityOfSubject, type SubjectRow, subjectOfHold } from "./record.ts";
 
 /** The most holds that are remembered. */
