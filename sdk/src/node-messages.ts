@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Http2Stream } from "node:http2";
 import type { HeldAnswer } from "./held-answer.ts";
 import type { RequestReader } from "./middleware.ts";
 import { type RejectionAnswer, textOf } from "./rejection.ts";
@@ -37,9 +38,14 @@ export function addHeaders(response: ServerResponse, headers: Readonly<Record<st
  * Counts what is sent, and ends the hold of the answer with it. Returns false if the end user has hung up: the handler must
  * not begin.
  */
-export function watch(response: ServerResponse, held: HeldAnswer | undefined): boolean {
+export function watch(
+  response: ServerResponse & { readonly stream?: Http2Stream },
+  held: HeldAnswer | undefined,
+): boolean {
   if (!held) return true;
-  if (response.destroyed) {
+  // HTTP/2 has one. Its responses do not say that they are destroyed, and also those that broke off emit "finish".
+  const { stream } = response;
+  if (response.destroyed || stream?.destroyed) {
     held.end(false, 0);
     return false;
   }
@@ -61,6 +67,6 @@ export function watch(response: ServerResponse, held: HeldAnswer | undefined): b
     return Reflect.apply(end, response, args);
   };
   const ended = (complete: boolean) => held.end(complete, response.headersSent ? response.statusCode : 0);
-  response.once("finish", () => ended(true)).once("close", () => ended(false));
+  response.once("finish", () => ended(response.writableEnded && !stream?.rstCode)).once("close", () => ended(false));
   return true;
 }

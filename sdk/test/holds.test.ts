@@ -318,6 +318,61 @@ describe("a request with a hold", () => {
     assert.deepEqual(byNode.operations(), ["releaseHold"]);
   });
 
+  it("is released or settled over HTTP/2, also when the end user hangs up", async () => {
+    const { connect, createServer } = await import("node:http2");
+    for (const [hangUp, expected] of [
+      ["during the verification", { operation: "holds.releaseHold" }],
+      ["before the answer", { operation: "holds.releaseHold" }],
+      ["within the answer", { operation: "holds.settleHold", credits: 1 }],
+      [undefined, { operation: "holds.settleHold", credits: 20 }],
+    ] as const) {
+      const reached = Promise.withResolvers<void>();
+      const broken = Promise.withResolvers<void>();
+      const done = Promise.withResolvers<void>();
+      const mayHangUp = async (where: typeof hangUp) => {
+        if (hangUp !== where) return;
+        reached.resolve();
+        await broken.promise;
+      };
+      const { latchkey, calls } = serviceOf({
+        "keys.verifyKey": async () => {
+          await mayHangUp("during the verification");
+          return HELD;
+        },
+      });
+      const options = optionsOf(latchkey, {
+        settle: ({ bytes, complete }) => ({ credits: complete ? bytes * 10 : bytes }),
+        waitUntil: (settled) => void settled.then(done.resolve),
+      });
+      const listener = forNode.verify(options, async (_request, response) => {
+        assert.notEqual(hangUp, "during the verification");
+        await mayHangUp("before the answer");
+        response.write("a");
+        await mayHangUp("within the answer");
+        response.end("b");
+      });
+      const server = createServer((incoming, answer) => {
+        answer.stream.once("close", broken.resolve);
+        listener(incoming as never, answer as never).catch(done.reject);
+      });
+      await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+      const client = connect(`http://127.0.0.1:${(server.address() as { port: number }).port}`);
+      try {
+        const sent = client.request({ ":path": "/", ...headers }).resume();
+        if (hangUp) {
+          await reached.promise;
+          sent.destroy();
+        }
+        await done.promise;
+      } finally {
+        client.destroy();
+        server.close();
+      }
+      const { operation, body } = calls.at(-1)!;
+      assert.deepEqual({ operation, credits: body.credits }, { credits: undefined, ...expected }, hangUp);
+    }
+  });
+
   it("lets the platform wait until it is settled", async () => {
     const settled = Promise.withResolvers<object>();
     const { latchkey, operations } = serviceOf({ "holds.settleHold": () => settled.promise });
