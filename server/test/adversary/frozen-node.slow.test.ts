@@ -17,6 +17,12 @@ const FREEZES = 2;
 const FROZEN_MS = 4_500;
 /** How long a frozen node may delay spends on the pools that it was writing. */
 const DELAY_MAX_MS = 3_000;
+/** The number that a batch of the ledger locks for its turn. */
+const TURN_LOCK = 7_262_837_123_012;
+/** How long a spend waits for its turn. */
+const TURN_MS = 400;
+/** How long another transaction writes a balance. */
+const WRITING_MS = 200;
 /** Allowance for other tests on the same machine. */
 const SLACK_MS = 1_500;
 
@@ -46,6 +52,42 @@ describe("a node that is frozen under load", () => {
 
   it("delays spends below the root budget that it was writing by at most 3 s, and none below another", (t) =>
     freeze(t, true));
+});
+
+it("a turn of a frozen node delays the first spend of a free balance by 400 ms, and no later one", async (t) => {
+  const database = await freshDatabase();
+  t.after(() => database.drop());
+  const [frozen, writing] = [1, 2].map(() => new Client({ connectionString: database.url })) as [Client, Client];
+  for (const client of [frozen, writing]) {
+    // Dropping the database disconnects it.
+    client.on("error", () => {});
+    await client.connect();
+  }
+  const node = await start({ directory: makeFolder(t), settings: { DATABASE_URL: database.url, ANALYTICS: "off" } });
+  const [account] = (await openAccounts(node, 1, false)) as [Account];
+  await frozen.query("begin");
+  await frozen.query("select pg_advisory_xact_lock($1)", [TURN_LOCK]);
+  const waits: number[] = [];
+  for (let i = 0; i < 3; i++) {
+    await writing.query("begin");
+    await writing.query("select 1 from balances for update");
+    const startedAt = performance.now();
+    const answer = node.call("keys.verifyKey", { key: account.key });
+    await setTimeout(WRITING_MS);
+    await writing.query("commit");
+    assert.equal((await answer).body.data.code, "VALID");
+    waits.push(Math.round(performance.now() - startedAt));
+  }
+  t.diagnostic(`${waits} ms`);
+  const [first, ...next] = waits as [number, ...number[]];
+  assert(first >= TURN_MS && first < TURN_MS + SLACK_MS * busyness(), `${first} ms`);
+  for (const wait of next) assert(wait < WRITING_MS + SLACK_MS * busyness(), `${waits} ms`);
+  assert(
+    next.some((wait) => wait < TURN_MS),
+    `${waits} ms`,
+  );
+  await frozen.query("rollback");
+  await node.kill("SIGTERM");
 });
 
 /** `hasRoots`: whether all shared accounts are below one budget, and the others below another. */
