@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from types import TracebackType
 from typing import Any, TypeVar
@@ -197,9 +198,11 @@ class AsyncLatchkey(AsyncOperations):
         try:
             result = await work(state.open)
         except BaseException:
-            await keeper.end(state.reported_or_none)
+            await asyncio.shield(keeper.end_later(state.reported_or_none))
             raise
-        settled = await keeper.end(state.reported_or_cost if settle is None else lambda: settle(result))
+        # Work that is done is charged, even if nobody waits for it any more.
+        settling = keeper.end_later(state.reported_or_cost if settle is None else lambda: settle(result))
+        settled = await asyncio.shield(settling)
         return Held(valid=True, verified=verified, result=result, settled=settled)
 
     async def close(self) -> None:

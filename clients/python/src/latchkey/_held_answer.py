@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import sys
 import threading
+import weakref
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from latchkey._hold import AsyncHoldKeeper, HoldKeeper, HoldTimes, Settlement
+from latchkey._hold import AsyncHoldKeeper, HoldKeeper, HoldTimes, Settlement, schedule
 
 if sys.version_info >= (3, 11):
     from typing import TypedDict
@@ -66,6 +67,15 @@ class HeldAnswer:
         self._has_ended = False
         self._lock = threading.Lock()
 
+    def end_with(self, response: object) -> None:
+        """Ends the answer at the latest when its response is dropped, because another one was sent or none."""
+
+        # The garbage collector can run in any thread, whatever lock that one holds.
+        def end() -> None:
+            schedule.after(0, lambda: self.end(complete=False))
+
+        weakref.finalize(response, end).atexit = False
+
     def begin(self, status: int) -> bool:
         """The status is known. Returns whether a body is sent; without one, the answer has ended."""
         self.status = status
@@ -109,12 +119,12 @@ class HeldAnswer:
 
 
 class CountedBody:
-    """The body of an answer, counted while it is read. It is closed when the connection is."""
+    """The body of an answer, counted while it is read. Its source is closed when the connection is."""
 
-    def __init__(self, body: Iterable[bytes], held: HeldAnswer) -> None:
-        self._body = body
-        self._parts = iter(body)
+    def __init__(self, parts: Iterable[bytes], held: HeldAnswer, source: object) -> None:
+        self._parts = iter(parts)
         self._held = held
+        self._source = source
 
     def __iter__(self) -> Iterator[bytes]:
         return self
@@ -132,7 +142,9 @@ class CountedBody:
         return part
 
     def close(self) -> None:
-        self._held.end(complete=False)
-        close = getattr(self._body, "close", None)
-        if close is not None:
-            close()
+        close = getattr(self._source, "close", None)
+        try:
+            if close is not None:
+                close()
+        finally:
+            self._held.end(complete=False)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import heapq
 import itertools
 import logging
 import random
@@ -11,11 +10,11 @@ import sys
 import threading
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from inspect import isawaitable
 from typing import Any, ClassVar, Generic, Literal, TypeVar, cast
 
+from latchkey._background import Schedule, Threads
 from latchkey._call import CallOptions, Result
 from latchkey._error import LatchkeyError
 from latchkey.types import (
@@ -276,40 +275,10 @@ def _may_pass(status: int | None) -> bool:
 
 
 _ONCE: CallOptions = {"retries": 0}
-# Calls wait for the network. Threads of an executor end their work before the program ends.
-_threads = ThreadPoolExecutor(max_workers=32, thread_name_prefix="latchkey-holds")
-
-
-class _Schedule:
-    """One thread that starts what is due, because a timer of its own would cost each hold a thread."""
-
-    def __init__(self) -> None:
-        self._due: list[tuple[float, int, Callable[[], None]]] = []
-        self._order = itertools.count()
-        self._changed = threading.Condition()
-        self._thread: threading.Thread | None = None
-
-    def after(self, seconds: float, task: Callable[[], None]) -> None:
-        with self._changed:
-            heapq.heappush(self._due, (time.monotonic() + seconds, next(self._order), task))
-            # A process that was forked has no thread.
-            if self._thread is None or not self._thread.is_alive():
-                self._thread = threading.Thread(target=self._run, name="latchkey-schedule", daemon=True)
-                self._thread.start()
-            self._changed.notify()
-
-    def _run(self) -> None:
-        while True:
-            with self._changed:
-                wait = self._due[0][0] - time.monotonic() if self._due else None
-                if wait is None or wait > 0:
-                    self._changed.wait(wait)
-                    continue
-                task = heapq.heappop(self._due)[2]
-            task()
-
-
-_schedule = _Schedule()
+_threads = Threads("latchkey-holds")
+# Settlements that are tried again keep their threads. Open holds must not expire meanwhile.
+_extending_threads = Threads("latchkey-extensions")
+schedule = Schedule("latchkey-schedule")
 
 
 class HoldKeeper:
@@ -318,13 +287,16 @@ class HoldKeeper:
     def __init__(self, holds: Any, state: HoldState) -> None:
         self.state = state
         self._holds = holds
-        _schedule.after(state.extension_wait(), self._extend)
+        self._extend_later()
 
     def end(self, decide: Callable[[], Settlement] | None) -> SettleHoldOutput | None:
         """Settles the hold with what `decide` returns, or releases it. One that has ended stays as it is."""
         if not self.state.end():
             return None
-        return self._run(self.state.close(None if decide is None else self._decided(decide)))
+        try:
+            return self._run(self.state.close(None if decide is None else self._decided(decide)))
+        finally:
+            self._extension.cancel()
 
     def end_later(self, decide: Callable[[], Settlement] | None) -> None:
         """The same in the background."""
@@ -346,13 +318,15 @@ class HoldKeeper:
         found = decided[0] if decided else _too_late()
         return self.state.fallback(found) if isinstance(found, Exception) else found
 
-    def _extend(self) -> None:
-        if not self.state.is_closing.is_set():
-            _threads.submit(self._extend_now)
+    def _extend_later(self) -> None:
+        self._extension = schedule.after(self.state.extension_wait(), lambda: _extending_threads.submit(self._extend))
+        # It may have ended before this one could be cancelled.
+        if self.state.is_closing.is_set():
+            self._extension.cancel()
 
-    def _extend_now(self) -> None:
+    def _extend(self) -> None:
         if self._run(self.state.extension()):
-            _schedule.after(self.state.extension_wait(), self._extend)
+            self._extend_later()
 
     def _run(self, steps: _Steps[Output]) -> Output:
         answer: Any = None
@@ -389,11 +363,13 @@ class AsyncHoldKeeper:
         self._extending.cancel()
         return await self._run(self.state.close(settlement))
 
-    def end_later(self, decide: Callable[[], Settlement | Awaitable[Settlement]] | None) -> asyncio.Task[Any]:
+    def end_later(
+        self, decide: Callable[[], Settlement | Awaitable[Settlement]] | None
+    ) -> asyncio.Task[SettleHoldOutput | None]:
         """The same in the background."""
         return self._start(self.end(decide))
 
-    def _start(self, coroutine: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+    def _start(self, coroutine: Coroutine[Any, Any, Output]) -> asyncio.Task[Output]:
         task = asyncio.get_running_loop().create_task(coroutine)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

@@ -11,19 +11,22 @@ For all views, in the settings:
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future
+from contextvars import copy_context
 from inspect import isawaitable
 from typing import Any, TypeVar, cast
 
-from asgiref.sync import iscoroutinefunction, markcoroutinefunction, sync_to_async
+from asgiref.sync import iscoroutinefunction, markcoroutinefunction
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 
+from latchkey._background import Threads
 from latchkey._client import Latchkey
 from latchkey._held_answer import CountedBody, HeldAnswer
 from latchkey._middleware import (
@@ -50,7 +53,7 @@ __all__ = ["LatchkeyMiddleware", "Rejection", "VerifiedKey", "ratelimit", "verif
 View = TypeVar("View", bound=Callable[..., Any])
 
 # Django can run each async view in an event loop of its own, so calls are made in threads, which share connections.
-_threads = ThreadPoolExecutor(max_workers=32, thread_name_prefix="latchkey")
+_threads = Threads("latchkey")
 
 
 def _route(request: HttpRequest) -> str | None:
@@ -80,7 +83,13 @@ class _Guard:
         self.decide = functools.partial(decider.decide, client)
 
     async def decide_async(self, request: HttpRequest) -> Decision:
-        return await sync_to_async(self.decide, thread_sensitive=False, executor=_threads)(request)
+        deciding = _threads.submit(copy_context().run, self.decide, request)
+        try:
+            return await asyncio.wrap_future(deciding)
+        except asyncio.CancelledError:
+            # The end user has hung up. The thread goes on, and can make a hold.
+            deciding.add_done_callback(_decided_in_vain)
+            raise
 
     def __call__(self, view: View) -> View:
         """The view behind the guard."""
@@ -249,8 +258,21 @@ def _failed(*decisions: Passed) -> None:
             decision.held.end(complete=False)
 
 
+def _decided_in_vain(deciding: Future[Decision]) -> None:
+    if not deciding.cancelled() and isinstance(decision := deciding.result(), Passed):
+        _failed(decision)
+
+
 def _watch(response: Any, held: HeldAnswer) -> None:
     """Ends the hold with the answer."""
+    held.end_with(response)
+    if getattr(response, "is_rendered", True):
+        _count(response, held)
+    else:
+        response.add_post_render_callback(lambda rendered: _count(rendered, held))
+
+
+def _count(response: Any, held: HeldAnswer) -> None:
     if not held.begin(response.status_code):
         return
     if not response.streaming:
@@ -258,7 +280,12 @@ def _watch(response: Any, held: HeldAnswer) -> None:
         response._resource_closers.append(lambda: held.end(complete=True))
         return
     body = response.streaming_content
-    response.streaming_content = _counted(body, held) if response.is_async else CountedBody(body, held)
+    if response.is_async:
+        response.streaming_content = _counted(body, held)
+        # It has no end of its own if nothing was read.
+        response._resource_closers.append(lambda: held.end(complete=False))
+    else:
+        response.streaming_content = CountedBody(body, held, body)
 
 
 async def _counted(body: AsyncIterator[bytes], held: HeldAnswer) -> AsyncIterator[bytes]:

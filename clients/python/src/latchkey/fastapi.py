@@ -44,6 +44,10 @@ _Receive = Callable[[], Awaitable[_Message]]
 _Send = Callable[[_Message], Awaitable[None]]
 
 
+# They would send a body that the middleware does not see.
+_UNSEEN = ("http.response.pathsend", "http.response.zerocopysend")
+
+
 class HoldMiddleware:
     """Sees when the answers to requests with a hold have ended. `Verify` with the option `hold` needs it.
 
@@ -59,6 +63,8 @@ class HoldMiddleware:
             return
         answer = _Answer(receive, send)
         scope["latchkey.answer"] = answer
+        extensions = scope.get("extensions") or {}
+        scope["extensions"] = {name: each for name, each in extensions.items() if name not in _UNSEEN}
         try:
             await self._app(scope, answer.receive, answer.send)
         finally:
@@ -74,16 +80,17 @@ class _Answer:
         self._reading = asyncio.Lock()
         self._received: asyncio.Queue[_Message] = asyncio.Queue(1)
         self._listening: asyncio.Task[None] | None = None
-        self._held: HeldAnswer | None = None
+        self._held: list[HeldAnswer] = []
         self._has_hung_up = False
         self._is_final = False
 
     def hold(self, held: HeldAnswer) -> None:
-        self._held = held
+        self._held.append(held)
         if self._has_hung_up:
             held.end(complete=False)
         # Without it, nobody notices that an end user hangs up while the handler works.
-        self._listening = asyncio.get_running_loop().create_task(self._listen())
+        if self._listening is None:
+            self._listening = asyncio.get_running_loop().create_task(self._listen())
 
     async def receive(self) -> _Message:
         if self._listening is None:
@@ -94,17 +101,18 @@ class _Answer:
         return await self._received.get()
 
     async def send(self, message: _Message) -> None:
-        held = self._held
-        if held is not None and message["type"] == "http.response.start":
-            held.begin(message["status"])
-        if held is None or message["type"] != "http.response.body":
+        if message["type"] == "http.response.start":
+            for held in self._held:
+                held.begin(message["status"])
+        if message["type"] != "http.response.body":
             await self._send(message)
             return
         self._is_final = not message.get("more_body", False)
-        held.sent(len(message.get("body", b"")))
+        for held in self._held:
+            held.sent(len(message.get("body", b"")))
         await self._send(message)
         if self._is_final:
-            held.end(complete=True)
+            self._end(complete=True)
 
     async def close(self) -> None:
         """The application has returned. A server that stops waits for it, and so for the settlement."""
@@ -112,10 +120,13 @@ class _Answer:
             self._listening.cancel()
             with suppress(asyncio.CancelledError):
                 await self._listening
-        if self._held is not None:
-            self._held.end(complete=self._is_final)
-            if self._held.settling is not None:
-                await asyncio.shield(self._held.settling)
+        self._end(complete=self._is_final)
+        settling = [held.settling for held in self._held if held.settling is not None]
+        await asyncio.shield(asyncio.gather(*settling))
+
+    def _end(self, *, complete: bool) -> None:
+        for held in self._held:
+            held.end(complete=complete)
 
     async def _listen(self) -> None:
         """Reads one message in advance, and after the last one that the end user hangs up."""
@@ -127,8 +138,7 @@ class _Answer:
     def _seen(self, message: _Message) -> _Message:
         if message["type"] == "http.disconnect":
             self._has_hung_up = True
-            if self._held is not None:
-                self._held.end(complete=self._is_final)
+            self._end(complete=self._is_final)
         return message
 
 

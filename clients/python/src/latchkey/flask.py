@@ -124,6 +124,7 @@ class Guard:
 
 def _watch(response: flask.Response, held: HeldAnswer) -> None:
     """Ends the hold with the answer."""
+    held.end_with(response)
     if not held.begin(response.status_code):
         return
     if response.is_sequence:
@@ -131,7 +132,7 @@ def _watch(response: flask.Response, held: HeldAnswer) -> None:
             held.sent(len(part))
         response.call_on_close(lambda: held.end(complete=True))
     else:
-        response.response = CountedBody(response.iter_encoded(), held)
+        response.response = CountedBody(response.iter_encoded(), held, response.response)
 
 
 def verify(*, latchkey: Latchkey | None = None, **options: Unpack[VerifyOptions[flask.Request]]) -> Guard:
