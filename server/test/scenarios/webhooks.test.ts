@@ -302,7 +302,7 @@ describeOnStores(
         for (let i = 0; i < 5; i++) await server.ok("apis.createApi", { name: "Documents" }, { as });
       }
       await server.pass(500);
-      // Of 40 requests to a host, three workspaces get ten each, and one more.
+      // Of 40 requests to a host, three workspaces get ten each if they begin together; one after another 20, 10 and 5.
       await eventually("the workspaces to have their most requests open", async () => slow.received.length >= 30);
 
       const { key: as } = await server.workspace("on the same host");
@@ -313,7 +313,7 @@ describeOnStores(
       await eventually("the other workspace to get its event", async () => receiver.types.includes("api.created"));
       const found = await server.ok("webhooks.listDeliveries", { webhookId }, { as });
       for (const { lastAttempt } of found) assert.equal(lastAttempt?.error, undefined);
-      assert(slow.received.length <= 31, String(slow.received.length));
+      assert(slow.received.length <= 35, String(slow.received.length));
       for (const as of hostile) {
         for (const { webhookId } of await server.ok("webhooks.listWebhooks", {}, { as })) {
           await server.ok("webhooks.deleteWebhook", { webhookId }, { as });
