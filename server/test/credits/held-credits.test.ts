@@ -172,7 +172,7 @@ describeOnStores("credits held in the ledger", (server, kind) => {
     const [before, after] = [one.newHoldId(), one.newHoldId()];
     await one.open("bud_stays", 10);
     await one.take(["pool_gone", "bud_stays"], 10, { holdId: before });
-    await one.write((sql) => new BalanceWriter(sql, server.workspaceId).remove("pool_gone"));
+    await one.write((sql, now) => new BalanceWriter(sql, server.workspaceId).remove("pool_gone", now));
     assert.deepEqual(spentOf(await one.take(["pool_gone"], 5)), [undefined], "it is unlimited");
     await one.open("pool_gone", 3, { isPool: true });
     await one.take(["pool_gone"], 1, { holdId: after });

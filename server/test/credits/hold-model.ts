@@ -322,7 +322,9 @@ class Model {
       case "delete": {
         const [unused] = [...this.#rows].filter(([, { row, isPool }]) => row.held === 0 && !isPool);
         if (!unused) return "nothing";
-        await this.#book.write((sql) => new BalanceWriter(sql, this.#book.server.workspaceId).remove(unused[0]));
+        await this.#book.write((sql, now) =>
+          new BalanceWriter(sql, this.#book.server.workspaceId).remove(unused[0], now),
+        );
         this.#rows.delete(unused[0]);
         await this.#create(1 + random.below(4));
         return `delete ${unused[0]}`;

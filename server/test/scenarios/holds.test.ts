@@ -202,6 +202,25 @@ function tests(server: TestServer, store: string): void {
     }
   });
 
+  it("do not charge credits that were removed and set again, whatever they held", async () => {
+    const { keyId, key } = await createKey({ credits: { remaining: 100 } });
+    const begin = async (cost: number, ttl: number): Promise<string> =>
+      (await server.verify(key, { credits: { cost }, hold: { ttl } })).hold.holdId;
+    // The first one is made while nothing is held, and expires before one that holds credits.
+    const holds = [await begin(0, MINUTE), await begin(1, HOUR), await begin(0, HOUR)];
+    await server.ok("keys.updateKey", { keyId, credits: null });
+    await server.ok("keys.updateKey", { keyId, credits: { remaining: 100 } });
+    for (const holdId of holds) {
+      await settle(holdId, 50);
+      assert.equal(await left(keyId), 100);
+    }
+    const alone = await begin(0, MINUTE);
+    await server.ok("keys.updateCredits", { keyId, operation: "set", value: null });
+    await server.ok("keys.updateCredits", { keyId, operation: "set", value: 100 });
+    await settle(alone, 50);
+    assert.equal(await left(keyId), 100);
+  });
+
   it("end as the table of their states says (rule 91)", async () => {
     const { key } = await createKey({ credits: { remaining: 10_000 } });
     const reach: Record<HoldState, (holdId: string) => Promise<unknown>> = {

@@ -1,5 +1,5 @@
 import { sql as raw, type SelectQueryBuilder } from "kysely";
-import type { Instant, Milliseconds } from "../../../../engine/src/clock/clock.ts";
+import type { Instant } from "../../../../engine/src/clock/clock.ts";
 import type { HoldState } from "../../../../engine/src/credits/hold.ts";
 import type { StoreRules } from "../../platform/store/inspection.ts";
 import { demandStep } from "../../platform/store/migrate.ts";
@@ -9,7 +9,8 @@ import type { RetentionPlace, RetentionTask } from "../../platform/store/retenti
 import type { HoldRow, Schema } from "../../platform/store/schema.ts";
 import type { Sql } from "../../platform/store/store.ts";
 import { WorkspaceRows } from "../../platform/store/workspace-rows.ts";
-import { commonTime, type ExpiryPlace, findOpenHolds } from "../credits/statements/holds.ts";
+import { commonTime, EXPIRY_DELAY_MAX } from "../credits/statements/common-time.ts";
+import { type ExpiryPlace, findOpenHolds } from "../credits/statements/holds.ts";
 import {
   type ListedHold,
   ownerColumns,
@@ -64,9 +65,6 @@ export function acceptHolds(sql: Sql): Promise<boolean> {
   return demandStep(sql, "038-holds");
 }
 
-/** How long after their time open holds are counted: the sweep lets them expire within that. */
-const COUNTED_AFTER_EXPIRY: Milliseconds = 60_000;
-
 /** The open holds of a workspace, by key. */
 export async function countOpenHolds(
   { db, dialect }: Sql,
@@ -77,7 +75,7 @@ export async function countOpenHolds(
     .select(["key_id", ({ fn }) => fn.countAll<number>().as("count")])
     .where("workspace_id", "=", workspaceId)
     // By an index: most closed holds are older, and those of other workspaces are not read.
-    .where("expires_at", ">", raw<number>`${dialect.time.common(now)} - ${COUNTED_AFTER_EXPIRY}`)
+    .where("expires_at", ">", raw<number>`${dialect.time.common(now)} - ${EXPIRY_DELAY_MAX}`)
     .where("state", "=", "open")
     .groupBy("key_id")
     .execute();

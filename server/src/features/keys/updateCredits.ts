@@ -58,7 +58,7 @@ export const updateCredits = mutation("keys.updateCredits", {
     const after = value ?? null;
     audit([keyId, key.api_id], { operation, value: after, before, after }, before === after ? [] : [updated]);
     if (value === null || value === undefined) {
-      await balances.remove(poolId);
+      await balances.remove(poolId, now);
       return { remaining: null };
     }
     const next = { ...newBalanceColumns(now), ...balance, pool_id: poolId, remaining: value };

@@ -139,7 +139,7 @@ export const updateKey = mutation("keys.updateKey", {
   if (input.concurrency !== undefined) await store.of(SlotWriter).replaceOfPool(key.pool_id);
   let creditsAfter: z.input<typeof CreditsOutput> | null | undefined;
   if (credits === null || credits?.remaining === null) {
-    await balances.remove(key.pool_id);
+    await balances.remove(key.pool_id, now);
     creditsAfter = null;
   } else if (credits && (credits.remaining !== undefined || (balance && credits.refill !== undefined))) {
     const next = {

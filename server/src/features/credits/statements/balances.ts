@@ -26,6 +26,7 @@ import type { BalanceRow, BudgetRow, SqlBoolean } from "../../../platform/store/
 import type { Sql } from "../../../platform/store/store.ts";
 import { WorkspaceRows } from "../../../platform/store/workspace-rows.ts";
 import { findBudgets } from "../../budgets/statements.ts";
+import { commonTime, EXPIRY_DELAY_MAX } from "./common-time.ts";
 
 /** The columns of `StoredBalance`. */
 export const storedBalance = [
@@ -114,14 +115,19 @@ export class BalanceWriter extends WorkspaceRows {
   }
 
   /** Makes the pool unlimited. Its open holds do not have it any more. */
-  async remove(poolId: string): Promise<void> {
+  async remove(poolId: string, now: Instant): Promise<void> {
     const query = this.sql.db
       .selectFrom("balances")
-      .select(["held", "next_expiry_at"])
+      .select("next_expiry_at")
       .where("pool_id", "=", poolId)
       .where("workspace_id", "=", this.workspaceId);
     const row = await this.sql.dialect.locks.locking(query, "update").executeTakeFirst();
-    if (row?.next_expiry_at) await leaveOpenHolds(this.sql, this.workspaceId, poolId, row.next_expiry_at);
+    if (row) {
+      // Holds that hold nothing, because their cost is 0, do not show in the row.
+      const oldest = (await commonTime(this.sql, now)) - EXPIRY_DELAY_MAX;
+      const from = Math.min(oldest, row.next_expiry_at ?? oldest);
+      await leaveOpenHolds(this.sql, this.workspaceId, poolId, from);
+    }
     await this.sql.db
       .deleteFrom("balances")
       .where("pool_id", "=", poolId)

@@ -6,11 +6,11 @@ import type { Random } from "../../../../../engine/src/random/random.ts";
 import { boundedBooks, hasBooks } from "../../../../../engine/src/rules/books.ts";
 import { type EventContent, eventsOf, insertEvents } from "../../../platform/store/events/events.ts";
 import { insertRows } from "../../../platform/store/insert-rows.ts";
-import { onlyRow } from "../../../platform/store/only-row.ts";
 import type { BalanceRow, HoldRow } from "../../../platform/store/schema.ts";
 import type { Sql } from "../../../platform/store/store.ts";
 import { isBudgetId } from "../../budgets/statements.ts";
 import { heldBalanceIds, heldBalances, recordFalls, setColumns } from "./balances.ts";
+import { commonTime } from "./common-time.ts";
 
 /** The most rows of holds that a search for open ones reads, whatever their state. */
 const SEARCHED_MAX = 10_000;
@@ -58,13 +58,6 @@ function storedHold(row: Pick<HoldRow, (typeof storedColumns)[number]>): StoredH
     createdAt: instantAt(row.created_at),
     expiresAt: instantAt(row.expires_at),
   };
-}
-
-/** The time by which holds expire: that of the database, which all nodes have in common. */
-export async function commonTime({ db, dialect }: Sql, now: Instant): Promise<Instant> {
-  if (dialect.isEmbedded) return now;
-  const found = await raw<{ time: number }>`select ${dialect.time.common(now)} as time`.execute(db);
-  return instantAt(Number(onlyRow(found).time));
 }
 
 /** Reads the holds that a batch changes, and the books of its locked balances. */

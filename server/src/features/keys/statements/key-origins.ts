@@ -1,7 +1,7 @@
 import type { KeyOrigins, KeyOriginsQuestion } from "../../../../../engine/src/verification/stored.ts";
 import type { Sql } from "../../../platform/store/store.ts";
 import { storedBalance } from "../../credits/statements/balances.ts";
-import { commonTime } from "../../credits/statements/holds.ts";
+import { commonTime } from "../../credits/statements/common-time.ts";
 
 /** Where the permissions of a key come from, and its balances as stored. */
 export async function findKeyOrigins(
