@@ -166,10 +166,8 @@ describeDashboard("keys", (dashboard, store) => {
     await page.getByRole("complementary", { name: "key 1" }).waitFor();
     await page.getByRole("button", { name: "Next row" }).click();
     await page.getByRole("complementary", { name: "key 2" }).waitFor();
-    // The first Escape would close the tooltip of the button.
-    await page.mouse.move(0, 0);
-    await page.getByRole("tooltip").waitFor({ state: "detached" });
-    await page.getByRole("button", { name: "Next row" }).press("Escape");
+    // Not in the button: one that a script focuses shows its tooltip, and Escape closes that first.
+    await pressIn(page.locator("body"), "Escape");
     await page.getByRole("complementary", { name: "key 2" }).waitFor({ state: "detached" });
     assert.ok(!page.url().includes("key="));
   });
