@@ -38,8 +38,8 @@ export const listHolds = pagedQuery("holds.listHolds", {
     { summary: "The newest first", input: { order: "desc" }, output: [exampleHold] },
   ],
 }).handle(async ({ limit, cursor, keyId, budgetId, identity, state, order }, { store, principal }) => {
-  // An identity that does not exist has no holds.
-  const identityId = identity && ((await store.of(IdentityReader).find(identity))?.id ?? "");
+  // Open holds keep the id of an identity that was deleted.
+  const identityId = identity && ((await store.of(IdentityReader).find(identity))?.id ?? identity);
   const isByOwner = budgetId !== undefined || identityId !== undefined;
   const scanned = isByOwner || keyId !== undefined || state !== undefined ? SCANNED_MAX : limit;
   const page = { order, from: placeOf(LIST, cursor), limit: scanned + 1 };

@@ -62,6 +62,7 @@ export class KeyFindingReader extends WorkspaceRows {
       .where("workspace_id", "=", this.workspaceId)
       // Those of budgets have books.
       .where("granted", "is", null)
+      .where("slots_of", "is", null)
       .orderBy("pool_id")
       .limit(EXAMINED_MAX)
       .as("pools");
