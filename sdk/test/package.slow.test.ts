@@ -13,9 +13,13 @@ const sdk = join(repository, "sdk");
 const modules = join(repository, "node_modules");
 const compiler = join(modules, "typescript/bin/tsc");
 const programs = codeBlocks(readFileSync(join(sdk, "README.md"), "utf8")).filter(({ language }) => language === "ts");
-/** What the programs that call the service print. The others are servers with a route `/hello` or `/search`. */
+/** What the programs that call the service print. */
 const outputs = ["rejected: NOT_FOUND\n", /^\[redacted\]\nkey_\w+ \w+\ntrue 99\n$/, /^no such key req_\w+\n$/, ""];
-const servers = programs.slice(outputs.length);
+/** Servers with a route `/hello` or `/search`. Programs that declare a function of the reader are only compiled. */
+const servers = programs
+  .map((program, i) => ({ ...program, file: `dist/program-${i}.mjs` }))
+  .slice(outputs.length)
+  .filter(({ code }) => !code.includes("declare function"));
 
 /** How programs find the package, by what TypeScript calls it. */
 const resolutions = {
@@ -163,12 +167,12 @@ describe("the package of the client", () => {
     servers.map(({ heading }) => heading),
     ["Hono", "Express", "Fastify", "Next.js", "node:http", "Bun, Deno, Workers", "Limiting requests"],
   );
-  for (const [i, { heading, code }] of servers.entries()) {
+  for (const { heading, code, file: compiled } of servers) {
     it(`answers 401, 200 and 429 with the program of README.md for "${heading}", from an empty folder`, async () => {
       const { apiId } = await server.ok("apis.createApi", { name: heading });
       const limit = { name: "requests", limit: 1, duration: 86_400_000, autoApply: true };
       const { key, keyId } = await server.ok("keys.createKey", { apiId, ratelimits: [limit] });
-      const file = join(folder, `empty/dist/program-${outputs.length + i}.mjs`);
+      const file = join(folder, "empty", compiled);
       writeFileSync(file, readFileSync(file, "utf8").replace("api_123", apiId));
 
       const ran = run(["--import", "./free-port.mjs", "serve.mjs", file]);
