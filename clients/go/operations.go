@@ -1306,7 +1306,7 @@ type PortalOperations struct{ connection *connection }
 //
 // Permissions of the root key: `apis.{apiId}.create_portal_session`, `apis.{apiId}.read_key`,
 // `apis.{apiId}.create_key`, `apis.{apiId}.update_key`, `apis.{apiId}.delete_key`,
-// `apis.{apiId}.read_analytics`
+// `apis.{apiId}.read_analytics`, `budgets.*.read_budget`
 //
 // Errors besides those of every operation: ErrDataAPINotFound, ErrDataIdentityNotFound, ErrDataRoleNotFound.
 func (o PortalOperations) CreateSession(ctx context.Context, input CreateSessionInput, options ...CallOption) (*Result[CreateSessionOutput], error) {
@@ -1798,6 +1798,7 @@ const (
 	APIPortalActionRename APIPortalAction = "rename"
 	APIPortalActionDelete APIPortalAction = "delete"
 	APIPortalActionUsage  APIPortalAction = "usage"
+	APIPortalActionLeft   APIPortalAction = "left"
 )
 
 // APIPortalPageLanguage is one of the constants below. A newer service can send others.
@@ -2683,7 +2684,8 @@ type UpdateAPIInputPortalPage struct {
 // UpdateAPIInputPortal is for the field Portal of UpdateAPIInput.
 type UpdateAPIInputPortal struct {
 	// What the holder of the session may do with the keys: `list` them, `create` new ones, `reroll`, `rename`
-	// and `delete` them, and see their `usage`. The root key needs the permission for each action.
+	// and `delete` them, see their `usage`, and see what is `left` of their credits and budgets. The root key
+	// needs the permission for each action.
 	Actions []APIPortalAction `json:"actions,omitzero"`
 	// How the page looks.
 	Page *UpdateAPIInputPortalPage `json:"page,omitzero"`
@@ -4932,8 +4934,8 @@ type CreateSessionInput struct {
 	// Instead of `externalId`: the id or external id of an existing identity.
 	Identity *string `json:"identity,omitzero"`
 	// What the holder of the session may do with the keys: `list` them, `create` new ones, `reroll`, `rename`
-	// and `delete` them, and see their `usage`. The root key needs the permission for each action. Omitted:
-	// what the `portal` of the API says.
+	// and `delete` them, see their `usage`, and see what is `left` of their credits and budgets. The root key
+	// needs the permission for each action. Omitted: what the `portal` of the API says.
 	Actions []APIPortalAction `json:"actions,omitzero"`
 	// Limits on the keys.
 	Keys *CreateSessionInputKeys `json:"keys,omitzero"`

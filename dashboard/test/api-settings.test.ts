@@ -195,6 +195,22 @@ describeDashboard("the settings of an API", (dashboard, store) => {
     await page.getByText(`The root key lacks the permission apis.${apiId}.delete_key`).waitFor();
     await eventuallyEqual(() => page.getByRole("switch", { name: "See the keys" }).isChecked(), true);
     await eventuallyEqual(() => page.getByRole("switch", { name: "Delete keys" }).isChecked(), false);
+    await page.getByText("The root key lacks the permission budgets.*.read_budget").waitFor();
+  });
+
+  it("lets owners see what is left of budgets only if it is chosen", async () => {
+    const page = await dashboard.visit(path);
+    await page.getByRole("button", { name: "the portal…" }).click();
+    const dialog = page.getByRole("dialog");
+    const left = dialog.getByRole("switch", { name: "See what is left of their credits and budgets" });
+    await left.waitFor();
+    await eventuallyEqual(() => left.isChecked(), false);
+    await dialog.getByText("See what is left of their credits and budgets", { exact: true }).click();
+    await dialog.getByRole("button", { name: "Save" }).click();
+    await eventually("the setting", async () => {
+      const { portal } = await dashboard.ok("apis.getApi", { apiId });
+      return portal?.actions?.includes("left") === true;
+    });
   });
 
   it("has accessible dialogs, 375 pixels wide", async () => {

@@ -197,6 +197,34 @@ describeDashboard(
       await eventuallyEqual(() => page.getByText("secret name").count(), 0);
     });
 
+    it("shows what is left of a budget only where the API says so", async () => {
+      const { budgetId } = await dashboard.ok("budgets.createBudget", {
+        name: "internal name",
+        unit: "usd_micro",
+        remaining: 12_500,
+      });
+      await dashboard.ok("identities.createIdentity", { externalId: "nina", budgetId });
+      await dashboard.ok("keys.createKey", { apiId, externalId: "nina", name: "notebook" });
+      const usual = await visit({ externalId: "nina" });
+      await usual.getByRole("heading", { name: "notebook" }).waitFor();
+      await settled(usual);
+      await eventuallyEqual(() => usual.getByText("Left to spend").count(), 0);
+
+      const page = await visit({ externalId: "nina", actions: [...ALL, "left"] });
+      await page.getByText("Left to spend: 12,500 \u2068usd_micro\u2069", { exact: true }).waitFor();
+      await isAccessible(page);
+      assert.equal(await page.getByText("internal name").count(), 0);
+      for (const [language, text] of Object.entries({
+        de: "Noch verfügbar: 12.500",
+        ja: "利用可能な残り: 12,500",
+        ar: "المتاح للإنفاق: ",
+      })) {
+        const translated = await visit({ externalId: "nina", actions: ["list", "left"], page: { language } });
+        await translated.getByText(text).waitFor();
+        await fitsWindow(translated);
+      }
+    });
+
     it("says that a key has leaked", async () => {
       const { key, keyId } = await dashboard.ok("keys.createKey", {
         apiId,

@@ -207,6 +207,7 @@ export class LatchkeyKeysElement extends Base {
         "div",
         { class: "facts" },
         ...this.#credits(key),
+        this.#left(key),
         ...facts.map((fact) => fact && h("span", {}, fact)),
         actions.includes("usage") && this.#usage(() => opened.calls.getUsage(key.keyId)),
       ),
@@ -221,6 +222,13 @@ export class LatchkeyKeysElement extends Base {
       h("strong", {}, this.#language.say("credits", { n: remaining })),
       ...(refill ? [h("span", {}, this.#language.say(refill.interval, { n: refill.amount }))] : []),
     ];
+  }
+
+  /** What one call may cost at most, unless the credits of the key say it already. */
+  #left({ left, credits }: OwnKey): Node | undefined {
+    if (left === undefined || (left.unit === undefined && left.remaining === credits?.remaining)) return undefined;
+    const amount = this.#language.amount(left.remaining, left.unit);
+    return h("strong", {}, this.#language.say("left", { amount }));
   }
 
   /** The verifications of the last 30 days, as soon as they are known. */

@@ -87,7 +87,7 @@ export type Api = {
   ownKeyAccess?: boolean;
   /** What sessions of the portal inherit unless they say otherwise. Absent: nothing. */
   portal?: {
-    actions?: ("list" | "create" | "reroll" | "rename" | "delete" | "usage")[];
+    actions?: ("list" | "create" | "reroll" | "rename" | "delete" | "usage" | "left")[];
     page?: {
       name?: string;
       logoUrl?: string;
@@ -292,7 +292,7 @@ export type PortalSession = {
   apiId: string;
   identityId: string;
   externalId: string;
-  actions: ("list" | "create" | "reroll" | "rename" | "delete" | "usage")[];
+  actions: ("list" | "create" | "reroll" | "rename" | "delete" | "usage" | "left")[];
   /** Unix time in milliseconds. */
   createdAt: number;
   /** When it ends. */
@@ -739,9 +739,10 @@ export type UpdateApiInput = {
   portal?: {
     /**
      * What the holder of the session may do with the keys: `list` them, `create` new ones, `reroll`, `rename` and
-     * `delete` them, and see their `usage`. The root key needs the permission for each action.
+     * `delete` them, see their `usage`, and see what is `left` of their credits and budgets. The root key needs the
+     * permission for each action.
      */
-    actions?: readonly ("list" | "create" | "reroll" | "rename" | "delete" | "usage")[] | undefined;
+    actions?: readonly ("list" | "create" | "reroll" | "rename" | "delete" | "usage" | "left")[] | undefined;
     /** How the page looks. */
     page?: {
       /** Your name, in the title. */
@@ -2863,10 +2864,10 @@ export type CreateSessionInput = {
   identity?: string | undefined;
   /**
    * What the holder of the session may do with the keys: `list` them, `create` new ones, `reroll`, `rename` and
-   * `delete` them, and see their `usage`. The root key needs the permission for each action. Omitted: what the
-   * `portal` of the API says.
+   * `delete` them, see their `usage`, and see what is `left` of their credits and budgets. The root key needs the
+   * permission for each action. Omitted: what the `portal` of the API says.
    */
-  actions?: readonly ("list" | "create" | "reroll" | "rename" | "delete" | "usage")[] | undefined;
+  actions?: readonly ("list" | "create" | "reroll" | "rename" | "delete" | "usage" | "left")[] | undefined;
   /** Limits on the keys. */
   keys?: {
     /** The most keys that the owner can have in the API. Expired keys do not count. Default: 10. */
@@ -5056,7 +5057,8 @@ export interface PortalOperations {
    * root key, the API or the owner, and 20 newer sessions of the same owner end it too.
    *
    * Permissions of the root key: `apis.{apiId}.create_portal_session`, `apis.{apiId}.read_key`,
-   * `apis.{apiId}.create_key`, `apis.{apiId}.update_key`, `apis.{apiId}.delete_key`, `apis.{apiId}.read_analytics`
+   * `apis.{apiId}.create_key`, `apis.{apiId}.update_key`, `apis.{apiId}.delete_key`, `apis.{apiId}.read_analytics`,
+   * `budgets.*.read_budget`
    *
    * @throws {LatchkeyError} `data/api_not_found`, `data/identity_not_found`, `data/role_not_found`. Besides the errors
    * of every operation.

@@ -36,6 +36,8 @@ describe("the texts of the portal", () => {
     assert.equal(german.say("credits", { n: 1 }), "1 Guthabenpunkt übrig");
     assert.equal(german.say("credits", { n: 12_500 }), "12.500 Guthabenpunkte übrig");
     assert.equal(german.duration(30 * DAY), "30 Tage");
+    assert.equal(german.amount(12_500, undefined), "12.500");
+    assert.equal(german.amount(12_500, "usd_micro"), "12.500 \u2068usd_micro\u2069");
     const english = new Language(["en"]);
     assert.equal(english.duration(3_600_000), "1 hour");
     assert.equal(english.duration(90_000), "90 seconds");

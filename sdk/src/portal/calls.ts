@@ -38,6 +38,8 @@ export interface OwnKey {
     };
   };
   readonly ratelimits?: readonly { readonly name: string; readonly limit: number; readonly duration: number }[];
+  /** What its credits and budgets have left together; absent: unlimited, or not shown. */
+  readonly left?: { readonly remaining: number; readonly unit?: string };
 }
 
 export interface Usage {

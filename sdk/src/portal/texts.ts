@@ -16,6 +16,7 @@ const en = {
   unused: "Never used",
   expires: "Expires {date}",
   credits: "{n} credit left|{n} credits left",
+  left: "Left to spend: {amount}",
   hourly: "Refill: {n} every hour",
   daily: "Refill: {n} every day",
   weekly: "Refill: {n} every week",
@@ -77,6 +78,7 @@ const de: Texts = {
   unused: "Noch nie benutzt",
   expires: "Läuft ab am {date}",
   credits: "{n} Guthabenpunkt übrig|{n} Guthabenpunkte übrig",
+  left: "Noch verfügbar: {amount}",
   hourly: "Auffüllung: {n} jede Stunde",
   daily: "Auffüllung: {n} jeden Tag",
   weekly: "Auffüllung: {n} jede Woche",
@@ -137,6 +139,7 @@ const fr: Texts = {
   unused: "Jamais utilisée",
   expires: "Expire le {date}",
   credits: "{n} crédit restant|{n} crédits restants",
+  left: "Encore disponible : {amount}",
   hourly: "Recharge : {n} chaque heure",
   daily: "Recharge : {n} chaque jour",
   weekly: "Recharge : {n} chaque semaine",
@@ -197,6 +200,7 @@ const es: Texts = {
   unused: "Nunca usada",
   expires: "Caduca el {date}",
   credits: "Queda {n} crédito|Quedan {n} créditos",
+  left: "Disponible: {amount}",
   hourly: "Recarga: {n} cada hora",
   daily: "Recarga: {n} cada día",
   weekly: "Recarga: {n} cada semana",
@@ -256,6 +260,7 @@ const pt: Texts = {
   unused: "Nunca usada",
   expires: "Expira em {date}",
   credits: "{n} crédito restante|{n} créditos restantes",
+  left: "Ainda disponível: {amount}",
   hourly: "Recarga: {n} a cada hora",
   daily: "Recarga: {n} a cada dia",
   weekly: "Recarga: {n} a cada semana",
@@ -315,6 +320,7 @@ const ja: Texts = {
   unused: "未使用",
   expires: "有効期限: {date}",
   credits: "残りクレジット: {n}",
+  left: "利用可能な残り: {amount}",
   hourly: "補充: 毎時{n}",
   daily: "補充: 毎日{n}",
   weekly: "補充: 毎週{n}",
@@ -375,6 +381,7 @@ const ar: Texts = {
   unused: "لم يُستخدم بعد",
   expires: "تنتهي صلاحيته في {date}",
   credits: "الرصيد المتبقي: {n}",
+  left: "المتاح للإنفاق: {amount}",
   hourly: "تعبئة كل ساعة: {n}",
   daily: "تعبئة كل يوم: {n}",
   weekly: "تعبئة كل أسبوع: {n}",
@@ -452,6 +459,11 @@ export class Language {
     const style: Intl.DateTimeFormatOptions = { dateStyle: "medium" };
     if (withTime) style.timeStyle = "short";
     return new Intl.DateTimeFormat(this.code, style).format(time);
+  }
+
+  /** A number and its unit, which somebody named. */
+  amount(n: number, unit: string | undefined): string {
+    return new Intl.NumberFormat(this.code).format(n) + (unit === undefined ? "" : ` ${isolated(unit)}`);
   }
 
   /** A number of milliseconds in its largest unit: `30 days`. */

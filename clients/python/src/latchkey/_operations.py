@@ -2884,7 +2884,7 @@ class PortalOperations:
         api_id: str,
         external_id: str | Unset = UNSET,
         identity: str | Unset = UNSET,
-        actions: Sequence[Literal["list", "create", "reroll", "rename", "delete", "usage"]] | Unset = UNSET,
+        actions: Sequence[Literal["list", "create", "reroll", "rename", "delete", "usage", "left"]] | Unset = UNSET,
         keys: CreateSessionInputKeys | Unset = UNSET,
         page: CreateSessionInputPage | Unset = UNSET,
         expires_in: int | Unset = UNSET,
@@ -2898,15 +2898,16 @@ class PortalOperations:
         the root key, the API or the owner, and 20 newer sessions of the same owner end it too.
 
         Permissions of the root key: `apis.{apiId}.create_portal_session`, `apis.{apiId}.read_key`,
-        `apis.{apiId}.create_key`, `apis.{apiId}.update_key`, `apis.{apiId}.delete_key`, `apis.{apiId}.read_analytics`
+        `apis.{apiId}.create_key`, `apis.{apiId}.update_key`, `apis.{apiId}.delete_key`, `apis.{apiId}.read_analytics`,
+        `budgets.*.read_budget`
 
         Args:
             api_id: Identifier of an API, as create_api gave it.
             external_id: Your own identifier of the owner. An identity that does not exist yet is created.
             identity: Instead of `external_id`: the id or external id of an existing identity.
             actions: What the holder of the session may do with the keys: `list` them, `create` new ones, `reroll`,
-                `rename` and `delete` them, and see their `usage`. The root key needs the permission for each action.
-                Omitted: what the `portal` of the API says.
+                `rename` and `delete` them, see their `usage`, and see what is `left` of their credits and budgets. The
+                root key needs the permission for each action. Omitted: what the `portal` of the API says.
             keys: Limits on the keys.
             page: How the page looks. A member that is omitted is as the `portal` of the API says.
             expires_in: When the session ends, in milliseconds from now: at most one hour. Default: 900000.
@@ -6545,7 +6546,7 @@ class AsyncPortalOperations:
         api_id: str,
         external_id: str | Unset = UNSET,
         identity: str | Unset = UNSET,
-        actions: Sequence[Literal["list", "create", "reroll", "rename", "delete", "usage"]] | Unset = UNSET,
+        actions: Sequence[Literal["list", "create", "reroll", "rename", "delete", "usage", "left"]] | Unset = UNSET,
         keys: CreateSessionInputKeys | Unset = UNSET,
         page: CreateSessionInputPage | Unset = UNSET,
         expires_in: int | Unset = UNSET,
@@ -6559,15 +6560,16 @@ class AsyncPortalOperations:
         the root key, the API or the owner, and 20 newer sessions of the same owner end it too.
 
         Permissions of the root key: `apis.{apiId}.create_portal_session`, `apis.{apiId}.read_key`,
-        `apis.{apiId}.create_key`, `apis.{apiId}.update_key`, `apis.{apiId}.delete_key`, `apis.{apiId}.read_analytics`
+        `apis.{apiId}.create_key`, `apis.{apiId}.update_key`, `apis.{apiId}.delete_key`, `apis.{apiId}.read_analytics`,
+        `budgets.*.read_budget`
 
         Args:
             api_id: Identifier of an API, as create_api gave it.
             external_id: Your own identifier of the owner. An identity that does not exist yet is created.
             identity: Instead of `external_id`: the id or external id of an existing identity.
             actions: What the holder of the session may do with the keys: `list` them, `create` new ones, `reroll`,
-                `rename` and `delete` them, and see their `usage`. The root key needs the permission for each action.
-                Omitted: what the `portal` of the API says.
+                `rename` and `delete` them, see their `usage`, and see what is `left` of their credits and budgets. The
+                root key needs the permission for each action. Omitted: what the `portal` of the API says.
             keys: Limits on the keys.
             page: How the page looks. A member that is omitted is as the `portal` of the API says.
             expires_in: When the session ends, in milliseconds from now: at most one hour. Default: 900000.

@@ -103,7 +103,7 @@ class ApiPortalPage:
 class ApiPortal:
     """What sessions of the portal inherit unless they say otherwise. Absent: nothing."""
 
-    actions: list[Literal["list", "create", "reroll", "rename", "delete", "usage"]] | None = None
+    actions: list[Literal["list", "create", "reroll", "rename", "delete", "usage", "left"]] | None = None
     page: ApiPortalPage | None = None
 
 
@@ -359,7 +359,7 @@ class PortalSession:
     api_id: str
     identity_id: str
     external_id: str
-    actions: list[Literal["list", "create", "reroll", "rename", "delete", "usage"]]
+    actions: list[Literal["list", "create", "reroll", "rename", "delete", "usage", "left"]]
     created_at: int
     """Unix time in milliseconds."""
     expires_at: int
@@ -717,9 +717,10 @@ class UpdateApiInputPortal(TypedDict):
     permission of each action. Null: nothing.
     """
 
-    actions: NotRequired[Sequence[Literal["list", "create", "reroll", "rename", "delete", "usage"]]]
+    actions: NotRequired[Sequence[Literal["list", "create", "reroll", "rename", "delete", "usage", "left"]]]
     """What the holder of the session may do with the keys: `list` them, `create` new ones, `reroll`, `rename` and
-    `delete` them, and see their `usage`. The root key needs the permission for each action.
+    `delete` them, see their `usage`, and see what is `left` of their credits and budgets. The root key needs the
+    permission for each action.
     """
     page: NotRequired[UpdateApiInputPortalPage]
     """How the page looks."""

@@ -2,13 +2,13 @@ import type { Api } from "@latchkey/sdk";
 import { useState } from "react";
 import { FormDialog } from "../../ui/overlays/form-dialog.tsx";
 import { toast } from "../../ui/overlays/toast.tsx";
-import { ActionsField, allActions } from "../portal/actions-field.tsx";
+import { ActionsField, usualActions } from "../portal/actions-field.tsx";
 import { BrandFields, brandFrom, lookOf } from "../portal/brand.tsx";
 
 /** Sets what sessions of the portal inherit from their API. */
 export function PortalDialog({ of: { apiId, portal }, onClose }: { of: Api; onClose: () => void }) {
   // Settings without actions leave them to the calls that create sessions.
-  const [actions, setActions] = useState(portal ? (portal.actions ?? []) : allActions);
+  const [actions, setActions] = useState(portal ? (portal.actions ?? []) : usualActions);
   const areLeftOut = actions.length === 0 && portal !== undefined && portal.actions === undefined;
   const [brand, setBrand] = useState(brandFrom(portal?.page));
   const page = lookOf(brand);

@@ -6,20 +6,24 @@ export type PortalAction = NonNullable<Input<"portal.createSession">["actions"]>
 
 /** What a session may do: in words, and the permission that the root key needs for it. */
 export const portalActions: Record<PortalAction, { readonly label: string; readonly needs: string }> = {
-  list: { label: "See the keys", needs: "read_key" },
-  usage: { label: "See their usage", needs: "read_analytics" },
-  create: { label: "Create keys", needs: "create_key" },
-  reroll: { label: "Replace keys", needs: "create_key" },
-  rename: { label: "Rename keys", needs: "update_key" },
-  delete: { label: "Delete keys", needs: "delete_key" },
+  list: { label: "See the keys", needs: "apis.{apiId}.read_key" },
+  usage: { label: "See their usage", needs: "apis.{apiId}.read_analytics" },
+  create: { label: "Create keys", needs: "apis.{apiId}.create_key" },
+  reroll: { label: "Replace keys", needs: "apis.{apiId}.create_key" },
+  rename: { label: "Rename keys", needs: "apis.{apiId}.update_key" },
+  delete: { label: "Delete keys", needs: "apis.{apiId}.delete_key" },
+  left: { label: "See what is left of their credits and budgets", needs: "budgets.*.read_budget" },
 };
-export const allActions = Object.keys(portalActions) as PortalAction[];
+const allActions = Object.keys(portalActions) as PortalAction[];
+
+/** What is chosen at first: all but what tells owners of the budgets of a company. */
+export const usualActions = allActions.filter((action) => action !== "left");
 
 /** Why the root key cannot let a session do this. */
 export function useLacks(apiId: string): (action: PortalAction) => string | undefined {
   const can = useCan();
   return (action) => {
-    const permission = `apis.${apiId || "*"}.${portalActions[action].needs}`;
+    const permission = portalActions[action].needs.replace("{apiId}", apiId || "*");
     return can(permission) ? undefined : `The root key lacks the permission ${permission}`;
   };
 }

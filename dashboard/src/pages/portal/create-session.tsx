@@ -11,7 +11,7 @@ import { Fold } from "../../ui/fold.tsx";
 import { FormDialog } from "../../ui/overlays/form-dialog.tsx";
 import { ErrorBox } from "../../ui/text/error-box.tsx";
 import { Skeleton } from "../../ui/text/skeleton.tsx";
-import { ActionsField, allActions, type PortalAction, useLacks } from "./actions-field.tsx";
+import { ActionsField, type PortalAction, useLacks, usualActions } from "./actions-field.tsx";
 import { type Brand, BrandFields, brandFrom, lookOf } from "./brand.tsx";
 import { CreatedSession } from "./created-session.tsx";
 import { KeyLimitFields, keysOf, noLimits } from "./key-limits.tsx";
@@ -48,7 +48,7 @@ export function CreateSession({
   if (created) return <CreatedSession owner={owner} {...created} onClose={onClose} />;
 
   const inherited = api.data?.portal;
-  const wanted = chosenActions ?? inherited?.actions ?? allActions;
+  const wanted = chosenActions ?? inherited?.actions ?? usualActions;
   // Who may not read the settings of the API inherits them unseen.
   const areUnseen = api.isError && chosenActions === undefined;
   const actions = wanted.filter((action) => lacks(action) === undefined);

@@ -47,6 +47,21 @@ export class BudgetReader extends WorkspaceRows {
     return this.#withBalances(await searchPage(this.sql, query, page).execute(), now);
   }
 
+  /** The balance of each budget and those of its ancestors, as they are now, with the unit of the budgets. */
+  async balancesOfChains(
+    budgetIds: readonly string[],
+    now: Instant,
+  ): Promise<ReadonlyMap<string, (BalanceRow & Pick<BudgetRow, "unit">)[]>> {
+    const chains = await findBudgetChains(this.sql, budgetIds);
+    const balances = await this.#balances([...new Set([...chains.values()].flat().map(({ id }) => id))], now);
+    const withBalances = (chain: readonly DirectoryBudget[]) =>
+      chain.flatMap(({ id, unit }) => {
+        const balance = balances.get(id);
+        return balance ? [{ ...balance, unit }] : [];
+      });
+    return new Map([...chains].map(([id, chain]) => [id, withBalances(chain)]));
+  }
+
   /** The number of its ancestors and itself. */
   async level({ id }: Pick<BudgetRow, "id">): Promise<number> {
     return (await findBudgetChains(this.sql, [id])).get(id)?.length ?? 1;
@@ -80,19 +95,24 @@ export class BudgetReader extends WorkspaceRows {
   }
 
   async #withBalances(rows: readonly BudgetRow[], now: Instant): Promise<StoredBudget[]> {
-    if (rows.length === 0) return [];
     const ids = rows.map(({ id }) => id);
-    const found = await this.sql.db
-      .selectFrom("balances")
-      .selectAll()
-      .where(this.sql.dialect.values.isOneOf("pool_id", ids))
-      .execute();
-    const balances = new Map(found.map((balance) => [balance.pool_id, withDueRefill(balance, now)]));
+    const balances = await this.#balances(ids, now);
     return rows.map((row) => {
       const balance = balances.get(row.id);
       if (!balance || !hasBooks(balance)) throw new Error(`the budget ${row.id} has no balance`);
       return { ...row, balance };
     });
+  }
+
+  async #balances(budgetIds: readonly string[], now: Instant): Promise<ReadonlyMap<string, BalanceRow>> {
+    if (budgetIds.length === 0) return new Map();
+    const found = await this.sql.db
+      .selectFrom("balances")
+      .selectAll()
+      .where("workspace_id", "=", this.workspaceId)
+      .where(this.sql.dialect.values.isOneOf("pool_id", budgetIds))
+      .execute();
+    return new Map(found.map((balance) => [balance.pool_id, withDueRefill(balance, now)]));
   }
 
   #select() {

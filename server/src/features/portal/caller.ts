@@ -18,10 +18,15 @@ import { type PortalAction, portalRequirement } from "./terms.ts";
  */
 export function callerWith(action: PortalAction, principal: Principal): PortalCaller {
   const caller = portalCallerOf(principal);
-  const isAllowed =
-    caller?.terms.actions.includes(action) === true && principal.may(portalRequirement(action, caller.apiId));
-  if (!isAllowed) throw new Problem("insufficient_permissions", `This session does not allow: ${action}.`);
+  if (!caller || !mayAct(action, caller, principal)) {
+    throw new Problem("insufficient_permissions", `This session does not allow: ${action}.`);
+  }
   return caller;
+}
+
+/** Whether the session may do this, and its root key still has the permission for it. */
+export function mayAct(action: PortalAction, { terms, apiId }: PortalCaller, principal: Principal): boolean {
+  return terms.actions.includes(action) && principal.may(portalRequirement(action, apiId));
 }
 
 /** Whether the key is one of the owner of the session in its API. */

@@ -33,6 +33,7 @@ export const createSession = mutation("portal.createSession", {
     "apis.{apiId}.update_key",
     "apis.{apiId}.delete_key",
     "apis.{apiId}.read_analytics",
+    "budgets.*.read_budget",
   ],
   input: z.strictObject({
     apiId: ApiId,
@@ -42,8 +43,8 @@ export const createSession = mutation("portal.createSession", {
     identity: Identity.optional().describe("Instead of `externalId`: the id or external id of an existing identity."),
     actions: PortalActions.optional().describe(
       "What the holder of the session may do with the keys: `list` them, `create` new ones, `reroll`, `rename` and " +
-        "`delete` them, and see their `usage`. The root key needs the permission for each action. Omitted: what the " +
-        "`portal` of the API says.",
+        "`delete` them, see their `usage`, and see what is `left` of their credits and budgets. The root key needs the " +
+        "permission for each action. Omitted: what the `portal` of the API says.",
     ),
     keys: PortalKeys.optional(),
     page: PortalPageInput.optional().describe(

@@ -35,7 +35,8 @@ export const PortalActions = z
   .max(portalActions.length)
   .describe(
     "What the holder of the session may do with the keys: `list` them, `create` new ones, `reroll`, `rename` and " +
-      "`delete` them, and see their `usage`. The root key needs the permission for each action.",
+      "`delete` them, see their `usage`, and see what is `left` of their credits and budgets. The root key needs the " +
+      "permission for each action.",
   );
 
 export const SessionLife = duration(MINUTE, SESSION_LIFE_MAX)

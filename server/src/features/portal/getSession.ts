@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { query } from "../../platform/rpc/operation.ts";
+import { mayAct } from "./caller.ts";
 import { PORTAL, portalCallerOf } from "./portal-caller.ts";
-import { portalActions, portalLanguages, portalRequirement } from "./terms.ts";
+import { portalActions, portalLanguages } from "./terms.ts";
 
 export const getSession = query("portal.getSession", {
   audience: PORTAL,
@@ -31,8 +32,9 @@ export const getSession = query("portal.getSession", {
   problems: [],
   examples: [],
 }).handle(async (_, { principal, now }) => {
-  const { terms, page, expiresAt, apiId } = portalCallerOf(principal)!;
-  const actions = terms.actions.filter((action) => principal.may(portalRequirement(action, apiId)));
+  const caller = portalCallerOf(principal)!;
+  const { terms, page, expiresAt } = caller;
+  const actions = terms.actions.filter((action) => mayAct(action, caller, principal));
   const { prefixes, roles } = terms.keys;
   return {
     actions,

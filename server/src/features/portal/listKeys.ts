@@ -2,7 +2,8 @@ import { z } from "zod";
 import { pagedQuery } from "../../platform/rpc/operation.ts";
 import { pageInput, pageUntil, placeOf } from "../../platform/vocabulary/paging.ts";
 import { KeyReader } from "../keys/statements/keys.ts";
-import { callerWith, isOwn } from "./caller.ts";
+import { callerWith, isOwn, mayAct } from "./caller.ts";
+import { type Left, leftOf } from "./left.ts";
 import { PORTAL } from "./portal-caller.ts";
 import { OwnKeyOutput, toOwnKey } from "./record.ts";
 
@@ -12,7 +13,7 @@ export const listKeys = pagedQuery("portal.listKeys", {
   audience: PORTAL,
   summary: "List the owner's keys, the newest first",
   description: "",
-  permissions: ["apis.{apiId}.read_key"],
+  permissions: ["apis.{apiId}.read_key", "budgets.*.read_budget"],
   input: z.strictObject(pageInput(LIST, 50)),
   output: z.array(OwnKeyOutput),
   problems: [],
@@ -22,9 +23,11 @@ export const listKeys = pagedQuery("portal.listKeys", {
   const { apiId, externalId } = caller;
   const place = { order: "desc", from: placeOf(LIST, cursor), limit } as const;
   const { keys, next } = await store.of(KeyReader).page({ apiId, filter: { externalId }, now }, place);
+  const own = keys.filter((key) => isOwn(key, caller));
+  const left = mayAct("left", caller, principal) ? await leftOf(own, store, now) : new Map<string, Left>();
   return pageUntil(
     LIST,
-    keys.filter((key) => isOwn(key, caller)).map((key) => toOwnKey(key, now)),
+    own.map((key) => toOwnKey(key, now, left.get(key.id))),
     next,
   );
 });

@@ -4,6 +4,7 @@ import { withDueRefill } from "../../../../engine/src/rules/refill.ts";
 import { CreditsOutput, toCreditsOutput } from "../credits/record.ts";
 import type { StoredKey } from "../keys/statements/stored-key.ts";
 import { PortalActions, PortalPageInput } from "./fields.ts";
+import type { Left } from "./left.ts";
 import { portalActions, portalLanguages, portalRequirement } from "./terms.ts";
 
 /** What sessions of an API's portal inherit. */
@@ -50,9 +51,16 @@ export const OwnKeyOutput = z.strictObject({
   roles: z.array(z.string()).optional(),
   credits: CreditsOutput.optional().describe("Absent: unlimited."),
   ratelimits: z.array(LimitOutput).optional().describe("Limits of the key, and those that the owner's keys share."),
+  left: z
+    .strictObject({ remaining: z.int(), unit: z.string().optional() })
+    .optional()
+    .describe(
+      "The most that one call may cost now: the least remainder of the credits of the key and of the budgets that it " +
+        "spends from. Absent: the session does not show it, or nothing limits the cost.",
+    ),
 });
 
-export function toOwnKey(key: StoredKey, now: Instant): z.input<typeof OwnKeyOutput> {
+export function toOwnKey(key: StoredKey, now: Instant, left: Left | undefined): z.input<typeof OwnKeyOutput> {
   const limits = [...key.ratelimits, ...(key.identity?.ratelimits ?? [])];
   return {
     keyId: key.id,
@@ -68,5 +76,6 @@ export function toOwnKey(key: StoredKey, now: Instant): z.input<typeof OwnKeyOut
     ...(limits.length > 0 && {
       ratelimits: limits.map(({ name, limit, duration }) => ({ name, limit, duration })),
     }),
+    ...(left && { left }),
   };
 }

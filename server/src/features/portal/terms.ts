@@ -1,5 +1,5 @@
 /** What a session of the portal may let its holder do. */
-export const portalActions = ["list", "create", "reroll", "rename", "delete", "usage"] as const;
+export const portalActions = ["list", "create", "reroll", "rename", "delete", "usage", "left"] as const;
 
 export type PortalAction = (typeof portalActions)[number];
 
@@ -31,18 +31,20 @@ export interface PortalPage {
   readonly returnUrl: string | null;
 }
 
-const actionsOfKeys: Readonly<Record<PortalAction, string>> = {
-  list: "read_key",
-  create: "create_key",
-  reroll: "create_key",
-  rename: "update_key",
-  delete: "delete_key",
-  usage: "read_analytics",
+const requirements: Readonly<Record<PortalAction, string>> = {
+  list: "apis.{apiId}.read_key",
+  create: "apis.{apiId}.create_key",
+  reroll: "apis.{apiId}.create_key",
+  rename: "apis.{apiId}.update_key",
+  delete: "apis.{apiId}.delete_key",
+  usage: "apis.{apiId}.read_analytics",
+  // Any budget can be the one that is lacking, also those that the keys get later.
+  left: "budgets.*.read_budget",
 };
 
 /** The permission of a root key that an action of a session needs. */
 export function portalRequirement(action: PortalAction, apiId: string): string {
-  return `apis.${apiId}.${actionsOfKeys[action]}`;
+  return requirements[action].replace("{apiId}", apiId);
 }
 
 /** Every permission that a session with these terms can use. The last one only to reroll keys that are recoverable. */
