@@ -115,6 +115,7 @@ async function createKeys(
       identity_id: null,
       budget_id: budgetIds[i % budgetIds.length] ?? null,
       concurrency: null,
+      allowed_ips: null,
       pool_id: poolId,
       hash: hashSecret(key),
       hash_version: HASH_VERSION,

@@ -1887,6 +1887,8 @@ type Key struct {
 	Ratelimits []Ratelimit `json:"ratelimits,omitzero"`
 	// How many calls of the key may run at once. Absent: any number.
 	Concurrency []ConcurrencyLimit `json:"concurrency,omitzero"`
+	// Addresses and CIDRs that may use it. Absent: every address that its API allows.
+	AllowedIPs []string `json:"allowedIps,omitzero"`
 	// The key string. Present if the key is recoverable and `decrypt` is true.
 	Plaintext Secret `json:"plaintext,omitzero"`
 }
@@ -2749,6 +2751,8 @@ type UpdateKeysInput struct {
 	Enabled *bool   `json:"enabled,omitzero"`
 	// Null: the keys never expire.
 	Expires Nullable[int64] `json:"expires,omitzero"`
+	// IPv4 and IPv6 addresses and CIDRs that may use the keys. Null: every address that the API allows.
+	AllowedIPs Nullable[[]string] `json:"allowedIps,omitzero"`
 	// Names of existing roles.
 	AddRoles []string `json:"addRoles,omitzero"`
 	// Slugs. New ones are created.
@@ -2913,6 +2917,9 @@ type CreateKeyInput struct {
 	// How many calls may run at once. Each verification takes a slot of each of these limits with `hold`,
 	// until its hold ends; without `hold` it gets 400.
 	Concurrency []CreateKeyInputConcurrency `json:"concurrency,omitzero"`
+	// IPv4 and IPv6 addresses and CIDRs that may use the key. If its API has `allowedIps`, both lists must
+	// contain the address. Omitted: every address that the API allows.
+	AllowedIPs []string `json:"allowedIps,omitzero"`
 	// Default: true.
 	Enabled *bool `json:"enabled,omitzero"`
 	// Whether `keys.getKey` can return the key string. It is then stored encrypted. Default: false.
@@ -3097,6 +3104,9 @@ type MigrateKeysInputKey struct {
 	// How many calls may run at once. Each verification takes a slot of each of these limits with `hold`,
 	// until its hold ends; without `hold` it gets 400.
 	Concurrency []MigrateKeysInputKeyConcurrency `json:"concurrency,omitzero"`
+	// IPv4 and IPv6 addresses and CIDRs that may use the key. If its API has `allowedIps`, both lists must
+	// contain the address. Omitted: every address that the API allows.
+	AllowedIPs []string `json:"allowedIps,omitzero"`
 	// The budget that verifications spend from too, together with its ancestors. Needs `assign_budget` on it.
 	BudgetID *string `json:"budgetId,omitzero"`
 }
@@ -3291,9 +3301,12 @@ type UpdateKeyInput struct {
 	// How many calls may run at once: all limits of the key. Open holds count for a limit with an existing
 	// name, also where it is lower than their number.
 	Concurrency Nullable[[]UpdateKeyInputConcurrency] `json:"concurrency,omitzero"`
-	Enabled     *bool                                 `json:"enabled,omitzero"`
-	Roles       []string                              `json:"roles,omitzero"`
-	Permissions []string                              `json:"permissions,omitzero"`
+	// IPv4 and IPv6 addresses and CIDRs that may use the key. If its API has `allowedIps`, both lists must
+	// contain the address. Null: every address that the API allows.
+	AllowedIPs  Nullable[[]string] `json:"allowedIps,omitzero"`
+	Enabled     *bool              `json:"enabled,omitzero"`
+	Roles       []string           `json:"roles,omitzero"`
+	Permissions []string           `json:"permissions,omitzero"`
 }
 
 // VerifyKeyInputCredits is for the field Credits of VerifyKeyInput.

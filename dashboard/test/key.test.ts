@@ -205,6 +205,23 @@ describeDashboard("the page of a key", (dashboard) => {
     await eventuallyEqual(async () => (await get()).concurrency, undefined);
   });
 
+  it("lets some addresses use a key, and says that others may not", async () => {
+    const { key, get, path } = await makeKey();
+    const page = await dashboard.visit(path);
+    await settled(page);
+    await page.getByRole("button", { name: "Edit the allowed addresses" }).click();
+    await page.getByLabel("Allowed addresses").fill("198.51.100.0/24 ");
+    await page.getByText('["198.51.100.0/24"]').waitFor();
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("button", { name: "Edit the allowed addresses" }).waitFor();
+    await eventuallyEqual(async () => (await get()).allowedIps, ["198.51.100.0/24"]);
+    await isAccessible(page);
+    const box = page.getByRole("region", { name: "Verify a key" });
+    await box.getByLabel("Key", { exact: true }).fill(key);
+    await box.getByRole("button", { name: "Verify", exact: true }).click();
+    await box.getByText(/^The allow-list of the key does not contain/).waitFor();
+  });
+
   it("reads the windows of a key that limits how many calls run at once", async () => {
     const { key, path } = await makeKey({
       concurrency: [{ name: "calls", limit: 3 }],

@@ -133,6 +133,8 @@ export type Key = {
   ratelimits?: Ratelimit[];
   /** How many calls of the key may run at once. Absent: any number. */
   concurrency?: ConcurrencyLimit[];
+  /** Addresses and CIDRs that may use it. Absent: every address that its API allows. */
+  allowedIps?: string[];
   /** The key string. Present if the key is recoverable and `decrypt` is true. */
   plaintext?: Secret;
 };
@@ -787,6 +789,8 @@ export type UpdateKeysInput = {
   enabled?: boolean | undefined;
   /** Null: the keys never expire. */
   expires?: number | null | undefined;
+  /** IPv4 and IPv6 addresses and CIDRs that may use the keys. Null: every address that the API allows. */
+  allowedIps?: readonly string[] | null | undefined;
   /** Names of existing roles. */
   addRoles?: readonly string[] | undefined;
   /** Slugs. New ones are created. */
@@ -944,6 +948,11 @@ export type CreateKeyInput = {
       /** How many holds may be open at once. */
       limit: number;
     }[] | undefined;
+  /**
+   * IPv4 and IPv6 addresses and CIDRs that may use the key. If its API has `allowedIps`, both lists must contain the
+   * address. Omitted: every address that the API allows.
+   */
+  allowedIps?: readonly string[] | undefined;
   /** Default: true. */
   enabled?: boolean | undefined;
   /** Whether `keys.getKey` can return the key string. It is then stored encrypted. Default: false. */
@@ -1131,6 +1140,11 @@ export type MigrateKeysInput = {
           /** How many holds may be open at once. */
           limit: number;
         }[] | undefined;
+      /**
+       * IPv4 and IPv6 addresses and CIDRs that may use the key. If its API has `allowedIps`, both lists must contain
+       * the address. Omitted: every address that the API allows.
+       */
+      allowedIps?: readonly string[] | undefined;
       /** The budget that verifications spend from too, together with its ancestors. Needs `assign_budget` on it. */
       budgetId?: string | undefined;
     }[];
@@ -1323,6 +1337,11 @@ export type UpdateKeyInput = {
       /** How many holds may be open at once. */
       limit: number;
     }[] | null | undefined;
+  /**
+   * IPv4 and IPv6 addresses and CIDRs that may use the key. If its API has `allowedIps`, both lists must contain the
+   * address. Null: every address that the API allows.
+   */
+  allowedIps?: readonly string[] | null | undefined;
   enabled?: boolean | undefined;
   roles?: readonly string[] | undefined;
   permissions?: readonly string[] | undefined;

@@ -546,8 +546,8 @@ for (const store of stores)
       assert.match(stdout, /^3 rows: 3 imported, 0 rejected, 0 skipped\.$/m);
       assert.deepEqual(report.map(notesOf), [
         ["acls", "plugins"],
-        ["plugins", "plugins", "externalId"],
-        ["plugins", "plugins", "externalId"],
+        ["plugins", "externalId"],
+        ["plugins", "externalId"],
       ]);
       const first = await own.verify("IkVd1WBEXv6K8ZQf3mYpT0nRs7uLaGcH");
       assert.deepEqual(
@@ -558,7 +558,9 @@ for (const store of stores)
         ["hour", 1_000, 3_600_000],
         ["minute", 60, 60_000],
       ]);
-      const second = await own.verify('own \\key; it\'s\tfür "x"');
+      // Its consumer has an ip-restriction.
+      assert.equal((await own.verify('own \\key; it\'s\tfür "x"')).code, "FORBIDDEN");
+      const second = await own.verify('own \\key; it\'s\tfür "x"', { clientIp: "10.1.2.3" });
       assert.deepEqual(
         [second.code, second.owner, second.expires, second.ratelimits],
         ["VALID", "enc--tab_09here_20_5C_20it_27s", Date.UTC(2096, 0, 31), undefined],

@@ -49,6 +49,7 @@ const updated: Record<string, Updated> = {
       credits: { remaining: 5, refill: { interval: "monthly", amount: 9, refillDay: 3 } },
       ratelimits: [{ ...limit, autoApply: true }],
       concurrency: [{ name: "streams", limit: 2 }],
+      allowedIps: ["198.51.100.0/24"],
       budgetId: "a budget",
       enabled: false,
       roles: ["writer"],

@@ -1,6 +1,5 @@
-import type { BlockList } from "node:net";
 import { type Instant, instantAt } from "../clock/clock.ts";
-import { addressList } from "../rules/address.ts";
+import { type AddressList, type AllowedAddresses, addressList, addressListBytes } from "../rules/address.ts";
 import { hashVersions } from "../rules/imported-keys.ts";
 import { compilePermissions, type Permissions } from "../rules/permissions.ts";
 import type { Generations } from "./generations.ts";
@@ -25,7 +24,7 @@ interface KeyTraits {
   readonly apiId: string;
   readonly verifyRequirement: string;
   readonly enabled: boolean;
-  readonly allowedIps: BlockList | null;
+  readonly allowedIps: AllowedAddresses | null;
   readonly hasOwnAccess: boolean;
   readonly permissions: Permissions;
   readonly hasBalance: boolean;
@@ -73,7 +72,7 @@ const BUDGETS_BYTES = 100;
 const BUDGET_BYTES = 40;
 /** The generation slots of the budgets of a key. */
 const SLOTS_BYTES = 50;
-const TRAITS_BYTES = 900;
+const TRAITS_BYTES = 700;
 /** A permission is in a text, in the set, and in a string of its own. */
 const PERMISSION_BYTES = 150;
 
@@ -159,7 +158,7 @@ class CachedKey extends CacheEntry<KeyRecord> implements KeyRecord {
     return this.#traits.enabled;
   }
 
-  get allowedIps(): BlockList | null {
+  get allowedIps(): AllowedAddresses | null {
     return this.#traits.allowedIps;
   }
 
@@ -242,6 +241,7 @@ export class KeyRecords {
   readonly #generations: Generations;
   readonly #traits = new Shared<KeyTraits>();
   readonly #budgets = new Shared<readonly KeyBudget[]>();
+  readonly #addressLists = new Shared<AddressList | null>();
 
   constructor(generations: Generations) {
     this.#generations = generations;
@@ -252,9 +252,11 @@ export class KeyRecords {
     const [budgets, bytesOfBudgets] = this.#budgetsOf(key);
     const extras = extrasOf(key, budgets);
     const shared = sharedPart(key);
-    const [traits, bytesOfTraits] = this.#shareTraits(shared, () => this.#traitsOf(shared));
+    const [allowedIps, bytesOfAddresses] = this.#allowedIpsOf(key);
+    const [traits, bytesOfTraits] = this.#shareTraits(shared, () => this.#traitsOf(shared, allowedIps));
     const bytes =
       bytesOfTraits +
+      bytesOfAddresses +
       (bytesOfTraits > 0 ? PERMISSION_BYTES * key.permissions.length : 0) +
       bytesOfBudgets +
       KEY_BYTES +
@@ -325,7 +327,20 @@ export class KeyRecords {
     return [shared, SLOTS_BYTES + 8 * budgets.length + bytes];
   }
 
-  #traitsOf(key: SharedPart): KeyTraits {
+  /** The addresses that may use a key, with the memory of lists that are new. */
+  #allowedIpsOf({ api_allowed_ips, allowed_ips }: DirectoryKey): [allowed: AllowedAddresses | null, bytes: number] {
+    if (api_allowed_ips === null && allowed_ips === null) return [null, 0];
+    let bytes = 0;
+    const listOf = (cidrs: string | null) => {
+      if (cidrs === null) return null;
+      const [list, nameBytes] = this.#addressLists.of([cidrs], () => addressList(JSON.parse(cidrs)));
+      if (nameBytes > 0) bytes += nameBytes + addressListBytes(list);
+      return list;
+    };
+    return [{ ofApi: listOf(api_allowed_ips), ofKey: listOf(allowed_ips) }, bytes];
+  }
+
+  #traitsOf(key: SharedPart, allowedIps: AllowedAddresses | null): KeyTraits {
     const { api_id, workspace_id, enabled, roles, permissions, isUnused } = key;
     return {
       isDeleted: false,
@@ -334,12 +349,12 @@ export class KeyRecords {
       apiId: api_id,
       verifyRequirement: verifyRequirement(api_id),
       enabled: enabled === 1,
-      allowedIps: key.api_allowed_ips === null ? null : addressList(JSON.parse(key.api_allowed_ips)),
+      allowedIps,
       hasOwnAccess: key.api_own_key_access === 1,
       permissions: compilePermissions(permissions),
       hasBalance: key.hasBalance,
       isUnused,
-      used: isUnused ? this.#traitsOf({ ...key, isUnused: false }) : null,
+      used: isUnused ? this.#traitsOf({ ...key, isUnused: false }, allowedIps) : null,
       isTokenPending: key.hash_version === hashVersions["prefixed-api-key"],
       firstMembers: `,${members({ apiId: api_id, enabled: enabled === 1 })}`,
       lastMembers:
@@ -362,6 +377,7 @@ function sharedPart(key: DirectoryKey) {
     api_id: key.api_id,
     enabled: key.enabled,
     api_allowed_ips: key.api_allowed_ips,
+    allowed_ips: key.allowed_ips,
     api_own_key_access: key.api_own_key_access,
     hasBalance: key.balance !== null,
     isUnused: key.start === "",

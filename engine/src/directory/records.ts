@@ -1,5 +1,5 @@
-import type { BlockList } from "node:net";
 import { type Instant, instantAt, type Milliseconds } from "../clock/clock.ts";
+import type { AllowedAddresses } from "../rules/address.ts";
 import type { HashAlgorithm } from "../rules/imported-keys.ts";
 import { compiledBytes, Overrides } from "../rules/override-patterns.ts";
 import type { Permissions } from "../rules/permissions.ts";
@@ -31,7 +31,7 @@ export interface KeyRecord {
   readonly enabled: boolean;
   readonly expiresAt: Instant | null;
   /** Null: all addresses may use the key. */
-  readonly allowedIps: BlockList | null;
+  readonly allowedIps: AllowedAddresses | null;
   /** Whether its holder may read it. */
   readonly hasOwnAccess: boolean;
   readonly permissions: Permissions;

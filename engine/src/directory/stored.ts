@@ -59,7 +59,9 @@ export interface DirectoryKey extends KeyLocation {
   expires_at: number | null;
   /** Set if the key is found only by calls that name its migration. */
   migration_id: string | null;
-  /** JSON array of CIDRs, or null. */
+  /** JSON array of CIDRs that may use the key, or null. */
+  allowed_ips: string | null;
+  /** The same of its API. Both must contain the address. */
   api_allowed_ips: string | null;
   api_own_key_access: StoredBoolean;
   workspace_enabled: StoredBoolean;

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { isIPv4 } from "node:net";
+import { BlockList, isIPv4, isIPv6 } from "node:net";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import { addressList, addressNetwork, callerAddress, isCidr, isListed, UNREADABLE_ADDRESS } from "./address.ts";
@@ -41,11 +41,37 @@ describe("isListed", () => {
       "::FFFF:a01:203",
       "0:0:0:0:0:ffff:10.1.2.3",
       "0:0:0:0:0:ffff:0a01:0203",
+      "0::ffff:10.1.2.3",
     ];
     for (const cidr of ["10.1.0.0/16", "::ffff:10.1.0.0/112", "::ffff:a01:203"]) {
       for (const form of forms) assert(isListed(addressList([cidr])!, form), `${form} in ${cidr}`);
     }
     for (const form of forms) assert(!isListed(addressList(["10.2.0.0/16", "2001:db8::/32"])!, form), form);
+  });
+
+  it("contains what Node's list of the same blocks contains", () => {
+    // Few different bits, so that blocks overlap, touch and contain addresses.
+    const octet = fc.constantFrom(0, 1, 127, 128, 255);
+    const ipv4 = fc.array(octet, { minLength: 4, maxLength: 4 }).map((octets) => octets.join("."));
+    const group = fc.constantFrom("0", "1", "7fff", "8000", "FFFF");
+    const ipv6 = fc.array(group, { minLength: 8, maxLength: 8 }).map((groups) => groups.join(":"));
+    const block = fc.oneof(
+      fc.tuple(ipv4, fc.nat(32)).map(([address, bits]) => ({ address, bits, family: "ipv4" as const })),
+      fc.tuple(ipv6, fc.nat(128)).map(([address, bits]) => ({ address, bits, family: "ipv6" as const })),
+    );
+    const addresses = fc.array(fc.oneof(ipv4, ipv6), { minLength: 1, maxLength: 20 });
+    fc.assert(
+      fc.property(fc.array(block, { minLength: 1, maxLength: 12 }), addresses, (blocks, addresses) => {
+        const list = addressList(blocks.map(({ address, bits }) => `${address}/${bits}`))!;
+        const oracle = new BlockList();
+        for (const { address, bits, family } of blocks) oracle.addSubnet(address, bits, family);
+        for (const address of [...addresses, ...blocks.map(({ address }) => address)]) {
+          const expected = oracle.check(address, isIPv6(address) ? "ipv6" : "ipv4");
+          assert.equal(isListed(list, address), expected, `${address} in ${JSON.stringify(blocks)}`);
+        }
+      }),
+      { numRuns: 2_000 },
+    );
   });
 
   it("finds no list that contains an invalid address", () => {

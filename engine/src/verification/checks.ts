@@ -1,6 +1,6 @@
 import type { KeyRecord } from "../directory/records.ts";
 import type { LimitDecision } from "../limits/counters.ts";
-import { isListed } from "../rules/address.ts";
+import { isAllowed } from "../rules/address.ts";
 import { type PermissionQuery, satisfies } from "../rules/permission-query.ts";
 import type { VerificationCode, VerificationRequest } from "./request.ts";
 
@@ -83,7 +83,7 @@ export function codeOfState(
     codeOf("workspace", "FORBIDDEN", !key.workspaceEnabled, trace) ??
     codeOf("enabled", "DISABLED", !key.enabled, trace) ??
     codeOf("expiry", "EXPIRED", key.expiresAt !== null && now >= key.expiresAt, trace) ??
-    codeOf("address", "FORBIDDEN", key.allowedIps !== null && !isListed(key.allowedIps, address), trace) ??
+    codeOf("address", "FORBIDDEN", key.allowedIps !== null && !isAllowed(key.allowedIps, address), trace) ??
     codeOf("permissions", "INSUFFICIENT_PERMISSIONS", query !== undefined && !satisfies(query, key.permissions), trace)
   );
 }

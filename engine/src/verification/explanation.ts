@@ -2,6 +2,7 @@ import type { Instant } from "../clock/clock.ts";
 import { covers } from "../credits/locked-balance.ts";
 import type { KeyRecord } from "../directory/records.ts";
 import type { LimitDecision, LimitState } from "../limits/counters.ts";
+import { type AddressList, isListed } from "../rules/address.ts";
 import { hasValidChecksum } from "../rules/key-string.ts";
 import { conjunctsOf, type PermissionQuery, queryText, satisfies, slugsOf } from "../rules/permission-query.ts";
 import { grantOf } from "../rules/permissions.ts";
@@ -201,10 +202,16 @@ const details: Readonly<Record<Step, (decided: Detail) => string>> = {
     expiresAt === null
       ? "The key never expires."
       : `The key ${isFailed ? "expired" : "expires"} at ${iso(expiresAt)}, and it is ${iso(now)}.`,
-  address: ({ key, request: { address }, isFailed }) =>
-    key.allowedIps === null
-      ? "The API has no allow-list of addresses."
-      : `The allow-list of the API ${isFailed ? "does not contain" : "contains"} ${address || "an address that cannot be read"}.`,
+  address: ({ key: { allowedIps }, request: { address } }) => {
+    if (allowedIps === null) return "Neither the API nor the key has an allow-list of addresses.";
+    const shown = address || "an address that cannot be read";
+    const of = (name: string, list: AddressList | null) =>
+      list === null
+        ? []
+        : `the allow-list of the ${name} ${isListed(list, address) ? "contains" : "does not contain"} ${shown}`;
+    const compared = [of("API", allowedIps.ofApi), of("key", allowedIps.ofKey)].flat().join(", and ");
+    return `${compared.charAt(0).toUpperCase()}${compared.slice(1)}.`;
+  },
   permissions: ({ permissions }) => {
     const query = permissions?.query;
     if (query === undefined) return "The call asks for no permission.";

@@ -1,7 +1,7 @@
 import type { CallDirectories } from "../directory/directories.ts";
 import type { KeyLimit, KeyRecord } from "../directory/records.ts";
 import type { Limiter } from "../limits/limiter.ts";
-import { isListed } from "../rules/address.ts";
+import { isAllowed } from "../rules/address.ts";
 import type { CountedLimit } from "./explanation.ts";
 import { KeyLookup } from "./key-lookup.ts";
 import { chargeOf, readingOf, usedIn } from "./limits.ts";
@@ -29,7 +29,7 @@ export class OwnKeys {
       return null;
     const { principal, address } = request;
     if (principal && !principal.may(`apis.${found.apiId}.read_key`)) return null;
-    return found.allowedIps === null || isListed(found.allowedIps, address) ? found : null;
+    return found.allowedIps === null || isAllowed(found.allowedIps, address) ? found : null;
   }
 
   /** The counters of the limits of a key, without a charge. */

@@ -16,6 +16,7 @@ const names = [
   "enabled",
   "credits",
   "ratelimits",
+  "allowedIps",
   "credits.remaining",
   "credits.refill.interval",
   "credits.refill.amount",
@@ -74,5 +75,6 @@ function map(row: Fields, algorithm: string): Mapped {
     enabled: row.boolean("enabled"),
     credits: row.json("credits") ?? presentObject({ remaining: row.number("credits.remaining"), refill }),
     ratelimits: row.json("ratelimits"),
+    allowedIps: row.list("allowedIps"),
   });
 }

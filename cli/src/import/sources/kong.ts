@@ -51,7 +51,7 @@ function map(row: Fields, consumers: ReadonlyMap<string, Record<string, unknown>
   const consumerGroups = namesIn(row.json("groups"), "name");
   if (groups) row.note("acls", GROUPS);
   if (consumerGroups) row.note("groups", GROUPS);
-  const limits = limitsOf(row);
+  const { limits, allowedIps } = pluginsOf(row);
   const ttl = row.number("ttl");
   return keyOf(key === undefined ? undefined : hashSecret(key), "has no key", {
     name: row.text("id"),
@@ -60,6 +60,7 @@ function map(row: Fields, consumers: ReadonlyMap<string, Record<string, unknown>
     // The Admin API gives the remaining seconds; the table has the time of the end.
     expires: typeof ttl === "number" ? now + ttl * 1_000 : row.time("ttl"),
     ratelimits: limits.length > 0 ? limits : undefined,
+    allowedIps,
   });
 }
 
@@ -73,13 +74,16 @@ const DAY = 24 * 3_600;
 /** The windows of the plugin rate-limiting, in seconds. */
 const windows = { second: 1, minute: 60, hour: 3_600, day: DAY, month: 30 * DAY, year: 365 * DAY };
 
-/** The limits of the plugins of a consumer. */
-function limitsOf(row: Fields) {
+/** The limits and the addresses of the plugins of a consumer. */
+function pluginsOf(row: Fields) {
   const list = row.json("plugins");
   const plugins = (Array.isArray(list) ? list.filter(isObject) : []).filter(({ enabled }) => enabled !== false);
   const isLimit = ({ name }: Record<string, unknown>) => name === "rate-limiting" || name === "rate-limiting-advanced";
   const notes = new Set<string>();
-  if (!plugins.every(isLimit)) notes.add("plugins of a consumer other than rate-limiting are not imported");
+  const allowedIps = plugins.map(allowedIpsOf).find((cidrs) => cidrs !== undefined);
+  if (!plugins.every((plugin) => isLimit(plugin) || allowedIpsOf(plugin) !== undefined)) {
+    notes.add("plugins of a consumer other than rate-limiting and ip-restriction with `allow` are not imported");
+  }
   const limits = new Map<string, NonNullable<ReturnType<typeof limitOf>>>();
   for (const { name, config, service, route } of plugins.filter(isLimit)) {
     if (!isObject(config)) continue;
@@ -99,7 +103,17 @@ function limitsOf(row: Fields) {
     }
   }
   for (const note of notes) row.note("plugins", note);
-  return [...limits.values()];
+  return { limits: [...limits.values()], allowedIps };
+}
+
+/** The addresses that an ip-restriction of a consumer allows; undefined if it says more than that, or is another plugin. */
+function allowedIpsOf({ name, config, service, route }: Record<string, unknown>): unknown[] | undefined {
+  if (name !== "ip-restriction" || service || route || !isObject(config)) return undefined;
+  const listAt = (...members: string[]) => {
+    const lists = members.map((member) => config[member]).filter(Array.isArray);
+    return lists.find((list) => list.length > 0);
+  };
+  return listAt("deny", "blacklist") === undefined ? listAt("allow", "whitelist") : undefined;
 }
 
 function limitsOfPeriods(config: Record<string, unknown>) {

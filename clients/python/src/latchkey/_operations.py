@@ -593,6 +593,7 @@ class ApisOperations:
         cursor: str | Unset = UNSET,
         enabled: bool | Unset = UNSET,
         expires: int | None | Unset = UNSET,
+        allowed_ips: Sequence[str] | None | Unset = UNSET,
         add_roles: Sequence[str] | Unset = UNSET,
         add_permissions: Sequence[str] | Unset = UNSET,
         add_credits: int | Unset = UNSET,
@@ -623,6 +624,8 @@ class ApisOperations:
             limit: Maximum number of keys that one call processes. Default: 100.
             cursor: Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page.
             expires: Null: the keys never expire.
+            allowed_ips: IPv4 and IPv6 addresses and CIDRs that may use the keys. Null: every address that the API
+                allows.
             add_roles: Names of existing roles.
             add_permissions: Slugs. New ones are created.
             add_credits: Added to each balance: keys that share one after a reroll get it once, with the newest of
@@ -644,6 +647,7 @@ class ApisOperations:
             "cursor": cursor,
             "enabled": enabled,
             "expires": expires,
+            "allowedIps": allowed_ips,
             "addRoles": add_roles,
             "addPermissions": add_permissions,
             "addCredits": add_credits,
@@ -764,6 +768,7 @@ class KeysOperations:
         budget_id: str | Unset = UNSET,
         ratelimits: Sequence[CreateKeyInputRatelimitsEntry] | Unset = UNSET,
         concurrency: Sequence[CreateKeyInputConcurrencyEntry] | Unset = UNSET,
+        allowed_ips: Sequence[str] | Unset = UNSET,
         enabled: bool | Unset = UNSET,
         recoverable: bool | Unset = UNSET,
         options: CallOptions | None = None,
@@ -791,6 +796,8 @@ class KeysOperations:
                 `assign_budget` on it.
             concurrency: How many calls may run at once. Each verification takes a slot of each of these limits with
                 `hold`, until its hold ends; without `hold` it gets 400.
+            allowed_ips: IPv4 and IPv6 addresses and CIDRs that may use the key. If its API has `allowed_ips`, both
+                lists must contain the address. Omitted: every address that the API allows.
             enabled: Default: True.
             recoverable: Whether `keys.get_key` can return the key string. It is then stored encrypted. Default:
                 False.
@@ -813,6 +820,7 @@ class KeysOperations:
             "budgetId": budget_id,
             "ratelimits": ratelimits,
             "concurrency": concurrency,
+            "allowedIps": allowed_ips,
             "enabled": enabled,
             "recoverable": recoverable,
         }, options)
@@ -1125,6 +1133,7 @@ class KeysOperations:
         budget_id: str | None | Unset = UNSET,
         ratelimits: Sequence[UpdateKeyInputRatelimitsEntry] | None | Unset = UNSET,
         concurrency: Sequence[UpdateKeyInputConcurrencyEntry] | None | Unset = UNSET,
+        allowed_ips: Sequence[str] | None | Unset = UNSET,
         enabled: bool | Unset = UNSET,
         roles: Sequence[str] | Unset = UNSET,
         permissions: Sequence[str] | Unset = UNSET,
@@ -1150,6 +1159,8 @@ class KeysOperations:
             ratelimits: All limits of the key. A limit with an existing name keeps its id.
             concurrency: How many calls may run at once: all limits of the key. Open holds count for a limit with an
                 existing name, also where it is lower than their number.
+            allowed_ips: IPv4 and IPv6 addresses and CIDRs that may use the key. If its API has `allowed_ips`, both
+                lists must contain the address. Null: every address that the API allows.
 
         Raises:
             LatchkeyError: `data/key_not_found`, `data/budget_not_found`, `data/role_not_found`,
@@ -1165,6 +1176,7 @@ class KeysOperations:
             "budgetId": budget_id,
             "ratelimits": ratelimits,
             "concurrency": concurrency,
+            "allowedIps": allowed_ips,
             "enabled": enabled,
             "roles": roles,
             "permissions": permissions,
@@ -4221,6 +4233,7 @@ class AsyncApisOperations:
         cursor: str | Unset = UNSET,
         enabled: bool | Unset = UNSET,
         expires: int | None | Unset = UNSET,
+        allowed_ips: Sequence[str] | None | Unset = UNSET,
         add_roles: Sequence[str] | Unset = UNSET,
         add_permissions: Sequence[str] | Unset = UNSET,
         add_credits: int | Unset = UNSET,
@@ -4251,6 +4264,8 @@ class AsyncApisOperations:
             limit: Maximum number of keys that one call processes. Default: 100.
             cursor: Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page.
             expires: Null: the keys never expire.
+            allowed_ips: IPv4 and IPv6 addresses and CIDRs that may use the keys. Null: every address that the API
+                allows.
             add_roles: Names of existing roles.
             add_permissions: Slugs. New ones are created.
             add_credits: Added to each balance: keys that share one after a reroll get it once, with the newest of
@@ -4272,6 +4287,7 @@ class AsyncApisOperations:
             "cursor": cursor,
             "enabled": enabled,
             "expires": expires,
+            "allowedIps": allowed_ips,
             "addRoles": add_roles,
             "addPermissions": add_permissions,
             "addCredits": add_credits,
@@ -4398,6 +4414,7 @@ class AsyncKeysOperations:
         budget_id: str | Unset = UNSET,
         ratelimits: Sequence[CreateKeyInputRatelimitsEntry] | Unset = UNSET,
         concurrency: Sequence[CreateKeyInputConcurrencyEntry] | Unset = UNSET,
+        allowed_ips: Sequence[str] | Unset = UNSET,
         enabled: bool | Unset = UNSET,
         recoverable: bool | Unset = UNSET,
         options: CallOptions | None = None,
@@ -4425,6 +4442,8 @@ class AsyncKeysOperations:
                 `assign_budget` on it.
             concurrency: How many calls may run at once. Each verification takes a slot of each of these limits with
                 `hold`, until its hold ends; without `hold` it gets 400.
+            allowed_ips: IPv4 and IPv6 addresses and CIDRs that may use the key. If its API has `allowed_ips`, both
+                lists must contain the address. Omitted: every address that the API allows.
             enabled: Default: True.
             recoverable: Whether `keys.get_key` can return the key string. It is then stored encrypted. Default:
                 False.
@@ -4447,6 +4466,7 @@ class AsyncKeysOperations:
             "budgetId": budget_id,
             "ratelimits": ratelimits,
             "concurrency": concurrency,
+            "allowedIps": allowed_ips,
             "enabled": enabled,
             "recoverable": recoverable,
         }, options)
@@ -4765,6 +4785,7 @@ class AsyncKeysOperations:
         budget_id: str | None | Unset = UNSET,
         ratelimits: Sequence[UpdateKeyInputRatelimitsEntry] | None | Unset = UNSET,
         concurrency: Sequence[UpdateKeyInputConcurrencyEntry] | None | Unset = UNSET,
+        allowed_ips: Sequence[str] | None | Unset = UNSET,
         enabled: bool | Unset = UNSET,
         roles: Sequence[str] | Unset = UNSET,
         permissions: Sequence[str] | Unset = UNSET,
@@ -4790,6 +4811,8 @@ class AsyncKeysOperations:
             ratelimits: All limits of the key. A limit with an existing name keeps its id.
             concurrency: How many calls may run at once: all limits of the key. Open holds count for a limit with an
                 existing name, also where it is lower than their number.
+            allowed_ips: IPv4 and IPv6 addresses and CIDRs that may use the key. If its API has `allowed_ips`, both
+                lists must contain the address. Null: every address that the API allows.
 
         Raises:
             LatchkeyError: `data/key_not_found`, `data/budget_not_found`, `data/role_not_found`,
@@ -4805,6 +4828,7 @@ class AsyncKeysOperations:
             "budgetId": budget_id,
             "ratelimits": ratelimits,
             "concurrency": concurrency,
+            "allowedIps": allowed_ips,
             "enabled": enabled,
             "roles": roles,
             "permissions": permissions,

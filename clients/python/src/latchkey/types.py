@@ -170,6 +170,8 @@ class Key:
     """The key's own limits."""
     concurrency: list[ConcurrencyLimit] | None = None
     """How many calls of the key may run at once. Absent: any number."""
+    allowed_ips: list[str] | None = None
+    """Addresses and CIDRs that may use it. Absent: every address that its API allows."""
     plaintext: Secret | None = None
     """The key string. Present if the key is recoverable and `decrypt` is true."""
 
@@ -979,6 +981,10 @@ class MigrateKeysInputKeysEntry(TypedDict):
     concurrency: NotRequired[Sequence[MigrateKeysInputKeysEntryConcurrencyEntry]]
     """How many calls may run at once. Each verification takes a slot of each of these limits with `hold`, until its
     hold ends; without `hold` it gets 400.
+    """
+    allowed_ips: NotRequired[Sequence[str]]
+    """IPv4 and IPv6 addresses and CIDRs that may use the key. If its API has `allowed_ips`, both lists must contain the
+    address. Omitted: every address that the API allows.
     """
     budget_id: NotRequired[str]
     """The budget that verifications spend from too, together with its ancestors. Needs `assign_budget` on it."""

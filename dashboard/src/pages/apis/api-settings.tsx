@@ -10,6 +10,7 @@ import { Switch, TagsField, TextField } from "../../ui/fields/fields.tsx";
 import { type Change, InlineEdit } from "../../ui/fields/inline-edit.tsx";
 import { Select } from "../../ui/fields/select.tsx";
 import { Fact, Facts, None, Page, Section, SectionLinks } from "../../ui/page.tsx";
+import { Addresses } from "../../ui/text/addresses.tsx";
 import { CopyButton, Id } from "../../ui/text/copy-button.tsx";
 import { Loading } from "../../ui/text/loading.tsx";
 import { PortalSessions } from "../portal/portal-sessions.tsx";
@@ -187,19 +188,7 @@ function KeySettings({ of: api }: { of: Api }) {
         <InlineEdit
           {...setting("allowedIps")}
           label="the allowed addresses"
-          display={
-            allowedIps.length === 0 ? (
-              <None text="every address" />
-            ) : (
-              <span className="flex flex-wrap gap-1.5">
-                {allowedIps.map((address) => (
-                  <code key={address} className="rounded-sm bg-field px-1.5 py-0.5 font-mono text-xs">
-                    {address}
-                  </code>
-                ))}
-              </span>
-            )
-          }
+          display={<Addresses of={allowedIps} none="every address" />}
           draft={() => allowedIps as readonly string[]}
           change={(draft) => {
             if (draft.join() === allowedIps.join()) return {};

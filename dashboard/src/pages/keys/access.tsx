@@ -7,12 +7,14 @@ import { loadCode } from "../../api/connection.ts";
 import { useCan } from "../../api/session.ts";
 import { EditInPlace } from "../../ui/fields/edit-in-place.tsx";
 import { Fact, Facts, None } from "../../ui/page.tsx";
+import { Addresses } from "../../ui/text/addresses.tsx";
 
 const load = () => loadCode(() => import("./key-editors.tsx"));
 const RolesEditor = lazyRouteComponent(load, "RolesEditor");
 const PermissionsEditor = lazyRouteComponent(load, "PermissionsEditor");
+const AddressesEditor = lazyRouteComponent(load, "AddressesEditor");
 
-/** Roles, and the effective permissions with whence each comes. */
+/** Roles, the effective permissions with whence each comes, and the addresses that may use the key. */
 export function KeyAccess({ of: key }: { of: Key }) {
   const { apiId, roles = [], permissions = [] } = key;
   const can = useCan();
@@ -64,6 +66,14 @@ export function KeyAccess({ of: key }: { of: Key }) {
             )
           }
           editor={(onClose) => <PermissionsEditor of={key} direct={direct} onClose={onClose} />}
+        />
+      </Fact>
+      <Fact name="Allowed addresses">
+        <EditInPlace
+          label="the allowed addresses"
+          needs={needs}
+          display={<Addresses of={key.allowedIps} none="every address that the API allows" />}
+          editor={(onClose) => <AddressesEditor of={key} onClose={onClose} />}
         />
       </Fact>
     </Facts>

@@ -20,6 +20,7 @@ export interface Draft {
   readonly budgetId: string;
   readonly ratelimits: readonly RatelimitDraft[];
   readonly concurrency: readonly ConcurrencyDraft[];
+  readonly allowedIps: readonly string[];
   readonly meta: string;
   readonly enabled: boolean;
   readonly recoverable: boolean;
@@ -37,6 +38,7 @@ export const emptyDraft: Draft = {
   budgetId: "",
   ratelimits: [],
   concurrency: [],
+  allowedIps: [],
   meta: "",
   enabled: true,
   recoverable: false,
@@ -84,6 +86,7 @@ export function inputOf(apiId: string, draft: Draft): { input: Input<"keys.creat
     ...(draft.budgetId !== "" && { budgetId: draft.budgetId }),
     ...(limits.value.length > 0 && { ratelimits: limits.value }),
     ...(concurrency.value.length > 0 && { concurrency: concurrency.value }),
+    ...(draft.allowedIps.length > 0 && { allowedIps: draft.allowedIps }),
     ...(!draft.enabled && { enabled: false }),
     ...(draft.recoverable && { recoverable: true }),
   };

@@ -121,6 +121,28 @@ export function LimitsEditor({ of: key, onClose }: EditorProps) {
   );
 }
 
+export function AddressesEditor({ of: key, onClose }: EditorProps) {
+  const { allowedIps = [] } = key;
+  return (
+    <InlineEditor
+      field="allowedIps"
+      draft={() => allowedIps as readonly string[]}
+      change={(draft) => (draft.join() === allowedIps.join() ? {} : { value: draft.length === 0 ? null : draft })}
+      editor={(draft, set) => (
+        <TagsField
+          label="Allowed addresses"
+          description="IPv4 and IPv6 addresses and CIDRs that may use the key. Empty: every address that the API allows."
+          value={draft}
+          onChange={set}
+          placeholder="10.0.0.0/8"
+        />
+      )}
+      save={useKeyUpdate(key)("allowedIps")}
+      onClose={onClose}
+    />
+  );
+}
+
 export function RolesEditor({ of: { keyId, roles = [] }, onClose }: EditorProps) {
   return (
     <InlineEditor

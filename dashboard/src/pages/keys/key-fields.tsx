@@ -60,7 +60,7 @@ export function CommonFields({ draft, problems, set, apiPrefix }: Fields & { api
   );
 }
 
-/** Roles and permissions. */
+/** Roles, permissions and addresses. */
 export function AccessFields({ draft, problems, set }: Fields) {
   const can = useCan();
   const roles = useQuery({ ...read("permissions.listRoles", { limit: 100 }), enabled: can("permissions.*.read_role") });
@@ -75,6 +75,7 @@ export function AccessFields({ draft, problems, set }: Fields) {
         [
           draft.roles.length > 0 && counted(draft.roles.length, "role"),
           draft.permissions.length > 0 && counted(draft.permissions.length, "permission"),
+          draft.allowedIps.length > 0 && counted(draft.allowedIps.length, "address", "addresses"),
         ]
           .filter(Boolean)
           .join(", ") || "No permissions"
@@ -95,6 +96,13 @@ export function AccessFields({ draft, problems, set }: Fields) {
         problem={problems.permissions}
         suggestions={permissions.data?.map(({ slug }) => slug) ?? []}
         placeholder="documents.read"
+      />
+      <TagsField
+        label="Allowed addresses"
+        description="IPv4 and IPv6 addresses and CIDRs that may use the key. Empty: every address that the API allows."
+        value={draft.allowedIps}
+        onChange={(allowedIps) => set({ allowedIps })}
+        placeholder="10.0.0.0/8"
       />
     </Fold>
   );

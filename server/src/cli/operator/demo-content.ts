@@ -140,6 +140,7 @@ export async function writeContent(
     byte_length: null,
     delete_protection: i === 0 ? 1 : 0,
     allowed_ips: null,
+    policy: null,
     own_key_access: 0,
     created_at: began + i * DAY,
     updated_at: null,

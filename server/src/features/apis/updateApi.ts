@@ -1,10 +1,9 @@
 import { z } from "zod";
-import { isCidr } from "../../../../engine/src/rules/address.ts";
 import { type MutationContext, mutation } from "../../platform/rpc/operation.ts";
 import { changedValues, updateEvents } from "../../platform/vocabulary/changed-values.ts";
 import { type ColumnsFor, columnsOf, flag, jsonColumn } from "../../platform/vocabulary/columns.ts";
 import { exampleApi } from "../../platform/vocabulary/examples.ts";
-import { ApiId, ByteLength, Empty, Name, OwnKeyAccess, Prefix, text } from "../../platform/vocabulary/schema.ts";
+import { AllowedIps, ApiId, ByteLength, Empty, Name, OwnKeyAccess, Prefix } from "../../platform/vocabulary/schema.ts";
 import type { DatabaseServices } from "../database-services.ts";
 import { NOTICE_DAYS } from "../events/statements/expiry-sweep.ts";
 import { VAULT_MISSING } from "../keys/record.ts";
@@ -12,18 +11,6 @@ import { KeyMigrationWriter } from "../keys/statements/key-migrations.ts";
 import { ApiPortalInput, apiPortalRequirements } from "../portal/record.ts";
 import { type StoredUpstream, shownUpstream, toUpstreamOutput, UpstreamInput } from "../upstreams/record.ts";
 import { ApiWriter } from "./statements.ts";
-
-/** Every verification compares its address with each entry. */
-const ALLOWED_IPS_MAX = 100;
-/** The longest spelling of an IPv6 address, with a prefix length. */
-const CIDR_LENGTH_MAX = 49;
-
-const Cidr = text(1, CIDR_LENGTH_MAX)
-  .refine(isCidr, {
-    error: "must be an address or a CIDR such as 10.0.0.0/8 or 2001:db8::/32",
-    params: { keyword: "pattern", fix: "Send an IPv4 or IPv6 address, with or without a prefix length." },
-  })
-  .meta({ pattern: "^(?:[0-9.]{7,15}|[0-9a-fA-F:.]{2,45})(?:/[0-9]{1,3})?$" });
 
 export const updateApi = mutation("apis.updateApi", {
   summary: "Update an API",
@@ -37,11 +24,7 @@ export const updateApi = mutation("apis.updateApi", {
     prefix: Prefix.nullable().optional().describe("Default prefix of new keys; an underscore follows it."),
     byteLength: ByteLength.nullable().optional().describe("Default number of random bytes in new keys. Null: 16."),
     deleteProtection: z.boolean().optional().describe("Whether to prevent `apis.deleteApi`."),
-    allowedIps: z
-      .array(Cidr)
-      .min(1)
-      .max(ALLOWED_IPS_MAX)
-      .nullable()
+    allowedIps: AllowedIps.nullable()
       .optional()
       .describe("IPv4 and IPv6 addresses and CIDRs that may use its keys. Null: every address."),
     leakAction: z

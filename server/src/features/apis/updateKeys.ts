@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { mutation } from "../../platform/rpc/operation.ts";
 import { changedValues } from "../../platform/vocabulary/changed-values.ts";
-import { CREDITS_MAX, Expires, integer } from "../../platform/vocabulary/schema.ts";
+import { CREDITS_MAX, Expires, integer, KeyAllowedIps } from "../../platform/vocabulary/schema.ts";
 import { addPermissions } from "../keys/addPermissions.ts";
 import { addRoles } from "../keys/addRoles.ts";
 import { KeyPermissions, KeyRoles } from "../keys/permissions-and-roles.ts";
@@ -34,6 +34,9 @@ export const updateKeys = mutation("apis.updateKeys", {
     ...matchingKeysInput(NAME),
     enabled: z.boolean().optional(),
     expires: Expires.nullish().describe("Null: the keys never expire."),
+    allowedIps: KeyAllowedIps.nullish().describe(
+      "IPv4 and IPv6 addresses and CIDRs that may use the keys. Null: every address that the API allows.",
+    ),
     addRoles: KeyRoles.min(1).optional().describe("Names of existing roles."),
     addPermissions: KeyPermissions.min(1).optional().describe("Slugs. New ones are created."),
     addCredits: integer(1, CREDITS_MAX)
@@ -54,13 +57,16 @@ export const updateKeys = mutation("apis.updateKeys", {
     { ...missingApi, input: { ...missingApi.input, enabled: false } },
   ],
 }).handle(
-  async ({ enabled, expires, addRoles: roles, addPermissions: permissions, addCredits, ...selection }, context) => {
-    const given = { enabled, expires, addRoles: roles, addPermissions: permissions, addCredits };
+  async (
+    { enabled, expires, allowedIps, addRoles: roles, addPermissions: permissions, addCredits, ...selection },
+    context,
+  ) => {
+    const given = { enabled, expires, allowedIps, addRoles: roles, addPermissions: permissions, addCredits };
     const values = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
     if (Object.keys(values).length !== 1) {
       return context.fail(
         "invalid_input",
-        "Send exactly one of `enabled`, `expires`, `addRoles`, `addPermissions` and `addCredits`.",
+        "Send exactly one of `enabled`, `expires`, `allowedIps`, `addRoles`, `addPermissions` and `addCredits`.",
       );
     }
     return changeMatching(NAME, selection, context, {
@@ -73,7 +79,14 @@ export const updateKeys = mutation("apis.updateKeys", {
         if (roles) return addRoles.handle({ keyId, roles }, own);
         if (permissions) return addPermissions.handle({ keyId, permissions }, own);
         if (addCredits) return updateCredits.handle({ keyId, operation: "increment", value: addCredits }, own);
-        const differing = changedValues({ enabled, expires }, { enabled: key.enabled === 1, expires: key.expires_at });
+        const differing = changedValues(
+          { enabled, expires, allowedIps },
+          {
+            enabled: key.enabled === 1,
+            expires: key.expires_at,
+            allowedIps: key.allowed_ips && JSON.parse(key.allowed_ips),
+          },
+        );
         return differing.after && updateKey.handle({ keyId, ...values }, own);
       },
     });

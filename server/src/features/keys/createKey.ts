@@ -14,6 +14,7 @@ import {
   Expires,
   ExternalId,
   KEY_META_BYTES_MAX,
+  KeyAllowedIps,
   KeyName,
   meta,
   PERMISSIONS_PER_KEY_MAX,
@@ -34,6 +35,7 @@ import { IdentityWriter } from "../identities/statements.ts";
 import { idsOf } from "../permissions/ensure.ts";
 import { PermissionWriter } from "../permissions/statements/permissions.ts";
 import { RatelimitWriter } from "../ratelimits/statements/ratelimits.ts";
+import { acceptAllowedIps } from "./allowed-ips.ts";
 import { setRolesByNames } from "./permissions-and-roles.ts";
 import { VAULT_MISSING } from "./record.ts";
 import { KeyGrantWriter } from "./statements/key-grants.ts";
@@ -65,6 +67,7 @@ export const createKey = mutation("keys.createKey", {
     budgetId: AssignedBudget.optional(),
     ratelimits: ratelimits.optional(),
     concurrency: concurrency.optional(),
+    allowedIps: KeyAllowedIps.optional(),
     enabled: z.boolean().default(true),
     recoverable: z
       .boolean()
@@ -116,6 +119,7 @@ export const createKey = mutation("keys.createKey", {
   const budgetId = input.budgetId ?? null;
   await assignBudgets([{ former: null, next: budgetId }], context);
   await acceptConcurrency(input.concurrency, context);
+  await acceptAllowedIps(input.allowedIps, context);
 
   const id = newId(random, "key");
   const poolId = newId(random, "pool");
@@ -130,6 +134,7 @@ export const createKey = mutation("keys.createKey", {
     identity_id: input.externalId === undefined ? null : await identities.ensure(input.externalId, random, now),
     budget_id: budgetId,
     concurrency: concurrencyColumn(input.concurrency),
+    allowed_ips: jsonColumn(input.allowedIps),
     pool_id: poolId,
     hash,
     hash_version: HASH_VERSION,
@@ -159,10 +164,16 @@ export const createKey = mutation("keys.createKey", {
     });
   }
   invalidate.keyHash(hash);
-  const { name, externalId, expires } = input;
+  const { name, externalId, expires, allowedIps } = input;
   audit(
     [id, api.id],
-    { name, start, budgetId: input.budgetId, ...(input.credits?.remaining != null && { credits: input.credits }) },
+    {
+      name,
+      start,
+      budgetId: input.budgetId,
+      allowedIps,
+      ...(input.credits?.remaining != null && { credits: input.credits }),
+    },
     [{ type: "key.created", objectId: id, data: { keyId: id, apiId: api.id, externalId, name, start, expires } }],
   );
   return { keyId: id, key };

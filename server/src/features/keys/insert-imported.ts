@@ -7,6 +7,7 @@ import {
   concurrency,
   Expires,
   KEY_META_BYTES_MAX,
+  KeyAllowedIps,
   KeyName,
   meta,
   PERMISSIONS_PER_KEY_MAX,
@@ -46,6 +47,7 @@ export const importedMembers = {
   credits: CreditsCreate.optional().describe("A balance of credits. Omitted: unlimited."),
   ratelimits: ratelimits.optional(),
   concurrency: concurrency.optional(),
+  allowedIps: KeyAllowedIps.optional(),
 };
 
 const ImportedAttributes = z.strictObject(importedMembers);
@@ -102,6 +104,7 @@ export async function insertImported<Key extends ImportedAttributes>(
       identity_id: key.externalId === undefined ? null : identityIds.get(key.externalId)!,
       budget_id: budgetOf(key),
       concurrency: concurrencyColumn(key.concurrency),
+      allowed_ips: jsonColumn(key.allowedIps),
       pool_id: poolIds[i]!,
       hash,
       hash_version: hashVersion,

@@ -11,6 +11,7 @@ import { AssignedBudget } from "../budgets/record.ts";
 import { OLDER_PROGRAMS, refillError } from "../credits/record.ts";
 import { BalanceWriter } from "../credits/statements/balances.ts";
 import { acceptConcurrency } from "../holds/concurrency.ts";
+import { acceptAllowedIps } from "./allowed-ips.ts";
 import { importedMembers, insertImported } from "./insert-imported.ts";
 import { VAULT_MISSING } from "./record.ts";
 import { KeyMigrationWriter } from "./statements/key-migrations.ts";
@@ -181,6 +182,10 @@ export const migrateKeys = bulk("keys.migrateKeys", {
     if (!(await store.of(BalanceWriter).accepts(refills))) return fail("precondition_failed", OLDER_PROGRAMS);
     await acceptConcurrency(
       fresh.flatMap(({ key }) => key.concurrency ?? []),
+      context,
+    );
+    await acceptAllowedIps(
+      fresh.flatMap(({ key }) => key.allowedIps ?? []),
       context,
     );
 

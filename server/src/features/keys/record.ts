@@ -61,6 +61,10 @@ export const KeyOutput = z
       .array(ConcurrencyOutput)
       .optional()
       .describe("How many calls of the key may run at once. Absent: any number."),
+    allowedIps: z
+      .array(z.string())
+      .optional()
+      .describe("Addresses and CIDRs that may use it. Absent: every address that its API allows."),
     plaintext: asSecret(z.string())
       .optional()
       .describe("The key string. Present if the key is recoverable and `decrypt` is true."),
@@ -101,6 +105,7 @@ export function toKeyOutput(key: StoredKey, now: Instant, plaintext?: string): z
     ...(key.identity && { identity: toIdentityOutput(key.identity) }),
     ...(key.ratelimits.length > 0 && { ratelimits: key.ratelimits.map(ratelimitRecord) }),
     ...(concurrency.length > 0 && { concurrency }),
+    ...(key.allowed_ips !== null && { allowedIps: JSON.parse(key.allowed_ips) as string[] }),
     ...(plaintext !== undefined && { plaintext }),
   };
 }

@@ -59,6 +59,7 @@ export const rerollKey = mutation("keys.rerollKey", {
     identity_id: old.identity_id,
     budget_id: old.budget_id,
     concurrency: old.concurrency,
+    allowed_ips: old.allowed_ips,
     pool_id: old.pool_id,
     hash,
     hash_version: HASH_VERSION,

@@ -11,6 +11,7 @@ import {
   Expires,
   ExternalId,
   KEY_META_BYTES_MAX,
+  KeyAllowedIps,
   KeyId,
   KeyName,
   meta,
@@ -38,6 +39,7 @@ import { IdentityWriter } from "../identities/statements.ts";
 import { idsOf } from "../permissions/ensure.ts";
 import { PermissionWriter } from "../permissions/statements/permissions.ts";
 import { RatelimitWriter } from "../ratelimits/statements/ratelimits.ts";
+import { acceptAllowedIps } from "./allowed-ips.ts";
 import { lockKey } from "./lock-key.ts";
 import { setRolesByNames } from "./permissions-and-roles.ts";
 import { KeyGrantWriter } from "./statements/key-grants.ts";
@@ -71,6 +73,10 @@ export const updateKey = mutation("keys.updateKey", {
         "How many calls may run at once: all limits of the key. Open holds count for a limit with an existing name, also " +
           "where it is lower than their number.",
       ),
+    allowedIps: KeyAllowedIps.nullish().describe(
+      "IPv4 and IPv6 addresses and CIDRs that may use the key. If its API has `allowedIps`, both lists must contain the " +
+        "address. Null: every address that the API allows.",
+    ),
     enabled: z.boolean().optional(),
     roles: z.array(text(1, 100)).max(ROLES_PER_KEY_MAX).optional(),
     permissions: z.array(slug(3, 100)).max(PERMISSIONS_PER_KEY_MAX).optional(),
@@ -108,6 +114,7 @@ export const updateKey = mutation("keys.updateKey", {
     context,
   );
   await acceptConcurrency(input.concurrency, context);
+  await acceptAllowedIps(input.allowedIps, context);
   const former = input.permissions && (await store.of(PermissionWriter).listOfKey(keyId));
   const values = valuesOf(key, former, balance);
 
@@ -122,6 +129,7 @@ export const updateKey = mutation("keys.updateKey", {
       externalId: () => ({ identity_id: identityId }),
       budgetId: (budgetId) => ({ budget_id: budgetId }),
       concurrency: (limits) => ({ concurrency: concurrencyColumn(limits) }),
+      allowedIps: (allowedIps) => ({ allowed_ips: jsonColumn(allowedIps) }),
       credits: WRITTEN_APART,
       ratelimits: WRITTEN_APART,
       roles: WRITTEN_APART,
@@ -192,6 +200,7 @@ function valuesOf(
     credits: balance === undefined ? null : toCreditsOutput(balance),
     ratelimits: limitValues(key.ratelimits),
     concurrency: concurrencyOf(key.concurrency),
+    allowedIps: key.allowed_ips && JSON.parse(key.allowed_ips),
     enabled: key.enabled === 1,
     roles: sortedSet(key.roles),
     permissions: permissions && sortedSet(permissions.map(({ slug }) => slug)),

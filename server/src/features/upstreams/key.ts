@@ -15,6 +15,7 @@ import { OLDER_PROGRAMS, refillError } from "../credits/record.ts";
 import { BalanceWriter } from "../credits/statements/balances.ts";
 import { SlotWriter } from "../credits/statements/slots.ts";
 import { OLDER_PROGRAMS_OF_SLOTS } from "../holds/concurrency.ts";
+import { OLDER_PROGRAMS_OF_ADDRESSES } from "../keys/allowed-ips.ts";
 import { type ImportedAttributes, importedMembers, insertImported } from "../keys/insert-imported.ts";
 import { KeyWriter } from "../keys/statements/keys.ts";
 import type { UpstreamAnswer } from "./upstreams.ts";
@@ -88,6 +89,7 @@ export async function createUpstreamKey(
   if ((await keys.findExistingHashes([hash])).size > 0) return { change: null, exists: await isLive() };
   if (!(await store.of(BalanceWriter).accepts([attributes.credits?.refill]))) throw new Error(OLDER_PROGRAMS);
   if (!(await store.of(SlotWriter).accepts(attributes.concurrency))) throw new Error(OLDER_PROGRAMS_OF_SLOTS);
+  if (!(await keys.accepts(attributes.allowedIps))) throw new Error(OLDER_PROGRAMS_OF_ADDRESSES);
   const plan = { apiId, hashVersion: HASH_VERSION, migrationId: null, startOf: () => start, budgetOf: () => null };
   const [made] = await insertImported([{ key: attributes, hash }], plan, { store, random, now });
   const { keyId } = made!;

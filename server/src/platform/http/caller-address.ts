@@ -1,8 +1,7 @@
 import type { IncomingMessage } from "node:http";
-import type { BlockList } from "node:net";
-import { callerAddress } from "../../../../engine/src/rules/address.ts";
+import { type AddressList, callerAddress } from "../../../../engine/src/rules/address.ts";
 
 /** The address of the caller of a request; see `callerAddress`. */
-export function addressOf({ headers, socket }: IncomingMessage, trustedProxies: BlockList | null): string {
+export function addressOf({ headers, socket }: IncomingMessage, trustedProxies: AddressList | null): string {
   return callerAddress(socket.remoteAddress ?? "", headers["x-forwarded-for"] as string | undefined, trustedProxies);
 }

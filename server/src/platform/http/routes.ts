@@ -1,6 +1,6 @@
-import type { BlockList } from "node:net";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Clock } from "../../../../engine/src/clock/clock.ts";
+import type { AddressList } from "../../../../engine/src/rules/address.ts";
 import type { Operation } from "../rpc/operation.ts";
 import type { Rpc } from "../rpc/server.ts";
 import type { ReadBody } from "./long-body.ts";
@@ -12,7 +12,7 @@ export interface RouteParts {
   rpc: Rpc;
   clock: Clock;
   operations: readonly Operation[];
-  trustedProxies: BlockList | null;
+  trustedProxies: AddressList | null;
   /** The public address of the service; empty: unknown. */
   publicUrl: string;
   /** Routes with a common prefix and a part that varies. */

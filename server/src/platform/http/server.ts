@@ -1,10 +1,11 @@
 import "./keep-ticks-fast.ts";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import type { AddressInfo, BlockList, Socket } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { type FastifyError, type FastifyInstance, type FastifyReply, fastify } from "fastify";
 import type { Clock } from "../../../../engine/src/clock/clock.ts";
 import { every } from "../../../../engine/src/clock/every.ts";
+import type { AddressList } from "../../../../engine/src/rules/address.ts";
 import { namesOf, type Operation, pathOf } from "../rpc/operation.ts";
 import { Problem } from "../rpc/problems.ts";
 import type { Rpc } from "../rpc/server.ts";
@@ -35,7 +36,7 @@ export interface HttpOptions {
   rpc: Rpc;
   clock: Clock;
   readiness(): Readiness;
-  trustedProxies: BlockList | null;
+  trustedProxies: AddressList | null;
   limits: HttpLimits;
   /** Null: `/metrics` is not on this listener. */
   metrics: Expose | null;
@@ -412,7 +413,7 @@ function missingHost(): Problem {
   });
 }
 
-function rpcRequest(request: IncomingMessage, path: string, body: string | null, trusted: BlockList | null) {
+function rpcRequest(request: IncomingMessage, path: string, body: string | null, trusted: AddressList | null) {
   const { headers } = request;
   return {
     path,

@@ -1,5 +1,5 @@
-import { BlockList, isIPv4, isIPv6 } from "node:net";
-import { addressList, isListed } from "../../../../engine/src/rules/address.ts";
+import { isIPv4, isIPv6 } from "node:net";
+import { type AddressList, addressList, isListed } from "../../../../engine/src/rules/address.ts";
 
 /**
  * Addresses that are not of one host on the public internet (IANA IPv4 and IPv6 Special-Purpose Address Registries), and
@@ -30,11 +30,10 @@ const special = addressList([
   // 6to4, likewise.
   "2002::/16",
   "3fff::/20",
-]) as BlockList;
+]) as AddressList;
 
 /** Every IPv6 address outside of global unicast (RFC 4291, section 2.4) is special. */
-const globalUnicast = new BlockList();
-globalUnicast.addSubnet("2000::", 3, "ipv6");
+const globalUnicast = addressList(["2000::/3"]) as AddressList;
 
 /** The prefix by which NAT64 reaches IPv4 addresses (RFC 6052), in canonical spelling. */
 const NAT64 = /^64:ff9b::([0-9a-f]{1,4}):([0-9a-f]{1,4})$/;
@@ -51,7 +50,7 @@ export function isPublicAddress(address: string): boolean {
   const canonical = new URL(`http://[${address}]`).hostname.slice(1, -1);
   const [, high, low] = MAPPED.exec(canonical) ?? NAT64.exec(canonical) ?? [];
   if (high !== undefined && low !== undefined) return isPublicAddress(dotted(high, low));
-  return globalUnicast.check(canonical, "ipv6") && !isListed(special, canonical);
+  return isListed(globalUnicast, canonical) && !isListed(special, canonical);
 }
 
 function dotted(...groups: readonly string[]): string {

@@ -178,6 +178,8 @@ export interface ApiRow {
   upstream: string | null;
   /** JSON of what sessions of the portal inherit; null: nothing. */
   portal: string | null;
+  /** JSON of the policy that its new keys obey; null: none. */
+  policy: string | null;
   created_at: number;
   updated_at: number | null;
   deleted_at: number | null;
@@ -305,6 +307,8 @@ export interface KeyRow {
   budget_id: string | null;
   /** JSON array of its limits of concurrency, `{name, limit}`; null: none. */
   concurrency: string | null;
+  /** JSON array of CIDRs that may use the key, or null: every address that its API allows. */
+  allowed_ips: string | null;
   /** Keys of one reroll chain share a pool: its balance and the counters of its limits. */
   pool_id: string;
   hash: string;

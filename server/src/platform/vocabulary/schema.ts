@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { isCidr } from "../../../../engine/src/rules/address.ts";
 import { RANDOM_BYTES_MAX, RANDOM_BYTES_MIN } from "../../../../engine/src/rules/key-string.ts";
 import { CONCURRENCY_MAX } from "../../../../engine/src/rules/slots.ts";
 import { DURATION_MAX, LIMIT_MAX } from "../../../../engine/src/rules/window.ts";
@@ -236,6 +237,30 @@ export function rejectRepeatedNames(limits: readonly { name: string }[], issues:
     names.add(name);
   }
 }
+
+/** Entries of a list of addresses. */
+const ALLOWED_IPS_MAX = 100;
+/** The longest spelling of an IPv6 address, with a prefix length. */
+const CIDR_LENGTH_MAX = 49;
+
+/** The addresses that may use keys. */
+export const AllowedIps = z
+  .array(
+    text(1, CIDR_LENGTH_MAX)
+      .refine(isCidr, {
+        error: "must be an address or a CIDR such as 10.0.0.0/8 or 2001:db8::/32",
+        params: { keyword: "pattern", fix: "Send an IPv4 or IPv6 address, with or without a prefix length." },
+      })
+      .meta({ pattern: "^(?:[0-9.]{7,15}|[0-9a-fA-F:.]{2,45})(?:/[0-9]{1,3})?$" }),
+  )
+  .min(1)
+  .max(ALLOWED_IPS_MAX);
+
+/** The same of one key. */
+export const KeyAllowedIps = AllowedIps.describe(
+  "IPv4 and IPv6 addresses and CIDRs that may use the key. If its API has `allowedIps`, both lists must contain the address. " +
+    "Omitted: every address that the API allows.",
+);
 
 /** A limit as the API operations return it. */
 export const RatelimitOutput = z

@@ -4,6 +4,7 @@ import type { Place } from "../../../platform/store/cursor.ts";
 import { eraseOutcomesOfKey } from "../../../platform/store/idempotency.ts";
 import { insertRows } from "../../../platform/store/insert-rows.ts";
 import type { StoreRules } from "../../../platform/store/inspection.ts";
+import { demandStep } from "../../../platform/store/migrate.ts";
 import type { KeyRow, SqlBoolean } from "../../../platform/store/schema.ts";
 import { fold } from "../../../platform/store/search.ts";
 import { WorkspaceRows } from "../../../platform/store/workspace-rows.ts";
@@ -164,6 +165,7 @@ const importedTypes = {
   identity_id: "text",
   budget_id: "text",
   concurrency: "text",
+  allowed_ips: "text",
   pool_id: "text",
   hash: "text",
   hash_version: "bigint",
@@ -191,6 +193,11 @@ function foldedName(name: string | null): string | null {
 export class KeyWriter extends KeyReader {
   static readonly writes = true;
 
+  /** Whether these addresses can be stored: programs of earlier releases let every address use a key. */
+  async accepts(allowedIps: readonly string[] | null | undefined): Promise<boolean> {
+    return !allowedIps || allowedIps.length === 0 || demandStep(this.sql, "040-key-attributes");
+  }
+
   async insert(
     key: Omit<
       KeyRow,
@@ -204,6 +211,7 @@ export class KeyWriter extends KeyReader {
     >,
   ): Promise<void> {
     this.#count(key.meta);
+    this.#count(key.allowed_ips);
     await this.sql.db
       .insertInto("keys")
       .values({ ...key, name_folded: foldedName(key.name), workspace_id: this.workspaceId, deleted_once_expired: 0 })
@@ -225,7 +233,10 @@ export class KeyWriter extends KeyReader {
   /** Inserts keys, except those whose hash exists; returns the inserted ids. */
   async insertImported(keys: readonly ImportedKey[]): Promise<Set<string>> {
     const inserted = new Set<string>();
-    for (const { meta } of keys) this.#count(meta);
+    for (const { meta, allowed_ips } of keys) {
+      this.#count(meta);
+      this.#count(allowed_ips);
+    }
     // Elsewhere each statement is a round trip.
     const perStatement = this.sql.dialect.isEmbedded ? IMPORTED_PER_YIELD : keys.length;
     for (let i = 0; i < keys.length; i += perStatement) {
@@ -288,6 +299,7 @@ export class KeyWriter extends KeyReader {
 
   async update(keyId: string, values: Omit<Updateable<KeyRow>, "name_folded">): Promise<void> {
     if (values.meta !== undefined) this.#count(values.meta, await this.metadataLength("keys", keyId));
+    if (values.allowed_ips !== undefined) this.#count(values.allowed_ips);
     await this.sql.db
       .updateTable("keys")
       .set({ ...values, ...(values.name !== undefined && { name_folded: foldedName(values.name) }) })
@@ -296,8 +308,8 @@ export class KeyWriter extends KeyReader {
       .execute();
   }
 
-  #count(meta: string | null, former = 0): void {
-    this.metadataBytes += Math.max(0, (meta === null ? 0 : Buffer.byteLength(meta)) - former);
+  #count(written: string | null, former = 0): void {
+    this.metadataBytes += Math.max(0, (written === null ? 0 : Buffer.byteLength(written)) - former);
   }
 
   async markDeleted(keyId: string, at: Instant): Promise<void> {

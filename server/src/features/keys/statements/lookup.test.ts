@@ -37,6 +37,7 @@ describe("the look-up of keys", () => {
           identity_id: null,
           budget_id: null,
           concurrency: null,
+          allowed_ips: null,
           pool_id: "pool_1",
           hash: "hash",
           hash_version: 1,

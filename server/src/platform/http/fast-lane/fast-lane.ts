@@ -1,6 +1,6 @@
-import type { BlockList, Socket } from "node:net";
+import type { Socket } from "node:net";
 import type { Clock, Milliseconds } from "../../../../../engine/src/clock/clock.ts";
-import { callerAddress } from "../../../../../engine/src/rules/address.ts";
+import { type AddressList, callerAddress } from "../../../../../engine/src/rules/address.ts";
 import type { Credentials } from "../../rpc/authenticate.ts";
 import type { Operation } from "../../rpc/operation.ts";
 import type { Rpc, RpcResponse } from "../../rpc/server.ts";
@@ -20,7 +20,7 @@ export interface FastLaneOptions {
   clock: Clock;
   /** The metered operations by path. */
   metered: ReadonlyMap<string, Operation>;
-  trustedProxies: BlockList | null;
+  trustedProxies: AddressList | null;
   /** Milliseconds for which an unused connection stays open after an answer. */
   keepAlive: Milliseconds;
   /** Milliseconds in which the first request must arrive. */

@@ -1,5 +1,5 @@
-import type { BlockList } from "node:net";
 import type { Clock } from "../../../../../engine/src/clock/clock.ts";
+import type { AddressList } from "../../../../../engine/src/rules/address.ts";
 import { namesOf, type Operation, pathOf } from "../../rpc/operation.ts";
 import { Problem } from "../../rpc/problems.ts";
 import type { Rpc } from "../../rpc/server.ts";
@@ -12,7 +12,7 @@ export interface LaneOptions extends Pick<FastLaneOptions, "isClosing" | "handOv
   operations: readonly Operation[];
   rpc: Pick<Rpc, "call" | "reject">;
   clock: Clock;
-  trustedProxies: BlockList | null;
+  trustedProxies: AddressList | null;
   limits: HttpLimits;
 }
 

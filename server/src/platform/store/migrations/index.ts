@@ -37,6 +37,7 @@ import { up as deletedKeys } from "./036-deleted-keys.ts";
 import { up as budgets } from "./037-budgets.ts";
 import { up as holds } from "./038-holds.ts";
 import { up as slots } from "./039-slots.ts";
+import { up as keyAttributes } from "./040-key-attributes.ts";
 
 export type MigrationStep = (db: Kysely<unknown>, dialect: "sqlite" | "postgres") => Promise<void>;
 
@@ -100,4 +101,5 @@ export const schemaSteps: Readonly<Record<string, SchemaStep>> = {
   "037-budgets": expand(budgets),
   "038-holds": expand(holds),
   "039-slots": expand(slots),
+  "040-key-attributes": expand(keyAttributes),
 };
