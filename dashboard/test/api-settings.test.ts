@@ -6,7 +6,7 @@ import { eventuallyEqual, eventuallyWithout } from "./waiting.ts";
 
 const SECRET = "Bearer of-the-former-system";
 
-describeDashboard("the settings of an API", (dashboard, store) => {
+describeDashboard("the settings of an API", (dashboard) => {
   let apiId: string;
   let path: string;
   const get = () => dashboard.ok("apis.getApi", { apiId });
@@ -159,9 +159,6 @@ describeDashboard("the settings of an API", (dashboard, store) => {
     await page.getByText("No owner has one now.").waitFor();
     assert.deepEqual(await dashboard.ok("portal.listPortalSessions", { apiId }), []);
   });
-
-  // What follows does not depend on the database.
-  if (store !== "sqlite") return;
 
   it("gives what finds leaked keys to each scanner, for the prefixes in the address", async () => {
     const page = await dashboard.visit(`${path}?prefixes=live`);

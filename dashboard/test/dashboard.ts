@@ -4,18 +4,10 @@ import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, afterEach, before, describe } from "node:test";
-import {
-  type Browser,
-  type BrowserContext,
-  type Cookie,
-  chromium,
-  type Locator,
-  type Page,
-  type Request,
-} from "playwright-core";
+import type { Browser, BrowserContext, Cookie, Locator, Page, Request } from "playwright-core";
 import { ROOT_KEY, run, type Server, start } from "../../server/test/process.ts";
 import { type FreshDatabase, freshDatabase } from "../../server/test/services/postgres.ts";
-import { findChromium } from "./chromium.ts";
+import { launchChromium } from "./chromium.ts";
 import { eventuallyEqual, eventuallyPasses } from "./waiting.ts";
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -77,8 +69,7 @@ export class Dashboard {
       this.#rootKey = JSON.parse(demo.stdout).rootKey;
     }
     this.server = await start({ directory: this.#folder, settings: this.#settings });
-    const args = process.getuid?.() === 0 ? ["--no-sandbox"] : [];
-    this.#browser = await chromium.launch({ executablePath: findChromium(), args });
+    this.#browser = await launchChromium();
   }
 
   async close(): Promise<void> {
@@ -183,13 +174,14 @@ export async function signIn(page: Page, rootKey: string): Promise<void> {
 }
 
 /**
- * Tests of the dashboard on each database: one service and one browser for all of them. With `demoKeys` they are in the
- * workspace that `latchkey demo` fills with so many keys.
+ * Tests of the dashboard: one service and one browser for all of them. What a page shows and sends does not depend on the
+ * database, and the server's tests try each operation on both. With `demoKeys` they are in the workspace that
+ * `latchkey demo` fills with so many keys.
  */
 export function describeDashboard(
   name: string,
   tests: (dashboard: Dashboard, store: StoreKind) => void,
-  kinds: readonly StoreKind[] = stores,
+  kinds: readonly StoreKind[] = ["sqlite"],
   demoKeys = 0,
 ): void {
   // What a test does too early does not depend on the database.
@@ -204,8 +196,16 @@ export function describeDashboard(
   }
 }
 
+/**
+ * Tests of what the database does for the dashboard: search, filters and paging, sums, changes in bulk, the feed of changes,
+ * sessions, the first start.
+ */
+export function describeOnEachStore(name: string, tests: (dashboard: Dashboard, store: StoreKind) => void): void {
+  describeDashboard(name, tests, stores);
+}
+
 /** Fails if axe finds a violation on the page once it has settled, with each rule and the elements that violate it. */
-export async function isAccessible(page: Page): Promise<void> {
+export async function isAccessible(page: Page, what = "the page"): Promise<void> {
   await settled(page);
   // A script element would violate the policy of the page.
   await page.evaluate(axe);
@@ -214,7 +214,7 @@ export async function isAccessible(page: Page): Promise<void> {
     const { violations } = await axe.run();
     return violations.map(({ id, help, nodes }) => ({ id, help, where: nodes.slice(0, 3).map(({ html }) => html) }));
   });
-  assert.deepEqual(found, []);
+  assert.deepEqual({ what, found }, { what, found: [] });
 }
 
 interface Violation {

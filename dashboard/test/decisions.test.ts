@@ -3,7 +3,7 @@ import { it } from "node:test";
 import { describeDashboard, isAccessible, reveal } from "./dashboard.ts";
 import { enterResult, eventuallyEqual, openPalette } from "./waiting.ts";
 
-describeDashboard("decisions", (dashboard, store) => {
+describeDashboard("decisions", (dashboard) => {
   /** A key that is over its limit after one call, with a refusal. Waits until the log has it. */
   const refused = async (externalId: string) => {
     const { apiId } = await dashboard.ok("apis.createApi", { name: "payments" });
@@ -85,8 +85,7 @@ describeDashboard("decisions", (dashboard, store) => {
     await page.getByText("apis.*.read_analytics").waitFor();
   });
 
-  // What is drawn does not depend on the database.
-  for (const scheme of store === "sqlite" ? (["light", "dark"] as const) : []) {
+  for (const scheme of ["light", "dark"] as const) {
     it(`are accessible (${scheme})`, async () => {
       const { keyId, decision } = await refused(`owner_${scheme}`);
       const page = await dashboard.visit(`/decisions?about=${keyId}&open=${decision.id}`, { scheme });

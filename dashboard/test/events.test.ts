@@ -3,7 +3,7 @@ import { it } from "node:test";
 import { describeDashboard, isAccessible } from "./dashboard.ts";
 import { eventuallyEqual, pressIn } from "./waiting.ts";
 
-describeDashboard("events", (dashboard, store) => {
+describeDashboard("events", (dashboard) => {
   it("lists events, filters them, and shows one as programs get it", async () => {
     const { apiId } = await dashboard.ok("apis.createApi", { name: "payments" });
     const { keyId } = await dashboard.ok("keys.createKey", { apiId, externalId: "acme" });
@@ -48,42 +48,40 @@ describeDashboard("events", (dashboard, store) => {
     while ((await oldest.count()) === 0) await page.mouse.wheel(0, 2_000);
   });
 
-  if (store === "sqlite") {
-    it("steps through the rows in the panel, and says that the event of a link is not listed", async () => {
-      const { apiId } = await dashboard.ok("apis.createApi", { name: "steps" });
-      const { keyId } = await dashboard.ok("keys.createKey", { apiId });
-      await dashboard.ok("keys.updateKey", { keyId, enabled: false });
-      const [{ id }] = await dashboard.ok("events.listEvents", { objectId: keyId, types: ["key.created"], limit: 1 });
-      const page = await dashboard.visit(`/events?object=${keyId}&open=${id}`);
-      await page.getByRole("complementary", { name: "key.created" }).waitFor();
-      const next = page.getByRole("button", { name: "Next row" });
-      await eventuallyEqual(() => next.getAttribute("aria-disabled"), "true", "it is the last row");
-      await page.getByRole("button", { name: "Previous row" }).click();
-      const panel = page.getByRole("complementary", { name: "key.disabled" });
-      await panel.waitFor();
-      await next.click();
-      await page.getByRole("complementary", { name: "key.created" }).waitFor();
-      await pressIn(page.getByRole("complementary"), "Escape");
-      await page.waitForURL((url) => !url.searchParams.has("open"));
-      await eventuallyEqual(() => page.getByRole("complementary").count(), 0);
+  it("steps through the rows in the panel, and says that the event of a link is not listed", async () => {
+    const { apiId } = await dashboard.ok("apis.createApi", { name: "steps" });
+    const { keyId } = await dashboard.ok("keys.createKey", { apiId });
+    await dashboard.ok("keys.updateKey", { keyId, enabled: false });
+    const [{ id }] = await dashboard.ok("events.listEvents", { objectId: keyId, types: ["key.created"], limit: 1 });
+    const page = await dashboard.visit(`/events?object=${keyId}&open=${id}`);
+    await page.getByRole("complementary", { name: "key.created" }).waitFor();
+    const next = page.getByRole("button", { name: "Next row" });
+    await eventuallyEqual(() => next.getAttribute("aria-disabled"), "true", "it is the last row");
+    await page.getByRole("button", { name: "Previous row" }).click();
+    const panel = page.getByRole("complementary", { name: "key.disabled" });
+    await panel.waitFor();
+    await next.click();
+    await page.getByRole("complementary", { name: "key.created" }).waitFor();
+    await pressIn(page.getByRole("complementary"), "Escape");
+    await page.waitForURL((url) => !url.searchParams.has("open"));
+    await eventuallyEqual(() => page.getByRole("complementary").count(), 0);
 
-      await page.goto(`${dashboard.address}/events?object=${apiId}&open=${id}`);
-      await page.getByText(`${id} is not among the rows that are listed.`).waitFor();
-    });
+    await page.goto(`${dashboard.address}/events?object=${apiId}&open=${id}`);
+    await page.getByText(`${id} is not among the rows that are listed.`).waitFor();
+  });
 
-    it("says that there are newer events, and shows them when asked to", async () => {
-      const page = await dashboard.visit("/events?type=role.");
-      await page.getByText("No event matches the filters").waitFor();
-      await dashboard.ok("permissions.createRole", { name: "reader" });
-      await page.reload();
-      await page.getByRole("row").filter({ hasText: "role.created" }).waitFor();
-      const { roleId } = await dashboard.ok("permissions.createRole", { name: "writer" });
-      await dashboard.ok("apis.createApi", { name: "not a role" });
-      await page.getByRole("button", { name: "Show 1 newer event" }).click();
-      await page.getByRole("row").filter({ hasText: roleId }).waitFor();
-      await page.getByRole("button", { name: "Show 1 newer event" }).waitFor({ state: "detached" });
-    });
-  }
+  it("says that there are newer events, and shows them when asked to", async () => {
+    const page = await dashboard.visit("/events?type=role.");
+    await page.getByText("No event matches the filters").waitFor();
+    await dashboard.ok("permissions.createRole", { name: "reader" });
+    await page.reload();
+    await page.getByRole("row").filter({ hasText: "role.created" }).waitFor();
+    const { roleId } = await dashboard.ok("permissions.createRole", { name: "writer" });
+    await dashboard.ok("apis.createApi", { name: "not a role" });
+    await page.getByRole("button", { name: "Show 1 newer event" }).click();
+    await page.getByRole("row").filter({ hasText: roleId }).waitFor();
+    await page.getByRole("button", { name: "Show 1 newer event" }).waitFor({ state: "detached" });
+  });
 
   it("says which permission is missing", async () => {
     const { key } = await dashboard.ok("rootKeys.createRootKey", { name: "none", permissions: ["apis.*.read_api"] });
@@ -91,8 +89,7 @@ describeDashboard("events", (dashboard, store) => {
     await page.getByText("events.*.read_event").waitFor();
   });
 
-  // What is drawn does not depend on the database.
-  for (const scheme of store === "sqlite" ? (["light", "dark"] as const) : []) {
+  for (const scheme of ["light", "dark"] as const) {
     it(`is accessible (${scheme})`, async () => {
       const [{ id }] = await dashboard.ok("events.listEvents", { types: ["key.created"], limit: 1 });
       const page = await dashboard.visit(`/events?type=key.&open=${id}`, { scheme });

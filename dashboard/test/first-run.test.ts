@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import { describeDashboard, isAccessible, reveal } from "./dashboard.ts";
+import { describeOnEachStore, isAccessible, reveal } from "./dashboard.ts";
 import { eventuallyWithout } from "./waiting.ts";
 
-describeDashboard("the first run", (dashboard) => {
+describeOnEachStore("the first run", (dashboard) => {
   it("leads to a verified key in three steps", async () => {
     const page = await dashboard.visit("/welcome");
     await page.getByLabel("Name").fill("payments");

@@ -4,7 +4,7 @@ import { eventuallyEqual } from "./waiting.ts";
 
 const HOUR = 3_600_000;
 
-describeDashboard("holds", (dashboard, store) => {
+describeDashboard("holds", (dashboard) => {
   const make = async (costs: readonly number[]) => {
     const { budgetId } = await dashboard.ok("budgets.createBudget", { name: "of holds", remaining: 1_000 });
     const { apiId } = await dashboard.ok("apis.createApi", { name: "holding" });
@@ -79,8 +79,7 @@ describeDashboard("holds", (dashboard, store) => {
     );
   });
 
-  // What is drawn does not depend on the database.
-  for (const scheme of store === "sqlite" ? (["light", "dark"] as const) : []) {
+  for (const scheme of ["light", "dark"] as const) {
     it(`fit and are accessible (${scheme})`, async () => {
       const { holdIds, paths } = await make(Array.from({ length: 12 }, (_, index) => index + 1));
       await dashboard.ok("holds.settleHold", { holdId: holdIds[0]!, credits: 2_000 });

@@ -6,7 +6,7 @@ import { eventuallyEqual, eventuallyMatch, pressIn } from "./waiting.ts";
 
 const HOSTILE = "<img src=x onerror=alert(1)>";
 
-describeDashboard("identities", (dashboard, store) => {
+describeDashboard("identities", (dashboard) => {
   it("creates an identity, changes it, and deletes it", async () => {
     const page = await dashboard.visit("/identities");
     await page.getByRole("button", { name: "Create identity" }).first().click();
@@ -117,8 +117,7 @@ describeDashboard("identities", (dashboard, store) => {
     await page.getByText("The root key lacks the permission identities.*.update_identity").waitFor();
   });
 
-  // What is drawn does not depend on the database.
-  for (const scheme of store === "sqlite" ? (["light", "dark"] as const) : []) {
+  for (const scheme of ["light", "dark"] as const) {
     it(`is accessible (${scheme})`, async () => {
       const { id } = await dashboard.ok("identities.getIdentity", { identity: "globex" });
       for (const path of ["/identities", `/identities/${id}`]) {

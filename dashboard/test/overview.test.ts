@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { before, it } from "node:test";
 import { eventually } from "../../server/test/process.ts";
-import { describeDashboard, isAccessible, settled } from "./dashboard.ts";
+import { describeOnEachStore, isAccessible, settled } from "./dashboard.ts";
 import { eventuallyEqual, eventuallyMatch, eventuallyPasses } from "./waiting.ts";
 
-describeDashboard("overview and analytics", (dashboard, store) => {
+describeOnEachStore("overview and analytics", (dashboard, store) => {
   let apiId: string;
   let keyId: string;
 

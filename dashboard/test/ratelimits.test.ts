@@ -4,7 +4,7 @@ import { eventually } from "../../server/test/process.ts";
 import { describeDashboard, isAccessible } from "./dashboard.ts";
 import { eventuallyEqual } from "./waiting.ts";
 
-describeDashboard("rate limits", (dashboard, store) => {
+describeDashboard("rate limits", (dashboard) => {
   const limit = (identifier: string, cost = 1) =>
     dashboard.ok("ratelimits.limit", { namespace: "login", identifier, limit: 2, duration: 3_600_000, cost });
   let namespaceId: string;
@@ -71,8 +71,7 @@ describeDashboard("rate limits", (dashboard, store) => {
     assert.equal((await limit("partner-8", 0)).remaining, 900);
   });
 
-  // What is drawn does not depend on the database.
-  for (const scheme of store === "sqlite" ? (["light", "dark"] as const) : []) {
+  for (const scheme of ["light", "dark"] as const) {
     it(`is accessible (${scheme})`, async () => {
       for (const path of ["/ratelimits", `/ratelimits/${namespaceId}`]) {
         const page = await dashboard.visit(path, { scheme });

@@ -3,7 +3,7 @@ import { before, it } from "node:test";
 import { describeDashboard, fitsWindow, isAccessible } from "./dashboard.ts";
 import { eventuallyEqual } from "./waiting.ts";
 
-describeDashboard("roles and permissions", (dashboard, store) => {
+describeDashboard("roles and permissions", (dashboard) => {
   const slugsOf = async (role: string): Promise<string[]> => {
     const { permissions = [] } = await dashboard.ok("permissions.getRole", { role });
     return permissions.map(({ slug }: { slug: string }) => slug);
@@ -65,8 +65,7 @@ describeDashboard("roles and permissions", (dashboard, store) => {
     assert.equal((await dashboard.server.call("permissions.getRole", { role: "auditor" })).status, 404);
   });
 
-  // What is drawn does not depend on the database.
-  for (const scheme of store === "sqlite" ? (["light", "dark"] as const) : []) {
+  for (const scheme of ["light", "dark"] as const) {
     it(`is accessible (${scheme})`, async () => {
       const page = await dashboard.visit("/roles?query=documents.read", { scheme, width: 375 });
       await page.getByRole("list", { name: "Who satisfies the query" }).waitFor();

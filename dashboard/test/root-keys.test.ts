@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import { describeDashboard, isAccessible } from "./dashboard.ts";
+import { describeOnEachStore, isAccessible } from "./dashboard.ts";
 import { eventuallyEqual, eventuallyPasses, eventuallyWithout } from "./waiting.ts";
 
-describeDashboard("root keys, sessions, audit log", (dashboard, store) => {
+describeOnEachStore("root keys, sessions, audit log", (dashboard, store) => {
   it("creates a root key by its task, shows it once, rotates it, and deletes it", async () => {
     const { apiId } = await dashboard.ok("apis.createApi", { name: "payments" });
     const { key } = await dashboard.ok("keys.createKey", { apiId });

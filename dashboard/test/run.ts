@@ -1,13 +1,13 @@
 /**
- * `npm run test:dashboard`: the dashboard in a real Chromium, with the real service, on both databases. Chromium is that
- * of Debian, which is installed with apt-get if it is missing and that is possible. `npm run test:dashboard -- keys` runs
- * the files whose path contains "keys"; `--images` takes pictures of each page in dist/images, and replaces those that
+ * `npm run test:dashboard`: the dashboard in a real Chromium, with the real service. Chromium is that of Debian, which is
+ * installed with apt-get if it is missing and that is possible. `npm run test:dashboard -- keys` runs the files whose path
+ * contains "keys"; `--images` takes pictures of each page in dist/images, and replaces those that
  * documents show, in docs/images. `--slow` lets the scripts of pages take five times as long, which finds what a test does
  * too early; it runs on SQLite only. Up to three files that fail are run once more, alone, and named if they pass then.
  */
 import { spawnSync } from "node:child_process";
 import { copyFileSync, existsSync, globSync, readdirSync } from "node:fs";
-import { join, relative } from "node:path";
+import { basename, join, relative } from "node:path";
 import { run } from "node:test";
 import { spec } from "node:test/reporters";
 import { fileURLToPath } from "node:url";
@@ -18,6 +18,10 @@ const FILE_TIMEOUT_MS = 15 * 60_000;
 /** With more failed files than these, the dashboard is broken, and nothing is run again. */
 const MOST_REPEATED_FILES = 3;
 const SLOWDOWN = 5;
+/** Pages wait for the service, for timers and for what moves, so one more than the cores of a small machine. */
+const CONCURRENCY = 3;
+/** Files that take longest, the first one most. They start first, so that the run does not end with one of them alone. */
+const longest = ["look", "reader", "keys", "security", "search", "tables", "portal", "key", "first-load", "root-keys"];
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const filters = process.argv.slice(2).filter((argument) => !["--images", "--slow"].includes(argument));
@@ -27,7 +31,7 @@ if (images !== undefined) process.env.LATCHKEY_TEST_IMAGES = images;
 
 const files = globSync("dashboard/test/**/*.test.ts", { cwd: root })
   .filter((path) => filters.length === 0 || filters.some((filter) => path.includes(filter)))
-  .sort();
+  .sort((a, b) => rank(a) - rank(b) || a.localeCompare(b));
 if (files.length === 0) throw new Error(`No test of the dashboard matches ${filters.join(" ")}.`);
 process.env.LATCHKEY_TEST_CHROMIUM = findChromium();
 
@@ -54,15 +58,19 @@ try {
 }
 
 /** Runs the files, prints their results, and returns those with a failed test. */
-async function runFiles(paths: string[], concurrency = 2): Promise<string[]> {
+async function runFiles(paths: string[], concurrency = CONCURRENCY): Promise<string[]> {
   const failed = new Set<string>();
-  // The service and the browser of a file wait for each other, so two files are run at once.
   const events = run({ files: paths, cwd: root, concurrency, timeout: FILE_TIMEOUT_MS });
   events.on("test:fail", ({ file, name }) => failed.add(file ?? name));
   for await (const text of events.compose(spec)) process.stdout.write(text);
   // A suite is in the file of the helper that describes it. Its failed test is in one that was asked for.
   const asked = paths.filter((path) => failed.has(path));
   return asked.length > 0 ? asked : [...failed];
+}
+
+function rank(path: string): number {
+  const position = longest.indexOf(basename(path, ".test.ts"));
+  return position === -1 ? longest.length : position;
 }
 
 function list(paths: string[]): string {

@@ -1,10 +1,10 @@
 /** Everything is found with Ctrl K. */
 import assert from "node:assert/strict";
 import { before, it } from "node:test";
-import { describeDashboard, isAccessible } from "./dashboard.ts";
+import { describeOnEachStore, isAccessible } from "./dashboard.ts";
 import { enterResult, eventuallyMatch, eventuallyWithout, openPalette, pressIn } from "./waiting.ts";
 
-describeDashboard("the search of everything", (dashboard) => {
+describeOnEachStore("the search of everything", (dashboard) => {
   let apiId: string;
   let key: { keyId: string; key: string };
   let ids: Record<string, string>;

@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { after, before, it } from "node:test";
 import type { BrowserContext, Page } from "playwright-core";
 import { eventually, ROOT_KEY } from "../../server/test/process.ts";
-import { describeDashboard, settled, signIn } from "./dashboard.ts";
+import { describeDashboard, describeOnEachStore, settled, signIn } from "./dashboard.ts";
 import { eventuallyEqual, eventuallyWithout, openPalette } from "./waiting.ts";
 
 const HOSTILE = "<img src=x onerror=globalThis.executed=1>";
@@ -281,7 +281,7 @@ describeDashboard(
   ["sqlite"],
 );
 
-describeDashboard("secrets", (dashboard) => {
+describeOnEachStore("secrets", (dashboard) => {
   it("are in no address, storage, history or log after a key was created, verified, searched and deleted", async () => {
     const { apiId } = await dashboard.ok("apis.createApi", { name: "payments" });
     const page = await dashboard.visit("/sign-in", { as: null });

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import { describeDashboard, isAccessible } from "./dashboard.ts";
+import { describeOnEachStore, isAccessible } from "./dashboard.ts";
 import { eventuallyEqual, eventuallyWithout } from "./waiting.ts";
 
-describeDashboard("workspaces and settings", (dashboard, store) => {
+describeOnEachStore("workspaces and settings", (dashboard, store) => {
   it("creates a workspace with its administrator, changes it, and disables it", async () => {
     const page = await dashboard.visit("/workspaces");
     await page.getByRole("button", { name: "Create workspace" }).click();

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { ROOT_KEY } from "../../server/test/process.ts";
-import { describeDashboard, isAccessible, settled, signIn } from "./dashboard.ts";
+import { describeOnEachStore, isAccessible, settled, signIn } from "./dashboard.ts";
 import { eventuallyWithout } from "./waiting.ts";
 
-describeDashboard("signing in", (dashboard) => {
+describeOnEachStore("signing in", (dashboard) => {
   it("exchanges a root key for a session, and leaves it nowhere", async () => {
     const page = await dashboard.visit("/apis", { as: null });
     await page.waitForURL(/\/sign-in\?return=/);

@@ -15,12 +15,12 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { chromium, type Page } from "playwright-core";
+import type { Page } from "playwright-core";
 import { describeMachine } from "../../bench/lib/machine.ts";
 import { wholeNumber } from "../../bench/lib/options.ts";
 import { spread, writeSpread } from "../../bench/lib/statistics.ts";
 import { run, start } from "../../server/test/process.ts";
-import { findChromium } from "./chromium.ts";
+import { launchChromium } from "./chromium.ts";
 import { signIn } from "./dashboard.ts";
 
 const FRAMES_PER_SECOND = 60;
@@ -43,8 +43,7 @@ const frames = wholeNumber(values, "frames", 10, 100_000);
 const folder = values.folder ?? mkdtempSync(join(tmpdir(), "latchkey-bench-"));
 const rootKey = await fill(folder);
 const server = await start({ directory: folder, settings: { LOG_LEVEL: "info" } });
-const args = process.getuid?.() === 0 ? ["--no-sandbox"] : [];
-const browser = await chromium.launch({ executablePath: findChromium(), args });
+const browser = await launchChromium();
 try {
   const page = await browser.newPage({ viewport: { width: 1440, height: 900 } });
   await page.goto(`${server.address}/sign-in`);

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
-import { type Browser, chromium, type Page } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 import { build, type Rolldown } from "vite";
-import { findChromium } from "./chromium.ts";
+import { launchChromium } from "./chromium.ts";
 
 const HEIGHT = 900;
 const ROW = 36;
@@ -18,8 +18,7 @@ describe("the rows of a table", () => {
 
   before(async () => {
     const script = await bundle("table-page.ts");
-    const args = process.getuid?.() === 0 ? ["--no-sandbox"] : [];
-    browser = await chromium.launch({ executablePath: findChromium(), args });
+    browser = await launchChromium();
     page = await browser.newPage({ viewport: { width: 1440, height: HEIGHT } });
     await page.setContent("<!doctype html><style>.absolute{position:absolute}.relative{position:relative}</style>");
     await page.addScriptTag({ content: script });

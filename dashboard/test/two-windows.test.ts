@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import { describeDashboard } from "./dashboard.ts";
+import { describeOnEachStore } from "./dashboard.ts";
 
 const WITHIN_MS = 5_000;
 
-describeDashboard("a second window", (dashboard) => {
+describeOnEachStore("a second window", (dashboard) => {
   it("learns of what others change within five seconds, and reads only that again", async () => {
     const page = await dashboard.visit("/roles");
     await page.getByRole("heading", { name: "Roles", level: 1 }).waitFor();
