@@ -18,6 +18,12 @@ import { createResources, type Resources, samples } from "./samples.ts";
 
 type Kind = keyof Resources;
 
+/** A workspace that calls: its administrator, and its resources. */
+interface Own {
+  as: string;
+  mine: Resources;
+}
+
 /** Names that do not exist, each similar to an existing one, so that it is next to it in every list. */
 function missingNames(like: Resources, seed: number): Resources {
   const random = seededRandom(seed);
@@ -84,11 +90,13 @@ function defineTests(store: StoreKind): void {
     bodyOf: (things: Resources) => object,
     kinds: readonly Kind[],
     others: Resources,
-    { as, mine }: { as: string; mine: Resources },
+    { as, mine }: Own,
   ) {
     const given = Object.fromEntries(kinds.map((kind) => [kind, others[kind]]));
     work = [];
     const { status, body } = await server.call(name, bodyOf({ ...mine, ...given }), { as });
+    // A report of a leaked key is handled after its answer.
+    await server.store.settled();
     const returned = JSON.stringify(body.data ?? body.error);
     let text = returned;
     for (const word of Object.values(given)) text = text.replaceAll(JSON.stringify(word).slice(1, -1), "<name>");
@@ -99,7 +107,12 @@ function defineTests(store: StoreKind): void {
     return { reply: { status, text, work: [...work] }, returned, given: new Set<string>(Object.values(given)) };
   }
 
-  async function ownWorkspace() {
+  /** Workspaces that are as they were: what was called there changed nothing, and cached nothing. */
+  const unused: Own[] = [];
+
+  async function ownWorkspace(): Promise<Own> {
+    const kept = unused.pop();
+    if (kept !== undefined) return kept;
     // Through the service, which invalidates its caches at once.
     const { workspaceId, key: as } = await server.ok("workspaces.createWorkspace", { name: "mine" });
     const mine = await createResources(server, as, workspaceId, "mine");
@@ -134,6 +147,10 @@ function defineTests(store: StoreKind): void {
           const isRepeatable = operation.kind === "query" && operation.answer === undefined;
           const second = isRepeatable ? first : await ownWorkspace();
           const missing = await observe(operation.name, bodyOf, kinds, missingNames(theirs, ++seed), second);
+          // A rejected mutation changes nothing, and reads from the database only.
+          const isRejected = [foreign, missing].every(({ reply }) => reply.status >= 400);
+          if (isRepeatable) unused.push(first);
+          else if (operation.kind === "mutation" && isRejected) unused.push(first, second);
           const at = `${operation.name} with ${kinds.join(", ")} of the other workspace`;
           assert.deepEqual(foreign.reply, missing.reply, at);
           for (const [kind, name] of Object.entries(theirs)) {
