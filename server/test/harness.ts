@@ -41,6 +41,9 @@ export const VAULT_KEY = Buffer.alloc(32, 7).toString("base64");
 const START = 1_768_478_400_000;
 /** The interval at which a service reads changes. */
 export const POLL_INTERVAL = 500;
+/** A long time passes in steps of this length, except for its end: the service reads changes once in each step. */
+const COARSE_STEP = 2_000;
+const FINE_STEPS = 10_000;
 
 export interface TestServerOptions {
   /** Default: the embedded database. */
@@ -351,8 +354,10 @@ export class TestServer {
 
   /** Advances the clock in steps, so that the service runs its periodic jobs. */
   async pass(length: number): Promise<void> {
-    for (let left = length; left > 0; left -= POLL_INTERVAL) {
-      this.clock.advance(Math.min(left, POLL_INTERVAL));
+    for (let left = length; left > 0; ) {
+      const step = left > FINE_STEPS + COARSE_STEP ? COARSE_STEP : Math.min(left, POLL_INTERVAL);
+      left -= step;
+      this.clock.advance(step);
       await this.store.settled();
       await this.analytics.settled();
     }

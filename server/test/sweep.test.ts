@@ -87,22 +87,6 @@ function sweep(server: TestServer, store: StoreKind): void {
         assert.deepEqual(await server.writes(), withKey);
       });
 
-      it("accepts white space around the root key, and its scheme in any case", async () => {
-        for (const authorization of [
-          `Bearer   ${server.rootKey}  `,
-          `bearer ${server.rootKey}`,
-          `BEARER ${server.rootKey}`,
-        ]) {
-          await server.ok(name, await sample.body(server), { headers: { authorization } });
-        }
-      });
-
-      it("authenticates before it validates the body", async () => {
-        const options = { raw: "{ broken", as: "lk_root_neverissued" };
-        await server.rejected(name, undefined, "authentication_failed", options);
-        await server.rejected(name, undefined, "invalid_input", { raw: "{ broken" });
-      });
-
       it("rejects a root key that is disabled or has expired", async () => {
         const disabled = await server.grant("*");
         const expiring = await server.grant("*");
@@ -159,22 +143,38 @@ function sweep(server: TestServer, store: StoreKind): void {
         await server.ok(name, body);
       });
 
-      it("answers POST only", async () => {
-        for (const method of ["GET", "PUT", "PATCH", "DELETE"]) {
-          const reply = await server.request(method, `/v2/${name}`);
-          assert.equal(reply.problem, "method_not_allowed");
-          assert.equal(reply.headers.allow, "POST");
-        }
-      });
-
-      // A body is judged before the store is asked, so one database shows it.
-      if (store === "sqlite") sweepBodies(server, operation);
+      // Method, headers and body are judged before the store is asked, so one database shows it.
+      if (store === "sqlite") sweepRequests(server, operation);
     });
   }
 }
 
-function sweepBodies(server: TestServer, { name, kind, declaration }: (typeof operations)[number]): void {
+function sweepRequests(server: TestServer, { name, kind, declaration }: (typeof operations)[number]): void {
   const sample = samples[name];
+
+  it("accepts white space around the root key, and its scheme in any case", async () => {
+    for (const authorization of [
+      `Bearer   ${server.rootKey}  `,
+      `bearer ${server.rootKey}`,
+      `BEARER ${server.rootKey}`,
+    ]) {
+      await server.ok(name, await sample.body(server), { headers: { authorization } });
+    }
+  });
+
+  it("authenticates before it validates the body", async () => {
+    const options = { raw: "{ broken", as: "lk_root_neverissued" };
+    await server.rejected(name, undefined, "authentication_failed", options);
+    await server.rejected(name, undefined, "invalid_input", { raw: "{ broken" });
+  });
+
+  it("answers POST only", async () => {
+    for (const method of ["GET", "PUT", "PATCH", "DELETE"]) {
+      const reply = await server.request(method, `/v2/${name}`);
+      assert.equal(reply.problem, "method_not_allowed");
+      assert.equal(reply.headers.allow, "POST");
+    }
+  });
 
   it("accepts whole numbers in any notation", async () => {
     const body = await sample.body(server);
