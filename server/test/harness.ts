@@ -258,14 +258,15 @@ export class TestServer {
   // biome-ignore lint/suspicious/noExplicitAny: the content was checked by the schema of the operation.
   async ok(name: string, body: unknown, options?: CallOptions): Promise<any> {
     const reply = await this.call(name, body, options);
-    assert.equal(reply.status, 200, this.#describeCall(name, body, reply));
+    if (reply.status !== 200) assert.equal(reply.status, 200, this.#describeCall(name, body, reply));
     return reply.body.data;
   }
 
   /** The `error` of a call that fails with this problem. */
   async rejected(name: string, body: unknown, problem: ProblemCode, options?: CallOptions): Promise<ErrorBody> {
     const reply = await this.call(name, body, options);
-    assert.equal(reply.problem, problem, this.#describeCall(name, options?.raw ?? body, reply));
+    if (reply.problem !== problem)
+      assert.equal(reply.problem, problem, this.#describeCall(name, options?.raw ?? body, reply));
     return reply.body.error;
   }
 

@@ -274,6 +274,8 @@ function sweepRequests(server: TestServer, { name, kind, declaration }: (typeof 
     const body = await sample.body(server);
     const padded = (length: number) => JSON.stringify(body).padEnd(length);
     await server.rejected(name, undefined, "request_body_too_large", { raw: padded(bytes + 1) });
-    await server.ok(name, undefined, { raw: padded(bytes) });
+    // The longest body is read in the same way for all operations of a kind.
+    if (operations.find((other) => other.kind === kind)!.name === name)
+      await server.ok(name, undefined, { raw: padded(bytes) });
   });
 }
