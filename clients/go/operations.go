@@ -1850,6 +1850,8 @@ type API struct {
 	Upstream *APIUpstream `json:"upstream,omitzero"`
 	// Present and true if holders of its keys may read them with `keys.getOwnKey`.
 	OwnKeyAccess bool `json:"ownKeyAccess,omitzero"`
+	// The resources for which its keys get access tokens. Absent: they get none.
+	Resources []string `json:"resources,omitzero"`
 	// What sessions of the portal inherit unless they say otherwise. Absent: nothing.
 	Portal *APIPortal `json:"portal,omitzero"`
 }
@@ -2717,6 +2719,9 @@ type UpdateAPIInput struct {
 	Upstream Nullable[UpdateAPIInputUpstream] `json:"upstream,omitzero"`
 	// Whether holders of its keys may read what is left of them, without a root key: see `keys.getOwnKey`.
 	OwnKeyAccess *bool `json:"ownKeyAccess,omitzero"`
+	// The absolute URIs for which its keys get access tokens at `/oauth/token`, if the service issues any:
+	// each is an audience.
+	Resources Nullable[[]string] `json:"resources,omitzero"`
 	// What sessions of the portal inherit unless they say otherwise. It is set as a whole. The root key needs
 	// the permission of each action. Null: nothing.
 	Portal Nullable[UpdateAPIInputPortal] `json:"portal,omitzero"`

@@ -85,6 +85,8 @@ export type Api = {
   };
   /** Present and true if holders of its keys may read them with `keys.getOwnKey`. */
   ownKeyAccess?: boolean;
+  /** The resources for which its keys get access tokens. Absent: they get none. */
+  resources?: string[];
   /** What sessions of the portal inherit unless they say otherwise. Absent: nothing. */
   portal?: {
     actions?: ("list" | "create" | "reroll" | "rename" | "delete" | "usage" | "left")[];
@@ -734,6 +736,11 @@ export type UpdateApiInput = {
   } | null | undefined;
   /** Whether holders of its keys may read what is left of them, without a root key: see `keys.getOwnKey`. */
   ownKeyAccess?: boolean | undefined;
+  /**
+   * The absolute URIs for which its keys get access tokens at `/oauth/token`, if the service issues any: each is an
+   * audience.
+   */
+  resources?: readonly string[] | null | undefined;
   /**
    * What sessions of the portal inherit unless they say otherwise. It is set as a whole. The root key needs the
    * permission of each action. Null: nothing.

@@ -54,6 +54,7 @@ const notTyped: Record<string, string> = {
   "dashboard.md": "needs a browser: dashboard/test, server/test/cli-demo.test.ts",
   "deploying.md": "installs packages, units and containers: server/test/deploy",
   "moving-up.md": "needs PostgreSQL: server/test/migrate-store.slow.test.ts",
+  "oauth.md": "requests with keys of nobody: server/test/scenarios/oauth.test.ts",
   "operating.md": "starts a service in the foreground: the guides start one",
   "root-keys.md": "commands one by one, on a database: server/test/cli.test.ts",
 };

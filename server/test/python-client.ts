@@ -1,6 +1,6 @@
 /**
- * `npm run test:python`: the tests of the Python client against a service, and its types and format. The packages that
- * they use are installed into a virtual environment in the cache. Arguments are those of pytest.
+ * `npm run test:python`: the tests of the Python client against a service, its types and format, and a resource server in
+ * Python. The packages that they use are installed into virtual environments in the cache. Arguments are those of pytest.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -8,12 +8,13 @@ import { join } from "node:path";
 import { repository } from "./deploy/tools.ts";
 import { Program, ROOT_KEY, start } from "./process.ts";
 import { pythonEnvironment, succeeds } from "./python-environment.ts";
+import { testResourceServer } from "./resource-server.ts";
 
 const client = join(repository, "clients/python");
 const programs = pythonEnvironment("python-client", join(client, "requirements.txt"));
 const folder = mkdtempSync(join(tmpdir(), "latchkey-test-python-"));
 const run = (program: string, ...args: string[]) => succeeds(join(programs, program), args, { cwd: client });
-const formatted = [".", "../../examples"];
+const formatted = [".", "../../examples", "../../server/test/python/resource_server.py"];
 let isPassed = run("ruff", "check", "--config", "pyproject.toml", ...formatted);
 isPassed &&= run("ruff", "format", "--check", "--config", "pyproject.toml", ...formatted);
 isPassed = run("mypy", "src", "tests") && isPassed;
@@ -31,4 +32,5 @@ try {
   await server.kill("SIGTERM");
   rmSync(folder, { recursive: true, force: true });
 }
+if (process.argv.length === 2) await testResourceServer();
 process.exitCode = isPassed ? 0 : 1;

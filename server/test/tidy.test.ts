@@ -137,6 +137,7 @@ const homes: { name: string; what: RegExp; places: string[]; instead: string; vi
       "features/dashboard/",
       "features/portal/",
       "features/leaks/",
+      "features/oauth/",
       "features/keys/forward-auth.ts",
     ],
     instead: "leave HTTP to platform/http/, and to the routes of a feature",

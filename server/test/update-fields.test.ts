@@ -107,6 +107,7 @@ const updated: Record<string, Updated> = {
       expiryNotices: [30, 7],
       upstream: { url: "https://old.example.com/verify", timeout: 1_000, onOutage: "not_found" },
       ownKeyAccess: true,
+      resources: ["https://api.example.com", "urn:example:documents"],
       portal: { actions: ["list", "usage"], page: { name: "Acme", color: "#246bce", language: "pt" } },
     },
   },

@@ -207,6 +207,7 @@ function planApis(desired: Document, actual: WholeDocument, ids: Ids, headerValu
     expiryNotices = null,
     upstream = null,
     ownKeyAccess = false,
+    resources = null,
     portal = null,
   }: DocumentApi) => ({
     prefix,
@@ -217,6 +218,7 @@ function planApis(desired: Document, actual: WholeDocument, ids: Ids, headerValu
     expiryNotices,
     upstream: upstream && comparable(upstream),
     ownKeyAccess,
+    resources,
     portal,
   });
   /** The members as the operation takes them, with the values of the headers. */

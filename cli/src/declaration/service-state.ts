@@ -87,6 +87,7 @@ export async function readService(
         "allowedIps",
         "expiryNotices",
         "ownKeyAccess",
+        "resources",
         "portal",
       ),
       ...withLeakAction(row),

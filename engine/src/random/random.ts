@@ -34,7 +34,8 @@ export type IdPrefix =
   | "hold"
   | "wh"
   | "mig"
-  | "rec";
+  | "rec"
+  | "tok";
 
 /** Creates an identifier such as `key_3kTq9…`: 16 characters, 95 bits, so collisions need no handling. */
 export function newId(random: Random, prefix: IdPrefix): string {

@@ -12,6 +12,14 @@ export type LookedUp = KeyRecord | null | VerificationMistake;
 
 const TOKEN_FORM = "A key of this migration has three parts, joined by underscores: prefix, short token, long token.";
 
+/** What identifies a key besides its string. */
+export interface SoughtKey {
+  /** Its id. A key with another one counts as not found. */
+  readonly keyId?: string | undefined;
+  /** Where it is stored, as `keyLocation` says: its string is not known, and the one in the request is not looked up. */
+  readonly location?: string | undefined;
+}
+
 /** Finds keys by their strings. */
 export class KeyLookup {
   readonly #directories: CallDirectories;
@@ -63,6 +71,13 @@ export class KeyLookup {
         : await keyLookups.spend(sourceOf(request), () => keys.load(name));
     }
     return record ?? (hash === INVALID_TOKEN ? { kind: "token_unreadable", message: TOKEN_FORM } : null);
+  }
+
+  /** The key at a location that a query gave, so that its look-up is free; null if it has left. */
+  async at(location: string): Promise<KeyRecord | null> {
+    const { keys } = this.#directories;
+    const cached = keys.get(location);
+    return cached === undefined ? keys.load(location) : cached;
   }
 
   #migration(name: string, request: VerificationRequest) {

@@ -17,7 +17,7 @@ import { codeOfCharge, codeOfState, codeOfVisibility } from "./checks.ts";
 import { concurrencyText, decideConcurrency, slotsOf, slotUseOf } from "./concurrency.ts";
 import type { DecisionRecorder } from "./event.ts";
 import { FirstUseWriter } from "./first-uses.ts";
-import { KeyLookup, tooStale } from "./key-lookup.ts";
+import { KeyLookup, type SoughtKey, tooStale } from "./key-lookup.ts";
 import { exceededLimit, limitsText, type SelectedLimits, selectLimits, waitText } from "./limits.ts";
 import { excessiveHold, missingHold, mixedUnits, unknownLimit } from "./mistakes.ts";
 import { PermissionQueries } from "./queries.ts";
@@ -121,6 +121,47 @@ export class Verification {
     const mayServe = this.#directories.changes.mayServe(request.now, monotonic);
     if (mayServe !== true) return this.#verifyLate(mayServe, request);
     return this.#verify(request);
+  }
+
+  /**
+   * The key, if a verification of it could be valid at this moment and from this address; null otherwise. Limits, credits and
+   * slots are neither charged nor read. It counts as a verification that costs nothing, so a refusal has its reason there.
+   *
+   * @param sought what identifies the key besides its string, or instead of it.
+   */
+  async inspect(request: VerificationRequest, sought: SoughtKey = {}): Promise<KeyRecord | null> {
+    await this.#lookup.requireCurrent(request);
+    const found = await this.#find(request, sought.location);
+    if (found === null) {
+      if (sought.location !== undefined || !(await this.#unknownKeys.ask(request))) return this.#notInspected(request);
+      const now = this.#clock.now();
+      const principal = request.principal && (await request.principal.renew(now));
+      const startedAt = this.#clock.monotonic();
+      return this.inspect({ ...request, now, principal, startedAt, isKnownUpstream: true }, sought);
+    }
+    const { keyId = found.keyId } = sought;
+    if (keyId !== found.keyId || codeOfVisibility(found, request) !== undefined)
+      return this.#notInspected(request, found);
+    const code = codeOfState(found, request, undefined) ?? "VALID";
+    this.#record(found, code, request, 0);
+    if (code !== "VALID") return null;
+    if (found.isUnused && sought.location === undefined) {
+      if (found.isTokenPending) await this.#recordToken(found, request, VALID_START);
+      else this.#recordStart(found, request, VALID_START);
+    }
+    return found;
+  }
+
+  async #find(request: VerificationRequest, location: string | undefined): Promise<KeyRecord | null> {
+    if (location !== undefined) return this.#lookup.at(location);
+    const cached = this.#lookup.findCached(request);
+    const found = cached === undefined ? await this.#lookup.find(request) : cached;
+    return found === null || "kind" in found ? null : found;
+  }
+
+  #notInspected(request: VerificationRequest, key: KeyRecord | null = null): null {
+    this.#notFound(request, key);
+    return null;
   }
 
   #verify(request: VerificationRequest): VerificationAnswer | Promise<VerificationAnswer> {

@@ -17,6 +17,8 @@ import type { Recorder } from "./analytics/recorder.ts";
 import type { HoldSubjects } from "./holds/hold-subjects.ts";
 import type { OpenHolds } from "./holds/open-holds.ts";
 import type { LeakReports } from "./leaks/reports.ts";
+import type { AccessTokens } from "./oauth/access-tokens.ts";
+import type { KeyFacts } from "./oauth/key-facts.ts";
 import type { NodeStatus, ServiceStatus } from "./system/fields.ts";
 
 /** What operations use on the main thread. Only types come from there: handlers run in the thread of the database too. */
@@ -32,7 +34,7 @@ export interface Services {
     /** A sample of the recent decisions of the workspace, the newest first. */
     decisions(workspaceId: string, since: number, now: Instant): Promise<Iterable<Decision>>;
   };
-  readonly verification: Pick<Verification, "verify">;
+  readonly verification: Pick<Verification, "verify" | "inspect">;
   readonly explainer: Pick<Explainer, "explain">;
   readonly ownKeys: Pick<OwnKeys, "find" | "readLimits">;
   readonly keys: {
@@ -56,6 +58,15 @@ export interface Services {
   readonly portal: {
     /** New keys of an owner. */
     readonly keysPerDay: number;
+  };
+  readonly oauth: {
+    /** Undefined: access tokens are off. */
+    readonly tokens: Pick<AccessTokens, "issue" | "read"> | undefined;
+    readonly facts: Pick<KeyFacts, "location" | "createdAt">;
+    /** The resources for which keys of an API get access tokens. */
+    resources(api: { workspaceId: string; apiId: string }): Promise<readonly string[]>;
+    /** The queue of signatures. */
+    readonly issuing: Pick<FairQueue, "run">;
   };
 }
 

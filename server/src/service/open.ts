@@ -23,6 +23,7 @@ import type { AppStore, openStore } from "./app-store.ts";
 import { type ClaimedFolder, claimDatabase, type claimFolder } from "./claim.ts";
 import { directorySource } from "./directory-source.ts";
 import { type LimitsService, openLimits } from "./limits.ts";
+import { type OAuth, openOAuth } from "./oauth.ts";
 import { Retention } from "./retention.ts";
 import { SchemaWatch } from "./schema-watch.ts";
 import { type StoragePlace, StorageWatch } from "./storage-watch.ts";
@@ -89,6 +90,7 @@ export interface Parts {
   /** Sends the requests of webhooks, upstream verifiers and the like. */
   outbound: OutboundThread;
   webhooks: WebhookDelivery;
+  oauth: OAuth;
 }
 
 /** How long rows of the tables stay that PostgreSQL divides by month. */
@@ -165,6 +167,7 @@ export async function openParts(start: Start): Promise<Parts> {
   const { allowPrivate } = config.webhooks;
   const webhooks = openWebhookDelivery({ ...leased, allowPrivate, random, outbound });
   deferStop(start, () => webhooks.stop());
+  const oauth = await openOAuth({ ...start, store, directories, defaultWorkspaceId: workspaceId });
   return {
     store,
     storeMetrics,
@@ -181,6 +184,7 @@ export async function openParts(start: Start): Promise<Parts> {
     retention,
     outbound,
     webhooks,
+    oauth,
   };
 }
 

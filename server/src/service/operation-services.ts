@@ -16,7 +16,10 @@ const HOLDING = { runningMax: 3, runningPerWorkspaceMax: 2, waitingPerWorkspaceM
 
 /** The parts of the wiring that operations use. */
 interface Wiring
-  extends Pick<Services, "verification" | "ledger" | "openHolds" | "holdSubjects" | "replays" | "recorder" | "leaks"> {
+  extends Pick<
+    Services,
+    "verification" | "ledger" | "openHolds" | "holdSubjects" | "replays" | "recorder" | "leaks" | "oauth"
+  > {
   queues: CallQueues;
   quotas: QuotaCounts;
   node: NodeDescription;
@@ -27,7 +30,20 @@ interface Wiring
 export function operationServices(
   { config, folder }: Start,
   { store, directories, limits: { limiter }, analytics }: Parts,
-  { verification, ledger, openHolds, holdSubjects, replays, recorder, leaks, queues, quotas, node, totals }: Wiring,
+  {
+    verification,
+    ledger,
+    openHolds,
+    holdSubjects,
+    replays,
+    recorder,
+    leaks,
+    oauth,
+    queues,
+    quotas,
+    node,
+    totals,
+  }: Wiring,
 ): Services {
   return {
     verification,
@@ -40,6 +56,7 @@ export function operationServices(
     replays,
     recorder,
     leaks,
+    oauth,
     reads: queues.reads,
     holders: new FairQueue(HOLDING),
     keys: { origins: (question) => store.read("keyOrigins", question) },

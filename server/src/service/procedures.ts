@@ -17,6 +17,7 @@ import { keyProcedures } from "../features/keys/procedures.ts";
 import { watchKeyLocations } from "../features/keys/statements/key-locations.ts";
 import { keyRules } from "../features/keys/statements/keys.ts";
 import { leakProcedures } from "../features/leaks/procedures.ts";
+import { oauthProcedures } from "../features/oauth/procedures.ts";
 import { PORTAL } from "../features/portal/portal-caller.ts";
 import { portalProcedures } from "../features/portal/procedures.ts";
 import { portalCallerInTransaction } from "../features/portal/session-principal.ts";
@@ -145,6 +146,7 @@ export function openProcedures(options: ProcedureOptions) {
     nameProcedures,
     eventProcedures({ random }),
     webhookProcedures({ random, vault }),
+    oauthProcedures({ random, vault }),
   );
   return { ...procedures, mayTakeLong, hasMarkers: true };
 }

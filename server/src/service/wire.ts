@@ -19,6 +19,7 @@ import { forwardAuthRoutes } from "../features/keys/forward-auth.ts";
 import type { GithubKeys } from "../features/leaks/github-keys.ts";
 import { LeakReports } from "../features/leaks/reports.ts";
 import { leakRoutes } from "../features/leaks/routes.ts";
+import { oauthRoutes } from "../features/oauth/routes.ts";
 import { portalCallRoutes } from "../features/portal/calls.ts";
 import { addPortalPages } from "../features/portal/pages.ts";
 import { PortalSessions } from "../features/portal/session-authentication.ts";
@@ -41,6 +42,7 @@ import { publishedDocument } from "./document.ts";
 import { openGithubKeys } from "./github-keys.ts";
 import { openMetrics } from "./metrics.ts";
 import { DESCRIBED_MINUTES, NodeDescription, recentNumbers } from "./node.ts";
+import { type OAuth, oauthOperations } from "./oauth.ts";
 import { deferStop, type Parts, type Start } from "./open.ts";
 import { operationServices } from "./operation-services.ts";
 import { operations, portalOperations } from "./operations.ts";
@@ -55,6 +57,7 @@ export interface Wired {
   /** Windows of the dashboard that wait for changes. */
   changes: ChangeWatch;
   leaks: LeakReports;
+  oauth: OAuth;
   /** Undefined without a place of such keys. */
   githubKeys: GithubKeys | undefined;
   /** All metrics, in Prometheus' text format. */
@@ -71,7 +74,7 @@ type RecordFirstUses = ConstructorParameters<typeof Verification>[0]["recordFirs
 /** Connects the parts with one another: what answers calls, and what reads the metrics. */
 export function wire(start: Start, parts: Parts): Wired {
   const { config, clock, random, events } = start;
-  const { store, storeMetrics, directories, limits, analytics, workspaceId, tokenKey } = parts;
+  const { store, storeMetrics, directories, limits, analytics, workspaceId, tokenKey, oauth } = parts;
   const { limiter } = limits;
   const openHolds = new OpenHolds({
     clock,
@@ -150,7 +153,7 @@ export function wire(start: Start, parts: Parts): Wired {
   });
   deferStop(start, () => authenticationFailures.stop());
   const counted = {
-    operations: [...operations, ...portalOperations].map(({ name }) => name),
+    operations: [...operations, ...portalOperations, ...oauthOperations].map(({ name }) => name),
     statuses: [200, ...new Set(Object.values(problems).map(({ status }) => status))],
   };
   const calls = new CallMetrics(counted.operations, counted.statuses);
@@ -172,6 +175,7 @@ export function wire(start: Start, parts: Parts): Wired {
     replays,
     recorder,
     leaks,
+    oauth: oauth.services,
     queues,
     quotas,
     node,
@@ -223,13 +227,25 @@ export function wire(start: Start, parts: Parts): Wired {
     return metrics.expose();
   };
   const githubKeys = openGithubKeys(start, parts);
-  return { rpc, sessions, changes, leaks, githubKeys, expose, totals, counted, recordFirstUses, failedAuthentications };
+  return {
+    rpc,
+    sessions,
+    changes,
+    leaks,
+    oauth,
+    githubKeys,
+    expose,
+    totals,
+    counted,
+    recordFirstUses,
+    failedAuthentications,
+  };
 }
 
 /** Opens the HTTP server, which does not listen yet. */
 export function wireHttp(
   start: Start,
-  { rpc, sessions, changes, leaks, githubKeys, expose }: Wired,
+  { rpc, sessions, changes, leaks, oauth, githubKeys, expose }: Wired,
   readiness: () => Readiness,
   otherThreads: OtherThreads | undefined,
 ): Promise<HttpServer> {
@@ -252,6 +268,7 @@ export function wireHttp(
       portalCallRoutes(portalOperations, sessions.portal),
       addPortalPages,
       leakRoutes({ leaks, githubKeys, verifyKey }),
+      oauthRoutes(oauth.routes),
       ...(config.dashboard ? [dashboardSessionRoutes(version, sessions.dashboard, changes)] : []),
       ...(built ? [built.addRoutes] : []),
       ...(built ? [config.dashboard ? built.addDashboard : built.addWayToDocs] : []),

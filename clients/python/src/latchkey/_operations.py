@@ -532,6 +532,7 @@ class ApisOperations:
         expiry_notices: Sequence[Literal[1, 3, 7, 14, 30, 60, 90]] | None | Unset = UNSET,
         upstream: UpdateApiInputUpstream | None | Unset = UNSET,
         own_key_access: bool | Unset = UNSET,
+        resources: Sequence[str] | None | Unset = UNSET,
         portal: UpdateApiInputPortal | None | Unset = UNSET,
         options: CallOptions | None = None,
     ) -> Result[UpdateApiOutput]:
@@ -557,6 +558,8 @@ class ApisOperations:
                 key that it knows is created here. Needs `create_key` too. Null: none.
             own_key_access: Whether holders of its keys may read what is left of them, without a root key: see
                 `keys.get_own_key`.
+            resources: The absolute URIs for which its keys get access tokens at `/oauth/token`, if the service
+                issues any: each is an audience.
             portal: What sessions of the portal inherit unless they say otherwise. It is set as a whole. The root
                 key needs the permission of each action. Null: nothing.
 
@@ -575,6 +578,7 @@ class ApisOperations:
             "expiryNotices": expiry_notices,
             "upstream": upstream,
             "ownKeyAccess": own_key_access,
+            "resources": resources,
             "portal": portal,
         }, options)
 
@@ -4172,6 +4176,7 @@ class AsyncApisOperations:
         expiry_notices: Sequence[Literal[1, 3, 7, 14, 30, 60, 90]] | None | Unset = UNSET,
         upstream: UpdateApiInputUpstream | None | Unset = UNSET,
         own_key_access: bool | Unset = UNSET,
+        resources: Sequence[str] | None | Unset = UNSET,
         portal: UpdateApiInputPortal | None | Unset = UNSET,
         options: CallOptions | None = None,
     ) -> Result[UpdateApiOutput]:
@@ -4197,6 +4202,8 @@ class AsyncApisOperations:
                 key that it knows is created here. Needs `create_key` too. Null: none.
             own_key_access: Whether holders of its keys may read what is left of them, without a root key: see
                 `keys.get_own_key`.
+            resources: The absolute URIs for which its keys get access tokens at `/oauth/token`, if the service
+                issues any: each is an audience.
             portal: What sessions of the portal inherit unless they say otherwise. It is set as a whole. The root
                 key needs the permission of each action. Null: nothing.
 
@@ -4215,6 +4222,7 @@ class AsyncApisOperations:
             "expiryNotices": expiry_notices,
             "upstream": upstream,
             "ownKeyAccess": own_key_access,
+            "resources": resources,
             "portal": portal,
         }, options)
 

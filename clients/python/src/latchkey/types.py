@@ -130,6 +130,8 @@ class Api:
     """The endpoint that is asked about unknown keys. Absent: none."""
     own_key_access: bool | None = None
     """Present and true if holders of its keys may read them with `keys.get_own_key`."""
+    resources: list[str] | None = None
+    """The resources for which its keys get access tokens. Absent: they get none."""
     portal: ApiPortal | None = None
     """What sessions of the portal inherit unless they say otherwise. Absent: nothing."""
 

@@ -141,6 +141,7 @@ export async function writeContent(
     delete_protection: i === 0 ? 1 : 0,
     allowed_ips: null,
     policy: null,
+    resources: null,
     own_key_access: 0,
     created_at: began + i * DAY,
     updated_at: null,

@@ -29,6 +29,10 @@ export const ApiOutput = z
       .boolean()
       .optional()
       .describe("Present and true if holders of its keys may read them with `keys.getOwnKey`."),
+    resources: z
+      .array(z.string())
+      .optional()
+      .describe("The resources for which its keys get access tokens. Absent: they get none."),
     portal: ApiPortalOutput.optional(),
   })
   .meta({ id: "Api", description: "A namespace of keys. `id` and `apiId` are equal." });
@@ -46,6 +50,7 @@ export function toApiOutput(api: ApiRow): z.input<typeof ApiOutput> {
     ...(api.leak_action !== null && { leakAction: api.leak_action }),
     ...(api.upstream !== null && { upstream: toUpstreamOutput(api.upstream) }),
     ...(api.own_key_access === 1 && { ownKeyAccess: true }),
+    ...(api.resources !== null && { resources: JSON.parse(api.resources) as string[] }),
     ...(api.portal !== null && { portal: JSON.parse(api.portal) as StoredApiPortal }),
   };
 }

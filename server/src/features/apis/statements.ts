@@ -92,6 +92,7 @@ export class ApiWriter extends ApiReader {
       | "expiry_notices"
       | "upstream"
       | "own_key_access"
+      | "resources"
       | "portal"
     >,
     at: Instant,

@@ -3,7 +3,16 @@ import { type MutationContext, mutation } from "../../platform/rpc/operation.ts"
 import { changedValues, updateEvents } from "../../platform/vocabulary/changed-values.ts";
 import { type ColumnsFor, columnsOf, flag, jsonColumn } from "../../platform/vocabulary/columns.ts";
 import { exampleApi } from "../../platform/vocabulary/examples.ts";
-import { AllowedIps, ApiId, ByteLength, Empty, Name, OwnKeyAccess, Prefix } from "../../platform/vocabulary/schema.ts";
+import {
+  AllowedIps,
+  ApiId,
+  ByteLength,
+  Empty,
+  Name,
+  OwnKeyAccess,
+  Prefix,
+  Resources,
+} from "../../platform/vocabulary/schema.ts";
 import type { DatabaseServices } from "../database-services.ts";
 import { NOTICE_DAYS } from "../events/statements/expiry-sweep.ts";
 import { VAULT_MISSING } from "../keys/record.ts";
@@ -47,6 +56,7 @@ export const updateApi = mutation("apis.updateApi", {
           "created here. Needs `create_key` too. Null: none.",
       ),
     ownKeyAccess: OwnKeyAccess.optional(),
+    resources: Resources.nullable().optional(),
     portal: ApiPortalInput.nullable()
       .optional()
       .describe(
@@ -99,6 +109,11 @@ export const updateApi = mutation("apis.updateApi", {
       output: {},
     },
     { summary: "Let holders read their keys", input: { apiId: exampleApi.apiId, ownKeyAccess: true }, output: {} },
+    {
+      summary: "Let keys get access tokens",
+      input: { apiId: exampleApi.apiId, resources: ["https://api.example.com"] },
+      output: {},
+    },
     { summary: "Allow every address", input: { apiId: exampleApi.apiId, allowedIps: null }, output: {} },
     {
       summary: "An API that does not exist",
@@ -128,6 +143,7 @@ export const updateApi = mutation("apis.updateApi", {
     expiryNotices: (days) => ({ expiry_notices: jsonColumn(days) }),
     upstream: (upstream) => ({ upstream: jsonColumn(upstream) }),
     ownKeyAccess: (hasAccess) => ({ own_key_access: flag(hasAccess) }),
+    resources: (resources) => ({ resources: jsonColumn(resources) }),
     portal: (portal) => ({ portal: jsonColumn(portal) }),
   } satisfies ColumnsFor<typeof settings>);
   await apis.update(apiId, columns, now);
@@ -147,6 +163,7 @@ export const updateApi = mutation("apis.updateApi", {
     expiryNotices: api.expiry_notices && JSON.parse(api.expiry_notices),
     upstream: api.upstream && toUpstreamOutput(api.upstream),
     ownKeyAccess: api.own_key_access === 1,
+    resources: api.resources && JSON.parse(api.resources),
     portal: api.portal && JSON.parse(api.portal),
   };
   const after = { ...changed, ...(stored !== undefined && { upstream: stored && shownUpstream(stored) }) };

@@ -229,6 +229,30 @@ export const configSettings = {
       help: "yes: webhooks may go to private addresses, and over http://",
     }),
   },
+  oauth: {
+    tokens: toggle("OAUTH_TOKENS", {
+      default: "off",
+      words: ["on", "off"],
+      help: "on: keys of APIs with resources get access tokens at /oauth/token; needs LATCHKEY_PUBLIC_URL",
+    }),
+    tokenLife: duration("OAUTH_TOKEN_LIFE", {
+      default: "5m",
+      min: "10s",
+      max: "5m",
+      help: "how long access tokens live; nothing ends one earlier",
+    }),
+    algorithm: choice("OAUTH_ALGORITHM", {
+      default: "RS256",
+      choices: ["RS256", "ES256"],
+      help: "algorithm of new keys that sign access tokens: RS256 or ES256",
+    }),
+    rotation: duration("OAUTH_ROTATION", {
+      default: "30d",
+      min: "2h",
+      max: "366d",
+      help: "how long a key signs access tokens before the next one does",
+    }),
+  },
   trustedProxies: cidrs("TRUSTED_PROXIES", {
     unset: [],
     shownDefault: "none",
@@ -353,8 +377,20 @@ export function readConfig(texts: SettingTexts): Config {
     const remedy = "threads beside the first one have the fast lane only: give 1, or LATCHKEY_FAST_LANE=on";
     throw new ConfigurationError("LATCHKEY_WORKERS", String(config.workers), remedy);
   }
+  if (config.oauth.tokens) requireIssuer(config.publicUrl);
   return config;
 }
+
+/** Tokens name their issuer by the public address, which RFC 8414, section 2, asks to be encrypted. */
+function requireIssuer(publicUrl: string): void {
+  const { protocol, hostname, search } = publicUrl === "" ? NO_URL : new URL(publicUrl);
+  const isLocal = hostname === "localhost" || hostname === "127.0.0.1" || hostname === "[::1]";
+  if ((protocol === "https:" || isLocal) && search === "") return;
+  const remedy = "access tokens name their issuer: set LATCHKEY_PUBLIC_URL to an https:// address without a query";
+  throw new ConfigurationError("LATCHKEY_OAUTH_TOKENS", "on", remedy);
+}
+
+const NO_URL = { protocol: "", hostname: "", search: "" };
 
 /** As many threads as leave a core for the database and have enough memory for cached keys. */
 function suitableWorkers({ fastLane, directoryBytesMax }: Config): number {

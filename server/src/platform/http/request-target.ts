@@ -29,7 +29,8 @@ export function isPlainTarget(target: string): boolean {
 }
 
 /** What is not for browsers, or shows every reader the same. Load balancers and clients name any host. */
-const FOR_ANY_HOST = /^\/(?:v2|auth|leaks|health|metrics|errors|reference|openapi\.json|favicon\.ico)(?:[/?]|$)/;
+const FOR_ANY_HOST =
+  /^\/(?:v2|auth|oauth|\.well-known\/oauth-authorization-server|leaks|health|metrics|errors|reference|openapi\.json|favicon\.ico)(?:[/?]|$)/;
 
 /**
  * Says whether a request may name this host. The dashboard and the portal have one, that of the public address: otherwise a

@@ -3,9 +3,10 @@ import type { FastifyReply } from "fastify";
 import type { RpcResponse } from "../rpc/server.ts";
 import { SHORT_CONTENT_BYTES_MAX, writePace } from "./write-pace.ts";
 
-/** The content type. Clients recognise these two problems only as `application/problem+json`. */
+/** The content type. Clients recognise these two problems only as `application/problem+json`; errors of OAuth are none. */
 export function contentTypeOf(status: number, path: string): string {
-  return status === 429 || (status >= 400 && path.endsWith("/identities.deleteIdentity"))
+  return (status === 429 && !path.startsWith("/oauth/")) ||
+    (status >= 400 && path.endsWith("/identities.deleteIdentity"))
     ? "application/problem+json"
     : "application/json";
 }

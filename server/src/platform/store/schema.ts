@@ -35,6 +35,7 @@ export interface Schema {
   vault: VaultRow;
   vault_data_keys: VaultDataKeyRow;
   vault_secrets: VaultSecretRow;
+  signing_keys: SigningKeyRow;
   idempotency_records: IdempotencyRecordRow;
   audit_events: AuditEventRow;
   audit_targets: { workspace_id: string; target: string; occurred_at: number; event_id: string };
@@ -180,6 +181,8 @@ export interface ApiRow {
   portal: string | null;
   /** JSON of the policy that its new keys obey; null: none. */
   policy: string | null;
+  /** JSON array of the resources for which its keys get access tokens; null: they get none. */
+  resources: string | null;
   created_at: number;
   updated_at: number | null;
   deleted_at: number | null;
@@ -444,6 +447,23 @@ export interface VaultSecretRow {
   sealed: string;
   created_at: number;
 }
+
+/** A key that signs the access tokens of a workspace. Its id is its thumbprint. */
+export interface SigningKeyRow {
+  id: string;
+  workspace_id: string;
+  algorithm: SigningAlgorithm;
+  /** A JWK as JSON. */
+  public_key: string;
+  /** The private key, sealed under the data key of the workspace and bound to key and workspace. */
+  sealed: string;
+  /** It signs from then on, until the next one does. */
+  active_from: number;
+  created_at: number;
+}
+
+/** The algorithm of a signature of access tokens: RFC 7518, section 3.1. */
+export type SigningAlgorithm = "RS256" | "ES256";
 
 export interface AuditEventRow {
   id: string;

@@ -38,9 +38,10 @@ const DATA_KEYS_PER_STEP = 500;
 const DATA_KEYS_CACHED_MAX = 10_000;
 
 /**
- * Envelope encryption of recoverable key strings, peppers of imported hashes, headers of upstream verifiers and secrets of
- * webhooks. Each value is sealed under its workspace's data key and bound to its owner and workspace. Each data key is sealed
- * under the master key and bound to its workspace. The database contains only the fingerprint of the master key.
+ * Envelope encryption of recoverable key strings, peppers of imported hashes, headers of upstream verifiers, secrets of
+ * webhooks, and keys that sign access tokens. Each value is sealed under its workspace's data key and bound to its owner and
+ * workspace. Each data key is sealed under the master key and bound to its workspace. The database contains only the
+ * fingerprint of the master key.
  */
 export class Vault {
   readonly #keyRing: KeyRing;
@@ -139,6 +140,16 @@ export class Vault {
   /** Opens the sealed secret of a webhook. */
   async openWebhookSecret(sql: Sql, workspaceId: string, webhookId: string, sealed: string): Promise<string> {
     return (await this.#unseal(sql, workspaceId, webhookContext(workspaceId, webhookId), sealed)).toString();
+  }
+
+  /** Seals the private key that signs access tokens. */
+  async sealSigningKey(sql: Sql, workspaceId: string, id: string, privateKey: string, at: Instant): Promise<string> {
+    return this.#seal(sql, workspaceId, signingKeyContext(workspaceId, id), Buffer.from(privateKey), at);
+  }
+
+  /** Opens the sealed private key that signs access tokens. */
+  async openSigningKey(sql: Sql, workspaceId: string, id: string, sealed: string): Promise<string> {
+    return (await this.#unseal(sql, workspaceId, signingKeyContext(workspaceId, id), sealed)).toString();
   }
 
   /**
@@ -256,6 +267,10 @@ function headersContext(workspaceId: string, apiId: string): string {
 
 function webhookContext(workspaceId: string, webhookId: string): string {
   return `latchkey webhook secret ${workspaceId} ${webhookId}`;
+}
+
+function signingKeyContext(workspaceId: string, id: string): string {
+  return `latchkey signing key ${workspaceId} ${id}`;
 }
 
 function pepperContext(workspaceId: string, migrationId: string): string {

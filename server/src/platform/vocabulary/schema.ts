@@ -96,6 +96,27 @@ export const Identity = text(1).describe("The identity's id, or your external id
 export const OwnKeyAccess = z
   .boolean()
   .describe("Whether holders of its keys may read what is left of them, without a root key: see `keys.getOwnKey`.");
+
+const RESOURCES_MAX = 10;
+
+/** Resource indicators: RFC 8707, section 2. */
+export const Resources = z
+  .array(
+    text(1, 255).refine(isResource, {
+      error: "must be an absolute URI without a fragment, such as https://api.example.com",
+      params: { keyword: "pattern", fix: "Send the address by which clients know the API." },
+    }),
+  )
+  .min(1)
+  .max(RESOURCES_MAX)
+  .describe(
+    "The absolute URIs for which its keys get access tokens at `/oauth/token`, if the service issues any: each is an audience.",
+  );
+
+function isResource(uri: string): boolean {
+  return URL.canParse(uri) && /^[\x21\x23-\x5b\x5d-\x7e]+$/.test(uri) && !uri.includes("#");
+}
+
 export const Prefix = text(1, 16, {
   regex: /^[a-zA-Z0-9_.-]+$/,
   says: "may hold letters, digits, underscores, dots and hyphens",
