@@ -20,6 +20,8 @@ interface Parts {
 const PACES = ["after answers", "after answers", "at once"] as const;
 const ENDS = ["with the last chunk", "later", "never", "never"] as const;
 const PATHS = ["/v2/keys.verifyKey", "/v2/ratelimits.limit", "/v2/ratelimit.limit"];
+/** Requests that a peer repeats in any order: more than the lane keeps heads of. */
+const REPEATED = 3;
 const BODIES = [
   '{"key":"prod_1"}',
   "{}",
@@ -34,6 +36,7 @@ const BODIES = [
 /** Draws a stream. The same state of `random` gives the same stream. */
 export function drawStream(random: Random): PeerStream {
   if (chance(random, 0.2)) return drawPipeline(random);
+  if (chance(random, 0.2)) return drawRepetitions(random);
   const count = 1 + below(random, 4);
   let text = "";
   for (let i = 0; i < count; i++) text += drawRequest(random);
@@ -47,6 +50,13 @@ function drawPipeline(random: Random): PeerStream {
   const count = 1 + below(random, 5);
   let text = "";
   for (let i = 0; i < count; i++) text += chance(random, 0.5) ? unchanged(random) : pick(random, FOREIGN)(random);
+  return stream(random, split(random, Buffer.from(text, "latin1")));
+}
+
+/** A few requests in any order, as by a client that makes the same calls again and again. */
+function drawRepetitions(random: Random): PeerStream {
+  const requests = Array.from({ length: REPEATED }, () => unchanged(random));
+  const text = Array.from({ length: 2 + below(random, 8) }, () => pick(random, requests)).join("");
   return stream(random, split(random, Buffer.from(text, "latin1")));
 }
 

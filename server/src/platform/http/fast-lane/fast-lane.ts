@@ -103,9 +103,10 @@ class LaneConnection {
   readonly #lane: FastLane;
   #hasAnswered = false;
   readonly #peer: string;
-  /** The latest head and its bytes: most clients repeat it byte for byte. */
-  #head: Head | undefined;
-  #headBytes: Buffer | undefined;
+  /** The latest head: most clients repeat it byte for byte. */
+  #latest: KeptHead | undefined;
+  /** The latest other one: clients that hold and settle send two in turn. */
+  #other: KeptHead | undefined;
   /** The calls that are not answered, in order. */
   #calls: Call[] = [];
   #willWrite = false;
@@ -180,13 +181,13 @@ class LaneConnection {
   }
 
   #readHead(chunk: Buffer, position: number): Head | null {
-    const known = this.#headBytes;
-    if (
-      known !== undefined &&
-      chunk.length - position >= known.length &&
-      chunk.compare(known, 0, known.length, position, position + known.length) === 0
-    ) {
-      return this.#head!;
+    const latest = this.#latest;
+    if (latest !== undefined && isRepeated(latest, chunk, position)) return latest;
+    const other = this.#other;
+    if (other !== undefined && isRepeated(other, chunk, position)) {
+      this.#latest = other;
+      this.#other = latest;
+      return other;
     }
     const plain = readPlainHead(chunk, position);
     const { metered, trustedProxies } = this.#lane.options;
@@ -201,8 +202,9 @@ class LaneConnection {
       address: callerAddress(this.#peer, plain.forwardedFor, trustedProxies),
     };
     if (plain.headBytes <= KEPT_BYTES_MAX) {
-      this.#head = head;
-      this.#headBytes = Buffer.from(chunk.subarray(position, position + plain.headBytes));
+      this.#other = latest;
+      this.#latest = { ...head, text: Buffer.from(chunk.subarray(position, position + plain.headBytes)) };
+      return this.#latest;
     }
     return head;
   }
@@ -317,6 +319,17 @@ interface Head extends PlainHead {
   credentials: Credentials;
   /** The caller's address. */
   address: string;
+}
+
+/** A head with its bytes, to recognize its repetition. */
+interface KeptHead extends Head {
+  text: Buffer;
+}
+
+/** Whether the chunk has this head at a position. */
+function isRepeated({ text }: KeptHead, chunk: Buffer, position: number): boolean {
+  const end = position + text.length;
+  return chunk.length >= end && chunk.compare(text, 0, text.length, position, end) === 0;
 }
 
 interface Call {
