@@ -124,17 +124,22 @@ function closed(
 ): StoredHold {
   const returned = hold.onExpiry === "charge" ? "spent" : "returned";
   const from: Portion["from"] = hold.state === "open" ? "held" : returned;
+  let isCounted = false;
   const lacks = hold.balances.flatMap(({ id, period, slot }) => {
+    const balance = balanceOf(id);
     if (slot) {
       // Every end gives it back, so a late settlement has none.
-      balanceOf(id).settle({ from: hold.state === "open" ? "held" : "returned", amount: 1, period }, 0);
+      balance.settle({ from: hold.state === "open" ? "held" : "returned", amount: 1, period }, 0);
       return [];
     }
-    const lack = balanceOf(id).settle({ from, amount: hold.cost, period }, amount);
+    const portion = { from, amount: hold.cost, period };
+    if (!balance.hasTaken(portion)) return [];
+    isCounted = true;
+    const lack = balance.settle(portion, amount);
     return lack > 0 ? [{ balanceId: id, lack }] : [];
   });
-  // What is unlimited is not counted.
-  const charged = hold.balances.every(({ slot }) => slot) ? 0 : amount - largest(lacks);
+  // What is unlimited counts nothing, and what is gone keeps what it was charged.
+  const charged = isCounted ? amount - largest(lacks) : hold.charged;
   return { ...hold, state, settlement, lacks, charged };
 }
 

@@ -22,6 +22,12 @@ export interface Portion {
   readonly period: number;
 }
 
+/**
+ * More refills than a balance has between a hold and its last settlement: at most one an hour, for a day until the hold expires
+ * and as long as expired holds can be stored.
+ */
+const REFILLS_MAX = 800;
+
 /** A balance during the batch that has locked it. */
 export class LockedBalance {
   readonly id: string;
@@ -87,6 +93,15 @@ export class LockedBalance {
     this.#isChanged = true;
     if (this.#firstExpiry === null || expiresAt < this.#firstExpiry) this.#firstExpiry = expiresAt;
     return true;
+  }
+
+  /**
+   * Whether it is the balance that the portion was taken from. An open hold leaves a balance that is removed; one that has
+   * expired does not. If the balance is made again, its periods begin at that time in milliseconds.
+   */
+  hasTaken({ from, period }: Portion): boolean {
+    if (from === "held") return true;
+    return this.remaining !== undefined && this.period >= period && this.period - period < REFILLS_MAX;
   }
 
   /**

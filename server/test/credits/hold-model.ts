@@ -197,6 +197,7 @@ interface ModelHold {
   state: ChangedHold["state"];
   isAged: boolean;
   charged: number;
+  uncovered: number;
   amount: number;
 }
 
@@ -394,7 +395,17 @@ class Model {
     for (const id of ids) this.#update(id, (row) => (kind === "hold" ? take(row, cost) : charge(row, cost)));
     if (kind === "spend") return what;
     const periods = new Map(ids.map((id) => [id, this.#rows.get(id)?.row.period ?? 0]));
-    this.#holds.push({ id: holdId, periods, cost, onExpiry, state: "open", isAged: false, charged: 0, amount: 0 });
+    this.#holds.push({
+      id: holdId,
+      periods,
+      cost,
+      onExpiry,
+      state: "open",
+      isAged: false,
+      charged: 0,
+      uncovered: 0,
+      amount: 0,
+    });
     return `${what} as ${holdId}`;
   }
 
@@ -411,7 +422,7 @@ class Model {
     const changed = changedHold(outcome);
     assert.deepEqual(
       [changed.charged, changed.uncovered, changed.isRepeated],
-      [hold.charged, amount - hold.charged, isRepeated],
+      [hold.charged, hold.uncovered, isRepeated],
       what,
     );
     return what;
@@ -428,6 +439,8 @@ class Model {
     const returned = hold.onExpiry === "charge" ? "spent" : "returned";
     const from = hold.state === "open" ? "held" : returned;
     let lack = 0;
+    // What is deleted is neither charged nor given back to.
+    const isCounted = [...hold.periods.keys()].some((id) => this.#rows.has(id));
     for (const [id, period] of hold.periods) {
       this.#update(id, (row, rule) => {
         const settled = settle(row, rule, { from, amount: hold.cost, period }, amount);
@@ -435,7 +448,7 @@ class Model {
         return settled.row;
       });
     }
-    Object.assign(hold, { state, amount, charged: amount - lack });
+    Object.assign(hold, { state, amount, charged: isCounted ? amount - lack : hold.charged, uncovered: lack });
   }
 
   async #refill(id: string): Promise<void> {

@@ -221,6 +221,20 @@ function tests(server: TestServer, store: string): void {
     assert.equal(await left(keyId), 100);
   });
 
+  it("that expired do not charge credits that were removed and set again", async () => {
+    for (const [onExpiry, charged] of [
+      ["release", 0],
+      ["charge", 10],
+    ] as const) {
+      const { keyId, key } = await createKey({ credits: { remaining: 100 } });
+      const { holdId } = (await server.verify(key, { credits: { cost: 10 }, hold: { ttl: MINUTE, onExpiry } })).hold;
+      await expire(holdId);
+      await server.ok("keys.updateKey", { keyId, credits: null });
+      await server.ok("keys.updateCredits", { keyId, operation: "set", value: 100 });
+      assert.deepEqual([(await settle(holdId, 50)).charged, await left(keyId)], [charged, 100]);
+    }
+  });
+
   it("end as the table of their states says (rule 91)", async () => {
     const { key } = await createKey({ credits: { remaining: 10_000 } });
     const reach: Record<HoldState, (holdId: string) => Promise<unknown>> = {
