@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { newIds } from "./random.ts";
+import { neighbouringIds, newIds } from "./random.ts";
 import { seededRandom } from "./seeded.ts";
 
 describe("newIds", () => {
@@ -15,5 +15,16 @@ describe("newIds", () => {
 
   it("returns an empty list for a count of 0", () => {
     assert.deepEqual(newIds(seededRandom(1), "pool", 0), []);
+  });
+});
+
+describe("neighbouringIds", () => {
+  it("creates unique identifiers, some hundred of which have a common first half", () => {
+    const next = neighbouringIds(seededRandom(1), "hold");
+    const ids = Array.from({ length: 10_000 }, next);
+    assert.equal(new Set(ids).size, 10_000);
+    for (const id of ids) assert.match(id, /^hold_[0-9A-Za-z]{16}$/);
+    const halves = new Set(ids.map((id) => id.slice(0, 13)));
+    assert(halves.size > 10 && halves.size < 100, `${halves.size} first halves`);
   });
 });

@@ -53,6 +53,17 @@ export function newIds(random: Random, prefix: IdPrefix, count: number): string[
   return [...ids];
 }
 
+/** How many rows that are written one after the other are neighbours. */
+const NEIGHBOURS = 256;
+
+/** Creates identifiers for rows that are written one after the other, many in a second: of each few hundred as `newIds` does. */
+export function neighbouringIds(random: Random, prefix: IdPrefix): () => string {
+  const ids = (function* () {
+    for (;;) yield* newIds(random, prefix, NEIGHBOURS);
+  })();
+  return () => ids.next().value;
+}
+
 /** Creates a request identifier: `req_` and 9 characters. */
 export function newRequestId(random: Random): string {
   return `req_${alphanumeric(random, 9)}`;

@@ -10,7 +10,7 @@ import { StoreUnavailable } from "../errors/store-unavailable.ts";
 import type { Charge, LimitDecision } from "../limits/counters.ts";
 import type { Limiter } from "../limits/limiter.ts";
 import type { Replay, ReplayableCall } from "../limits/replay-store.ts";
-import { newId, type Random } from "../random/random.ts";
+import { neighbouringIds, type Random } from "../random/random.ts";
 import { startOf, startOfToken } from "../rules/imported-keys.ts";
 import { type BalancesLeft, balancesOf, balancesText, hasBalances } from "./balances.ts";
 import { codeOfCharge, codeOfState, codeOfVisibility } from "./checks.ts";
@@ -74,7 +74,7 @@ export class Verification {
   readonly #ledger: VerificationParts["ledger"];
   readonly #balances: VerificationParts["balances"];
   readonly #openHolds: VerificationParts["openHolds"];
-  readonly #random: Random;
+  readonly #newHoldId: () => string;
   readonly #singleCalls: VerificationParts["singleCalls"];
   readonly #lookup: KeyLookup;
   readonly #unknownKeys: UnknownKeys;
@@ -105,7 +105,7 @@ export class Verification {
     this.#ledger = ledger;
     this.#balances = balances;
     this.#openHolds = openHolds;
-    this.#random = random;
+    this.#newHoldId = neighbouringIds(random, "hold");
     this.#singleCalls = singleCalls;
     this.#lookup = new KeyLookup(directories);
     this.#unknownKeys = new UnknownKeys(this.#lookup, upstreams);
@@ -425,7 +425,7 @@ export class Verification {
     const subject = identity ? JSON.stringify({ identityId: identity.id }) : undefined;
     let isMade = false;
     try {
-      const outcome = await make({ holdId: newId(this.#random, "hold"), ...asked, keyId, apiId, subject });
+      const outcome = await make({ holdId: this.#newHoldId(), ...asked, keyId, apiId, subject });
       isMade = "hold" in outcome && outcome.hold !== undefined;
       return outcome;
     } finally {
