@@ -81,6 +81,7 @@ export function wire(start: Start, parts: Parts): Wired {
     maxima: config.holds,
     accept: () => store.transact("acceptHolds", null),
     count: (of) => store.read("countOpenHolds", { workspaceId: of, now: clock.now() }),
+    isShared: !store.isEmbedded,
   });
   const holdSubjects = new HoldSubjects((ids) => store.read("findHoldSubjects", { ids }));
   const recorder = config.analytics.enabled ? analytics.recorder : null;

@@ -6,7 +6,7 @@ import { OpenHolds } from "./open-holds.ts";
 
 const own = { workspaceId: "ws_1", keyId: "key_1" };
 
-function openHolds(stored: Record<string, number>, perKey = 3, perWorkspace = 5) {
+function openHolds(stored: Record<string, number>, { perKey = 3, perWorkspace = 5, isShared = true } = {}) {
   const clock = new SimulatedClock(0);
   const counts: PromiseWithResolvers<Map<string, number>>[] = [];
   let isHeld = false;
@@ -15,6 +15,7 @@ function openHolds(stored: Record<string, number>, perKey = 3, perWorkspace = 5)
   const holds = new OpenHolds({
     clock,
     maxima: { perKey, perWorkspace },
+    isShared,
     async accept() {
       questions++;
       await new Promise(setImmediate);
@@ -166,6 +167,22 @@ describe("the bounds of open holds", () => {
     counts[1]!.reject(new Error("unreachable"));
     await new Promise(setImmediate);
     assert.match(await attempt(), /^This key/);
+    clock.advance(5_000);
+    await attempt();
+    assert.equal(counts.length, 3);
+  });
+
+  it("are counted once a minute where no other node opens holds, and sooner after a count that failed", async () => {
+    const { attempt, clock, counts, hold } = openHolds({ key_1: 3 }, { isShared: false });
+    await attempt();
+    clock.advance(59_999);
+    await attempt();
+    assert.equal(counts.length, 1);
+    hold();
+    clock.advance(1);
+    await attempt();
+    counts[1]!.reject(new Error("unreachable"));
+    await new Promise(setImmediate);
     clock.advance(5_000);
     await attempt();
     assert.equal(counts.length, 3);

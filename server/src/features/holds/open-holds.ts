@@ -12,6 +12,8 @@ export interface OpenHoldsOptions {
   accept(): Promise<boolean>;
   /** Counts the open holds of a workspace. */
   count(workspaceId: string): Promise<HoldsByKey>;
+  /** Whether other nodes open and close holds. */
+  isShared: boolean;
 }
 
 /** Whose hold it is. */
@@ -22,6 +24,8 @@ interface Holder {
 
 /** Smallest age at which a count is repeated. Other nodes open and close holds too. */
 const AGE_MIN: Milliseconds = 5_000;
+/** The same where no other node does. A count reads all holds that have not expired, so it takes long where many are made. */
+const AGE_MIN_ALONE: Milliseconds = 60_000;
 /** A count is repeated after this multiple of its own duration, if that is longer: it takes a twentieth of a connection. */
 const AGE_PER_COUNT = 20;
 /** How long a hold waits for the first count. */
@@ -150,19 +154,21 @@ export class OpenHolds {
 
   /** Counts. After a failure the last count stays, and a later hold counts again. */
   async #count(workspaceId: string, usage: Usage): Promise<void> {
-    const { clock, count } = this.#options;
+    const { clock, count, isShared } = this.#options;
     const startedAt = clock.monotonic();
     const since = new Tally();
     usage.sinceNext = since;
+    let age = AGE_MIN;
     try {
       usage.counted = new Tally(await count(workspaceId));
       usage.since = since;
+      if (!isShared) age = AGE_MIN_ALONE;
     } catch {
       // What this node opened and closed since the last count applies.
     } finally {
       usage.sinceNext = undefined;
       const now = clock.monotonic();
-      usage.nextAt = now + Math.max(AGE_MIN, (now - startedAt) * AGE_PER_COUNT);
+      usage.nextAt = now + Math.max(age, (now - startedAt) * AGE_PER_COUNT);
     }
   }
 }
