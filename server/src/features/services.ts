@@ -46,7 +46,7 @@ export interface Services {
   readonly ledger: Pick<Ledger<readonly Charge[], LimitDecision>, "change">;
   readonly openHolds: Pick<OpenHolds, "remove">;
   /** What is needed to change a hold. */
-  readonly holdSubjects: Pick<HoldSubjects, "find">;
+  readonly holdSubjects: Pick<HoldSubjects, "find" | "remove">;
   /** Records the decisions of metered operations; null: analytics are off. */
   readonly recorder: Recorder | null;
   readonly namespaces: Pick<Namespaces<Principal>, "find" | "create">;

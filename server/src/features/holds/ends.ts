@@ -29,10 +29,11 @@ export async function changeHold(
   hold: HoldSubject,
   action: HoldAction,
   { now, tags, ratelimits = [] }: Change,
-  services: Pick<Services, "ledger" | "limiter" | "openHolds" | "recorder">,
+  services: Pick<Services, "ledger" | "limiter" | "openHolds" | "holdSubjects" | "recorder">,
 ): Promise<ChangedHold> {
   const { workspaceId, holdId, balances } = hold;
   const changed = await services.ledger.change({ workspaceId, holdId, balances, action });
+  if (changed.outcome === "gone" || changed.state !== "open") services.holdSubjects.remove(holdId);
   switch (changed.outcome) {
     case "gone":
       throw new Problem("hold_not_found");

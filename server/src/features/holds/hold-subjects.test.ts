@@ -45,6 +45,15 @@ test("only the last 10,000 are in memory, and none with a long receipt", async (
   assert.deepEqual(read, ["hold_first", "hold_long"]);
 });
 
+test("holds that have ended are read again, and leave room", async () => {
+  const { subjects, read } = openSubjects();
+  subjects.add(Array.from({ length: 10_000 }, (_, i) => hold(`hold_${i}`)));
+  subjects.remove("hold_5");
+  subjects.add([hold("hold_last")]);
+  for (const id of ["hold_0", "hold_5", "hold_last"]) await subjects.find(id, "ws");
+  assert.deepEqual(read, ["hold_5"]);
+});
+
 test("a damaged row fails no calls of other holds that share its query", async () => {
   const { subjects } = openSubjects();
   const found = [subjects.find("hold_damaged", "ws"), subjects.find("hold_sound", "ws")];

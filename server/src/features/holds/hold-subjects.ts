@@ -2,7 +2,7 @@ import type { OpenedHold } from "../../../../engine/src/credits/batch.ts";
 import { GatheredReads } from "../../../../engine/src/credits/gathered-reads.ts";
 import { type HoldSubject, identityOfSubject, type SubjectRow, subjectOfHold } from "./record.ts";
 
-/** The most holds that are remembered. */
+/** The most open holds that are remembered. */
 const OWN_MAX = 10_000;
 /** Queries at the same time: verifications, which look keys up, use the same few connections. */
 const READS_MAX = 1;
@@ -10,8 +10,8 @@ const READS_MAX = 1;
 const RECEIPT_LENGTH_MAX = 500;
 
 /**
- * Finds what is needed to change a hold. That of the holds that this node made last is in memory: it does not change, except
- * that their balances can become fewer, which the ledger checks. Those of other nodes are read, many in one query.
+ * Finds what is needed to change a hold. That of the open holds that this node made last is in memory: it does not change,
+ * except that their balances can become fewer, which the ledger checks. Those of other nodes are read, many in one query.
  */
 export class HoldSubjects {
   readonly #own = new Map<string, HoldSubject>();
@@ -29,9 +29,15 @@ export class HoldSubjects {
       const identityId = identityOfSubject(subject);
       const ids = balances.map(({ id }) => id);
       this.#own.set(holdId, { holdId, workspaceId, keyId, apiId, identityId, limits, balances: ids });
+      if (this.#own.size <= OWN_MAX) continue;
       const [oldest] = this.#own.keys();
-      if (this.#own.size > OWN_MAX && oldest !== undefined) this.#own.delete(oldest);
+      if (oldest !== undefined) this.#own.delete(oldest);
     }
+  }
+
+  /** Forgets a hold that has ended: what lives for long costs the garbage collector more than a read by the few that ask again. */
+  remove(holdId: string): void {
+    this.#own.delete(holdId);
   }
 
   /** Undefined: the workspace has no such hold. Whether another one has it changes nothing, also not the time that it takes. */

@@ -289,7 +289,7 @@ function openWorker(start: WorkerStart, port: MessagePort): void {
     limiter,
     recorder,
     replays: missing.replays,
-    holdSubjects: { find: needsMainThread },
+    holdSubjects: { find: needsMainThread, remove: needsMainThread },
     namespaces: {
       find: (nameOrId, workspaceId) => namespaces.find(nameOrId, workspaceId),
       // For each caller: it must not wait for the call of another one, which leaves this thread too.
