@@ -55,7 +55,7 @@ function defineTests(store: StoreKind): void {
         return node;
       };
       const plugin: KyselyPlugin = { transformQuery: statement, transformResult: async ({ result }) => result };
-      return procedure({ ...sql, db: sql.db.withPlugin(plugin) }, argument, ask);
+      return procedure({ ...sql, db: sql.db.withPlugin(plugin), each: undefined }, argument, ask);
     };
   };
   const server = new TestServer({

@@ -7,19 +7,19 @@ export interface LedgerBatch {
   /** The balances to lock; those that another transaction has locked are skipped. With `lockTimeout` it is one. */
   readonly balanceIds: readonly string[];
   /**
-   * How long to wait for the lock of the balance, if it takes no turn. When it is granted, the batch asks for the others, which it does not wait
-   * for: a transaction that waits has no lock, and one that has a lock does not wait. Undefined: it waits for none.
+   * How long to wait for the lock of the balance. When it is granted, the batch asks for the others, which it does not wait for:
+   * a transaction that waits has no lock, and one that has a lock does not wait. Undefined: it waits for none.
    */
   readonly lockTimeout: Milliseconds | undefined;
   /**
-   * How long to wait for its turn, which one batch of all nodes has at a time, in the order of requests, and then for the lock
-   * of the balance, which it waits for while it has the turn. Undefined: it takes no turn.
+   * How long to wait for its turn, which one batch of all nodes has at a time, in the order of requests. When it has it, it asks
+   * for the other balances before it waits for the first one. Undefined: it takes no turn.
    */
   readonly turnTimeout: Milliseconds | undefined;
   readonly now: Instant;
 }
 
-/** The question of a batch that has waited for a balance and locked it: which others does it need? */
+/** The question of a batch that has its turn, or has waited for a balance and locked it: which others does it need? */
 export interface GrantedBalance {
   readonly step: "join";
   /** Whether another batch had the turn, or waited for it. */
@@ -80,6 +80,24 @@ export interface StoredHold {
   readonly expiresAt: Instant;
 }
 
+/**
+ * A `StoredHold` with JSON of its lists. Rows of holds are values without names: a batch has hundreds, and the names would be
+ * most of what is copied to the thread of the database and back.
+ */
+export type StoredHoldRow = readonly [
+  id: string,
+  workspaceId: string,
+  cost: number,
+  balances: string,
+  onExpiry: OnExpiry,
+  state: HoldState,
+  charged: number,
+  lacks: string | null,
+  settlement: string | null,
+  createdAt: number,
+  expiresAt: number,
+];
+
 /** The first question of other batches: which calls does the batch contain? Its balances are locked, except contended ones. */
 export interface LockedBatch {
   readonly step: "choose";
@@ -104,8 +122,8 @@ export interface EarlierCalls {
 export interface EarlierHolds {
   /** The time by the clock of the database. */
   readonly at: Instant;
-  /** The holds that the batch changes, by id. */
-  readonly stored: ReadonlyMap<string, StoredHold>;
+  /** The holds that the batch changes. */
+  readonly stored: readonly StoredHoldRow[];
   /** The books of the locked balances. */
   readonly books: readonly BalanceBooks[];
 }
@@ -132,10 +150,40 @@ export interface SettledBatch {
 /** What the holds of a batch write. */
 export interface HoldWrites {
   readonly balances: readonly BalanceChange[];
-  readonly opened: readonly OpenedHold[];
-  readonly changed: readonly StoredHold[];
+  readonly opened: readonly OpenedHoldRow[];
+  readonly extended: readonly ExtendedHoldRow[];
+  readonly closed: readonly ClosedHoldRow[];
   readonly at: Instant;
 }
+
+/** A new hold, with JSON of its balances and of the receipt of its limits. */
+export type OpenedHoldRow = readonly [
+  id: string,
+  workspaceId: string,
+  keyId: string,
+  apiId: string,
+  cost: number,
+  balances: string,
+  onExpiry: OnExpiry,
+  limits: string | null,
+  subject: string | null,
+  createdAt: Instant,
+  expiresAt: Instant,
+];
+
+/** An open hold with another expiry. */
+export type ExtendedHoldRow = readonly [id: string, expiresAt: Instant];
+
+/** A hold that was closed, with JSON of what its balances did not have. `former`: its state before the batch. */
+export type ClosedHoldRow = readonly [
+  id: string,
+  former: HoldState,
+  state: HoldState,
+  charged: number,
+  uncovered: number,
+  lacks: string | null,
+  settlement: string | null,
+];
 
 /** A balance after a batch that made or changed holds of it. */
 export interface BalanceChange {

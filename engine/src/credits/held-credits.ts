@@ -1,5 +1,15 @@
 import { type Instant, instantAt } from "../clock/clock.ts";
-import type { BalanceChange, EarlierHolds, HoldWrites, OpenedHold, StoredHold } from "./batch.ts";
+import type {
+  BalanceChange,
+  ClosedHoldRow,
+  EarlierHolds,
+  ExtendedHoldRow,
+  HoldWrites,
+  OpenedHold,
+  OpenedHoldRow,
+  StoredHold,
+  StoredHoldRow,
+} from "./batch.ts";
 import {
   type ChangedHold,
   type ChangeOutcome,
@@ -29,12 +39,12 @@ export class HeldCredits {
   /** As they are after the changes so far. */
   readonly #stored: Map<string, StoredHold>;
   readonly #changed = new Map<string, StoredHold>();
-  readonly #opened: OpenedHold[] = [];
+  readonly opened: OpenedHold[] = [];
 
   constructor({ at, stored }: EarlierHolds) {
     this.at = at;
-    this.#former = stored;
-    this.#stored = new Map(stored);
+    this.#former = new Map(stored.map((row) => [row[0], storedHold(row)]));
+    this.#stored = new Map(this.#former);
   }
 
   /** Holds the cost of a call in all its balances, which cover it. Returns when the hold expires. */
@@ -47,7 +57,7 @@ export class HeldCredits {
       const { id, period } = balance;
       return call.takesSlot(balance) ? { id, period, slot: true as const } : { id, period };
     });
-    this.#opened.push({
+    this.opened.push({
       ...{ id: holdId, workspaceId, keyId, apiId, cost, balances, onExpiry, createdAt, expiresAt },
       limits: limits?.receipt ? JSON.stringify(limits.receipt) : null,
       subject: subject ?? null,
@@ -97,8 +107,17 @@ export class HeldCredits {
 
   /** What the batch writes; undefined: nothing. */
   writes(balances: readonly BalanceChange[]): HoldWrites | undefined {
-    if (this.#changed.size === 0 && this.#opened.length === 0) return undefined;
-    return { balances, opened: this.#opened, changed: [...this.#changed.values()], at: this.at };
+    if (this.#changed.size === 0 && this.opened.length === 0) return undefined;
+    const extended: ExtendedHoldRow[] = [];
+    const closed: ClosedHoldRow[] = [];
+    for (const { id, state, expiresAt, charged, lacks, settlement } of this.#changed.values()) {
+      if (state === "open") extended.push([id, expiresAt]);
+      else {
+        const former = this.#former.get(id)?.state ?? state;
+        closed.push([id, former, state, charged, largest(lacks), lacksText(lacks), settlement]);
+      }
+    }
+    return { balances, opened: this.opened.map(openedRow), extended, closed, at: this.at };
   }
 
   #put(hold: StoredHold): StoredHold {
@@ -106,6 +125,27 @@ export class HeldCredits {
     this.#changed.set(hold.id, hold);
     return hold;
   }
+}
+
+function storedHold(row: StoredHoldRow): StoredHold {
+  const [id, workspaceId, cost, balances, onExpiry, state, charged, lacks, settlement, createdAt, expiresAt] = row;
+  return {
+    ...{ id, workspaceId, cost, onExpiry, state, charged, settlement },
+    balances: JSON.parse(balances),
+    lacks: lacks === null ? [] : JSON.parse(lacks),
+    createdAt: instantAt(createdAt),
+    expiresAt: instantAt(expiresAt),
+  };
+}
+
+function openedRow({ id, workspaceId, keyId, apiId, cost, balances, ...hold }: OpenedHold): OpenedHoldRow {
+  const { onExpiry, limits, subject, createdAt, expiresAt } = hold;
+  const held = JSON.stringify(balances);
+  return [id, workspaceId, keyId, apiId, cost, held, onExpiry, limits, subject, createdAt, expiresAt];
+}
+
+function lacksText(lacks: StoredHold["lacks"]): string | null {
+  return lacks.length === 0 ? null : JSON.stringify(lacks);
 }
 
 /** How a hold ends. */

@@ -6,7 +6,15 @@ import type { Instant } from "../clock/clock.ts";
 import { SimulatedClock } from "../clock/simulated.ts";
 import { StoreUnavailable } from "../errors/store-unavailable.ts";
 import { seededRandom } from "../random/seeded.ts";
-import type { BatchAnswers, ExpiredHold, JoinedBalances, LedgerBatch, SettledBatch, StoredHold } from "./batch.ts";
+import type {
+  BatchAnswers,
+  ExpiredHold,
+  JoinedBalances,
+  LedgerBatch,
+  SettledBatch,
+  StoredHold,
+  StoredHoldRow,
+} from "./batch.ts";
 import type { ChangeOutcome, HoldAction, OnExpiry } from "./hold.ts";
 import { Ledger, LedgerFailed, LedgerOverloaded } from "./ledger.ts";
 import type { SpendOutcome } from "./spend.ts";
@@ -166,10 +174,12 @@ class TestLedger {
         const hasWaited = turnTimeout !== undefined && !this.locks.tryLock(TURN);
         if (hasWaited && !(await this.locks.lock(TURN, this.clock, turnTimeout))) throw lockTimeout();
         if (turnTimeout !== undefined) locked.push(TURN);
-        const isLocked = await this.locks.lock(id, this.clock, turnTimeout ?? batch.lockTimeout);
+        const join = async () => ((await answer({ step: "join", hasWaited })) as JoinedBalances).balanceIds;
+        if (turnTimeout !== undefined) balanceIds = await join();
+        const isLocked = await this.locks.lock(id, this.clock, batch.lockTimeout);
         if (!isLocked) throw lockTimeout();
         locked.push(id);
-        ({ balanceIds } = (await answer({ step: "join", hasWaited })) as JoinedBalances);
+        if (turnTimeout === undefined) balanceIds = await join();
       }
       for (const id of balanceIds.filter((id) => this.balances.has(id))) {
         if (this.locks.tryLock(id)) locked.push(id);
@@ -193,7 +203,7 @@ class TestLedger {
           hasCapacity: true,
           holds: found && {
             at: this.clock.now(),
-            stored: new Map(found.map((hold) => [hold.id, hold])),
+            stored: found.map(storedRow),
             books: balances.map(({ id, held = 0 }) => ({ id, held, period: 0, keepsUpTo: null })),
           },
         });
@@ -215,8 +225,19 @@ class TestLedger {
         this.held.set(balanceId, { held, nextExpiryAt });
       }
       const open = { state: "open", charged: 0, lacks: [], settlement: null } as const;
-      for (const hold of holds?.opened ?? []) this.holds.set(hold.id, { ...hold, ...open });
-      for (const hold of holds?.changed ?? []) this.holds.set(hold.id, hold);
+      for (const row of holds?.opened ?? []) {
+        const [id, , , , cost, held, onExpiry, , , createdAt, expiresAt] = row;
+        this.holds.set(id, {
+          ...{ id, workspaceId, cost, onExpiry, createdAt, expiresAt, ...open },
+          balances: JSON.parse(held),
+        });
+      }
+      for (const [id, expiresAt] of holds?.extended ?? []) this.holds.set(id, { ...this.holds.get(id)!, expiresAt });
+      for (const [id, former, state, charged, , lacks, settlement] of holds?.closed ?? []) {
+        const before = this.holds.get(id)!;
+        assert.equal(before.state, former);
+        this.holds.set(id, { ...before, state, charged, lacks: JSON.parse(lacks ?? "[]"), settlement });
+      }
       for (const { scope, ...record } of records) {
         assert(!this.records.has(scope), `${scope} is recorded already`);
         this.records.set(scope, record);
@@ -227,6 +248,12 @@ class TestLedger {
       for (const id of locked) this.locks.unlock(id);
     }
   }
+}
+
+function storedRow({ id, cost, balances, onExpiry, state, charged, lacks, ...hold }: StoredHold): StoredHoldRow {
+  const { settlement, createdAt, expiresAt } = hold;
+  const [held, lacking] = [JSON.stringify(balances), lacks.length === 0 ? null : JSON.stringify(lacks)];
+  return [id, hold.workspaceId, cost, held, onExpiry, state, charged, lacking, settlement, createdAt, expiresAt];
 }
 
 interface Call {
@@ -465,7 +492,9 @@ describe("a pool that another transaction has locked", () => {
     testLedger.clock.advance(50);
     for (const outcomes of delayed) assert.deepEqual(await outcomes, [spent(99)]);
     const waited = testLedger.batches.filter(({ lockTimeout }) => lockTimeout !== undefined);
-    assert(waited.every(({ lockTimeout, balanceIds }) => lockTimeout === 3_000 && balanceIds.length === 1));
+    for (const { lockTimeout, turnTimeout, balanceIds } of waited) {
+      assert.deepEqual([lockTimeout, balanceIds.length], [turnTimeout === undefined ? 3_000 : 400, 1]);
+    }
   });
 
   it("for long makes its calls fail after 5 s, delays no others, and nothing is charged", async () => {
@@ -852,6 +881,31 @@ describe("shared balances that another transaction has locked", () => {
     assert.equal(other.batches.at(-1)!.turnTimeout, 400);
     locks.unlock("one");
     assert.equal((await frozen)[0] instanceof Error, false);
+  });
+
+  it("wait longer for a turn where those of other nodes take long, and no longer again when they do not", async () => {
+    const testLedger = new TestLedger(balances);
+    const { clock, locks } = testLedger;
+    /** How long a call is ready to wait while other nodes take turns for some time. */
+    const timeoutBeside = async (turns: number) => {
+      for (const lock of [TURN, "one"]) locks.tryLock(lock);
+      testLedger.batches.length = 0;
+      const delayed = testLedger.spendAll(callsOf(["key0", "one"], [1]));
+      for (let passed = 0; passed <= turns; passed += 50) {
+        await settle();
+        if (passed === turns) break;
+        clock.advance(50);
+      }
+      for (const lock of [TURN, "one"]) locks.unlock(lock);
+      assert.equal((await delayed)[0] instanceof Error, false);
+      const timeout = testLedger.batches.find(({ turnTimeout }) => turnTimeout !== undefined)?.turnTimeout;
+      // The pause after a turn that it did not get.
+      clock.advance(2_000);
+      return timeout;
+    };
+    const timeouts: (number | undefined)[] = [];
+    for (const turns of [450, 450, 1_650, 300, 0, 0]) timeouts.push(await timeoutBeside(turns));
+    assert.deepEqual(timeouts, [400, 800, 900, 1_600, 600, 400]);
   });
 
   it("are tried again by batches while four waiters wait", async () => {

@@ -12,6 +12,7 @@ import type {
   ExpiredHold,
   LedgerBatch,
   LockedBatch,
+  OpenedHold,
   SettledBatch,
 } from "./batch.ts";
 import { LOCK_NOT_AVAILABLE } from "./batch.ts";
@@ -31,6 +32,8 @@ export interface LedgerOptions<Charges, Limits extends Decision> {
    * holds of balances that are due.
    */
   transact(batch: LedgerBatch, answer: BatchAnswers): Promise<{ readonly due: readonly ExpiredHold[] }>;
+  /** Gets the holds that a batch has made, after its commit. */
+  onOpened?(holds: readonly OpenedHold[]): void;
 }
 
 /** What waits in the queue. */
@@ -60,8 +63,14 @@ const WAITERS_MAX = 4;
 const STALL: Milliseconds = 100;
 /** The same for a waiter that takes its turn, which includes the turns of other nodes. */
 const TURN_STALL: Milliseconds = 500;
-/** How long a waiter waits for its turn, and then for its balance. Shorter, so that it is the one that continues. */
-const TURN_TIMEOUT: Milliseconds = 400;
+/** How long a waiter that has its turn waits for its balance. Shorter, so that it is the one that continues. */
+const TURN_LOCK_TIMEOUT: Milliseconds = 400;
+/**
+ * Bounds of how long a waiter waits for its turn: twice as long as for the last one, and after each that it did not get. The
+ * turns of many nodes take longer than that of a frozen one should be waited for.
+ */
+const TURN_TIMEOUT_MIN: Milliseconds = 400;
+const TURN_TIMEOUT_MAX: Milliseconds = 1_600;
 /** For how long no turn is taken after that: a frozen node has its turn until PostgreSQL ends its transaction. */
 const TURN_PAUSE: Milliseconds = 2_000;
 /** Bounds of the random pause after a waiter that could decide no call; it doubles with each in a row. */
@@ -112,6 +121,7 @@ export class Ledger<Charges, Limits extends Decision> {
   #hasTurn = false;
   /** When turns are taken again, by the monotonic clock. */
   #turnsFrom: Milliseconds = 0;
+  #turnTimeout: Milliseconds = TURN_TIMEOUT_MIN;
   #backoff: Milliseconds = BACKOFF_MIN;
   #retryDelay: Milliseconds = RETRY_DELAY_MIN;
   #isRetrying = false;
@@ -263,6 +273,7 @@ export class Ledger<Charges, Limits extends Decision> {
     waiter?: { takesTurn: boolean },
   ): Promise<Entry<Charges, Limits>[] | undefined> {
     const { clock, transact } = this.#options;
+    const startedAt = clock.monotonic();
     let lanes: readonly Lane<Entry<Charges, Limits>>[] = chosen;
     let calls: Entry<Charges, Limits>[] = [];
     let balances: LockedBatch["balances"] = [];
@@ -294,7 +305,10 @@ export class Ledger<Charges, Limits extends Decision> {
       this.#queue.putBack(calls);
       calls = [];
       changes = [];
-      if (question.step === "join") return { balanceIds: join(question.hasWaited) };
+      if (question.step === "join") {
+        if (waiter?.takesTurn) this.#adaptTurnTimeout(clock.monotonic() - startedAt);
+        return { balanceIds: join(question.hasWaited) };
+      }
       lanes = this.#excludeContended(lanes, question.contended);
       balances = question.balances;
       calls = this.#queue.take(lanes);
@@ -310,11 +324,13 @@ export class Ledger<Charges, Limits extends Decision> {
     };
     let expired: readonly ExpiredHold[];
     try {
-      const lockTimeout = waiter && LOCK_TIMEOUT;
-      const turnTimeout = waiter?.takesTurn ? TURN_TIMEOUT : undefined;
+      const takesTurn = waiter?.takesTurn === true;
+      const lockTimeout = waiter && (takesTurn ? TURN_LOCK_TIMEOUT : LOCK_TIMEOUT);
+      const turnTimeout = takesTurn ? this.#turnTimeout : undefined;
       expired = (await transact({ balanceIds, lockTimeout, turnTimeout, now: clock.now() }, answer)).due;
     } catch (error) {
       if (!settlement && isLockTimeout(error)) {
+        if (waiter?.takesTurn && !hasJoined) this.#adaptTurnTimeout(this.#turnTimeout);
         this.#queue.putBack(calls);
         this.#queue.release(lanes);
         return undefined;
@@ -331,7 +347,8 @@ export class Ledger<Charges, Limits extends Decision> {
       this.#queue.release(lanes);
       return this.#withReplays(calls);
     }
-    const { open = [], awaiting = [] } = settlement ?? {};
+    const { open = [], awaiting = [], opened = [] } = settlement ?? {};
+    if (opened.length > 0) this.#options.onOpened?.(opened);
     if (open.length > 0 || awaiting.length > 0) {
       const undecided = new Set<Entry<Charges, Limits>>([...open, ...awaiting]);
       calls = calls.filter((call) => !undecided.has(call));
@@ -343,6 +360,10 @@ export class Ledger<Charges, Limits extends Decision> {
     this.counts.calls += calls.length;
     this.counts.credits += settlement?.credits ?? 0;
     return this.#withReplays(calls);
+  }
+
+  #adaptTurnTimeout(waited: Milliseconds): void {
+    this.#turnTimeout = Math.max(TURN_TIMEOUT_MIN, Math.min(2 * waited, TURN_TIMEOUT_MAX));
   }
 
   /** Puts calls back that lacked credits, when holds have expired that may have had them. */

@@ -3,7 +3,7 @@ import { IdempotencyFull, IdempotencyQuotaExceeded } from "../errors/idempotency
 import { Overloaded } from "../errors/overloaded.ts";
 import { StoreUnavailable } from "../errors/store-unavailable.ts";
 import type { IdempotencyRecord } from "../rules/idempotency.ts";
-import type { BalanceChange, EarlierCalls, LockedBatch, SettledBatch } from "./batch.ts";
+import type { BalanceChange, EarlierCalls, LockedBatch, OpenedHold, SettledBatch } from "./batch.ts";
 import type { Change } from "./change.ts";
 import { HeldCredits } from "./held-credits.ts";
 import type { HoldRequest } from "./hold.ts";
@@ -90,6 +90,11 @@ export class Settlement<Charges, Limits extends Decision> {
     if (!earlier?.holds) return;
     for (const books of earlier.holds.books) this.#balanceOf(books.id).books = books;
     this.#holds = new HeldCredits(earlier.holds);
+  }
+
+  /** The holds that it makes. */
+  get opened(): readonly OpenedHold[] {
+    return this.#holds?.opened ?? [];
   }
 
   /** Sets a result or a failure on every change and call, except on calls that it adds to `open` or `awaiting`. */

@@ -1,6 +1,5 @@
 import { every } from "../../../engine/src/clock/every.ts";
 import { BalanceReader } from "../../../engine/src/credits/balance-reader.ts";
-import type { OpenedHold } from "../../../engine/src/credits/batch.ts";
 import { Ledger } from "../../../engine/src/credits/ledger.ts";
 import { applyOwnChange } from "../../../engine/src/directory/directories.ts";
 import type { Charge } from "../../../engine/src/limits/counters.ts";
@@ -90,17 +89,11 @@ export function wire(start: Start, parts: Parts): Wired {
     random,
     charge: (charges: readonly Charge[], needsReceipt) => limiter.charge(charges, needsReceipt),
     async transact(batch, answer) {
-      let opened: readonly OpenedHold[] = [];
-      const spent = await store.transact("spend", batch, async (question) => {
-        const answered = await answer(question);
-        if ("spends" in answered) opened = answered.holds?.opened ?? [];
-        return answered;
-      });
-      holdSubjects.add(opened);
-      for (const hold of spent.ended)
-        if (hold.state === "expired") countExpiry(hold, clock.now(), { openHolds, recorder });
+      const spent = await store.transact("spend", batch, answer);
+      for (const hold of spent.expired) countExpiry(hold, clock.now(), { openHolds, recorder });
       return spent;
     },
+    onOpened: (holds) => holdSubjects.add(holds),
   });
   const { holder, formerHolders } = start.folder;
   const holdSweep = new HoldSweep({ store, clock, events, holder, formerHolders, ledger });

@@ -1,4 +1,4 @@
-import { type Instant, instantAt } from "../../../../engine/src/clock/clock.ts";
+import { type Instant, instantAt, type Milliseconds } from "../../../../engine/src/clock/clock.ts";
 import type {
   BalanceState,
   BatchAnswer,
@@ -69,10 +69,13 @@ async function readEarlier(
   };
 }
 
+/** How long a batch waits that has its balances, for example for a migration: what waits longer fails its calls. */
+const LATER_TIMEOUT: Milliseconds = 3_000;
+
 /** What the holds of a batch leave to do. */
 export interface SpentBatch {
-  /** Those that it has ended. */
-  readonly ended: readonly EndedHold[];
+  /** Those that it let expire. */
+  readonly expired: readonly EndedHold[];
   /** Those that have expired and that it has still to end. */
   readonly due: readonly ExpiredHold[];
 }
@@ -92,16 +95,21 @@ export function creditProcedures(random: Random) {
       ): Promise<SpentBatch> {
         const balances: BalanceRow[] = [];
         let available = balanceIds;
+        let first: { balanceId: string; laterTimeout: Milliseconds } | undefined;
         if (lockTimeout !== undefined) {
-          const { locks } = sql.dialect;
-          await locks.limitWait(sql, turnTimeout ?? lockTimeout);
-          const hasWaited = turnTimeout !== undefined && (await waitForTurn(sql));
-          balances.push(...(await findBalancesForUpdate(sql, balanceIds, random, now)));
-          // What waits from now on fails the calls of the batch.
-          if (turnTimeout !== undefined) await locks.limitWait(sql, lockTimeout);
+          let hasWaited = false;
+          if (turnTimeout === undefined) {
+            await sql.dialect.locks.limitWait(sql, lockTimeout);
+            balances.push(...(await findBalancesForUpdate(sql, balanceIds, random, now)));
+          } else {
+            hasWaited = await waitForTurn(sql, turnTimeout, lockTimeout);
+            // All nodes wait while this one has the turn, so the balance is locked with the others, by one statement.
+            const [balanceId] = balanceIds;
+            if (balanceId !== undefined) first = { balanceId, laterTimeout: LATER_TIMEOUT };
+          }
           available = ((await ask({ step: "join", hasWaited })) as JoinedBalances).balanceIds;
         }
-        const locked = await lockAvailableBalances(sql, available, { random, now });
+        const locked = await lockAvailableBalances(sql, available, { random, now, first });
         balances.push(...locked.balances);
         let answer = await ask({ step: "choose", balances: balances.map(balanceState), contended: locked.contended });
         let earlier: EarlierCalls | undefined;
@@ -111,10 +119,12 @@ export function creditProcedures(random: Random) {
         }
         const { spends, records, holds, due } = answer as SettledBatch;
         if (spends.length > 0) await subtractCredits(sql, spends, { balances, random, now });
-        const stored = earlier?.holds?.stored ?? new Map();
-        const ended = holds ? await writeHolds(sql, holds, { balances, stored, random, now }) : [];
+        const ended = holds ? await writeHolds(sql, holds, { balances, random, now }) : [];
         await insertIdempotencyRecords(sql, records, now);
-        return { ended, due: due ? await findExpiredHoldsOf(sql, due, now) : [] };
+        return {
+          expired: ended.filter(({ state }) => state === "expired"),
+          due: due ? await findExpiredHoldsOf(sql, due, now) : [],
+        };
       },
 
       /** One step of the refill sweep; returns how many refills it wrote. */

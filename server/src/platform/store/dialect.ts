@@ -83,12 +83,32 @@ export interface Locks {
   lockAvailable<DB, TB extends keyof DB, O>(
     query: SelectQueryBuilder<DB, TB, O>,
   ): Promise<{ rows: O[]; isPartial: boolean }>;
+  /**
+   * Waits for the rows of `first` and locks them, and then locks those of `query` as `lockAvailable` does, in one statement.
+   * Later statements of the transaction wait for up to `timeout`.
+   */
+  lockFirst<DB, TB extends keyof DB, O>(
+    connection: Connection,
+    first: SelectQueryBuilder<DB, TB, O>,
+    query: SelectQueryBuilder<DB, TB, O>,
+    timeout: Milliseconds,
+  ): Promise<{ rows: O[]; isPartial: boolean }>;
   /** Bounds how long the statements of this transaction wait for a lock. */
   limitWait(connection: Connection, timeout: Milliseconds): Promise<void>;
   /** Waits until no other transaction uses the table, and keeps them from it until this one ends. */
   lockTable(connection: Connection, table: string): Promise<void>;
   /** Waits for the lock with a number that nothing else on the server uses as a lock. */
   lockNumber(connection: Connection, number: number): Promise<void>;
+  /**
+   * The same, for up to `timeout`; later statements wait for up to `later`. Returns whether another transaction had it, or
+   * waited for it.
+   */
+  lockNumberWithin(
+    connection: Connection,
+    number: number,
+    timeout: Milliseconds,
+    later: Milliseconds,
+  ): Promise<boolean>;
   /** Takes the lock with a number; false if another transaction has it, or waits for it. */
   tryLockNumber(connection: Connection, number: number, mode: "shared" | "exclusive"): Promise<boolean>;
   /**

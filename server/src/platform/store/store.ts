@@ -5,7 +5,14 @@ import type { MonthlyTable } from "./monthly-tables.ts";
 /** An open connection or transaction, and what its database does in its own way. */
 export interface Sql extends Connection {
   readonly dialect: Dialect;
+  /**
+   * Runs a statement once for each row of its parameters, and returns how many rows it changed. Only where a statement is the
+   * call of a function: then this takes half of the time of reading all rows from one parameter.
+   */
+  readonly each?: ((statement: string, rows: readonly (readonly SqlValue[])[]) => number) | undefined;
 }
+
+export type SqlValue = string | number | null;
 
 /**
  * Functions that run on the thread of the database, by name. A transaction is one message to that thread and not one per

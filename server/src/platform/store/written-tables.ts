@@ -34,7 +34,8 @@ export function watchWrites(sql: Sql): { sql: Sql; written: ReadonlySet<string>;
       return result;
     },
   };
-  return { sql: { ...sql, db: sql.db.withPlugin(plugin) }, written, rowChanges };
+  // Statements that do not go through the plugin would not be seen.
+  return { sql: { ...sql, db: sql.db.withPlugin(plugin), each: undefined }, written, rowChanges };
 }
 
 const RAW_SQL = "raw SQL";

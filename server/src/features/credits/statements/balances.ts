@@ -1,5 +1,5 @@
 import { sql as raw } from "kysely";
-import type { Instant } from "../../../../../engine/src/clock/clock.ts";
+import type { Instant, Milliseconds } from "../../../../../engine/src/clock/clock.ts";
 import type { HeldBalance } from "../../../../../engine/src/credits/batch.ts";
 import type { Random } from "../../../../../engine/src/random/random.ts";
 import {
@@ -194,14 +194,16 @@ export async function findBalancesForUpdate(
 
 /**
  * Waits for the turn of a batch of the ledger, which it has until the transaction ends. Returns whether another one had it, or
- * waited for it.
+ * waited for it: turns are taken in the order of requests. `later`: how long later statements wait.
  */
-export async function waitForTurn(sql: Sql): Promise<boolean> {
-  const { locks } = sql.dialect;
-  // Fails also if others wait, so that turns are taken in the order of requests.
-  if (await locks.tryLockNumber(sql, TURN_LOCK, "exclusive")) return false;
-  await locks.lockNumber(sql, TURN_LOCK);
-  return true;
+export function waitForTurn(sql: Sql, timeout: Milliseconds, later: Milliseconds): Promise<boolean> {
+  return sql.dialect.locks.lockNumberWithin(sql, TURN_LOCK, timeout, later);
+}
+
+/** A balance that a batch waits for before it locks others, and how long its later statements wait. */
+interface FirstBalance {
+  readonly balanceId: string;
+  readonly laterTimeout: Milliseconds;
 }
 
 /**
@@ -211,11 +213,15 @@ export async function waitForTurn(sql: Sql): Promise<boolean> {
 export async function lockAvailableBalances(
   sql: Sql,
   balanceIds: readonly string[],
-  { random, now }: { random: Random; now: Instant },
+  { random, now, first }: { random: Random; now: Instant; first?: FirstBalance | undefined },
 ): Promise<{ balances: BalanceRow[]; contended: string[] }> {
-  if (balanceIds.length === 0) return { balances: [], contended: [] };
-  const query = sql.db.selectFrom("balances").selectAll().where(sql.dialect.values.isOneOf("pool_id", balanceIds));
-  const { rows, isPartial } = await sql.dialect.locks.lockAvailable(query);
+  if (balanceIds.length === 0 && !first) return { balances: [], contended: [] };
+  const { locks, values } = sql.dialect;
+  const rowsOf = (ids: readonly string[]) =>
+    sql.db.selectFrom("balances").selectAll().where(values.isOneOf("pool_id", ids));
+  const { rows, isPartial } = first
+    ? await locks.lockFirst(sql, rowsOf([first.balanceId]), rowsOf(balanceIds), first.laterTimeout)
+    : await locks.lockAvailable(rowsOf(balanceIds));
   // A missing row is an unlimited pool or a locked one.
   const contended = isPartial && rows.length < balanceIds.length ? await findContended(sql, balanceIds, rows) : [];
   return { balances: await applyDueRefills(sql, rows, random, now), contended };
@@ -505,15 +511,17 @@ export async function subtractCredits(
     const amount = amounts.get(before.pool_id);
     if (amount === undefined) return [];
     const remaining = before.remaining - amount;
-    const left = remaining + (before.held ?? 0);
     // Copies of rows with many columns are a large part of the CPU of a spend, and few spends reach a threshold.
-    const isReached = hasBooks(before)
-      ? before.low_at !== null && left <= before.low_at
-      : reachedKeyThreshold(before, left) !== undefined;
-    if (!isReached) return [];
+    if (!reachesThreshold(before, remaining + (before.held ?? 0))) return [];
     return [{ before, after: { ...before, remaining, spent: before.spent === null ? null : before.spent + amount } }];
   });
   await recordFalls(sql, falls, { random, now });
+}
+
+/** Whether a balance reaches a threshold. `left`: what remains, with what its open holds have. */
+export function reachesThreshold(before: BalanceRow, left: number): boolean {
+  if (hasBooks(before)) return before.low_at !== null && left <= before.low_at;
+  return reachedKeyThreshold(before, left) !== undefined;
 }
 
 /** The threshold for `credits.low` that the balance of a key reaches, with what its open holds have. */

@@ -1,15 +1,15 @@
 import { sql as raw } from "kysely";
 import { type Instant, instantAt } from "../../../../../engine/src/clock/clock.ts";
-import type { EarlierHolds, ExpiredHold, HoldWrites, StoredHold } from "../../../../../engine/src/credits/batch.ts";
+import type { EarlierHolds, ExpiredHold, HoldWrites, StoredHoldRow } from "../../../../../engine/src/credits/batch.ts";
 import type { Uncovered } from "../../../../../engine/src/credits/hold.ts";
 import type { Random } from "../../../../../engine/src/random/random.ts";
-import { boundedBooks, hasBooks } from "../../../../../engine/src/rules/books.ts";
+import { type BookedBalance, boundedBooks, hasBooks } from "../../../../../engine/src/rules/books.ts";
 import { type EventContent, eventsOf, insertEvents } from "../../../platform/store/events/events.ts";
-import { insertRows } from "../../../platform/store/insert-rows.ts";
 import type { BalanceRow, HoldRow } from "../../../platform/store/schema.ts";
 import type { Sql } from "../../../platform/store/store.ts";
+import { change, insertion, writeRows } from "../../../platform/store/write-rows.ts";
 import { isBudgetId } from "../../budgets/statements.ts";
-import { heldBalanceIds, heldBalances, recordFalls, setColumns } from "./balances.ts";
+import { type Fall, heldBalanceIds, reachesThreshold, recordFalls, setColumns } from "./balances.ts";
 import { commonTime } from "./common-time.ts";
 
 /** The most rows of holds that a search for open ones reads, whatever their state. */
@@ -44,20 +44,10 @@ const storedColumns = [
   "expires_at",
 ] as const;
 
-function storedHold(row: Pick<HoldRow, (typeof storedColumns)[number]>): StoredHold {
-  return {
-    id: row.id,
-    workspaceId: row.workspace_id,
-    cost: row.cost,
-    balances: heldBalances(row.balances),
-    onExpiry: row.on_expiry,
-    state: row.state,
-    charged: row.charged ?? 0,
-    lacks: lacksOfHold(row),
-    settlement: row.settlement,
-    createdAt: instantAt(row.created_at),
-    expiresAt: instantAt(row.expires_at),
-  };
+function storedRow(hold: Pick<HoldRow, (typeof storedColumns)[number]>): StoredHoldRow {
+  const { id, workspace_id, cost, balances, on_expiry, state, charged, lacks, settlement, created_at, expires_at } =
+    hold;
+  return [id, workspace_id, cost, balances, on_expiry, state, charged ?? 0, lacks, settlement, created_at, expires_at];
 }
 
 /** Reads the holds that a batch changes, and the books of its locked balances. */
@@ -71,10 +61,15 @@ export async function readEarlierHolds(
   const rows =
     holdIds.length === 0
       ? []
-      : await db.selectFrom("holds").select(storedColumns).where(dialect.values.isOneOf("id", holdIds)).execute();
+      : await db
+          .selectFrom("holds")
+          .select([...storedColumns, dialect.time.common(now).as("at")])
+          .where(dialect.values.isOneOf("id", holdIds))
+          .execute();
+  const [first] = rows;
   return {
-    at: await commonTime(sql, now),
-    stored: new Map(rows.map((row) => [row.id, storedHold(row)])),
+    at: first ? instantAt(Number(first.at)) : await commonTime(sql, now),
+    stored: rows.map(storedRow),
     books: balances.map(({ pool_id: id, held, period, refill_amount, refill_rollover }) => ({
       id,
       held: held ?? 0,
@@ -84,74 +79,99 @@ export async function readEarlierHolds(
   };
 }
 
-/** Columns of a hold that has ended. */
+/** Columns of a hold whose end is an event. */
 const endColumns = [
-  "holds.id",
-  "holds.workspace_id",
-  "holds.key_id",
-  "holds.api_id",
-  "holds.subject",
-  "holds.balances",
-  "holds.cost",
-  "holds.state",
-  "holds.charged",
-  "holds.uncovered",
-  "holds.lacks",
-  "holds.expires_at",
+  "id",
+  "workspace_id",
+  "key_id",
+  "api_id",
+  "subject",
+  "balances",
+  "cost",
+  "state",
+  "charged",
+  "uncovered",
+  "lacks",
+  "expires_at",
 ] as const;
 
-/** A hold that a batch has ended. */
-export type EndedHold = Pick<
-  HoldRow,
-  (typeof endColumns)[number] extends `holds.${infer Column extends keyof HoldRow}` ? Column : never
->;
+/** A hold whose end is an event: it has expired, or its settlement was not covered. */
+export type EndedHold = Pick<HoldRow, (typeof endColumns)[number]>;
 
 /**
- * Writes the new and changed holds of a batch and their locked balances. Both are given as they were before. Returns the
- * holds that have ended, whose events it records.
+ * Writes the new and changed holds of a batch and their locked balances, which are given as they were before. Records the
+ * events of holds that have expired or were not covered, and returns these.
  */
 export async function writeHolds(
   sql: Sql,
-  { balances: changes, opened, changed, at }: HoldWrites,
-  {
-    balances,
-    stored,
-    random,
-    now,
-  }: { balances: readonly BalanceRow[]; stored: EarlierHolds["stored"]; random: Random; now: Instant },
+  { balances: changes, opened, extended, closed, at }: HoldWrites,
+  { balances, random, now }: { balances: readonly BalanceRow[]; random: Random; now: Instant },
 ): Promise<readonly EndedHold[]> {
-  const before = new Map(balances.map((row) => [row.pool_id, row]));
-  const falls = changes.map(({ balanceId, remaining, held, nextExpiryAt, spent, lapsed }) => {
-    const row = before.get(balanceId);
-    if (!row) throw new Error(`The balance ${balanceId} is not locked`);
-    const spentAfter = row.spent === null ? null : row.spent + spent;
-    const changed: BalanceRow = {
-      ...row,
-      remaining,
-      held,
-      next_expiry_at: nextExpiryAt,
-      spent: spentAfter,
-      lapsed: row.lapsed === null ? null : row.lapsed + lapsed,
-      // A late settlement can give back what an ended period has spent.
-      spent_before: spentAfter === null ? null : Math.min(row.spent_before ?? 0, spentAfter),
-    };
-    return { before: row, after: hasBooks(changed) ? boundedBooks(changed) : changed };
-  });
-  if (falls.length > 0) {
-    await setColumns(
-      sql,
-      ["remaining", "held", "next_expiry_at", "granted", "spent", "lapsed", "spent_before"],
-      falls.map(({ after }) => after),
-    );
-  }
-  await insertHolds(sql, opened);
-  const ended = await updateHolds(sql, changed, { stored, at });
+  const { rows, falls } = changedBalances(changes, balances);
+  const newHolds = opened.map((row) => [...row, "open"]);
+  const closedHolds = closed.map((row) => [...row, at]);
+  const writes = [
+    change("balances", changedColumns, rows),
+    insertion("holds", openedTypes, newHolds),
+    change("holds", { by: { id: "text" }, set: { expires_at: "bigint" } }, extended),
+    change("holds", closedColumns, closedHolds),
+  ];
+  const [, , , found = 0] = await writeRows(sql, writes);
+  // The locks of balances protect it. A balance that was removed and came back meanwhile protects it for one node only.
+  if (found < closed.length) throw new Error("A hold of the batch was changed by another transaction");
   await recordFalls(sql, falls, { random, now });
+  const ended = await endedHolds(sql, closed);
   const events = ended.flatMap((hold) =>
     eventsOf(endEvents(hold), { workspaceId: hold.workspace_id, at: now, actor: "system" }, random),
   );
   await insertEvents(sql, events);
   return ended;
+}
+
+/** Balances after changes of their holds, as rows, and those that fell to a threshold. */
+function changedBalances(changes: HoldWrites["balances"], balances: readonly BalanceRow[]) {
+  const before = new Map(balances.map((row) => [row.pool_id, row]));
+  const falls: Fall[] = [];
+  const rows = changes.map(({ balanceId, remaining, held, nextExpiryAt, spent, lapsed }) => {
+    const row = before.get(balanceId);
+    if (!row) throw new Error(`The balance ${balanceId} is not locked`);
+    const books = hasBooks(row) ? booksAfter(row, { remaining, held, spent, lapsed }) : NO_BOOKS;
+    // Copies of rows with many columns are a large part of the CPU of a hold, and few reach a threshold.
+    if (reachesThreshold(row, remaining + held)) {
+      falls.push({ before: row, after: { ...row, remaining, held, next_expiry_at: nextExpiryAt, ...books } });
+    }
+    return [balanceId, remaining, held, nextExpiryAt, books.granted, books.spent, books.lapsed, books.spent_before];
+  });
+  return { rows, falls };
+}
+
+const changedColumns = {
+  by: { pool_id: "text" },
+  set: {
+    remaining: "bigint",
+    held: "bigint",
+    next_expiry_at: "bigint",
+    granted: "bigint",
+    spent: "bigint",
+    lapsed: "bigint",
+    spent_before: "bigint",
+  },
+} as const;
+
+const NO_BOOKS = { granted: null, spent: null, lapsed: null, spent_before: null };
+
+function booksAfter(
+  { granted, spent, lapsed, period, spent_before }: BookedBalance,
+  change: Pick<HoldWrites["balances"][number], "remaining" | "held" | "spent" | "lapsed">,
+): BookedBalance {
+  const spentAfter = spent + change.spent;
+  return boundedBooks({
+    ...{ granted, period, remaining: change.remaining, held: change.held },
+    spent: spentAfter,
+    lapsed: lapsed + change.lapsed,
+    // A late settlement can give back what an ended period has spent.
+    spent_before: Math.min(spent_before, spentAfter),
+  });
 }
 
 /** The event of a hold that has expired, or whose settlement its balances did not cover. */
@@ -165,98 +185,41 @@ function endEvents(hold: EndedHold): EventContent[] {
   return [{ type: "hold.uncovered", objectId: holdId, data: { ...about, uncovered, budgets } }];
 }
 
-async function insertHolds(sql: Sql, opened: HoldWrites["opened"]): Promise<void> {
-  if (opened.length === 0) return;
-  const types = {
-    id: "text",
-    workspace_id: "text",
-    key_id: "text",
-    api_id: "text",
-    cost: "bigint",
-    balances: "text",
-    on_expiry: "text",
+/** The columns of `OpenedHoldRow`, and the state. */
+const openedTypes = {
+  id: "text",
+  workspace_id: "text",
+  key_id: "text",
+  api_id: "text",
+  cost: "bigint",
+  balances: "text",
+  on_expiry: "text",
+  limits: "text",
+  subject: "text",
+  created_at: "bigint",
+  expires_at: "bigint",
+  state: "text",
+} as const;
+
+/** The columns of `ClosedHoldRow`, and the time. */
+const closedColumns = {
+  by: { id: "text", state: "text" },
+  set: {
     state: "text",
-    limits: "text",
-    subject: "text",
-    created_at: "bigint",
-    expires_at: "bigint",
-  } as const;
-  const rows = opened.map((hold) => ({
-    id: hold.id,
-    workspace_id: hold.workspaceId,
-    key_id: hold.keyId,
-    api_id: hold.apiId,
-    cost: hold.cost,
-    balances: JSON.stringify(hold.balances),
-    on_expiry: hold.onExpiry,
-    state: "open",
-    limits: hold.limits,
-    subject: hold.subject,
-    created_at: hold.createdAt,
-    expires_at: hold.expiresAt,
-  }));
-  await insertRows(sql, "holds", types, rows).execute();
-}
+    charged: "bigint",
+    uncovered: "bigint",
+    lacks: "text",
+    settlement: "text",
+    closed_at: "bigint",
+  },
+} as const;
 
-/** Joins the rows of `input`. */
-const isInput = raw<boolean>`holds.id = input.id`;
-
-/** Returns those that have ended. Throws if one is not any more as the batch has read it. */
-async function updateHolds(
-  sql: Sql,
-  changed: HoldWrites["changed"],
-  { stored, at }: { stored: EarlierHolds["stored"]; at: Instant },
-): Promise<EndedHold[]> {
-  const open = changed.filter(({ state }) => state === "open");
-  const closed = changed.filter(({ state }) => state !== "open");
-  if (open.length > 0) {
-    const input = sql.dialect.values.rows(
-      { id: "text", expires_at: "bigint" },
-      open.map(({ id, expiresAt }) => ({ id, expires_at: expiresAt })),
-    );
-    await sql.db
-      .updateTable("holds")
-      .from(input)
-      .set({ expires_at: raw<number>`input.expires_at` })
-      .where(isInput)
-      .execute();
-  }
-  if (closed.length === 0) return [];
-  const input = sql.dialect.values.rows(
-    {
-      id: "text",
-      former: "text",
-      state: "text",
-      charged: "bigint",
-      uncovered: "bigint",
-      lacks: "text",
-      settlement: "text",
-    },
-    closed.map(({ id, state, charged, lacks, settlement }) => ({
-      ...{ id, state, charged, settlement },
-      former: stored.get(id)?.state ?? null,
-      uncovered: Math.max(0, ...lacks.map(({ lack }) => lack)),
-      lacks: lacks.length === 0 ? null : JSON.stringify(lacks),
-    })),
-  );
-  const ended = await sql.db
-    .updateTable("holds")
-    .from(input)
-    .set({
-      state: raw<HoldRow["state"]>`input.state`,
-      charged: raw<number>`input.charged`,
-      uncovered: raw<number>`input.uncovered`,
-      lacks: raw<string>`input.lacks`,
-      settlement: raw<string>`input.settlement`,
-      closed_at: at,
-    })
-    .where(isInput)
-    // The locks of balances protect it. A balance that was removed and came back meanwhile protects it for one node only.
-    .where(raw<boolean>`holds.state = input.former`)
-    .returning(endColumns)
-    .execute();
-  if (ended.length < closed.length) throw new Error("A hold of the batch was changed by another transaction");
-  return ended;
+/** Those whose end is an event. No query if there is none. */
+async function endedHolds(sql: Sql, closed: HoldWrites["closed"]): Promise<EndedHold[]> {
+  const noted = closed.filter(([, , state, , uncovered]) => state === "expired" || uncovered > 0);
+  if (noted.length === 0) return [];
+  const ids = noted.map(([id]) => id);
+  return sql.db.selectFrom("holds").select(endColumns).where(sql.dialect.values.isOneOf("id", ids)).execute();
 }
 
 /** A place in the order in which holds expire. */

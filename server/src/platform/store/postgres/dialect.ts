@@ -1,6 +1,17 @@
 import { CompiledQuery, type RawBuilder, sql as raw, type SelectQueryBuilder } from "kysely";
 import { jsonArrayFrom, jsonObjectFrom } from "kysely/helpers/postgres";
-import type { ColumnType, Dialect, Json, Locks, RowLock, SchemaOperations, Time, Values } from "../dialect.ts";
+import type { Milliseconds } from "../../../../../engine/src/clock/clock.ts";
+import type {
+  ColumnType,
+  Connection,
+  Dialect,
+  Json,
+  Locks,
+  RowLock,
+  SchemaOperations,
+  Time,
+  Values,
+} from "../dialect.ts";
 import { onlyRow } from "../only-row.ts";
 import { buildIndex } from "./build-index.ts";
 import { readPostgresChanges } from "./changes.ts";
@@ -30,6 +41,20 @@ const locks: Locks = {
     return true;
   },
   lockAvailable: async (query) => ({ rows: await query.forUpdate().skipLocked().execute(), isPartial: true }),
+  async lockFirst<DB, TB extends keyof DB, O>(
+    { db }: Connection,
+    first: SelectQueryBuilder<DB, TB, O>,
+    query: SelectQueryBuilder<DB, TB, O>,
+    timeout: Milliseconds,
+  ) {
+    // The count is read before the first row of `available`, so nothing is locked while the statement waits.
+    const available = query.where(raw<boolean>`(select count(*) from first) >= 0`);
+    const { rows } = await raw<O>`
+      with first as materialized ${first.forUpdate()}, available as materialized ${available.forUpdate().skipLocked()}
+      select *, set_config('lock_timeout', ${String(timeout)}, true) from first
+      union all select *, null from available`.execute(db);
+    return { rows, isPartial: true };
+  },
   async limitWait({ db }, timeout) {
     await raw`select set_config('lock_timeout', ${String(timeout)}, true)`.execute(db);
   },
@@ -38,6 +63,17 @@ const locks: Locks = {
   },
   async lockNumber({ db }, number) {
     await raw`select pg_advisory_xact_lock(${number})`.execute(db);
+  },
+  async lockNumberWithin({ db }, number, timeout, later) {
+    const tried = await raw<{ has_waited: boolean }>`
+      with tried as materialized (
+        select pg_try_advisory_xact_lock(${number}) as is_locked, set_config('lock_timeout', ${String(timeout)}, true)
+      ), locked as materialized (
+        select not is_locked as has_waited, case when not is_locked then pg_advisory_xact_lock(${number})::text end
+        from tried
+      )
+      select *, set_config('lock_timeout', ${String(later)}, true) from locked`.execute(db);
+    return onlyRow(tried).has_waited;
   },
   async tryLockNumber({ db }, number, mode) {
     const lock = raw.ref(mode === "shared" ? "pg_try_advisory_xact_lock_shared" : "pg_try_advisory_xact_lock");

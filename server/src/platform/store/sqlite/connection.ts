@@ -81,10 +81,13 @@ export function openSqliteConnection(
   database.exec("pragma temp_store = memory; pragma cache_size = -32768;");
   for (const [name, run] of Object.entries(functions)) database.function(name, run as never);
 
-  const db = new Kysely<Schema>({
-    dialect: new SqliteDialect({ database: asKyselyDatabase(database, cpuYield) }),
-  });
-  const sql: Sql = { db, dialect: sqliteDialect };
+  const prepared = asKyselyDatabase(database, cpuYield);
+  const db = new Kysely<Schema>({ dialect: new SqliteDialect({ database: prepared }) });
+  const each: Sql["each"] = (text, rows) => {
+    const statement = prepared.prepare(text);
+    return rows.reduce((changes, row) => changes + Number(statement.run(row).changes), 0);
+  };
+  const sql: Sql = { db, dialect: sqliteDialect, each };
   const logState = database.prepare("pragma wal_checkpoint(noop)");
   const moveLog = database.prepare("pragma wal_checkpoint(passive)");
 
