@@ -18,9 +18,9 @@ import { parseArgs } from "node:util";
 import { instantAt } from "../engine/src/clock/clock.ts";
 import { systemClock } from "../engine/src/clock/system.ts";
 import { Analytics } from "../server/src/features/analytics/analytics.ts";
-import { type Batch, minuteCounts } from "../server/src/features/analytics/batch.ts";
+import { eventsOf, keyCounts, minuteCounts, readBatch } from "../server/src/features/analytics/batch.ts";
 import { levels } from "../server/src/features/analytics/levels.ts";
-import { Recorder } from "../server/src/features/analytics/recorder.ts";
+import { CELLS_PER_BATCH, type DrainedCounts, Recorder } from "../server/src/features/analytics/recorder.ts";
 import { type AnalyticsProcedures, openRollupProcedures } from "../server/src/features/analytics/sql/procedures.ts";
 import { analyticsModule, longReads, openSqlRollups } from "../server/src/features/analytics/sql/store.ts";
 import { openPostgresStore } from "../server/src/platform/store/postgres/store.ts";
@@ -224,8 +224,8 @@ function recordUses(recorder: Recorder, workspaceId: string, keys: readonly Used
 
 /** What precedes the statements, again in this thread. */
 function printStages(texts: readonly string[], workspaceId: string, keys: readonly Used[]): void {
-  const batches = texts.map((text) => JSON.parse(text) as Batch);
-  const cells = batches.reduce((sum, { verifications }) => sum + verifications.length, 0);
+  const batches = texts.map(readBatch);
+  const cells = batches.reduce((sum, batch) => sum + eventsOf(batch), 0);
   const stage = (title: string, work: () => void) => {
     // The second time, the code is compiled.
     work();
@@ -235,18 +235,23 @@ function printStages(texts: readonly string[], workspaceId: string, keys: readon
     console.log(`| ${title} | ${((user + system) / cells).toFixed(2)} |`);
   };
   console.log(`| ${cells} of these keys again, µs of CPU stage by stage | |\n|---|---|`);
+  const drained: DrainedCounts[] = [];
   stage("main thread: record, drain", () => {
+    drained.length = 0;
     const recorder = new Recorder(systemClock);
-    recordUses(recorder, workspaceId, keys, 0, cells);
-    recorder.drain();
+    for (let i = 0; i < cells; i += CELLS_PER_BATCH) {
+      recordUses(recorder, workspaceId, keys, i, Math.min(cells, i + CELLS_PER_BATCH));
+      drained.push(recorder.drain()!);
+    }
   });
   stage("main thread: print JSON", () => {
-    for (const { verifications } of batches) JSON.stringify(verifications);
+    for (const { keys } of drained) JSON.stringify(keys.map((columns) => keyCounts(columns)));
   });
   stage("thread of the counts: parse JSON", () => {
-    for (const text of texts) JSON.parse(text);
+    for (const text of texts) readBatch(text);
   });
   stage("thread of the counts: count by minute", () => {
     minuteCounts(batches);
   });
+  console.log(`| bytes of a batch for each | ${(texts.join("").length / cells).toFixed(0)} |`);
 }

@@ -3,7 +3,7 @@ import { every } from "../../../../engine/src/clock/every.ts";
 import { pause } from "../../../../engine/src/clock/pause.ts";
 import { StoreUnavailable } from "../../../../engine/src/errors/store-unavailable.ts";
 import type { Lease } from "../../platform/store/lease.ts";
-import { batchText } from "./batch.ts";
+import { type BatchParts, batchText, type KeyColumns, keyCounts } from "./batch.ts";
 import { KeyUseFiles } from "./key-use-files.ts";
 import { KeyUses } from "./key-uses.ts";
 import { Outbox } from "./outbox.ts";
@@ -217,22 +217,44 @@ export class Analytics {
   }
 
   /** Puts a batch into the outbox: few counts at once, many after some turns of the event loop. */
-  async #deliver({ verifications, ratelimits, uses, decisions, events }: DrainedCounts): Promise<void> {
-    const verificationTexts: string[] = [];
-    const ratelimitTexts: string[] = [];
-    const decisionTexts: string[] = [];
+  async #deliver({ keys, verifications, ratelimits, uses, decisions, events }: DrainedCounts): Promise<void> {
+    const parts = { keys: [], verifications: [], ratelimits: [], decisions: [] } as Record<keyof BatchParts, string[]>;
+    let room = CELLS_PER_TURN;
+    const endTurn = async () => {
+      await pause(this.#options.clock, TURN_PAUSE, this.#stopping.signal);
+      room = CELLS_PER_TURN;
+    };
+    for (const columns of keys) {
+      for (let i = 0; i < columns.keyIds.length; i += CELLS_PER_TURN) {
+        if (room <= 0) await endTurn();
+        const some = keyCounts(columns, i, i + CELLS_PER_TURN);
+        parts.keys.push(`[${JSON.stringify(some)}]`);
+        this.#addUses(columns, i, i + CELLS_PER_TURN);
+        room -= some[4].length;
+      }
+    }
     const most = Math.max(verifications.length, ratelimits.length, uses.length, decisions.length);
     for (let i = 0; i < most; i += CELLS_PER_TURN) {
-      if (i > 0) await pause(this.#options.clock, TURN_PAUSE, this.#stopping.signal);
+      if (room <= 0) await endTurn();
       const end = i + CELLS_PER_TURN;
-      verificationTexts.push(JSON.stringify(verifications.slice(i, end)));
-      ratelimitTexts.push(JSON.stringify(ratelimits.slice(i, end)));
-      decisionTexts.push(JSON.stringify(decisions.slice(i, end)));
+      parts.verifications.push(JSON.stringify(verifications.slice(i, end)));
+      parts.ratelimits.push(JSON.stringify(ratelimits.slice(i, end)));
+      parts.decisions.push(JSON.stringify(decisions.slice(i, end)));
       this.#useFiles.add(this.#uses.add(uses.slice(i, end)));
+      room -= Math.min(CELLS_PER_TURN, most - i);
     }
     // Numbered in the order in which the store gets the batches.
     const batch = { recorder: this.#options.recorderId, sequence: ++this.#sequence };
-    this.outbox.put(batchText(batch, verificationTexts, ratelimitTexts, decisionTexts), events);
+    this.outbox.put(batchText(batch, parts), events);
+  }
+
+  #addUses({ keyIds, usedAt }: KeyColumns, from: number, until: number): void {
+    const others: KeyUse[] = [];
+    for (const [i, keyId] of keyIds.slice(from, until).entries()) {
+      const at = usedAt[from + i] ?? 0;
+      if (at > 0 && !this.#uses.addOne(keyId, at)) others.push({ keyId, at });
+    }
+    if (others.length > 0) this.#useFiles.add(others);
   }
 
   /** Writes the last uses that are due: those in memory, and at intervals those on disk. */

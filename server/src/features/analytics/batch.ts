@@ -32,28 +32,147 @@ export type RatelimitCell = readonly [
 ];
 
 /**
+ * The counts of keys in one minute that have an API and a code in common, and no tags and budgets: what most calls are. In
+ * columns, which take a third of the bytes and of the time that a cell for each key takes.
+ */
+export type KeyCounts = readonly [
+  minute: number,
+  workspaceId: string,
+  apiId: string,
+  code: string,
+  keyIds: readonly string[],
+  latencyUs: readonly number[],
+  /** null: one verification of each key. */
+  counts: readonly number[] | null,
+  /** null: none. */
+  creditsSpent: readonly number[] | null,
+  /** null: no key has an identity. */
+  identityIds: readonly (string | null)[] | null,
+];
+
+/**
+ * Such counts before they are in a batch. Columns also while they are counted: a key has an entry for a second, and the
+ * collector of garbage would copy an object for each.
+ */
+export interface KeyColumns {
+  readonly minute: number;
+  readonly workspaceId: string;
+  readonly apiId: string;
+  readonly code: string;
+  readonly keyIds: string[];
+  readonly identityIds: (string | null)[];
+  /** Times of the last use; 0 for a deleted key. */
+  readonly usedAt: number[];
+  readonly counts: number[];
+  readonly creditsSpent: number[];
+  readonly latencyUs: number[];
+}
+
+/** A part of the columns, as a batch has them. */
+export function keyCounts(columns: KeyColumns, from = 0, until = columns.keyIds.length): KeyCounts {
+  const { minute, workspaceId, apiId, code } = columns;
+  const [counts, creditsSpent, identityIds] = [
+    columns.counts.slice(from, until),
+    columns.creditsSpent.slice(from, until),
+    columns.identityIds.slice(from, until),
+  ];
+  return [
+    minute,
+    workspaceId,
+    apiId,
+    code,
+    columns.keyIds.slice(from, until),
+    columns.latencyUs.slice(from, until),
+    counts.every((count) => count === 1) ? null : counts,
+    creditsSpent.every((credits) => credits === 0) ? null : creditsSpent,
+    identityIds.every((id) => id === null) ? null : identityIds,
+  ];
+}
+
+/**
  * The counts of one second, or a part of them. A recorder numbers its batches and delivers them in order. The store keeps
  * the last number of each recorder, so that it counts no batch twice.
  */
 export interface Batch {
   readonly recorder: string;
   readonly sequence: number;
+  readonly keys: readonly KeyCounts[];
+  /** The verifications that are not in `keys`. */
   readonly verifications: readonly VerificationCell[];
   readonly ratelimits: readonly RatelimitCell[];
-  /** Absent in batches of earlier releases. */
-  readonly decisions?: readonly DecisionRow[];
+  readonly decisions: readonly DecisionRow[];
 }
 
-/** The text of a batch whose cells are in several JSON arrays. */
-export function batchText(
-  { recorder, sequence }: Pick<Batch, "recorder" | "sequence">,
-  verifications: readonly string[],
-  ratelimits: readonly string[],
-  decisions: readonly string[],
-): string {
+/**
+ * A batch as JSON. Batches of earlier releases have the member `verifications`, and neither of the first two. These releases
+ * reject this text, where they would otherwise lose `keys` unnoticed.
+ */
+interface BatchText {
+  readonly recorder: string;
+  readonly sequence: number;
+  readonly keys?: Batch["keys"];
+  readonly others?: Batch["verifications"];
+  readonly verifications?: Batch["verifications"];
+  readonly ratelimits: Batch["ratelimits"];
+  readonly decisions?: Batch["decisions"];
+}
+
+/** The arrays of a batch, each as JSON in parts. */
+export interface BatchParts {
+  readonly keys: readonly string[];
+  readonly verifications: readonly string[];
+  readonly ratelimits: readonly string[];
+  readonly decisions: readonly string[];
+}
+
+/** The text of a batch. */
+export function batchText({ recorder, sequence }: Pick<Batch, "recorder" | "sequence">, parts: BatchParts): string {
   const start = JSON.stringify({ recorder, sequence }).slice(0, -1);
-  const cells = `"verifications":${concatenated(verifications)},"ratelimits":${concatenated(ratelimits)}`;
-  return `${start},${cells},"decisions":${concatenated(decisions)}}`;
+  const counts = `"keys":${concatenated(parts.keys)},"others":${concatenated(parts.verifications)}`;
+  return `${start},${counts},"ratelimits":${concatenated(parts.ratelimits)},"decisions":${concatenated(parts.decisions)}}`;
+}
+
+/**
+ * The batch with a text of this release or an earlier one.
+ *
+ * @throws if it is none.
+ */
+export function readBatch(text: string): Batch {
+  const {
+    recorder,
+    sequence,
+    keys = [],
+    others,
+    verifications = others,
+    ratelimits,
+    decisions = [],
+  } = JSON.parse(text) as BatchText;
+  const isBatch =
+    typeof recorder === "string" &&
+    typeof sequence === "number" &&
+    [keys, verifications, ratelimits].every((cells) => Array.isArray(cells) && cells.every(Array.isArray));
+  if (!isBatch || verifications === undefined) throw new TypeError("The text is no batch");
+  return { recorder, sequence, keys, verifications, ratelimits, decisions };
+}
+
+/** The number of verifications and rate limits that were counted. */
+export function eventsOf({ keys, verifications, ratelimits }: Batch): number {
+  let events = 0;
+  for (const [, , , , keyIds, , counts] of keys)
+    events += counts?.reduce((sum, count) => sum + count, 0) ?? keyIds.length;
+  for (const [, , , , , , , count] of verifications) events += count;
+  for (const [, , , , , count] of ratelimits) events += count;
+  return events;
+}
+
+/** The counts of keys as cells. */
+export function cellsOf(keys: Batch["keys"]): VerificationCell[] {
+  return keys.flatMap(([minute, workspaceId, apiId, code, keyIds, latencyUs, counts, creditsSpent, identityIds]) =>
+    keyIds.map((keyId, i) => {
+      const figures = [counts?.[i] ?? 1, creditsSpent?.[i] ?? 0, latencyUs[i] ?? 0] as const;
+      return [minute, workspaceId, apiId, keyId, identityIds?.[i] ?? null, "", code, ...figures] as const;
+    }),
+  );
 }
 
 /** JSON arrays as one. */
@@ -120,49 +239,96 @@ function budgetsOf([, , , , , , , , , , budgetIds = []]: VerificationCell): read
 
 /** Aggregates batches by minute, without tags and identifiers. Each subject is counted separately. */
 export function minuteCounts(batches: readonly Batch[]): MinuteCount[] {
-  // Most subjects have one count, so a list by subject is faster than a name of the whole count.
-  const bySubject = new Map<string, MinuteCount[]>();
-  const add = (
+  const sums = new MinuteSums();
+  for (const { keys, verifications, ratelimits } of batches) {
+    for (const group of keys) addKeys(sums, group);
+    for (const cell of verifications) {
+      const [minute, workspaceId, apiId, keyId, identityId, , code, count, amount, latencyUs] = cell;
+      const add = (subject: string, ofApi: string, ofIdentity: string) =>
+        sums.add(minute, workspaceId, subject, ofApi, ofIdentity, code, count, amount, latencyUs);
+      if (keyId === null || apiId === null) {
+        add(workspaceId, "", "");
+        continue;
+      }
+      add(keyId, apiId, identityId ?? "");
+      add(apiId, "", "");
+      if (identityId !== null) add(identityId, "", "");
+      for (const budgetId of budgetsOf(cell)) add(budgetId, "", "");
+    }
+    for (const [minute, workspaceId, namespaceId, , outcome, count, amount, latencyUs] of ratelimits) {
+      sums.add(minute, workspaceId, namespaceId, "", "", outcome, count, amount, latencyUs);
+    }
+  }
+  return sums.all();
+}
+
+function addKeys(
+  sums: MinuteSums,
+  [minute, workspaceId, apiId, code, keyIds, latencies, counts, creditsSpent, identityIds]: KeyCounts,
+): void {
+  let [counted, spent, took] = [0, 0, 0];
+  for (const [i, keyId] of keyIds.entries()) {
+    const count = counts?.[i] ?? 1;
+    const amount = creditsSpent?.[i] ?? 0;
+    const latencyUs = latencies[i] ?? 0;
+    const identityId = identityIds?.[i] ?? null;
+    sums.add(minute, workspaceId, keyId, apiId, identityId ?? "", code, count, amount, latencyUs);
+    if (identityId !== null) sums.add(minute, workspaceId, identityId, "", "", code, count, amount, latencyUs);
+    counted += count;
+    spent += amount;
+    took += latencyUs;
+  }
+  // Once for all its keys.
+  sums.add(minute, workspaceId, apiId, "", "", code, counted, spent, took);
+}
+
+function isOf(one: MinuteCount, time: number, identityId: string, outcome: string): boolean {
+  return one.time === time && one.outcome === outcome && one.identityId === identityId;
+}
+
+/** Counts by minute, by what they are about. */
+class MinuteSums {
+  /** Most subjects have one count, so subjects are found by name, and the counts of one are compared. */
+  readonly #first = new Map<string, MinuteCount>();
+  readonly #further = new Map<string, MinuteCount[]>();
+
+  add(
     time: number,
     workspaceId: string,
     subject: string,
     apiId: string,
     identityId: string,
     outcome: string,
-    [count, amount, latencyUs]: Figures,
-  ) => {
-    let known = bySubject.get(subject);
-    if (known === undefined) {
-      known = [];
-      bySubject.set(subject, known);
-    }
-    for (const one of known) {
-      if (one.time !== time || one.outcome !== outcome || one.identityId !== identityId) continue;
-      one.count += count;
-      one.amount += amount;
-      one.latencyUs += latencyUs;
+    count: number,
+    amount: number,
+    latencyUs: number,
+  ): void {
+    const first = this.#first.get(subject);
+    if (first === undefined) {
+      this.#first.set(subject, { time, workspaceId, subject, apiId, identityId, outcome, count, amount, latencyUs });
       return;
     }
-    known.push({ time, workspaceId, subject, apiId, identityId, outcome, count, amount, latencyUs });
-  };
-  for (const { verifications, ratelimits } of batches) {
-    for (const cell of verifications) {
-      const [minute, workspaceId, apiId, keyId, identityId, , code] = cell;
-      const figures = figuresOf(cell);
-      if (keyId === null || apiId === null) {
-        add(minute, workspaceId, workspaceId, "", "", code, figures);
-        continue;
+    let known: MinuteCount | undefined = first;
+    if (!isOf(first, time, identityId, outcome)) {
+      let others = this.#further.get(subject);
+      if (others === undefined) {
+        others = [];
+        this.#further.set(subject, others);
       }
-      add(minute, workspaceId, keyId, apiId, identityId ?? "", code, figures);
-      add(minute, workspaceId, apiId, "", "", code, figures);
-      if (identityId !== null) add(minute, workspaceId, identityId, "", "", code, figures);
-      for (const budgetId of budgetsOf(cell)) add(minute, workspaceId, budgetId, "", "", code, figures);
+      known = others.find((one) => isOf(one, time, identityId, outcome));
+      if (known === undefined) {
+        others.push({ time, workspaceId, subject, apiId, identityId, outcome, count, amount, latencyUs });
+        return;
+      }
     }
-    for (const [minute, workspaceId, namespaceId, , outcome, ...figures] of ratelimits) {
-      add(minute, workspaceId, namespaceId, "", "", outcome, figures);
-    }
+    known.count += count;
+    known.amount += amount;
+    known.latencyUs += latencyUs;
   }
-  return [...bySubject.values()].flat();
+
+  all(): MinuteCount[] {
+    return [...this.#first.values(), ...[...this.#further.values()].flat()];
+  }
 }
 
 /**
@@ -207,6 +373,7 @@ export function rollUp(
     }
     return part;
   };
+  // Those of `keys` have no tags.
   for (const { verifications, ratelimits } of batches) {
     for (const cell of verifications) {
       const [minute, workspaceId, apiId, keyId, identityId, tags, code] = cell;

@@ -57,16 +57,20 @@ export class KeyUses {
 
   /** Returns the uses of keys for which there is no room. */
   add(uses: readonly KeyUse[]): KeyUse[] {
-    const others: KeyUse[] = [];
-    for (const use of uses) {
-      const { keyId, at } = use;
-      const written = this.#written.get(keyId);
-      if (written !== undefined) written.unwrittenUseAt = Math.max(written.unwrittenUseAt, at);
-      else if (this.#dueCount + this.#written.size < TRACKED_KEYS_MAX || this.#dueIn(partOf(keyId)).has(keyId)) {
-        this.#addDue(keyId, at);
-      } else others.push(use);
+    return uses.filter(({ keyId, at }) => !this.addOne(keyId, at));
+  }
+
+  /** Adds a use; false if there is no room for its key. */
+  addOne(keyId: string, at: number): boolean {
+    const written = this.#written.get(keyId);
+    if (written !== undefined) {
+      written.unwrittenUseAt = Math.max(written.unwrittenUseAt, at);
+      return true;
     }
-    return others;
+    const hasRoom = this.#dueCount + this.#written.size < TRACKED_KEYS_MAX;
+    if (!hasRoom && !this.#dueIn(partOf(keyId)).has(keyId)) return false;
+    this.#addDue(keyId, at);
+    return true;
   }
 
   /** Returns at most `count` uses that are to be written now. They count as written. */

@@ -1,3 +1,4 @@
+import { eventsOf, readBatch } from "./batch.ts";
 import type { BatchLocation, Spool } from "./spool.ts";
 
 /** A batch that the store has not committed yet. */
@@ -172,7 +173,7 @@ export class Outbox {
       return undefined;
     }
     if (text !== undefined) {
-      if (batch.events === 0) batch.events = eventsOf(text);
+      if (batch.events === 0) batch.events = eventsOf(readBatch(text));
       return text;
     }
     this.invalidLines++;
@@ -199,14 +200,4 @@ export class Outbox {
     this.counts.lost += batch.events;
     this.#options.onLoss(batch.events, cause);
   }
-}
-
-function eventsOf(text: string): number {
-  const { verifications, ratelimits } = JSON.parse(text) as {
-    verifications: [number, ...unknown[]][];
-    ratelimits: [number, ...unknown[]][];
-  };
-  // The third element from the end of a cell is its count.
-  const count = (cells: readonly unknown[][]) => cells.reduce((sum, cell) => sum + (cell.at(-3) as number), 0);
-  return count(verifications) + count(ratelimits);
 }

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { SimulatedClock } from "../../../../engine/src/clock/simulated.ts";
-import { CELLS_PER_BATCH, Recorder } from "./recorder.ts";
+import { cellsOf, keyCounts, type VerificationCell } from "./batch.ts";
+import { CELLS_PER_BATCH, type DrainedCounts, type KeyUse, Recorder } from "./recorder.ts";
 
 const NOON = 1_768_478_400_000;
 const key = { keyId: "key_1", apiId: "api_1", identity: { id: "id_1" } };
@@ -27,6 +28,19 @@ function open(whenFull?: () => void) {
   return { clock, recorder, verify };
 }
 
+/** What was drained, in cells. */
+function cellsIn(drained: DrainedCounts | undefined): VerificationCell[] {
+  return [...cellsOf(drained!.keys.map((columns) => keyCounts(columns))), ...drained!.verifications];
+}
+
+/** The last use of each key, 0 for none. */
+function usesIn({ keys, uses }: DrainedCounts): KeyUse[] {
+  const inColumns = keys.flatMap(({ keyIds, usedAt }) => keyIds.map((keyId, i) => ({ keyId, at: usedAt[i]! })));
+  const last = new Map<string, number>();
+  for (const { keyId, at } of [...inColumns, ...uses]) last.set(keyId, Math.max(at, last.get(keyId) ?? 0));
+  return [...last].map(([keyId, at]) => ({ keyId, at }));
+}
+
 describe("Recorder", () => {
   it("drains nothing without events", () => {
     assert.equal(open().recorder.drain(), undefined);
@@ -40,12 +54,11 @@ describe("Recorder", () => {
     verify({ key: { ...key, budgets: [company] }, creditsSpent: 4 });
     // The record of the key was read again.
     verify({ key: { ...key, budgets: [{ ...team }, { ...company }] }, creditsSpent: 3 });
-    const { verifications } = recorder.drain()!;
     assert.deepEqual(
-      verifications.map(([, , , , , , , count, amount, , ...budgets]) => [count, amount, ...budgets]),
+      cellsIn(recorder.drain()).map(([, , , , , , , count, amount, , ...budgets]) => [count, amount, ...budgets]),
       [
-        [2, 5, ["bud_team", "bud_company"]],
         [1, 1],
+        [2, 5, ["bud_team", "bud_company"]],
         [1, 4, ["bud_company"]],
       ],
     );
@@ -59,14 +72,17 @@ describe("Recorder", () => {
     charge(7);
     charge(-2);
     charge(3, ["model=large"]);
-    const { verifications, uses } = recorder.drain()!;
-    assert.deepEqual(verifications, [
-      [NOON, "ws_1", "api_1", "key_1", "id_1", '["model=large"]', "VALID", 0, 3, 0],
+    const drained = recorder.drain()!;
+    assert.deepEqual(cellsIn(drained), [
       [NOON, "ws_1", "api_1", "key_1", "id_1", "", "VALID", 1, 5, 0],
+      [NOON, "ws_1", "api_1", "key_1", "id_1", '["model=large"]', "VALID", 0, 3, 0],
     ]);
     clock.advance(60_000);
     charge(1);
-    assert.deepEqual([recorder.drain()!.uses, uses], [[], [{ keyId: "key_1", at: NOON }]]);
+    assert.deepEqual(
+      [usesIn(drained), usesIn(recorder.drain()!)],
+      [[{ keyId: "key_1", at: NOON }], [{ keyId: "key_1", at: 0 }]],
+    );
   });
 
   it("adds up events with the same minute, key, identity, code and tag set", () => {
@@ -79,11 +95,11 @@ describe("Recorder", () => {
     verify({ key: null, code: "NOT_FOUND" });
     clock.advance(60_000);
     verify();
-    const { verifications, events } = recorder.drain()!;
-    assert.equal(events, 7);
+    const drained = recorder.drain()!;
+    assert.equal(drained.events, 7);
     const minute = NOON;
     assert.deepEqual(
-      verifications.sort((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1)),
+      cellsIn(drained).sort((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1)),
       [
         [minute, "ws_1", "api_1", "key_1", "id_1", "", "EXPIRED", 1, 0, 0],
         [minute, "ws_1", "api_1", "key_1", "id_1", '["a","b"]', "VALID", 2, 5, 1_500],
@@ -100,7 +116,7 @@ describe("Recorder", () => {
   it("counts more tag sets of one key than it scans", () => {
     const { recorder, verify } = open();
     for (let round = 0; round < 3; round++) for (let i = 0; i < 50; i++) verify({ tags: [`${i}`] });
-    const { verifications } = recorder.drain()!;
+    const verifications = cellsIn(recorder.drain());
     assert.equal(verifications.length, 50);
     assert(verifications.every(([, , , , , , , count]) => count === 3));
   });
@@ -112,7 +128,7 @@ describe("Recorder", () => {
     assert.equal(calls, 0);
     for (let i = 0; i < 10; i++) verify({ key: { ...key, keyId: `key_${CELLS_PER_BATCH + i}` } });
     assert.equal(calls, 1);
-    assert.equal(recorder.drain()!.verifications.length, CELLS_PER_BATCH + 9);
+    assert.equal(cellsIn(recorder.drain()).length, CELLS_PER_BATCH + 9);
   });
 
   it("records the last use of keys, and ignores attempts with deleted keys", () => {
@@ -121,6 +137,9 @@ describe("Recorder", () => {
     clock.advance(10);
     verify();
     verify({ key: { ...key, keyId: "key_2" }, code: "NOT_FOUND" });
-    assert.deepEqual(recorder.drain()!.uses, [{ keyId: "key_1", at: NOON + 10 }]);
+    assert.deepEqual(usesIn(recorder.drain()!), [
+      { keyId: "key_1", at: NOON + 10 },
+      { keyId: "key_2", at: 0 },
+    ]);
   });
 });

@@ -5,7 +5,7 @@ import type {
   RatelimitEvent,
   VerificationEvent,
 } from "../../../../engine/src/verification/event.ts";
-import type { RatelimitCell, VerificationCell } from "./batch.ts";
+import type { KeyColumns, RatelimitCell, VerificationCell } from "./batch.ts";
 import { DecisionLog, type DecisionRow } from "./decision-log.ts";
 import { DecisionSample } from "./decisions.ts";
 import { levels } from "./levels.ts";
@@ -23,6 +23,7 @@ interface Cell {
   readonly next: Cell | undefined;
 }
 
+type Key = NonNullable<VerificationEvent["key"]>;
 type Budgets = readonly { readonly budgetId: string }[];
 const NO_BUDGETS: Budgets = [];
 
@@ -47,9 +48,18 @@ interface Limited {
   denied: Cell | undefined;
 }
 
+interface Keys {
+  readonly columns: KeyColumns;
+  /** The place of each key in the columns. */
+  readonly places: Map<string, number>;
+}
+
 /** The counts of one minute. */
 interface Minute {
   readonly start: number;
+  /** By API. It has some codes. */
+  readonly keys: Map<string, Keys[]>;
+  /** What is not in `keys`. */
   readonly verified: Map<string, Verified>;
   /** By namespace, then by identifier. */
   readonly limited: Map<string, Map<string, Limited>>;
@@ -57,9 +67,11 @@ interface Minute {
 
 /** The result of `drain`. */
 export interface DrainedCounts {
+  readonly keys: KeyColumns[];
+  /** The verifications that are not in `keys`. */
   readonly verifications: VerificationCell[];
   readonly ratelimits: RatelimitCell[];
-  /** The last use of each key. */
+  /** Last uses of keys that are not in `keys`. */
   readonly uses: KeyUse[];
   /** The rows of the log of decisions. */
   readonly decisions: DecisionRow[];
@@ -85,7 +97,9 @@ export const CELLS_PER_BATCH = 2_000;
 export class Recorder implements DecisionRecorder {
   readonly #clock: Clock;
   readonly #minutes = new Map<number, Minute>();
-  #minute: Minute = { start: Number.NaN, verified: new Map(), limited: new Map() };
+  #minute = newMinute(Number.NaN);
+  /** The last entry of `keys` of this minute that was counted in. */
+  #lastKeys: Keys | undefined;
   #cells = 0;
   #events = 0;
   readonly #whenFull: () => void;
@@ -108,22 +122,47 @@ export class Recorder implements DecisionRecorder {
 
   verification(event: VerificationEvent): void {
     const { key, code, tags } = event;
+    const latencyUs = this.#latencySince(event.startedAt);
+    if (key !== null && isPlain(key, tags)) {
+      const { columns, places } = this.#keysOf(key.apiId, event.at, event.workspaceId, code);
+      const place = this.#placeIn(columns, places, key);
+      if (place !== undefined) {
+        if (code !== "NOT_FOUND" && event.at > (columns.usedAt[place] ?? 0)) columns.usedAt[place] = event.at;
+        addTo(columns.creditsSpent, place, event.creditsSpent);
+        addTo(columns.latencyUs, place, latencyUs);
+        this.#decided(key.keyId, event, latencyUs, addTo(columns.counts, place, 1) === 1);
+        return;
+      }
+    }
     const name = key === null ? event.workspaceId : key.keyId;
     const subject = this.#subjectOf(name, event);
     if (key !== null && code !== "NOT_FOUND" && event.at > subject.usedAt) subject.usedAt = event.at;
     const cell = cellAsGiven(subject, code, tags) ?? this.#cellOf(subject, code, tags);
-    const latencyUs = this.#latencySince(event.startedAt);
-    const isSampled = cell.count++ === 0 && this.decisions.verification(event, latencyUs);
-    if (code !== "VALID") this.log.refused(name, code, event, latencyUs);
-    else if (isSampled) this.log.sample(name, event, latencyUs);
     cell.amount += event.creditsSpent;
     cell.latencyUs += latencyUs;
+    this.#decided(name, event, latencyUs, cell.count++ === 0);
+  }
+
+  /** @param isFirst whether it is the first of its counts in a second. */
+  #decided(source: string, event: VerificationEvent, latencyUs: number, isFirst: boolean): void {
+    const isSampled = isFirst && this.decisions.verification(event, latencyUs);
+    if (event.code !== "VALID") this.log.refused(source, event.code, event, latencyUs);
+    else if (isSampled) this.log.sample(source, event, latencyUs);
     this.#count();
   }
 
   /** Counts no verification. */
   credits(event: CreditsEvent): void {
     const { key, tags, credits } = event;
+    if (isPlain(key, tags)) {
+      const { columns, places } = this.#keysOf(key.apiId, event.at, event.workspaceId, "VALID");
+      const place = this.#placeIn(columns, places, key);
+      if (place !== undefined) {
+        addTo(columns.creditsSpent, place, credits);
+        this.#count();
+        return;
+      }
+    }
     const subject = this.#subjectOf(key.keyId, event);
     const cell = cellAsGiven(subject, "VALID", tags) ?? this.#cellOf(subject, "VALID", tags);
     cell.amount += credits;
@@ -162,10 +201,12 @@ export class Recorder implements DecisionRecorder {
     this.decisions.startSecond();
     this.log.passTo(this.#clock.now());
     if (this.#events === 0 && this.log.isEmpty) return undefined;
+    const keys: KeyColumns[] = [];
     const verifications: VerificationCell[] = [];
     const ratelimits: RatelimitCell[] = [];
     const uses: KeyUse[] = [];
-    for (const { start, verified, limited } of this.#minutes.values()) {
+    for (const { start, keys: byApi, verified, limited } of this.#minutes.values()) {
+      for (const ofApi of byApi.values()) for (const { columns } of ofApi) keys.push(columns);
       for (const { workspaceId, apiId, keyId, identityId, budgets, usedAt, first } of verified.values()) {
         if (usedAt > 0) uses.push({ keyId: keyId!, at: usedAt });
         const budgetIds: [budgetIds?: string[]] = budgets.length === 0 ? [] : [budgets.map(({ budgetId }) => budgetId)];
@@ -208,10 +249,11 @@ export class Recorder implements DecisionRecorder {
     }
     const events = this.#events;
     this.#minutes.clear();
-    this.#minute = { start: Number.NaN, verified: new Map(), limited: new Map() };
+    this.#minute = newMinute(Number.NaN);
+    this.#lastKeys = undefined;
     this.#cells = 0;
     this.#events = 0;
-    return { verifications, ratelimits, uses, decisions: this.log.take(), events };
+    return { keys, verifications, ratelimits, uses, decisions: this.log.take(), events };
   }
 
   #minuteOf(at: number): Minute {
@@ -219,11 +261,48 @@ export class Recorder implements DecisionRecorder {
     if (start === this.#minute.start) return this.#minute;
     let minute = this.#minutes.get(start);
     if (minute === undefined) {
-      minute = { start, verified: new Map(), limited: new Map() };
+      minute = newMinute(start);
       this.#minutes.set(start, minute);
     }
     this.#minute = minute;
+    this.#lastKeys = undefined;
     return minute;
+  }
+
+  #keysOf(apiId: string, at: number, workspaceId: string, code: string): Keys {
+    const { start, keys } = this.#minuteOf(at);
+    const last = this.#lastKeys;
+    if (last !== undefined && last.columns.apiId === apiId && last.columns.code === code) return last;
+    let ofApi = keys.get(apiId);
+    if (ofApi === undefined) {
+      ofApi = [];
+      keys.set(apiId, ofApi);
+    }
+    let found = ofApi.find(({ columns }) => columns.code === code);
+    if (found === undefined) {
+      const ids = { minute: start, workspaceId, apiId, code };
+      const columns = { keyIds: [], identityIds: [], usedAt: [], counts: [], creditsSpent: [], latencyUs: [] };
+      found = { columns: { ...ids, ...columns }, places: new Map() };
+      ofApi.push(found);
+    }
+    this.#lastKeys = found;
+    return found;
+  }
+
+  /** The place of a key in columns, new if it has none; undefined if its place is that of the key with another identity. */
+  #placeIn(columns: KeyColumns, places: Map<string, number>, { keyId, identity }: Key): number | undefined {
+    const identityId = identity === null ? null : identity.id;
+    const known = places.get(keyId);
+    if (known !== undefined) return columns.identityIds[known] === identityId ? known : undefined;
+    const place = columns.keyIds.push(keyId) - 1;
+    places.set(keyId, place);
+    columns.identityIds.push(identityId);
+    columns.usedAt.push(0);
+    columns.counts.push(0);
+    columns.creditsSpent.push(0);
+    columns.latencyUs.push(0);
+    if (++this.#cells === CELLS_PER_BATCH) this.#whenFull();
+    return place;
   }
 
   #subjectOf(name: string, event: VerificationEvent | CreditsEvent): Verified {
@@ -299,6 +378,22 @@ export class Recorder implements DecisionRecorder {
     if (++this.#cells === CELLS_PER_BATCH) this.#whenFull();
     return { outcome, tags, given, count: 0, amount: 0, latencyUs: 0, next };
   }
+}
+
+/** Returns the sum. */
+function addTo(column: number[], place: number, amount: number): number {
+  const sum = (column[place] ?? 0) + amount;
+  column[place] = sum;
+  return sum;
+}
+
+function newMinute(start: number): Minute {
+  return { start, keys: new Map(), verified: new Map(), limited: new Map() };
+}
+
+/** Whether a verification is counted in columns. */
+function isPlain({ budgets }: Key, tags: readonly string[] | undefined): boolean {
+  return (tags === undefined || tags.length === 0) && (budgets === undefined || budgets.length === 0);
 }
 
 /** The cell whose first event had the same tags in the same order. */

@@ -4,7 +4,7 @@ import { after, before, describe, it } from "node:test";
 import fc from "fast-check";
 import { instantAt } from "../../../../engine/src/clock/clock.ts";
 import { SimulatedClock } from "../../../../engine/src/clock/simulated.ts";
-import { type Batch, IDENTIFIERS_MAX, TAG_SETS_MAX, type UsageLevel } from "./batch.ts";
+import { batchText, cellsOf, IDENTIFIERS_MAX, keyCounts, TAG_SETS_MAX, type UsageLevel } from "./batch.ts";
 import type { DecisionAnswer, DecisionRow } from "./decision-log.ts";
 import { type Level, levelNames, levels, type Retention } from "./levels.ts";
 import { Recorder } from "./recorder.ts";
@@ -56,9 +56,13 @@ function batchesOf(recorderId: string, rounds: readonly { verifications?: Verifi
     }
     const sealed = recorder.drain();
     if (sealed === undefined) return [];
-    const { verifications: cells, ratelimits } = sealed;
-    const batch: Batch = { recorder: recorderId, sequence: i + 1, verifications: cells, ratelimits };
-    return [JSON.stringify(batch)];
+    const batch = { recorder: recorderId, sequence: i + 1 };
+    const { verifications: others, ratelimits } = sealed;
+    const keys = sealed.keys.map((columns) => keyCounts(columns));
+    // Every second one as earlier releases wrote it.
+    if (i % 2 === 1) return [JSON.stringify({ ...batch, verifications: [...cellsOf(keys), ...others], ratelimits })];
+    const parts = { keys: [JSON.stringify(keys)], verifications: [JSON.stringify(others)] };
+    return [batchText(batch, { ...parts, ratelimits: [JSON.stringify(ratelimits)], decisions: [] })];
   });
 }
 

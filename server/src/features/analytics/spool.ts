@@ -1,6 +1,7 @@
 import { isUtf8 } from "node:buffer";
 import { appendFile, mkdir, open, readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { readBatch } from "./batch.ts";
 
 /** The location of a batch on disk. */
 export interface BatchLocation {
@@ -187,12 +188,8 @@ async function readAt(path: string, position: number, bytes: number): Promise<Bu
 
 function isBatch(line: string): boolean {
   try {
-    const { recorder, sequence, verifications, ratelimits } = JSON.parse(line);
-    return (
-      typeof recorder === "string" &&
-      typeof sequence === "number" &&
-      [verifications, ratelimits].every((cells) => Array.isArray(cells) && cells.every(Array.isArray))
-    );
+    readBatch(line);
+    return true;
   } catch {
     return false;
   }

@@ -8,6 +8,7 @@ import {
   minuteCounts,
   OVERFLOW,
   type Rollup,
+  readBatch,
   rollUp,
   type Usage,
   usageLevels,
@@ -69,7 +70,7 @@ export async function openClickHouseRollups(
   return {
     write: (batches) =>
       available(async () => {
-        for (const text of batches) await write(client, JSON.parse(text) as Batch);
+        for (const text of batches) await write(client, readBatch(text));
       }),
     stats: (query) => available(() => stats(client, query)),
     counts: (query) => available(() => counts(client, query)),
@@ -122,7 +123,7 @@ function usageColumns({ time, workspaceId, keyId, identityId, outcome, apiId, co
 }
 
 function decisionRows(batch: Batch): object[] {
-  return (batch.decisions ?? []).map(
+  return batch.decisions.map(
     ([at, workspace_id, code, key_id, api_id, identity_id, namespace_id, request_id, answer], i) => {
       const ids = { workspace_id, key_id, api_id, identity_id, namespace_id, request_id };
       return { id: decisionId(batch, i), at, code, ...ids, answer: JSON.stringify(answer) };

@@ -22,7 +22,7 @@ export function decisionId({ recorder, sequence }: Pick<Batch, "recorder" | "seq
 /** Adds the decisions of batches to the log. */
 export async function addDecisions(sql: Sql, batches: readonly Batch[]): Promise<void> {
   const rows = batches.flatMap((batch) =>
-    (batch.decisions ?? []).map(([at, workspaceId, code, key, api, identity, namespace, request, answer], i) => [
+    batch.decisions.map(([at, workspaceId, code, key, api, identity, namespace, request, answer], i) => [
       workspaceId,
       at,
       decisionId(batch, i),

@@ -12,6 +12,7 @@ import {
   minuteCounts,
   OVERFLOW,
   type Rollup,
+  readBatch,
   rollUp,
   type Usage,
   type UsageLevel,
@@ -36,6 +37,7 @@ import {
 import { compare } from "./compare.ts";
 import { addDecisions, findDecisions, pruneDecisions } from "./decisions.ts";
 import { analyticsSteps, firstAnalyticsSteps } from "./migrations/index.ts";
+import { rowsPerStatement } from "./rows-per-statement.ts";
 import { type AnalyticsSchema, rollupTables, usageTables } from "./schema.ts";
 import {
   addSegment,
@@ -124,7 +126,7 @@ async function write(
 ): Promise<number> {
   const fresh: Batch[] = [];
   for (const text of texts) {
-    const batch = JSON.parse(text) as Batch;
+    const batch = readBatch(text);
     if (await claim(sql, batch)) fresh.push(batch);
   }
   const counts = minuteCounts(fresh);
@@ -141,8 +143,11 @@ async function write(
 }
 
 /** Whether the batch is new. Runs in the transaction that adds the batch, so that both are committed or neither. */
-async function claim(sql: Sql, { recorder, sequence, verifications, ratelimits, decisions }: Batch): Promise<boolean> {
-  const seen_at = verifications[0]?.[0] ?? ratelimits[0]?.[0] ?? decisions?.[0]?.[0] ?? 0;
+async function claim(
+  sql: Sql,
+  { recorder, sequence, keys, verifications, ratelimits, decisions }: Batch,
+): Promise<boolean> {
+  const seen_at = (keys[0] ?? verifications[0] ?? ratelimits[0] ?? decisions[0])?.[0] ?? 0;
   const claimed = await tablesOf(sql)
     .insertInto("analytics_recorders")
     .values({ id: recorder, sequence, seen_at })
@@ -169,8 +174,9 @@ async function add(
     (a, b) =>
       a.time - b.time || compare(a.subject, b.subject) || compare(a.part, b.part) || compare(a.outcome, b.outcome),
   );
-  for (let i = 0; i < sorted.length; i += ROWS_PER_STATEMENT) {
-    const some = sorted.slice(i, i + ROWS_PER_STATEMENT);
+  const perStatement = rowsPerStatement(sql, ROWS_PER_STATEMENT);
+  for (let i = 0; i < sorted.length; i += perStatement) {
+    const some = sorted.slice(i, i + perStatement);
     await sql.db.executeQuery(insertion(sql, level, some));
   }
 }

@@ -5,6 +5,7 @@ import { type MinuteCount, usageLevels } from "../batch.ts";
 import { type Level, levels } from "../levels.ts";
 import type { StatsQuery, TopQuery } from "../rollups.ts";
 import { compare } from "./compare.ts";
+import { rowsPerStatement } from "./rows-per-statement.ts";
 import { type AnalyticsSchema, rollupTables, usageTables } from "./schema.ts";
 
 /** Rows per statement: some tenths of a millisecond of work, so that other threads of the core do not wait long. */
@@ -71,9 +72,10 @@ export async function addSegment(sql: Sql, counts: readonly MinuteCount[]): Prom
     .returning("id")
     .executeTakeFirstOrThrow();
   const sorted = inKeyOrder(counts);
-  for (let i = 0; i < sorted.length; i += ROWS_PER_STATEMENT) {
+  const perStatement = rowsPerStatement(sql, ROWS_PER_STATEMENT);
+  for (let i = 0; i < sorted.length; i += perStatement) {
     const values = sorted
-      .slice(i, i + ROWS_PER_STATEMENT)
+      .slice(i, i + perStatement)
       .map((one) => [
         id,
         one.workspaceId,
@@ -92,13 +94,32 @@ export async function addSegment(sql: Sql, counts: readonly MinuteCount[]): Prom
 
 /** The counts in the order of the primary key of a segment. */
 function inKeyOrder(counts: readonly MinuteCount[]): MinuteCount[] {
-  const bySubject = Map.groupBy(counts, ({ workspaceId, subject }) => `${workspaceId} ${subject}`);
-  // Without a function that compares: it would be most of the time.
-  return [...bySubject.keys()].sort().flatMap((name) => {
-    const some = bySubject.get(name) ?? [];
-    if (some.length === 1) return some;
-    return some.sort((a, b) => compare(a.identityId, b.identityId) || compare(a.outcome, b.outcome) || a.time - b.time);
-  });
+  const byWorkspace = new Map<string, Map<string, MinuteCount | MinuteCount[]>>();
+  for (const count of counts) {
+    let bySubject = byWorkspace.get(count.workspaceId);
+    if (bySubject === undefined) {
+      bySubject = new Map();
+      byWorkspace.set(count.workspaceId, bySubject);
+    }
+    const known = bySubject.get(count.subject);
+    if (known === undefined) bySubject.set(count.subject, count);
+    else if (Array.isArray(known)) known.push(count);
+    else bySubject.set(count.subject, [known, count]);
+  }
+  const sorted: MinuteCount[] = [];
+  for (const [, bySubject] of [...byWorkspace].sort(([a], [b]) => compare(a, b))) {
+    // Without a function that compares: it would be most of the time.
+    for (const subject of [...bySubject.keys()].sort()) {
+      const of = bySubject.get(subject) ?? [];
+      if (Array.isArray(of)) sorted.push(...of.sort(compareOfSubject));
+      else sorted.push(of);
+    }
+  }
+  return sorted;
+}
+
+function compareOfSubject(a: MinuteCount, b: MinuteCount): number {
+  return compare(a.identityId, b.identityId) || compare(a.outcome, b.outcome) || a.time - b.time;
 }
 
 /** The rows `r` of a workspace in a range that are not merged yet, for a `from` clause. The last condition is open. */
@@ -162,7 +183,7 @@ export async function mergeSegments(sql: Sql, now: number, plan: MergePlan): Pro
   // The segments of a merge are chosen at its beginning, so that it ends although new ones are added.
   const ids = (begun.length === 0 ? all : begun).map(({ id }) => Number(id));
   const from = placeOf(begun[0]?.merged_to ?? " ");
-  const isMerged = sql.dialect.values.isOneOfNumbers("r.segment", ids);
+  const merged = raw`r.segment in (${raw.join(ids)})`;
   const perSegment = Math.max(1, Math.floor(plan.options.rowsPerStep / ids.length));
   const next = await raw<{ place: string | null }>`
     select min(place) as place from (
@@ -177,26 +198,31 @@ export async function mergeSegments(sql: Sql, now: number, plan: MergePlan): Pro
   const until = placeOf(place ?? " ");
   const isBefore = place === null ? raw`` : raw`and (r.workspace_id, r.subject) <= (${until[0]}, ${until[1]})`;
   const rows = raw`analytics_segment_rows as r
-    where ${isMerged} and (r.workspace_id, r.subject) > (${from[0]}, ${from[1]}) ${isBefore}`;
-  await addRollups(sql, "minute", rows);
+    where ${merged} and (r.workspace_id, r.subject) > (${from[0]}, ${from[1]}) ${isBefore}`;
+  await addRollups(sql, "minute", rows, false);
   // Grouped once for four tables.
   await sql.dialect.schema.emptyTemporaryTable(sql, GROUPED, groupedTypes);
   await raw`
     insert into ${raw.table(GROUPED)} (${raw.raw(Object.keys(groupedTypes).join(", "))})
     select ${bucketStart("hour")} as bucket, r.workspace_id, r.subject, r.identity_id, r.outcome, min(r.api_id),
       sum(r.count), sum(r.amount), sum(r.latency_us)
-    from ${rows} group by bucket, r.workspace_id, r.subject, r.identity_id, r.outcome`.execute(sql.db);
+    from ${rows} group by r.subject, r.outcome, bucket, r.identity_id, r.workspace_id`.execute(sql.db);
   const grouped = raw`${raw.table(GROUPED)} as r where true`;
-  plan.add(await addRollups(sql, "hour", grouped));
-  await addRollups(sql, "day", grouped);
+  plan.add(await addRollups(sql, "hour", grouped, addsEach(sql)));
+  await addRollups(sql, "day", grouped, addsEach(sql));
+  const [usage, ofUsage] = addsEach(sql)
+    ? [raw`r.api_id, r.count, r.amount`, raw``]
+    : [
+        raw`min(r.api_id), sum(r.count), sum(r.amount)`,
+        raw`group by r.subject, r.outcome, bucket, r.identity_id, r.workspace_id`,
+      ];
   for (const level of usageLevels) {
     await raw`
       insert into ${raw.table(usageTables[level])} as t
         (time, workspace_id, key_id, identity_id, outcome, api_id, count, credits_spent)
-      select ${bucketStart(level)} as bucket, r.workspace_id, r.subject, r.identity_id, r.outcome, min(r.api_id),
-        sum(r.count), sum(r.amount)
-      from ${grouped} and r.api_id <> '' group by bucket, r.workspace_id, r.subject, r.identity_id, r.outcome
-      order by bucket, r.workspace_id, r.subject, r.identity_id, r.outcome
+      select ${bucketStart(level)} as bucket, r.workspace_id, r.subject, r.identity_id, r.outcome, ${usage}
+      from ${grouped} and r.api_id <> '' ${ofUsage}
+      ${inOrder(sql, "bucket, r.workspace_id, r.subject, r.identity_id, r.outcome")}
       on conflict (time, workspace_id, key_id, identity_id, outcome) do update set
         count = t.count + excluded.count, credits_spent = t.credits_spent + excluded.credits_spent`.execute(sql.db);
   }
@@ -210,13 +236,36 @@ export async function mergeSegments(sql: Sql, now: number, plan: MergePlan): Pro
   return false;
 }
 
-/** Adds the counts of rows `r` of whole buckets, in the order of the primary key. Returns the number of changed rows. */
-async function addRollups(sql: Sql, level: Level, rows: RawBuilder<unknown>): Promise<number> {
+/**
+ * Whether each row is added, although some are about the same bucket: less work than to add them up before, if they are few.
+ * PostgreSQL rejects an insert with two rows of one key.
+ */
+function addsEach({ dialect }: Sql): boolean {
+  return dialect.isEmbedded;
+}
+
+/**
+ * The order of the primary key, in which all nodes write, so that no deadlock is possible. The embedded database has one
+ * writer: there, rows are written in the order of their subjects, in which they are grouped without another sort.
+ */
+function inOrder({ dialect }: Sql, order: string): RawBuilder<unknown> {
+  return dialect.isEmbedded ? raw`` : raw`order by ${raw.raw(order)}`;
+}
+
+/**
+ * Adds the counts of rows `r` of whole buckets, in the order of the primary key. Returns the number of changed rows.
+ *
+ * @param isEach whether each is added, or their sums.
+ */
+async function addRollups(sql: Sql, level: Level, rows: RawBuilder<unknown>, isEach: boolean): Promise<number> {
+  const [sums, grouping] = isEach
+    ? [raw`r.count, r.amount, r.latency_us`, raw``]
+    : [raw`sum(r.count), sum(r.amount), sum(r.latency_us)`, raw`group by r.subject, r.outcome, bucket`];
   const { numAffectedRows = 0 } = await raw`
     insert into ${raw.table(rollupTables[level])} as t
       (time, subject, part, outcome, label, count, amount, latency_us)
-    select ${bucketStart(level)} as bucket, r.subject, '', r.outcome, '', sum(r.count), sum(r.amount), sum(r.latency_us)
-    from ${rows} group by bucket, r.subject, r.outcome order by bucket, r.subject, r.outcome
+    select ${bucketStart(level)} as bucket, r.subject, '', r.outcome, '', ${sums}
+    from ${rows} ${grouping} ${inOrder(sql, "bucket, r.subject, r.outcome")}
     on conflict (time, subject, part, outcome) do update set count = t.count + excluded.count,
       amount = t.amount + excluded.amount, latency_us = t.latency_us + excluded.latency_us`.execute(sql.db);
   return Number(numAffectedRows);

@@ -3,6 +3,7 @@ import type { Sql } from "../../../platform/store/store.ts";
 import type { Usage, UsageLevel } from "../batch.ts";
 import { levels } from "../levels.ts";
 import { type Top, type TopQuery, topFrom } from "../rollups.ts";
+import { rowsPerStatement } from "./rows-per-statement.ts";
 import { usageTables } from "./schema.ts";
 import { bucketStart, unmergedRows } from "./segments.ts";
 
@@ -22,9 +23,10 @@ const addUp = `on conflict (time, workspace_id, key_id, identity_id, outcome) do
 /** Adds usage in the order of its primary key. */
 export async function addUsage(sql: Sql, level: UsageLevel, rows: readonly Usage[]): Promise<void> {
   const insert = `insert into ${usageTables[level]} as t (${columns.join(", ")})`;
-  for (let i = 0; i < rows.length; i += ROWS_PER_STATEMENT) {
+  const perStatement = rowsPerStatement(sql, ROWS_PER_STATEMENT);
+  for (let i = 0; i < rows.length; i += perStatement) {
     const values = rows
-      .slice(i, i + ROWS_PER_STATEMENT)
+      .slice(i, i + perStatement)
       .map(({ time, workspaceId, keyId, identityId, outcome, apiId, count, creditsSpent }) => [
         time,
         workspaceId,

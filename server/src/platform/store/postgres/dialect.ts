@@ -130,13 +130,20 @@ const values: Values = {
   /** One array for each column. */
   insertion(head, types, rows, tail) {
     const arrays = types.map((type, i) => `$${i + 1}::${type}[]`).join(", ");
-    const columns = types.map((_, i) => rows.map((row) => row[i]));
+    const columns = types.map((_, i) => arrayText(rows.map((row) => row[i])));
     return CompiledQuery.raw(`${head} select * from unnest(${arrays}) ${tail}`, columns);
   },
   lookUps: (table, column, numbers, { column: other, equal }, limit) =>
     raw`unnest(${arrayOf(numbers)}::bigint[]) as b(value) cross join lateral (
           select * from ${raw.table(table)} where ${raw.raw(column)} = b.value and ${raw.raw(other)} = ${equal} limit ${limit}) as u`,
 };
+
+/** Values as the text of an array. `pg` would look at each of them several times. */
+function arrayText(values: readonly (string | number | undefined)[]): string {
+  if (values.length === 0) return "{}";
+  if (!/["\\]/.test(values.join(" "))) return `{"${values.join('","')}"}`;
+  return `{${values.map((value) => `"${String(value).replace(/["\\]/g, "\\$&")}"`).join(",")}}`;
+}
 
 function arrayOf(numbers: readonly number[]): string {
   return `{${numbers.join(",")}}`;
