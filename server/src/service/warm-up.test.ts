@@ -43,12 +43,14 @@ function open({ ages, bytesMax, queryMs = 0, rowMs = 0, cached = [] }: Options) 
     return query(name, limit, { locations: used, next });
   };
   const names: string[] = [];
+  const present = new Set(cached.map((key) => `h${key}:ws`));
   const keys = {
-    has: (name: string) => cached.some((key) => name === `h${key}:ws`),
+    has: (name: string) => present.has(name),
     async load(name: string) {
       loaded.push(name);
       counts.bytes += BYTES;
       names.push(name);
+      present.add(name);
       // Those of one turn share a query, as in the cache.
       await null;
       if (names.length > 0) query("load", names.splice(0).length, undefined);
@@ -82,6 +84,16 @@ describe("the warm-up of the cache of keys", () => {
     assert.equal(loaded.length, 2_000);
     assert(loaded.every((name) => /^h\d*3:ws$/.test(name)));
     assert(counts.bytes <= 2_000 * BYTES);
+  });
+
+  it("loads the newest tenth first", async () => {
+    // In the order of their ids, those that were used last are anywhere.
+    const ages = Array.from({ length: 5_000 }, (_, i) => (i % 10 === 7 ? 1_000 + i : 100 * HOUR));
+    const { loaded, finish } = open({ ages, bytesMax: 1e9 });
+    await finish();
+    assert.equal(new Set(loaded).size, 5_000);
+    assert.equal(loaded.length, 5_000);
+    assert(loaded.slice(0, 500).every((name) => /^h\d*7:ws$/.test(name)));
   });
 
   it("stops before the cache is full, so that it evicts nothing", async () => {

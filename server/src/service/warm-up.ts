@@ -13,9 +13,11 @@ const REMOTE_STEP_TIME: Milliseconds = 20;
 /** Last uses that one query reads; the same for the query that also finds the keys; keys that are loaded together. */
 const USES = { min: 200, max: 5_000 };
 const KEYS = { min: 20, max: 1_000 };
-const LOADS = { min: 4, max: 128 };
+const LOADS = { min: 8, max: 128 };
 /** The rest of the cache is for the keys that callers ask for meanwhile. */
 const SHARE_OF_CACHE = 0.9;
+/** The part of the keys that is loaded before the others: those that were used last. They are likely to get most calls. */
+const FIRST_SHARE = 0.1;
 /** What a plain key takes. */
 const BYTES_PER_KEY = 400;
 /** Times are told apart by the logarithm of their age, to about 4 %. */
@@ -33,8 +35,8 @@ export interface WarmUpOptions {
 }
 
 /**
- * Loads the keys that were used last into their cache, after a start: otherwise the first call of each key would wait for
- * the database. Keys that callers ask for are loaded as ever. After each step it pauses for as long as the step took, so that
+ * Loads the keys that were used last into their cache, after a start, the newest tenth of them first: otherwise the first call
+ * of each key would wait for the database. Keys that callers ask for are loaded as ever. After each step it pauses for as long as the step took, so that
  * callers wait for one step at most, and calls have at least half of the time. On a slow disk, steps become smaller.
  *
  * Rejects when the database cannot be read.
@@ -60,29 +62,33 @@ export async function warmUp({ clock, store, keys, counts, bytesMax, stopped }: 
     for (const time of times) ages.add(now - time);
     cursor = next;
   }
-  const since = now - ages.oldestOf((bytesMax * SHARE_OF_CACHE) / BYTES_PER_KEY);
-
+  const fitting = Math.min(ages.total, (bytesMax * SHARE_OF_CACHE) / BYTES_PER_KEY);
   const found = new ChunkPace({ time, ...KEYS });
   const loads = new ChunkPace({ time, ...LOADS });
-  for (let cursor: string | null = ""; cursor !== null && !stopped.aborted && !isFull(); ) {
-    const page: { cursor: string; limit: number; since: number } = { cursor, limit: found.size, since };
-    const { locations, next } = await step(found, page.limit, () => store.read("recentKeysAfter", page));
-    const names = locations
-      .map(({ hash, workspace_id }) => keyLocation(hash, workspace_id))
-      .filter((name) => !keys.has(name));
-    while (names.length > 0 && !stopped.aborted && !isFull()) {
-      const loaded = names.splice(0, loads.size);
-      await step(loads, loaded.length, () => Promise.allSettled(loaded.map((name) => keys.load(name))));
+  for (const count of [FIRST_SHARE * fitting, fitting]) {
+    const since = now - ages.oldestOf(count);
+    for (let cursor: string | null = ""; cursor !== null && !stopped.aborted && !isFull(); ) {
+      const page: { cursor: string; limit: number; since: number } = { cursor, limit: found.size, since };
+      const { locations, next } = await step(found, page.limit, () => store.read("recentKeysAfter", page));
+      const names = locations
+        .map(({ hash, workspace_id }) => keyLocation(hash, workspace_id))
+        .filter((name) => !keys.has(name));
+      while (names.length > 0 && !stopped.aborted && !isFull()) {
+        const loaded = names.splice(0, loads.size);
+        await step(loads, loaded.length, () => Promise.allSettled(loaded.map((name) => keys.load(name))));
+      }
+      cursor = next;
     }
-    cursor = next;
   }
 }
 
 /** Counts ages, to find the age that so many are below. */
 class Ages {
   readonly #counts: number[] = [];
+  total = 0;
 
   add(age: Milliseconds): void {
+    this.total++;
     const index = Math.floor(Math.log2(1 + Math.max(0, age)) * STEPS_PER_DOUBLING);
     this.#counts[index] = (this.#counts[index] ?? 0) + 1;
   }
