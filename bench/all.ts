@@ -32,6 +32,7 @@ import { createKeys, JSON_TYPE, LIMIT_PATH, limitBodies, post, ROOT_KEY, VERIFY_
 import { latencyCells, measureInTurn, p99Of, p99RatioCell } from "./lib/latency.ts";
 import { describeMachine, requirePinning } from "./lib/machine.ts";
 import { Pipeline } from "./lib/pipeline.ts";
+import { publishResults } from "./lib/results.ts";
 import {
   LATCHKEY,
   type ProcessUnderTest,
@@ -150,7 +151,7 @@ try {
   const needsCapacity = chosen.some((part) => part === "capacity" || part === "latency" || part === "million");
   const capacities = needsCapacity ? await parts.capacity() : { latchkey: 0, bare: 0 };
   for (const part of chosen) if (part !== "capacity") await parts[part](capacities);
-  if (publishes) writeFileSync(new URL("RESULTS.md", import.meta.url), `${report.join("\n")}\n`);
+  if (publishes) publishResults(report);
   console.error(`\nDone in ${Math.round((performance.now() - startedAt) / 1_000)} s.`);
 } finally {
   await stopServers();

@@ -7,20 +7,18 @@
  * threads of the service share core 0, and the load has core 1. CPU is that of each thread of the service, per key or call,
  * so that these figures hold on a busy machine too; analytics are off. Linux only.
  */
-import { createHash, randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { seededRandom } from "../engine/src/random/seeded.ts";
-import { JSON_TYPE, post, ROOT_KEY, VERIFY_PATH } from "./lib/keys.ts";
+import { createApi, importKeys, newKeys, ROOT_KEY, VERIFY_PATH } from "./lib/keys.ts";
 import { describeMachine } from "./lib/machine.ts";
 import { wholeNumber } from "./lib/options.ts";
 import { Pipeline } from "./lib/pipeline.ts";
 import { type ProcessUnderTest, startLatchkey, stopServers } from "./lib/server-under-test.ts";
 
-const KEYS_PER_CALL = 1_000;
 const CALLS_AT_ONCE = 64;
 const WARM_UP_KEYS = 5_000;
 /** The part of the keys that gets most of the calls around the restart, and its part of the calls. */
@@ -39,7 +37,6 @@ const { values } = parseArgs({
 const count = wholeNumber(values, "keys", 10_000, 10_000_000);
 const seconds = wholeNumber(values, "seconds", 1, 300);
 const random = seededRandom(1);
-const headers = { ...JSON_TYPE, Authorization: `Bearer ${ROOT_KEY}` };
 const folder = mkdtempSync(join(tmpdir(), "latchkey-bench-"));
 const settings = { ANALYTICS: "off", ...(values.postgres !== undefined && { DATABASE_URL: values.postgres }) };
 
@@ -47,10 +44,10 @@ console.log(`${describeMachine()}\n`);
 console.log("| | per second | CPU, µs: all threads | by thread |\n|---|---|---|---|");
 try {
   const server = await startLatchkey({ folder, settings });
-  const { apiId } = JSON.parse(await post(`${server.url}/v2/apis.createApi`, headers, '{"name":"growth"}')).data;
-  await importKeys(server, apiId, newKeys(WARM_UP_KEYS));
+  const apiId = await createApi(server.url);
+  await importKeys(server.url, apiId, newKeys(WARM_UP_KEYS));
   const keys = newKeys(count);
-  await measure("import", server, count, () => importKeys(server, apiId, keys));
+  await measure("import", server, count, () => importKeys(server.url, apiId, keys));
   await verifyAll(server, keys.slice(0, WARM_UP_KEYS));
   const unused = shuffled(keys.slice(WARM_UP_KEYS));
   await measure("first use", server, unused.length, () => verifyAll(server, unused));
@@ -79,10 +76,6 @@ try {
   rmSync(folder, { recursive: true, force: true });
 }
 
-function newKeys(length: number): string[] {
-  return Array.from({ length }, () => `bench_${randomBytes(16).toString("base64url")}`);
-}
-
 function shuffled<T>(of: readonly T[]): T[] {
   const list = [...of];
   for (let i = list.length - 1; i > 0; i--) {
@@ -90,17 +83,6 @@ function shuffled<T>(of: readonly T[]): T[] {
     [list[i], list[j]] = [list[j]!, list[i]!];
   }
   return list;
-}
-
-async function importKeys(server: ProcessUnderTest, apiId: string, keys: readonly string[]): Promise<void> {
-  for (let i = 0; i < keys.length; i += KEYS_PER_CALL) {
-    const hashes = keys
-      .slice(i, i + KEYS_PER_CALL)
-      .map((key) => ({ hash: createHash("sha256").update(key).digest("hex") }));
-    const body = JSON.stringify({ migrationId: "growth", apiId, keys: hashes });
-    const { failed } = JSON.parse(await post(`${server.url}/v2/keys.migrateKeys`, headers, body)).data;
-    if (failed.length > 0) throw new Error(`${failed.length} keys were not imported`);
-  }
 }
 
 async function verifyAll(server: ProcessUnderTest, keys: readonly string[]): Promise<void> {

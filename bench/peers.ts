@@ -1,51 +1,74 @@
 /**
- * The same job done by what users would otherwise take: `npm run bench:peers -- [--rounds 5] [--seconds 2] [--only name,…]`.
+ * The same job done by what users would otherwise take: `npm run bench:peers -- [--part limits,verifications] [--only name,…]
+ * [--sizes 1000,100000] [--rounds 5] [--seconds 2] [--publish]`.
  *
- * Rate limits: one call, one limit of an hour for each of 1,000 identifiers. Verifications: 1,000 keys. Each server runs on
- * core 0 and gets the same load from wrk on core 1, in turn. Before its speed is measured, each limiter has to admit
- * exactly 5 of 20 calls at a limit of 5, and each verifier to reject an unknown key. Peers are installed from package
- * registries into `node_modules/.cache/latchkey-peers`, which takes minutes once; those that cannot be had are named.
+ * Rate limits: one call, one limit of an hour for each identifier. Verifications: a key for each call in turn. Each server runs
+ * on core 0 and gets the same load from core 1, in turn: as fast as wrk can send it, then calls that arrive at random (Poisson)
+ * at half of that server's own rate, whose latency counts from the moment at which a call was due.
+ *
+ * Correctness comes first: each limiter has to admit exactly 5 of 20 calls in turn at a limit of 5, and 5 of 64 calls at once;
+ * each verifier has to accept its keys and to reject an unknown one. One that does not is named and not measured. Peers are
+ * installed from package registries into `node_modules/.cache/latchkey-peers`, which takes minutes once; those that cannot be
+ * had are named. `--get` only installs them. `--publish` writes the sections of `bench/RESULTS.md`, each from one run.
  *
  * Peers in other languages speak HTTP here, as Latchkey does; some are faster over gRPC or their own protocols.
  */
+import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { createKeys, JSON_TYPE, ROOT_KEY, VERIFY_PATH } from "./lib/keys.ts";
+import { createApi, importKeys, JSON_TYPE, LIMIT_PATH, newKeys, ROOT_KEY, VERIFY_PATH } from "./lib/keys.ts";
+import { latencyCells, measureInTurn } from "./lib/latency.ts";
 import { describeMachine, requirePinning } from "./lib/machine.ts";
 import { wholeNumber } from "./lib/options.ts";
-import { betterAuth, type LimitPeer, limitPeers, missingPeers, type PeerServer } from "./lib/peers.ts";
+import { betterAuth, type LimitPeer, limitPeers, type PeerServer } from "./lib/peers.ts";
+import { peerSections, publishSection } from "./lib/results.ts";
 import { startLatchkey, startServerUnderTest } from "./lib/server-under-test.ts";
 import { spread, writeSpread } from "./lib/statistics.ts";
+import { markdownTable } from "./lib/tables.ts";
 import { Wrk } from "./lib/wrk.ts";
 
-const IDENTIFIERS = 1_000;
-const KEYS = 1_000;
 const WARM_UP_SECONDS = 2;
 /** A limit that no load reaches. */
 const WIDE = 1_000_000_000;
 const NARROW = 5;
 const NARROW_CALLS = 20;
+const CALLS_AT_ONCE = 64;
 const HOUR_MS = 3_600_000;
 const MIB = 2 ** 20;
+/** The share of its own rate at which the latency of a server is measured. */
+const SHARE = 0.5;
 
 const { values } = parseArgs({
   options: {
+    part: { type: "string", default: "limits,verifications" },
+    sizes: { type: "string", default: "1000,100000" },
     rounds: { type: "string", default: "5" },
     seconds: { type: "string", default: "2" },
     only: { type: "string" },
+    get: { type: "boolean", default: false },
+    publish: { type: "boolean", default: false },
   },
 });
-const rounds = wholeNumber(values, "rounds", 1, 100);
-const seconds = wholeNumber(values, "seconds", 1, 60);
+const rounds = wholeNumber(values as { rounds: string }, "rounds", 1, 100);
+const seconds = wholeNumber(values as { seconds: string }, "seconds", 1, 60);
+const sizes = values.sizes.split(",").map((size) => wholeNumber({ sizes: size }, "sizes", 1, 1_000_000));
 const only = values.only?.split(",");
+const parts = { limits: compareLimiters, verifications: compareVerifiers };
+type Part = keyof typeof parts;
+const chosen = values.part.split(",") as Part[];
+const unknown = chosen.find((part) => !(part in parts));
+if (unknown !== undefined) {
+  console.error(`--part takes ${Object.keys(parts).join(" and ")}, not ${unknown}.`);
+  process.exit(1);
+}
 
 Wrk.require();
 requirePinning();
 
-/** A server that does the job, and the load that it gets. */
+/** A server that does the job, and the calls that it gets. */
 interface Contender {
   name: string;
   server: PeerServer;
@@ -53,12 +76,11 @@ interface Contender {
   bodies: readonly string[];
 }
 
-/** The figures of one window: requests per second, µs of CPU per request, ms, MiB. */
+/** The figures of one window: requests per second, µs of CPU per request, ms. */
 interface Window {
   rate: number;
   cpu: number;
   p99: number;
-  memory: number;
 }
 
 const packages = fileURLToPath(new URL("../node_modules/.cache/latchkey-peers", import.meta.url));
@@ -66,17 +88,21 @@ const folder = mkdtempSync(join(tmpdir(), "latchkey-bench-"));
 /** For the service; the others ignore it. */
 const headers = { ...JSON_TYPE, Authorization: `Bearer ${ROOT_KEY}` };
 const running: PeerServer[] = [];
-const absent = [...missingPeers];
+const absent: string[] = [];
 
 /** The call that Latchkey and `rate-limiter-flexible` both answer here. */
 const limitCall = {
-  path: "/v2/ratelimits.limit",
+  path: LIMIT_PATH,
   body: (identifier: string, limit: number) =>
     JSON.stringify({ namespace: "bench", identifier, limit, duration: HOUR_MS }),
   isAdmitted: (_: number, body: string): boolean => JSON.parse(body).data.success,
   get: async () => {},
 };
-const latchkeyLimits: LimitPeer = { ...limitCall, name: "latchkey", start: () => startLatchkey({ folder }) };
+const latchkeyLimits: LimitPeer = {
+  ...limitCall,
+  name: "latchkey",
+  start: () => startLatchkey({ folder: join(folder, "limits") }),
+};
 const flexibleLimits: LimitPeer = {
   ...limitCall,
   name: "rate-limiter-flexible",
@@ -84,49 +110,100 @@ const flexibleLimits: LimitPeer = {
 };
 
 mkdirSync(packages, { recursive: true });
-console.log(`${describeMachine()}\n`);
 try {
-  await compareLimiters();
-  await stopAll();
-  await compareVerifiers();
-  if (absent.length > 0) console.log(`Not measured:\n${absent.map((line) => `- ${line}`).join("\n")}`);
+  if (values.get) await installAll();
+  else for (const part of chosen) await run(part);
 } finally {
   await stopAll();
   rmSync(folder, { recursive: true, force: true });
 }
 
-async function compareLimiters(): Promise<void> {
-  const contenders: Contender[] = [];
+async function installAll(): Promise<void> {
+  for (const { name, get } of [...limitPeers, betterAuth]) {
+    if (!isChosen(name)) continue;
+    const outcome = await get(packages).then(
+      () => "installed",
+      (error: Error) => `cannot be had: ${error.message}`,
+    );
+    console.log(`${name}: ${outcome}`);
+  }
+}
+
+async function run(part: Part): Promise<void> {
+  absent.length = 0;
+  const lines = await parts[part]();
+  await stopAll();
+  if (absent.length > 0) lines.push("Not measured:", "", ...absent.map((line) => `- ${line}`), "");
+  const measured = `Measured on ${new Date().toISOString().slice(0, 10)} with ${commit()}: ${describeMachine()}.`;
+  const method =
+    "All servers ran at the same time on one core and got the load in turn, from the other core. Medians of " +
+    `${rounds} windows of ${seconds} s, with minimum and maximum in parentheses. Before, each admitted or accepted exactly what ` +
+    "it should. `npm run bench:peers`.";
+  const text = [measured, method, "", ...lines];
+  console.log(`## ${peerSections[part]}\n\n${text.join("\n")}`);
+  if (values.publish) publishSection(peerSections[part], text);
+}
+
+function commit(): string {
+  return `\`${execFileSync("git", ["rev-parse", "--short", "HEAD"], { encoding: "utf8" }).trim()}\``;
+}
+
+async function compareLimiters(): Promise<string[]> {
+  const started: { peer: LimitPeer; server: PeerServer }[] = [];
   for (const peer of [latchkeyLimits, flexibleLimits, ...limitPeers]) {
     const server = await startIfPossible(peer, () => peer.start(packages, [NARROW, WIDE]));
     if (server === undefined) continue;
-    await checkLimit(peer, server.url);
-    const bodies = Array.from({ length: IDENTIFIERS }, (_, i) => peer.body(`user ${i}`, WIDE));
-    contenders.push({ name: peer.name, server, path: peer.path, bodies });
+    const fault = await faultOf(peer, server.url);
+    if (fault === undefined) started.push({ peer, server });
+    else absent.push(`${peer.name}: ${fault}`);
   }
-  await compareAll(`Rate limits, ${IDENTIFIERS.toLocaleString("en")} identifiers`, contenders);
+  const lines: string[] = [];
+  for (const size of sizes) {
+    const contenders = started.map(({ peer, server }) => ({
+      name: peer.name,
+      server,
+      path: peer.path,
+      bodies: Array.from({ length: size }, (_, i) => peer.body(`user ${i}`, WIDE)),
+    }));
+    lines.push(...(await compareAll(`${size.toLocaleString("en")} identifiers`, contenders)));
+  }
+  return lines;
 }
 
-async function compareVerifiers(): Promise<void> {
-  const contenders: Contender[] = [];
-  const add = (name: string, server: PeerServer, keys: readonly string[]) =>
-    contenders.push({ name, server, path: VERIFY_PATH, bodies: keys.map(verification) });
-  const latchkey = await startLatchkey({ folder });
+async function compareVerifiers(): Promise<string[]> {
+  const latchkey = await startLatchkey({ folder: join(folder, "verifications") });
   running.push(latchkey);
-  add("latchkey", latchkey, await createKeys(latchkey.url, KEYS));
-  let keys: readonly string[] = [];
+  const most = Math.max(...sizes);
+  const ours = newKeys(most);
+  await importKeys(latchkey.url, await createApi(latchkey.url), ours);
+  let theirs: readonly string[] = [];
   const other = await startIfPossible(betterAuth, async () => {
-    const started = await betterAuth.start(packages, KEYS);
-    keys = started.keys;
+    const started = await betterAuth.start(packages, most);
+    theirs = started.keys;
     return started.server;
   });
-  if (other !== undefined) add(betterAuth.name, other, keys);
-  for (const contender of contenders) await checkVerifier(contender);
-  await compareAll(`Verifications, ${KEYS.toLocaleString("en")} keys`, contenders);
+  const lines: string[] = [];
+  for (const size of sizes) {
+    const contender = (name: string, server: PeerServer, keys: readonly string[]): Contender => ({
+      name,
+      server,
+      path: VERIFY_PATH,
+      bodies: keys.slice(0, size).map(verification),
+    });
+    const contenders = [contender("latchkey", latchkey, ours)];
+    if (other !== undefined) contenders.push(contender(betterAuth.name, other, theirs));
+    for (const one of contenders) await checkVerifier(one);
+    lines.push(...(await compareAll(`${size.toLocaleString("en")} keys`, contenders)));
+  }
+  return lines;
 }
 
 function verification(key: string): string {
   return JSON.stringify({ key });
+}
+
+function isChosen(name: string): boolean {
+  return name === "latchkey" || only === undefined || only.includes(name);
 }
 
 /** Undefined for a peer that was not chosen or cannot be had. */
@@ -134,7 +211,7 @@ async function startIfPossible(
   { name, get }: Pick<LimitPeer, "name" | "get">,
   start: () => Promise<PeerServer>,
 ): Promise<PeerServer | undefined> {
-  if (name !== "latchkey" && only !== undefined && !only.includes(name)) return undefined;
+  if (!isChosen(name)) return undefined;
   try {
     await get(packages);
     const server = await start();
@@ -150,29 +227,40 @@ async function stopAll(): Promise<void> {
   await Promise.all(running.splice(0).map((server) => server.stop()));
 }
 
-/** @throws unless exactly as many calls are admitted as the limit says. */
-async function checkLimit({ name, path, body, isAdmitted }: LimitPeer, url: string): Promise<void> {
-  let admitted = 0;
-  for (let call = 0; call < NARROW_CALLS; call++) {
-    const response = await fetch(url + path, { method: "POST", headers, body: body("one user", NARROW) });
-    if (isAdmitted(response.status, await response.text())) admitted++;
+/** What a limiter does wrong: it admits more or fewer calls than the limit says, one after the other or at once. */
+async function faultOf({ path, body, isAdmitted }: LimitPeer, url: string): Promise<string | undefined> {
+  const isOneAdmitted = async (identifier: string) => {
+    const response = await fetch(url + path, { method: "POST", headers, body: body(identifier, NARROW) });
+    return isAdmitted(response.status, await response.text());
+  };
+  const inTurn: boolean[] = [];
+  while (inTurn.length < NARROW_CALLS) inTurn.push(await isOneAdmitted("one user"));
+  const atOnce = await Promise.all(Array.from({ length: CALLS_AT_ONCE }, () => isOneAdmitted("another user")));
+  for (const [admitted, how] of [[inTurn, "calls in turn"] as const, [atOnce, "calls at once"] as const]) {
+    const count = admitted.filter(Boolean).length;
+    if (count !== NARROW) return `it admitted ${count} of ${admitted.length} ${how} at a limit of ${NARROW}`;
   }
-  if (admitted !== NARROW) throw new Error(`${name} admitted ${admitted} of ${NARROW_CALLS} calls, not ${NARROW}`);
+  return undefined;
 }
 
 /** @throws unless the verifier accepts its keys and rejects another. */
 async function checkVerifier({ name, server, path, bodies }: Contender): Promise<void> {
-  for (const [body, expected] of [
-    ...bodies.map((one) => [one, true] as const),
-    [verification("no key"), false] as const,
-  ]) {
+  const rest = bodies.values();
+  const check = async (body: string, expected: boolean) => {
     const response = await fetch(server.url + path, { method: "POST", headers, body });
     const { data } = (await response.json()) as { data: { valid: boolean } };
     if (data.valid !== expected) throw new Error(`${name} answered ${JSON.stringify(data)}, not valid: ${expected}`);
-  }
+  };
+  const worker = async () => {
+    for (const body of rest) await check(body, true);
+  };
+  await Promise.all(Array.from({ length: CALLS_AT_ONCE }, worker));
+  await check(verification("no key"), false);
 }
 
-async function compareAll(title: string, contenders: readonly Contender[]): Promise<void> {
+/** The lines of a table of the servers with these calls. */
+async function compareAll(title: string, contenders: readonly Contender[]): Promise<string[]> {
+  console.error(`${title}: ${contenders.map(({ name }) => name).join(", ")}`);
   const measured = contenders.map((contender) => ({
     ...contender,
     wrk: new Wrk({ path: contender.path, headers, bodies: contender.bodies }),
@@ -186,23 +274,33 @@ async function compareAll(title: string, contenders: readonly Contender[]): Prom
   } finally {
     for (const { wrk } of measured) wrk.close();
   }
-  console.log(`${title}: median (min–max)\n`);
-  console.log(
-    "| | requests per second | ÷ latchkey | CPU per request, µs | p99, ms | memory, MiB |\n|---|---|---|---|---|---|",
-  );
   const own = measured[0]!.windows;
-  for (const { name, windows } of measured) {
+  const rateOf = (windows: readonly Window[]) => spread(windows.map(({ rate }) => rate));
+  const loaded = await measureInTurn(
+    measured.map(({ name, server, path, bodies, windows }) => ({
+      name,
+      url: server.url,
+      calls: { path, headers, bodies, perSecond: SHARE * rateOf(windows).median },
+    })),
+    { windows: rounds, seconds },
+  );
+  const rows: string[][] = [];
+  for (const [i, { name, server, windows }] of measured.entries()) {
     const of = (figure: keyof Window) => spread(windows.map((window) => window[figure]));
     const ratio = spread(windows.map(({ rate }, round) => rate / own[round]!.rate));
-    const cells = [
-      writeSpread(of("rate")),
+    const [perSecond, p50, p99] = latencyCells(loaded[i]!);
+    rows.push([
+      name,
+      writeSpread(rateOf(windows)),
       writeSpread(ratio, 2),
       writeSpread(of("cpu"), 1),
       writeSpread(of("p99"), 1),
-    ];
-    console.log(`| ${[name, ...cells, writeSpread(of("memory"))].join(" | ")} |`);
+      `${p50}, ${p99} at ${perSecond}/s`,
+      String(Math.round((await server.residentBytes()) / MIB)),
+    ]);
   }
-  console.log();
+  const head = ["requests per second", "÷ latchkey", "CPU per request, µs", "p99, ms", "p50, p99 at half the rate, ms"];
+  return [...markdownTable([title, ...head, "memory, MiB"], rows), ""];
 }
 
 async function measure(server: PeerServer, wrk: Wrk): Promise<Window> {
@@ -213,6 +311,5 @@ async function measure(server: PeerServer, wrk: Wrk): Promise<Window> {
     rate: load.requests / load.seconds,
     cpu: (used * 1_000) / load.requests,
     p99: load.p99Ms,
-    memory: (await server.residentBytes()) / MIB,
   };
 }

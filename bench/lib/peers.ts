@@ -82,7 +82,12 @@ const gubernator: LimitPeer = {
 /** From the Go proxy. Counts in Redis, which runs beside it; limits are declared in a file. */
 const envoy: LimitPeer = {
   name: "envoyproxy/ratelimit",
-  get: (folder) => goInstall(folder, "github.com/envoyproxy/ratelimit/src/service_cmd@3fb702589d36", "service_cmd"),
+  get: (folder) =>
+    goInstall(
+      folder,
+      "github.com/envoyproxy/ratelimit/src/service_cmd@v1.4.1-0.20260122083618-3fb702589d36",
+      "service_cmd",
+    ),
   async start(folder, limits) {
     const redis = await startRedis();
     const [port, grpc, debug] = [await freePort(), await freePort(), await freePort()];
@@ -120,12 +125,23 @@ const envoy: LimitPeer = {
   isAdmitted: (status) => status === 200,
 };
 
-export const limitPeers: readonly LimitPeer[] = [throttlecrab, gubernator, envoy];
+/**
+ * From crates.io, which has its library but not its server: the library in memory, behind the HTTP framework that its server uses
+ * (`lib/limitador/`).
+ */
+const limitador: LimitPeer = {
+  name: "Limitador",
+  get: (folder) => cargoBuild(folder, fileURLToPath(new URL("limitador", import.meta.url)), "limitador-bench"),
+  async start(folder, limits) {
+    const port = await freePort();
+    return startPeer([join(folder, "bin/limitador-bench"), String(port), ...limits.map(String)], {}, port);
+  },
+  path: "/check_and_report",
+  body: (user, limit) => JSON.stringify({ namespace: `bench ${limit}`, values: { user }, delta: 1 }),
+  isAdmitted: (status) => status === 200,
+};
 
-/** What is compared often and cannot be had as a program from a package registry, and why. */
-export const missingPeers: readonly string[] = [
-  "Limitador: crates.io has its library, and its server only as a container",
-];
+export const limitPeers: readonly LimitPeer[] = [throttlecrab, limitador, gubernator, envoy];
 
 /** The verification of API keys by better-auth's plugin: a server, and its keys. */
 export const betterAuth = {
@@ -185,6 +201,13 @@ function serverOf(child: ReturnType<typeof spawn>, url: string): PeerServer {
 async function cargoInstall(folder: string, crate: string, version: string, ...options: string[]): Promise<void> {
   if (existsSync(join(folder, "bin", crate))) return;
   await run("cargo", ["install", "--locked", "--root", folder, `${crate}@${version}`, ...options]);
+}
+
+/** Compiles a program of this folder. */
+async function cargoBuild(folder: string, source: string, program: string): Promise<void> {
+  if (existsSync(join(folder, "bin", program))) return;
+  const environment = { CARGO_TARGET_DIR: join(folder, "target") };
+  await run("cargo", ["install", "--root", folder, "--path", source], environment);
 }
 
 async function goInstall(folder: string, module: string, program: string): Promise<void> {
