@@ -21,8 +21,8 @@ export async function testResourceServer(): Promise<void> {
     const folder = mkdtempSync(join(tmpdir(), "latchkey-test-resource-server-"));
     const port = await freePort();
     const issuer = `http://127.0.0.1:${port}`;
-    const settings = { PORT: String(port), PUBLIC_URL: issuer, OAUTH_TOKENS: "on", OAUTH_ALGORITHM: algorithm };
-    const server = await start({ directory: folder, settings });
+    const settings = { PUBLIC_URL: issuer, OAUTH_TOKENS: "on", OAUTH_ALGORITHM: algorithm };
+    const server = await start({ directory: folder, settings, args: ["--port", String(port)] });
     try {
       const { apiId } = await server.ok("apis.createApi", { name: "documents" });
       await server.ok("apis.updateApi", { apiId, resources: [audience, otherAudience] });
@@ -42,7 +42,7 @@ export async function testResourceServer(): Promise<void> {
         otherAudience,
         rootKey,
         rootKeyId,
-        reader: await create({ externalId: "acme", permissions: ["documents.*"] }),
+        reader: await create({ externalId: "acme", permissions: ["documents.read", "billing.*"] }),
         writer: await create({ externalId: "acme", permissions: ["documents.write"] }),
         others,
       };

@@ -93,13 +93,12 @@ for (const algorithm of ["RS256", "ES256"]) {
       const servicePort = await freePort();
       issuer = `http://127.0.0.1:${servicePort}`;
       const settings = {
-        PORT: String(servicePort),
         PUBLIC_URL: issuer,
         OAUTH_TOKENS: "on",
         OAUTH_TOKEN_LIFE: "10s",
         OAUTH_ALGORITHM: algorithm,
       };
-      service = await start({ directory: folder, settings });
+      service = await start({ directory: folder, settings, args: ["--port", String(servicePort)] });
       const applicationPort = await listening(application);
       const program = findTool(tools.envoy);
       envoy = await startService(
