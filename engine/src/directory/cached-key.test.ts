@@ -113,6 +113,25 @@ describe("a cached key", () => {
     assert.equal(plain.members, plain.anonymousMembers);
   });
 
+  it("leaves out for callers without a root key how many calls of its identity run at once", async () => {
+    const identity = { id: "id_1", external_id: "acme", meta: null, ratelimits: [] };
+    const concurrency = [{ name: "streams", limit: 2 }];
+    const limited = { ...identity, concurrency: JSON.stringify(concurrency) };
+    const keys: Record<string, Partial<DirectoryKey>> = {
+      limited: { identity: limited },
+      free: { identity: { ...identity, concurrency: null } },
+    };
+    const { load } = openCaches((hash) => storedKey({ hash, ...keys[hash] }));
+    const [record, free] = [await load("limited"), await load("free")];
+    assert(record && free);
+    const shown = { id: "id_1", externalId: "acme", meta: {}, ratelimits: [] };
+    const identityOf = (members: string) => JSON.parse(`{${members}}`).identity;
+    assert.deepEqual(identityOf(record.members), { ...shown, concurrency });
+    assert.deepEqual(identityOf(record.anonymousMembers), shown);
+    assert.deepEqual(identityOf(free.members), shown);
+    assert.equal(free.members, free.anonymousMembers);
+  });
+
   it("shares with other keys only what is the same", async () => {
     const changes: Record<string, Partial<DirectoryKey>> = {
       same: { id: "key_2", pool_id: "pool_2", name: "another" },

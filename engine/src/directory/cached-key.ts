@@ -48,6 +48,8 @@ interface KeyExtras {
   readonly concurrency: readonly KeyConcurrency[];
   /** JSON members of an answer between those of the traits: `meta`, `expires`, `identity`, with a comma before them. */
   readonly members: string;
+  /** The same for a caller without a root key; the same string where nothing is left out. */
+  readonly anonymousMembers: string;
 }
 
 const NO_BUDGETS: readonly KeyBudget[] = [];
@@ -60,6 +62,7 @@ const NO_EXTRAS: KeyExtras = {
   budgets: NO_BUDGETS,
   concurrency: NO_CONCURRENCY,
   members: ',"meta":{}',
+  anonymousMembers: ',"meta":{}',
 };
 
 /** Estimated memory in bytes. The test compares the estimates with the heap. */
@@ -212,11 +215,15 @@ class CachedKey extends CacheEntry<KeyRecord> implements KeyRecord {
 
   get members(): string {
     const name = this.#name === null ? "" : `,"name":${this.#name}`;
-    return `${this.anonymousMembers}${name}${this.#traits.lastMembers}`;
+    return `${this.#firstMembers}${this.#extras.members}${name}${this.#traits.lastMembers}`;
   }
 
   get anonymousMembers(): string {
-    return `"keyId":"${this.keyId}"${this.#traits.firstMembers}${this.#extras.members}`;
+    return `${this.#firstMembers}${this.#extras.anonymousMembers}`;
+  }
+
+  get #firstMembers(): string {
+    return `"keyId":"${this.keyId}"${this.#traits.firstMembers}`;
   }
 }
 
@@ -265,6 +272,7 @@ export class KeyRecords {
         ? 0
         : EXTRAS_BYTES +
           textBytes(extras.members, identity?.id ?? "", identity?.external_id ?? "") +
+          (extras.anonymousMembers === extras.members ? 0 : textBytes(extras.anonymousMembers)) +
           LIMIT_BYTES * extras.limits.length +
           CONCURRENCY_BYTES * extras.concurrency.length);
     return {
@@ -408,12 +416,23 @@ function extrasOf(key: DirectoryKey, budgets: readonly KeyBudget[]): KeyExtras {
             ...keyConcurrency(concurrency, "key", pool_id),
             ...(identity ? keyConcurrency(identity.concurrency, "identity", identity.id) : []),
           ],
-    members: `,${members({
+    ...extraMembers(key),
+  };
+}
+
+function extraMembers({ meta, expires_at, identity }: DirectoryKey): Pick<KeyExtras, "members" | "anonymousMembers"> {
+  const textOf = (shown: object | null) =>
+    `,${members({
       meta: meta === null ? {} : JSON.parse(meta),
       ...(expires_at !== null && { expires: expires_at }),
-      ...(identity && { identity: identityRecord(identity) }),
-    })}`,
-  };
+      ...(shown && { identity: shown }),
+    })}`;
+  const record = identity && identityRecord(identity);
+  const all = textOf(record);
+  if (!record || !("concurrency" in record)) return { members: all, anonymousMembers: all };
+  // Only holds take slots, and a caller without a root key can neither make a hold nor learn of one.
+  const { concurrency: _, ...shown } = record;
+  return { members: all, anonymousMembers: textOf(shown) };
 }
 
 /** The root-key permission that is required to verify keys of an API. */

@@ -68,14 +68,16 @@ describeOnStores("limits of concurrency", (server) => {
       { name: "jobs", limit: 1_000_000 },
     ];
     const sorted = concurrency.toReversed();
+    const unused = sorted.map((one) => ({ ...one, inUse: 0 }));
     const { keyId, key } = await server.createKey(apiId, { externalId: "acme", concurrency });
-    assert.deepEqual((await server.getKey(keyId)).concurrency, sorted);
+    assert.deepEqual((await server.getKey(keyId)).concurrency, unused);
     assert.deepEqual((await server.ok("apis.listKeys", { apiId }))[0].concurrency, sorted);
     assert.deepEqual((await server.ok("keys.whoami", { key })).concurrency, sorted);
     await server.ok("identities.updateIdentity", { identity: "acme", concurrency });
     const identity = await server.ok("identities.getIdentity", { identity: "acme" });
-    assert.deepEqual(identity.concurrency, sorted);
-    assert.deepEqual((await server.getKey(keyId)).identity.concurrency, sorted);
+    assert.deepEqual(identity.concurrency, unused);
+    assert.deepEqual((await server.getKey(keyId)).identity.concurrency, unused);
+    assert.deepEqual((await server.ok("identities.listIdentities", {}))[0].concurrency, sorted);
     server.clock.advance(1);
     await server.ok("keys.updateKey", { keyId, concurrency: null });
     await server.ok("identities.updateIdentity", { identity: "acme", concurrency: [] });
@@ -85,6 +87,47 @@ describeOnStores("limits of concurrency", (server) => {
     const events: { action: string; meta: Record<string, unknown> }[] = await server.ok("audit.listEvents", {});
     const { before, after } = events.find(({ action }) => action === "keys.updateKey")?.meta ?? {};
     assert.deepEqual([before, after], [{ concurrency: sorted }, { concurrency: [] }]);
+  });
+
+  it("are returned with how many holds are open, for a key and its identity (rule 131)", async () => {
+    const apiId = await server.createApi();
+    const concurrency = [
+      { name: "jobs", limit: 5 },
+      { name: "streams", limit: 2 },
+    ];
+    await server.ok("identities.createIdentity", { externalId: "busy", ...streams(4) });
+    const { keyId, key } = await server.createKey(apiId, { externalId: "busy", concurrency });
+    const other = await server.createKey(apiId, { externalId: "busy" });
+    const read = async () => {
+      const of = (limits: { name: string; inUse: number }[]) => limits.map(({ name, inUse }) => `${name} ${inUse}`);
+      const { concurrency, identity } = await server.getKey(keyId);
+      const found = await server.ok("identities.getIdentity", { identity: "busy" });
+      assert.deepEqual(found.concurrency, identity.concurrency);
+      return [of(concurrency), of(identity.concurrency)];
+    };
+    assert.deepEqual(await read(), [["jobs 0", "streams 0"], ["streams 0"]]);
+    const { hold } = await begin(key);
+    await begin(other.key);
+    assert.deepEqual(await read(), [["jobs 1", "streams 1"], ["streams 2"]]);
+    await settle(hold.holdId);
+    assert.deepEqual(await read(), [["jobs 0", "streams 0"], ["streams 1"]]);
+    // More than a lower limit allows.
+    await server.ok("identities.updateIdentity", { identity: "busy", ...streams(4) });
+    await begin(key);
+    await begin(key);
+    await server.ok("keys.updateKey", { keyId, ...streams(1) });
+    assert.deepEqual(await read(), [["streams 2"], ["streams 3"]]);
+  });
+
+  it("are not shown to callers without a root key, who can make no hold", async () => {
+    await server.ok("identities.createIdentity", { externalId: "quiet", ...streams(4) });
+    const { keyId, key } = await createKey({ externalId: "quiet" });
+    await server.ok("keys.updateKey", { keyId, enabled: false });
+    const { identity } = await server.ok("keys.verifyKey", { key });
+    assert.deepEqual(identity.concurrency, streams(4).concurrency);
+    const anonymous = await server.ok("keys.verifyKey", { key }, { as: null });
+    assert.deepEqual([anonymous.code, anonymous.identity.externalId], ["DISABLED", "quiet"]);
+    assert.equal("concurrency" in anonymous.identity, false);
   });
 
   it("are rejected where they make no sense", async () => {
@@ -246,7 +289,7 @@ describeOnStores("limits of concurrency", (server) => {
     const { keyId, key } = await createKey(streams(2));
     const first = await begin(key);
     const rerolled = await server.ok("keys.rerollKey", { keyId, expiration: HOUR });
-    assert.deepEqual((await server.getKey(rerolled.keyId)).concurrency, streams(2).concurrency);
+    assert.deepEqual((await server.getKey(rerolled.keyId)).concurrency, [{ ...streams(2).concurrency[0], inUse: 1 }]);
     assert.equal((await begin(rerolled.key)).code, "VALID");
     assert.equal((await begin(rerolled.key)).code, "RATE_LIMITED");
     assert.equal((await begin(key)).code, "RATE_LIMITED");

@@ -14,7 +14,7 @@ export function Meter({
   max: number;
   /** The figures in words. */
   children: ReactNode;
-  /** What else there is to know, opposite the words. */
+  /** What else there is to know, opposite the words; false: nothing. */
   note: ReactNode;
 }) {
   return (

@@ -97,7 +97,7 @@ export const listKeys = pagedQuery("apis.listKeys", {
     const plaintexts = decrypt && !deleted ? await vault.reveal(found.map((key) => key.id)) : undefined;
     return pageUntil(
       LIST,
-      found.map((key) => toKeyOutput(key, now, plaintexts?.get(key.id))),
+      found.map((key) => toKeyOutput(key, now, { plaintext: plaintexts?.get(key.id) })),
       next,
     );
   },

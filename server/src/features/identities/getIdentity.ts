@@ -2,7 +2,8 @@ import { z } from "zod";
 import { query } from "../../platform/rpc/operation.ts";
 import { exampleIdentity, exampleIdentityInput } from "../../platform/vocabulary/examples.ts";
 import { Identity } from "../../platform/vocabulary/schema.ts";
-import { IdentityOutput, toIdentityOutput } from "../keys/record.ts";
+import { SlotReader } from "../credits/statements/slots.ts";
+import { IdentityOutput, slotsOfIdentity, toIdentityOutput } from "../keys/record.ts";
 import { IdentityReader } from "./statements.ts";
 
 export const getIdentity = query("identities.getIdentity", {
@@ -25,5 +26,5 @@ export const getIdentity = query("identities.getIdentity", {
   const identity = await store.of(IdentityReader).find(idOrExternalId);
   if (!identity) return fail("identity_not_found");
   principal.authorize(`identities.${identity.id}.read_identity`);
-  return toIdentityOutput(identity);
+  return toIdentityOutput(identity, await store.of(SlotReader).inUse([slotsOfIdentity(identity)]));
 });

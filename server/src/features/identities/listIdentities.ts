@@ -38,7 +38,7 @@ export const listIdentities = pagedQuery("identities.listIdentities", {
   if (!isInOrder(from, orderBy)) return fail("invalid_input", OTHER_ORDER);
   const rows = await identities.page({ search: part.trim(), budgetId, from, limit: limit + 1, byExternalId, order });
   const next = rows[limit];
-  const items = rows.slice(0, limit).map(toIdentityOutput);
+  const items = rows.slice(0, limit).map((row) => toIdentityOutput(row));
   // The error names no id, so that it does not reveal an identity that the caller may not read.
   const readable = items.every(({ id }) => principal.may(`identities.${id}.read_identity`));
   if (!readable) principal.authorize("identities.*.read_identity");

@@ -2,7 +2,8 @@ import { z } from "zod";
 import { query } from "../../platform/rpc/operation.ts";
 import { exampleKey } from "../../platform/vocabulary/examples.ts";
 import { KeyId } from "../../platform/vocabulary/schema.ts";
-import { KeyOutput, toKeyOutput, VAULT_MISSING } from "./record.ts";
+import { SlotReader } from "../credits/statements/slots.ts";
+import { KeyOutput, slotsOfKey, toKeyOutput, VAULT_MISSING } from "./record.ts";
 import { KeyReader } from "./statements/keys.ts";
 
 export const getKey = query("keys.getKey", {
@@ -31,8 +32,9 @@ export const getKey = query("keys.getKey", {
   const key = await (deleted ? keys.findAny(keyId) : keys.find(keyId));
   if (!key) return fail("key_not_found");
   principal.authorize(`apis.${key.api_id}.read_key`);
-  if (!decrypt || key.deleted_at !== null) return toKeyOutput(key, now);
+  const slots = await store.of(SlotReader).inUse(slotsOfKey(key));
+  if (!decrypt || key.deleted_at !== null) return toKeyOutput(key, now, { slots });
   if (!vault.isOpen) return fail("precondition_failed", VAULT_MISSING);
   principal.authorize(`apis.${key.api_id}.decrypt_key`);
-  return toKeyOutput(key, now, (await vault.reveal([keyId])).get(keyId));
+  return toKeyOutput(key, now, { slots, plaintext: (await vault.reveal([keyId])).get(keyId) });
 });

@@ -3,10 +3,11 @@ import type { Instant } from "../../../../engine/src/clock/clock.ts";
 import { identityRecord, ratelimitRecord } from "../../../../engine/src/directory/records.ts";
 import type { DirectoryIdentity } from "../../../../engine/src/directory/stored.ts";
 import { withDueRefill } from "../../../../engine/src/rules/refill.ts";
-import { concurrencyOf } from "../../../../engine/src/rules/slots.ts";
+import { type ConcurrencyLimit, concurrencyOf, slotsId } from "../../../../engine/src/rules/slots.ts";
 import type { IdentityRow } from "../../platform/store/schema.ts";
 import { asSecret, ConcurrencyOutput, RatelimitOutput } from "../../platform/vocabulary/schema.ts";
 import { CreditsOutput, toCreditsOutput } from "../credits/record.ts";
+import type { SlotOwner, SlotsInUse } from "../credits/statements/slots.ts";
 import type { StoredKey } from "./statements/stored-key.ts";
 
 export const IdentityOutput = z
@@ -71,18 +72,60 @@ export const KeyOutput = z
   })
   .meta({ id: "Key", description: "A key. Fields without a value are omitted." });
 
-/** An identity as the API returns it. */
+/** An identity as the API returns it. `slots`: those in use, if the answer says how many are. */
 export function toIdentityOutput(
   identity: DirectoryIdentity & Pick<IdentityRow, "budget_id">,
+  slots?: SlotsInUse,
 ): z.input<typeof IdentityOutput> {
-  const { budget_id: budgetId } = identity;
-  return { ...identityRecord(identity), ...(budgetId !== null && { budgetId }) };
+  const { id, budget_id: budgetId } = identity;
+  const { concurrency, ...record } = identityRecord(identity);
+  return {
+    ...record,
+    ...(concurrency && { concurrency: withUse(concurrency, id, slots) }),
+    ...(budgetId !== null && { budgetId }),
+  };
+}
+
+/** The slots of an identity. */
+export function slotsOfIdentity({ id, concurrency }: Pick<IdentityRow, "id" | "concurrency">): SlotOwner {
+  return { id, limits: concurrencyOf(concurrency) };
+}
+
+/** The slots that calls of a key take: of its pool, and of its identity. */
+export function slotsOfKey({ pool_id, concurrency, identity }: StoredKey): SlotOwner[] {
+  return [
+    { id: pool_id, limits: concurrencyOf(concurrency) },
+    ...(identity === null ? [] : [slotsOfIdentity(identity)]),
+  ];
+}
+
+function withUse(
+  limits: readonly ConcurrencyLimit[],
+  ownerId: string,
+  slots: SlotsInUse | undefined,
+): z.input<typeof ConcurrencyOutput>[] {
+  return limits.map(({ name, limit }) => ({
+    name,
+    limit,
+    ...(slots && { inUse: slots.get(slotsId(ownerId, name)) ?? 0 }),
+  }));
 }
 
 /** The error detail of a call that needs the vault when the service has no master key. */
 export const VAULT_MISSING = "Vault hasn't been set up: give the service a master key with LATCHKEY_VAULT_KEY.";
 
-export function toKeyOutput(key: StoredKey, now: Instant, plaintext?: string): z.input<typeof KeyOutput> {
+/** What is known of a key besides its rows. */
+interface MoreOfKey {
+  readonly plaintext?: string | undefined;
+  /** The slots in use, if the answer says how many are. */
+  readonly slots?: SlotsInUse;
+}
+
+export function toKeyOutput(
+  key: StoredKey,
+  now: Instant,
+  { plaintext, slots }: MoreOfKey = {},
+): z.input<typeof KeyOutput> {
   const concurrency = concurrencyOf(key.concurrency);
   const meta = key.meta === null ? {} : (JSON.parse(key.meta) as Record<string, unknown>);
   return {
@@ -102,9 +145,9 @@ export function toKeyOutput(key: StoredKey, now: Instant, plaintext?: string): z
     ...(key.roles.length > 0 && { roles: key.roles }),
     ...(key.balance && { credits: toCreditsOutput(withDueRefill(key.balance, now)) }),
     ...(key.budget_id !== null && { budgetId: key.budget_id }),
-    ...(key.identity && { identity: toIdentityOutput(key.identity) }),
+    ...(key.identity && { identity: toIdentityOutput(key.identity, slots) }),
     ...(key.ratelimits.length > 0 && { ratelimits: key.ratelimits.map(ratelimitRecord) }),
-    ...(concurrency.length > 0 && { concurrency }),
+    ...(concurrency.length > 0 && { concurrency: withUse(concurrency, key.pool_id, slots) }),
     ...(key.allowed_ips !== null && { allowedIps: JSON.parse(key.allowed_ips) as string[] }),
     ...(plaintext !== undefined && { plaintext }),
   };

@@ -296,10 +296,19 @@ export const RatelimitOutput = z
   .meta({ id: "Ratelimit", description: "A limit of a key or of an identity." });
 
 /** A limit of concurrency as the API operations return it. */
-export const ConcurrencyOutput = z.strictObject({ name: z.string(), limit: z.int() }).meta({
-  id: "ConcurrencyLimit",
-  description: "How many calls of a key, or of the keys of an identity, may run at once.",
-});
+export const ConcurrencyOutput = z
+  .strictObject({
+    name: z.string(),
+    limit: z.int(),
+    inUse: z
+      .int()
+      .optional()
+      .describe("How many holds are open. `keys.getKey` and `identities.getIdentity` return it."),
+  })
+  .meta({
+    id: "ConcurrencyLimit",
+    description: "How many calls of a key, or of the keys of an identity, may run at once.",
+  });
 
 /** The search text of a list. */
 export const search = (fields: string) =>

@@ -20,6 +20,27 @@ const insertedTypes = {
   slots_name: "text",
 } as const;
 
+/** How many slots are in use, by their id. */
+export type SlotsInUse = ReadonlyMap<string, number>;
+
+const NO_SLOTS: SlotsInUse = new Map();
+
+/** Reads how many slots are in use. */
+export class SlotReader extends WorkspaceRows {
+  /** Those of the limits of a key, by its pool, or of an identity. */
+  async inUse(owners: readonly SlotOwner[]): Promise<SlotsInUse> {
+    const ids = owners.flatMap(({ id, limits }) => limits.map(({ name }) => slotsId(id, name)));
+    if (ids.length === 0) return NO_SLOTS;
+    const found = await this.sql.db
+      .selectFrom("balances")
+      .select(["pool_id", "held"])
+      .where(this.sql.dialect.values.isOneOf("pool_id", ids))
+      .where("workspace_id", "=", this.workspaceId)
+      .execute();
+    return new Map(found.map(({ pool_id, held }) => [pool_id, held ?? 0]));
+  }
+}
+
 /** The slots of one workspace's limits of concurrency. They are balances, with all slots that no open hold has. */
 export class SlotWriter extends WorkspaceRows {
   static readonly writes = true;
