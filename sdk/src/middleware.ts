@@ -3,17 +3,10 @@ import { Latchkey } from "./client.ts";
 import { LatchkeyError } from "./error.ts";
 import { HeldAnswer, type HoldOptions } from "./held-answer.ts";
 import { HoldKeeper, madeHold, type OpenHold, timesOf } from "./hold.ts";
+import { limitHeaders, limitsOf } from "./limit-headers.ts";
 import { errorOf, print, safely } from "./on-error.ts";
 import type { VerifyKeyInput, VerifyKeyOutput } from "./operations.ts";
-import {
-  challenge,
-  DETAILS,
-  limitHeaders,
-  type Rejection,
-  type RejectionAnswer,
-  rejectionOf,
-  retryAfter,
-} from "./rejection.ts";
+import { challenge, DETAILS, type Rejection, type RejectionAnswer, rejectionOf, retryAfter } from "./rejection.ts";
 
 /** A key in a request: printable, without space and comma, because repeated headers are joined by commas. */
 const KEY = /^[\x21-\x2b\x2d-\x7e]{1,512}$/;
@@ -180,7 +173,7 @@ export function verifier<Request extends object>(
       tags: tagsOf((await resolve("tags", options, request)) ?? [], path, reader.method(request)),
       clientIp: await resolve("address", options, request),
     });
-    const headers = limitHeaders(data.ratelimits ?? []);
+    const headers = await limitHeaders(limitsOf(data));
     if (data.valid === true && data.code === "VALID") {
       const key = data as VerifiedKey;
       keys.set(request, key);
@@ -255,13 +248,23 @@ export function limiter<Request extends object>(
       cost: await resolve("cost", options, request),
     });
     const isOverridden = data.overrideId !== undefined;
-    const headers = limitHeaders([
-      { ...data, name: namespace, exceeded: !data.success, duration: isOverridden ? undefined : duration },
+    const { limit, remaining, reset, retryAfter: wait, success } = data;
+    const headers = await limitHeaders([
+      {
+        name: namespace,
+        limit,
+        remaining,
+        reset,
+        retryAfter: wait,
+        exceeded: !success,
+        duration: isOverridden ? undefined : duration,
+        partition: counted,
+      },
     ]);
-    if (data.success === true) return { key: undefined, headers };
+    if (success === true) return { key: undefined, headers };
     const detail = "A limit of requests has been reached.";
     return {
-      rejection: rejectionOf("RATE_LIMITED", detail, requestId, { ...retryAfter(data.retryAfter), ...headers }),
+      rejection: rejectionOf("RATE_LIMITED", detail, requestId, { ...retryAfter(wait), ...headers }),
     };
   });
 }

@@ -23,20 +23,6 @@ export interface Rejection extends RejectionAnswer {
   readonly code: RejectionCode;
 }
 
-/** A limit, as verifications return it. */
-export interface LimitState {
-  readonly name: string;
-  readonly limit: number;
-  /** Milliseconds; undefined: unknown. */
-  readonly duration: number | undefined;
-  readonly exceeded: boolean;
-  readonly remaining: number;
-  /** Unix time in milliseconds. */
-  readonly reset: number;
-}
-
-const LIMITS_LENGTH_MAX = 1_024;
-
 const TITLES: Readonly<Record<number, string>> = {
   401: "Unauthorized",
   402: "Payment Required",
@@ -109,26 +95,4 @@ export function challenge(header: string | undefined, error?: string): Record<st
 /** `Retry-After` in whole seconds, at least 1. Nothing without a time. */
 export function retryAfter(milliseconds: number | undefined): Record<string, string> {
   return milliseconds === undefined ? {} : { "Retry-After": String(Math.max(1, Math.ceil(milliseconds / 1_000))) };
-}
-
-/** The fields of draft-ietf-httpapi-ratelimit-headers-10. Limits that do not fit are left out, exceeded ones last. */
-export function limitHeaders(limits: readonly LimitState[]): Record<string, string> {
-  const share = ({ exceeded, remaining, limit }: LimitState) => (exceeded ? -1 : remaining / Math.max(1, limit));
-  const policies: string[] = [];
-  const states: string[] = [];
-  let length = 0;
-  for (const { name, limit, duration, remaining, reset } of [...limits].sort((a, b) => share(a) - share(b))) {
-    const item = `"${encoded(name)}"`;
-    const policy = `${item};q=${limit}${duration === undefined ? "" : `;w=${Math.ceil(duration / 1_000)}`}`;
-    length += policy.length + 2;
-    if (length > LIMITS_LENGTH_MAX && policies.length > 0) break;
-    policies.push(policy);
-    states.push(`${item};r=${remaining};t=${Math.max(0, Math.ceil((reset - Date.now()) / 1_000))}`);
-  }
-  return policies.length === 0 ? {} : { "RateLimit-Policy": policies.join(", "), RateLimit: states.join(", ") };
-}
-
-/** Percent-encodes a text, so that no character of it has a meaning in a header. */
-function encoded(text: string): string {
-  return encodeURIComponent(text.replace(/\p{Surrogate}/gu, "\ufffd"));
 }

@@ -289,7 +289,7 @@ describe("a request that comes by the same middleware again", () => {
     ...VALID,
     ratelimits: [{ name: "a", limit: 2, duration: 1_000, exceeded: false, remaining: 1, reset: 0 }],
   };
-  const state = '"a";r=1;t=0';
+  const state = '"a";r=1;t=0;pk=:DAjb1K22Rywb:';
 
   it("is verified once in Hono", async () => {
     const { latchkey, sent } = clientOf(limited);
@@ -459,7 +459,7 @@ describe("the answer of a handler", () => {
       await app.request(requestOf()),
     ]) {
       assert.deepEqual([response.status, await response.text()], [201, "made"]);
-      assert.equal(response.headers.get("ratelimit"), '"a";r=1;t=0, "own";r=5;t=9');
+      assert.equal(response.headers.get("ratelimit"), '"a";r=1;t=0;pk=:DAjb1K22Rywb:, "own";r=5;t=9');
       assert.deepEqual(response.headers.getSetCookie(), ["a=1", "b=2"]);
     }
   });
@@ -492,7 +492,10 @@ describe("many limits", () => {
     const { latchkey } = clientOf({ ...VALID, ratelimits });
     const response = await verify({ latchkey, apiId: "api_1" }, () => new Response())(requestOf());
     const policy = response.headers.get("ratelimit-policy")!;
-    assert(policy.length < 1_100 && policy.startsWith('"%F0%9F%94%910%EF%BF%BD";q=100;w=1, '), policy);
+    assert(
+      policy.length < 1_100 && policy.startsWith('"%F0%9F%94%910%EF%BF%BD";q=100;w=1;pk=:DAjb1K22Rywb:, '),
+      policy,
+    );
   });
 
   it("with an override has no window, because the service does not return it", async () => {
@@ -505,7 +508,7 @@ describe("many limits", () => {
       identifier: () => "a",
     };
     const response = await ratelimit(options, () => new Response())(requestOf());
-    assert.equal(response.headers.get("ratelimit-policy"), '"n";q=9');
+    assert.equal(response.headers.get("ratelimit-policy"), '"n";q=9;pk=:ypeBEsobvcr6:');
   });
 });
 

@@ -3,8 +3,10 @@ import assert from "node:assert/strict";
 import { createServer, type IncomingHttpHeaders, request } from "node:http";
 import type { AddressInfo } from "node:net";
 import { after, before, describe, it } from "node:test";
+import { sha256 } from "../../engine/src/crypto/digest.ts";
 import { StoreUnavailable } from "../../engine/src/errors/store-unavailable.ts";
 import { describeOnStores, TestServer } from "./harness.ts";
+import { type Parameter, parseStringList } from "./structured-fields.ts";
 
 interface Asked {
   status: number;
@@ -47,6 +49,13 @@ async function ask(server: TestServer, query: string, question: Question = {}): 
   }
 }
 
+/** The partition of what counts for an id, as it is in a header. */
+const partitionOf = (id: string) => textOf(sha256(id).subarray(0, 9));
+
+function textOf(bytes: Parameter | undefined): string {
+  return `:${Buffer.from(bytes as Uint8Array).toString("base64")}:`;
+}
+
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
 
 function assertRefused({ status, headers, body }: Asked, expected: number, code: string): void {
@@ -83,8 +92,11 @@ describeOnStores("/auth/verify", (server) => {
       assert.equal(headers["x-latchkey-owner"], "user_1");
       assert.deepEqual(JSON.parse(decodeURIComponent(headers["x-latchkey-meta"] as string)), meta);
       assert.equal(headers["x-latchkey-remaining"], String(remaining));
-      assert.equal(headers["ratelimit-policy"], '"requests";q=5;w=60');
-      assert.match(headers.ratelimit as string, new RegExp(`^"requests";r=${remaining - 5};t=\\d+$`));
+      const pk = partitionOf(keyId);
+      assert.equal(headers["ratelimit-policy"], `"requests";q=5;w=60;pk=${pk}`);
+      const [state] = parseStringList(headers.ratelimit as string);
+      assert.deepEqual([state!.value, state!.parameters.get("r")], ["requests", remaining - 5]);
+      assert.deepEqual([...state!.parameters.keys()], ["r", "t", "pk"]);
       assert.equal(headers["cache-control"], "no-store");
       assert.deepEqual(body, { meta: { requestId: headers["x-request-id"] }, data: { valid: true } });
     }
@@ -153,7 +165,7 @@ describeOnStores("/auth/verify", (server) => {
 
   it("answers 429 for limits, with the time to wait", async () => {
     const apiId = await server.createApi();
-    const { key } = await server.createKey(apiId, {
+    const { keyId, key } = await server.createKey(apiId, {
       ratelimits: [
         { name: 'a "quoted", ☂ one', limit: 1, duration: 60_000, autoApply: true },
         { name: "exports", limit: 1, duration: 3_600_000, autoApply: false },
@@ -163,9 +175,13 @@ describeOnStores("/auth/verify", (server) => {
     assert.equal((await ask(server, `api=${apiId}`, { headers })).status, 200);
     const denied = await ask(server, `api=${apiId}`, { headers });
     assertRefused(denied, 429, "RATE_LIMITED");
-    assert.equal(denied.headers["ratelimit-policy"], '"a%20%22quoted%22%2C%20%E2%98%82%20one";q=1;w=60');
-    assert.match(denied.headers.ratelimit as string, /^"a%20%22quoted%22%2C%20%E2%98%82%20one";r=0;t=[1-9]\d*$/);
+    const name = '"a%20%22quoted%22%2C%20%E2%98%82%20one"';
+    assert.equal(denied.headers["ratelimit-policy"], `${name};q=1;w=60;pk=${partitionOf(keyId)}`);
+    const [state] = parseStringList(denied.headers.ratelimit as string);
+    assert.deepEqual([state!.parameters.get("r"), String(denied.headers.ratelimit).startsWith(name)], [0, true]);
     const wait = Number(denied.headers["retry-after"]);
+    const reset = state!.parameters.get("t") as number;
+    assert(reset > 0 && reset <= wait, `The reset ${reset} is later than Retry-After: ${wait}`);
     assert(wait > 0 && wait <= 120, String(wait));
     server.clock.advance(wait * 1_000);
     assert.equal((await ask(server, `api=${apiId}`, { headers })).status, 200);
@@ -177,15 +193,48 @@ describeOnStores("/auth/verify", (server) => {
     assertRefused(await ask(server, `api=${apiId}&limit=exports`, { headers }), 429, "RATE_LIMITED");
   });
 
+  it("tells limits of a key from those of its identity by their partitions (rule 132)", async () => {
+    const apiId = await server.createApi();
+    const one = { name: "requests", duration: 3_600_000 };
+    const { identityId } = await server.ok("identities.createIdentity", {
+      externalId: "acme",
+      ratelimits: [{ ...one, limit: 2 }],
+    });
+    const body = { externalId: "acme", ratelimits: [{ ...one, limit: 9, autoApply: true }] };
+    const keys = [await server.createKey(apiId, body), await server.createKey(apiId, body)];
+    const seen = [];
+    for (const { key } of keys) {
+      const { headers } = await ask(server, `api=${apiId}`, { headers: bearer(key) });
+      const states = parseStringList(headers.ratelimit as string);
+      assert.deepEqual(
+        parseStringList(headers["ratelimit-policy"] as string).map(({ parameters }) => parameters.get("pk")),
+        states.map(({ parameters }) => parameters.get("pk")),
+      );
+      seen.push(states.map(({ parameters }) => [parameters.get("r"), textOf(parameters.get("pk"))]));
+    }
+    const shared = partitionOf(identityId);
+    assert.deepEqual(seen, [
+      [
+        [1, shared],
+        [8, partitionOf(keys[0]!.keyId)],
+      ],
+      [
+        [0, shared],
+        [8, partitionOf(keys[1]!.keyId)],
+      ],
+    ]);
+  });
+
   it("limits by the parameter only with the root key of the proxy", async () => {
     const apiId = await server.createApi();
-    const { key } = await server.createKey(apiId);
+    const { keyId, key } = await server.createKey(apiId);
     const query = `api=${apiId}&limit=burst:1:10s`;
     const anonymous = await ask(server, query, { headers: bearer(key) });
     assert.equal(anonymous.status, 400);
     assert.match(anonymous.body.error.detail, /X-Latchkey-Root-Key/);
     const headers = { ...bearer(key), "x-latchkey-root-key": server.rootKey };
-    assert.equal((await ask(server, query, { headers })).headers["ratelimit-policy"], '"burst";q=1;w=10');
+    const policy = `"burst";q=1;w=10;pk=${partitionOf(keyId)}`;
+    assert.equal((await ask(server, query, { headers })).headers["ratelimit-policy"], policy);
     assertRefused(await ask(server, query, { headers }), 429, "RATE_LIMITED");
   });
 

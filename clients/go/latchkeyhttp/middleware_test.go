@@ -307,7 +307,7 @@ func TestARequestThatComesByAgainIsVerifiedOnce(t *testing.T) {
 	mux := http.NewServeMux()
 	mux.Handle("GET /documents/{id}", verify(keyID))
 	response := serve(verify(mux), withKey())
-	if response.Body.String() != "truekey_1" || response.Header().Get("RateLimit") != `"a";r=1;t=0` || len(transport.sent) != 1 {
+	if response.Body.String() != "truekey_1" || response.Header().Get("RateLimit") != `"a";r=1;t=0;pk=:DAjb1K22Rywb:` || len(transport.sent) != 1 {
 		t.Error(response, transport.sent)
 	}
 	var sent struct{ Tags []string }

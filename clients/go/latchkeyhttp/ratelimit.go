@@ -90,12 +90,13 @@ func (l limiter) decide(request *http.Request, _ string) (decision, error) {
 	data := result.Data
 	state := limitState{
 		name: input.Namespace, limit: data.Limit, exceeded: !data.Success, remaining: data.Remaining, reset: data.Reset,
+		retryAfter: data.RetryAfter, partition: input.Identifier,
 	}
 	// The duration of an override is not known.
 	if data.OverrideID == "" {
 		state.duration = input.Duration
 	}
-	header := limitHeader([]limitState{state})
+	header := limitHeader([]limitState{state}, time.Now())
 	if data.Success {
 		return decision{header: header}, nil
 	}

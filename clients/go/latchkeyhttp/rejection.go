@@ -1,19 +1,15 @@
 package latchkeyhttp
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	latchkey "github.com/latchkey/latchkey/clients/go"
 )
-
-const limitsLengthMax = 1024
 
 // Code is why a request is rejected: the [latchkey.VerifyKeyCode] of the verification, or that there was none.
 type Code string
@@ -109,84 +105,4 @@ func (r Rejection) challenge(header, problem string) {
 // retryAfter sets Retry-After in whole seconds, at least 1.
 func (r Rejection) retryAfter(length time.Duration) {
 	r.Header.Set("Retry-After", strconv.FormatInt(max(1, ceilSeconds(length.Milliseconds())), 10))
-}
-
-// limitState is a limit after a decision.
-type limitState struct {
-	name  string
-	limit int64
-	// Milliseconds; 0: unknown.
-	duration  int64
-	exceeded  bool
-	remaining int64
-	// Unix time in milliseconds.
-	reset int64
-}
-
-func limitsOf(limits []latchkey.VerifyKeyOutputRatelimit) []limitState {
-	states := make([]limitState, len(limits))
-	for i, l := range limits {
-		states[i] = limitState{l.Name, l.Limit, l.Duration, l.Exceeded, l.Remaining, l.Reset}
-	}
-	return states
-}
-
-// share returns what remains of the limit, from 0 to 1; -1 for the one that was exceeded.
-func (l limitState) share() float64 {
-	if l.exceeded {
-		return -1
-	}
-	return float64(l.remaining) / float64(max(1, l.limit))
-}
-
-// limitHeader returns the fields of draft-ietf-httpapi-ratelimit-headers-10, the tightest limit first. Limits that do not
-// fit are left out.
-func limitHeader(limits []limitState) http.Header {
-	slices.SortStableFunc(limits, func(a, b limitState) int { return cmp.Compare(a.share(), b.share()) })
-	var policies, states []string
-	length := 0
-	for _, l := range limits {
-		item := `"` + encoded(l.name) + `"`
-		policy := fmt.Sprintf("%s;q=%d", item, l.limit)
-		if l.duration > 0 {
-			policy += fmt.Sprintf(";w=%d", ceilSeconds(l.duration))
-		}
-		length += len(policy) + 2
-		if length > limitsLengthMax && len(policies) > 0 {
-			break
-		}
-		policies = append(policies, policy)
-		wait := max(0, ceilSeconds(l.reset-time.Now().UnixMilli()))
-		states = append(states, fmt.Sprintf("%s;r=%d;t=%d", item, l.remaining, wait))
-	}
-	header := http.Header{}
-	if len(policies) > 0 {
-		header.Set("RateLimit-Policy", strings.Join(policies, ", "))
-		header.Set("RateLimit", strings.Join(states, ", "))
-	}
-	return header
-}
-
-// ceilSeconds rounds milliseconds up to seconds.
-func ceilSeconds(milliseconds int64) int64 {
-	seconds := milliseconds / 1000
-	if milliseconds%1000 > 0 {
-		seconds++
-	}
-	return seconds
-}
-
-// encoded percent-encodes a text as encodeURIComponent of JavaScript does, so that no character of it has a meaning in a
-// header.
-func encoded(text string) string {
-	var result strings.Builder
-	for _, character := range []byte(text) {
-		isLetter := 'a' <= character && character <= 'z' || 'A' <= character && character <= 'Z'
-		if isLetter || '0' <= character && character <= '9' || strings.IndexByte("-_.!~*'()", character) >= 0 {
-			result.WriteByte(character)
-		} else {
-			fmt.Fprintf(&result, "%%%02X", character)
-		}
-	}
-	return result.String()
 }

@@ -124,7 +124,7 @@ func (v verifier) decide(request *http.Request, pattern string) (decision, error
 		return decision{}, err
 	}
 	data := result.Data
-	header := limitHeader(limitsOf(data.Ratelimits))
+	header := limitHeader(limitsOf(data), time.Now())
 	if data.Valid && data.Code == latchkey.VerifyKeyCodeValid {
 		return decision{key: &data, header: header, held: held}, nil
 	}

@@ -243,7 +243,7 @@ export function keyConcurrency(column: string | null, owner: KeyLimit["owner"], 
 /** A limit of the key or the identity with this id: for a key, that of its pool. */
 export function keyLimit(stored: DirectoryLimit, owner: KeyLimit["owner"], ownerId: string): KeyLimit {
   const { name, limit, duration, mode, auto_apply } = stored;
-  const shown = { ...ratelimitRecord(stored), ...(owner === "identity" && { autoApply: true }) };
+  const shown = { ...ratelimitRecord(stored), ...(owner === "identity" && { autoApply: true, from: owner }) };
   return {
     name,
     limit,

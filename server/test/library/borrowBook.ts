@@ -17,6 +17,7 @@ export const borrowBook = limitedMutation("library.borrowBook", {
   .admit(({ session, workspaceId }, { limiter, booksPerMinute }) =>
     admitCall(
       { counter: `library\0${session!.id}`, limit: booksPerMinute, owner: workspaceId },
+      "books",
       `A reader can borrow ${booksPerMinute} books per minute.`,
       limiter,
     ),

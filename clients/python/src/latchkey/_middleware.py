@@ -15,15 +15,8 @@ from latchkey._client import AsyncLatchkey, Latchkey
 from latchkey._error import LatchkeyError
 from latchkey._held_answer import HeldAnswer, HoldOptions
 from latchkey._hold import AsyncHoldKeeper, HoldKeeper, HoldState, OpenHold, checked_times, hold_input
-from latchkey._rejection import (
-    DETAILS,
-    LimitState,
-    Rejection,
-    challenge,
-    limit_headers,
-    rejection_of,
-    retry_after,
-)
+from latchkey._limit_headers import LimitState, limit_headers, limits_of
+from latchkey._rejection import DETAILS, Rejection, challenge, rejection_of, retry_after
 from latchkey.types import LimitOutput, VerifyKeyInputRatelimitsEntry, VerifyKeyOutput
 
 if sys.version_info >= (3, 11):
@@ -291,17 +284,7 @@ class Verifier(Decider[Request, VerifyKeyOutput]):
         client: Latchkey | AsyncLatchkey,
     ) -> Decision:
         data = result.data
-        headers = limit_headers(
-            LimitState(
-                name=each.name,
-                limit=each.limit,
-                duration=each.duration,
-                exceeded=each.exceeded,
-                remaining=each.remaining,
-                reset=each.reset,
-            )
-            for each in data.ratelimits or ()
-        )
+        headers = limit_headers(limits_of(data))
         if data.valid and data.code == "VALID" and data.key_id and data.api_id:
             members = {each.name: getattr(data, each.name) for each in fields(data)}
             held = self._held(request, data, inputs, client) if self.holds else None
@@ -376,7 +359,7 @@ class Limiter(Decider[Request, LimitOutput]):
         return await client.ratelimits.limit(**inputs)
 
     def conclude(
-        self, request: Request, result: Result[LimitOutput], _inputs: dict[str, Any], _client: Latchkey | AsyncLatchkey
+        self, request: Request, result: Result[LimitOutput], inputs: dict[str, Any], _client: Latchkey | AsyncLatchkey
     ) -> Decision:
         data = result.data
         # The window of an override is not in the answer.
@@ -388,6 +371,8 @@ class Limiter(Decider[Request, LimitOutput]):
             exceeded=not data.success,
             remaining=data.remaining,
             reset=data.reset,
+            retry_after=data.retry_after,
+            partition=inputs["identifier"],
         )
         headers = limit_headers([state])
         if data.success:

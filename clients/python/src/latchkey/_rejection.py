@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
-from urllib.parse import quote
-
-_LIMITS_LENGTH_MAX = 1_024
 
 _TITLES: Final = {
     401: "Unauthorized",
@@ -88,40 +84,3 @@ def challenge(header: str | None, error: str | None = None) -> dict[str, str]:
 def retry_after(milliseconds: float | None) -> dict[str, str]:
     """`Retry-After` in whole seconds, at least 1. Nothing without a time."""
     return {} if milliseconds is None else {"Retry-After": str(max(1, math.ceil(milliseconds / 1_000)))}
-
-
-@dataclass(frozen=True, kw_only=True)
-class LimitState:
-    """A limit, as verifications return it."""
-
-    name: str
-    limit: int
-    duration: int | None
-    """Milliseconds; None: unknown."""
-    exceeded: bool
-    remaining: int
-    reset: int
-    """Unix time in milliseconds."""
-
-
-def limit_headers(limits: Iterable[LimitState]) -> dict[str, str]:
-    """The fields of draft-ietf-httpapi-ratelimit-headers-10. The tightest limits come first."""
-    now = time.time() * 1_000
-    policies: list[str] = []
-    states: list[str] = []
-    length = 0
-    for each in sorted(limits, key=lambda one: -1 if one.exceeded else one.remaining / max(1, one.limit)):
-        item = f'"{_encoded(each.name)}"'
-        window = "" if each.duration is None else f";w={math.ceil(each.duration / 1_000)}"
-        policy = f"{item};q={each.limit}{window}"
-        length += len(policy) + 2
-        if length > _LIMITS_LENGTH_MAX and policies:
-            break
-        policies.append(policy)
-        states.append(f"{item};r={each.remaining};t={max(0, math.ceil((each.reset - now) / 1_000))}")
-    return {"RateLimit-Policy": ", ".join(policies), "RateLimit": ", ".join(states)} if policies else {}
-
-
-def _encoded(text: str) -> str:
-    """Percent-encodes a text, so that no character of it has a meaning in a header."""
-    return quote(text.encode("utf-8", "replace"), safe="!'()*")

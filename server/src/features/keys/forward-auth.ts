@@ -4,7 +4,7 @@ import type { Instant } from "../../../../engine/src/clock/clock.ts";
 import type { VerificationCode } from "../../../../engine/src/verification/request.ts";
 import { addressOf } from "../../platform/http/caller-address.ts";
 import type { AddRoutes, RouteParts } from "../../platform/http/routes.ts";
-import { policyItem, stateItem } from "../../platform/rpc/limit-fields.ts";
+import { type LimitField, limitHeaders } from "../../platform/rpc/limit-fields.ts";
 import type { Operation } from "../../platform/rpc/operation.ts";
 import { Problem, problems } from "../../platform/rpc/problems.ts";
 import type { Rpc, RpcResponse } from "../../platform/rpc/server.ts";
@@ -24,7 +24,6 @@ const PARAMETERS_LENGTH_MAX = 8_192;
 const TAG_LENGTH_MAX = 128;
 /** Longer metadata is left out: proxies read the headers of an answer into buffers of 4 to 16 KiB. */
 const META_LENGTH_MAX = 2_048;
-const LIMITS_LENGTH_MAX = 1_024;
 
 /** A key in a header: printable, without space and comma, because proxies join repeated headers by commas. */
 const KEY = /^[\x21-\x2b\x2d-\x7e]{1,512}$/;
@@ -224,7 +223,7 @@ function readKey(
 /** Turns the answer of a verification into a decision. */
 function decided({ body, requestId }: RpcResponse, header: string, now: Instant): RpcResponse {
   const { data } = JSON.parse(body) as { data: VerifyKeyAnswer };
-  const limits = limitHeaders(data.ratelimits ?? [], now);
+  const limits = limitHeaders(fieldsOf(data), now);
   if (!data.valid) {
     const answer = rejection(requestId, { ...ANSWERS[data.code], code: data.code }, header, "invalid_token");
     const { retryAfter } = data;
@@ -246,7 +245,10 @@ function decided({ body, requestId }: RpcResponse, header: string, now: Instant)
   return { status: 200, requestId, headers, body: `{"meta":{"requestId":"${requestId}"},"data":{"valid":true}}` };
 }
 
-type Limit = NonNullable<VerifyKeyAnswer["ratelimits"]>[number];
+/** The limits of a verification for headers. */
+function fieldsOf({ keyId, identity, ratelimits = [] }: VerifyKeyAnswer): LimitField[] {
+  return ratelimits.map(({ from, ...limit }) => ({ ...limit, partition: from === "identity" ? identity?.id : keyId }));
+}
 
 function rejection(
   requestId: string,
@@ -318,23 +320,6 @@ function misconfigured(parameter: string, message: string): Problem {
   return new Problem("invalid_input", `The proxy asks ${PATH} with a wrong query. ${parameter}: ${message}`, {
     errors: [{ location: `query/${parameter}`, message }],
   });
-}
-
-/** The headers of draft-ietf-httpapi-ratelimit-headers-10. Limits that do not fit are left out, exceeded ones last. */
-function limitHeaders(limits: readonly Limit[], now: Instant): Record<string, string> {
-  const share = ({ exceeded, remaining, limit }: Limit) => (exceeded ? -1 : remaining / Math.max(1, limit));
-  const policies: string[] = [];
-  const states: string[] = [];
-  let length = 0;
-  for (const one of [...limits].sort((a, b) => share(a) - share(b))) {
-    const name = encoded(one.name);
-    const policy = policyItem(name, one.limit, one.duration);
-    length += policy.length + 2;
-    if (length > LIMITS_LENGTH_MAX && policies.length > 0) break;
-    policies.push(policy);
-    states.push(stateItem(name, one.remaining, one.reset, now));
-  }
-  return policies.length === 0 ? {} : { "RateLimit-Policy": policies.join(", "), RateLimit: states.join(", ") };
 }
 
 /** Percent-encodes a text, so that no character of it has a meaning in a header. */

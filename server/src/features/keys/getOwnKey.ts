@@ -136,6 +136,7 @@ export const getOwnKey = metered("keys.getOwnKey", {
 function admitHolder({ keyId, workspaceId }: KeyRecord, limiter: Services["limiter"]): Promise<void> {
   return admitCall(
     { counter: `o\0${keyId}`, limit: HOLDER_REQUESTS_PER_MINUTE, owner: workspaceId },
+    "own-key",
     `This key can be read ${HOLDER_REQUESTS_PER_MINUTE} times per minute.`,
     limiter,
   );

@@ -72,6 +72,10 @@ const output = z.strictObject({
   ratelimits: z
     .array(
       RatelimitOutput.extend({
+        from: z
+          .literal("identity")
+          .optional()
+          .describe("Present if it is a limit of the identity, which all its keys share."),
         exceeded: z.boolean(),
         remaining: z.int().describe("What remains in the window after this call. A denied call charges nothing."),
         reset: Reset,

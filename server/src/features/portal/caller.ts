@@ -86,6 +86,7 @@ export function admitOwnersKey(
 ): Promise<void> {
   return admitCall(
     { counter: `r\0${portalCallerOf(principal)!.identityId}`, limit: keysPerDay, owner: principal.workspaceId },
+    "portal-new-keys",
     `There were ${keysPerDay} new keys within a day, which is the maximum (LATCHKEY_PORTAL_KEYS_PER_DAY). Try again later.`,
     limiter,
     DAY,

@@ -59,6 +59,7 @@ export class PortalSessions implements CallerAuthentication {
 function admitSession(session: { id: string; workspace_id: string }, limiter: Limiter): Promise<void> {
   return admitCall(
     { counter: `p\0${session.id}`, limit: REQUESTS_PER_MINUTE, owner: session.workspace_id },
+    "portal-session",
     `This session has reached its limit of ${REQUESTS_PER_MINUTE} requests per minute.`,
     limiter,
   );

@@ -61,11 +61,13 @@ function count(
 
 function answer(namespace: NamespaceRecord, counted: CountedEntry, state: LimitState, at: number): MeteredAnswer {
   const { limit, duration } = counted.charge;
+  const { remaining, reset, retryAfter } = state;
   return {
     data: `{"success":${state.allowed},${resultMembers(counted, state)}}`,
+    // Without a partition: the caller named the identifier. The name needs no escape.
     headers: {
-      "RateLimit-Policy": policyItem(namespace.namespaceId, limit, duration),
-      RateLimit: stateItem(namespace.namespaceId, state.remaining, state.reset, at),
+      "RateLimit-Policy": policyItem(namespace.namespaceId, { limit, duration }),
+      RateLimit: stateItem(namespace.namespaceId, { remaining, reset, retryAfter, exceeded: !state.allowed }, at),
     },
   };
 }

@@ -353,12 +353,20 @@ const headers = {
   },
   "RateLimit-Remaining": { description: "Remaining requests in this minute.", schema: { type: "integer", minimum: 0 } },
   "RateLimit-Reset": { description: "Seconds until the minute ends.", schema: { type: "integer", minimum: 0 } },
+  "RateLimit-Policy": {
+    description: "The limit that was exceeded, as a Structured Field of draft-ietf-httpapi-ratelimit-headers-10.",
+    schema: { type: "string" },
+  },
+  RateLimit: {
+    description: "What is left of it, as a Structured Field of the same draft.",
+    schema: { type: "string" },
+  },
 };
 
 const headersOfStatus: Readonly<Record<number, readonly (keyof typeof headers)[]>> = {
   401: ["WWW-Authenticate"],
   405: ["Allow"],
-  429: ["Retry-After", "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"],
+  429: ["Retry-After", "RateLimit-Policy", "RateLimit", "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"],
   503: ["Retry-After"],
 };
 

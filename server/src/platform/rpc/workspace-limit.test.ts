@@ -41,7 +41,11 @@ describe("admit", () => {
       const { headers, rejection } = await admit(principal, 5, limiter(verdict, "closed"));
       assert.deepEqual(headers, { "RateLimit-Limit": "5", "RateLimit-Remaining": "0", "RateLimit-Reset": "60" });
       assert.equal(rejection!.code, "workspace_rate_limited");
-      assert.deepEqual(rejection!.headers, { "retry-after": "2" });
+      assert.deepEqual(rejection!.headers, {
+        "retry-after": "2",
+        "RateLimit-Policy": '"workspace";q=5;w=60;pk=:7pLoeRwTanyx:',
+        RateLimit: '"workspace";r=0;t=2;pk=:7pLoeRwTanyx:',
+      });
     }
   });
 

@@ -1,5 +1,6 @@
 import type { Charge, LimitDecision } from "../../../../engine/src/limits/counters.ts";
 import { type Limiter, LimiterUnavailable } from "../../../../engine/src/limits/limiter.ts";
+import { type LimitField, limitHeaders } from "./limit-fields.ts";
 import type { Principal } from "./principal.ts";
 import { Problem } from "./problems.ts";
 
@@ -12,8 +13,6 @@ export interface Admission {
 }
 
 const uncounted: Admission = { headers: {}, rejection: undefined };
-// The limit of 0 has no known end, so a client retries once a minute.
-const stopped: Admission = { headers: {}, rejection: rejection({ "retry-after": String(MINUTE / 1_000) }) };
 
 /** Counts a call against the limit of its workspace, which all root keys share. A call that cannot be counted passes. */
 export function admit(
@@ -21,12 +20,12 @@ export function admit(
   requestsPerMinute: number,
   limiter: Limiter,
 ): Admission | Promise<Admission> {
-  if (requestsPerMinute === 0) return stopped;
+  if (requestsPerMinute === 0) return stopped(workspaceId);
   const charge = { counter: `w\0${workspaceId}`, limit: requestsPerMinute, duration: MINUTE, cost: 1 };
   try {
     const decided = limiter.charge([charge]);
-    if (!(decided instanceof Promise)) return admission(decided, requestsPerMinute);
-    return decided.then((settled) => admission(settled, requestsPerMinute), letThrough);
+    if (!(decided instanceof Promise)) return admission(decided, requestsPerMinute, workspaceId);
+    return decided.then((settled) => admission(settled, requestsPerMinute, workspaceId), letThrough);
   } catch (error) {
     return letThrough(error);
   }
@@ -35,11 +34,13 @@ export function admit(
 /**
  * Counts a call against a limit beside that of its workspace. A call that cannot be counted passes.
  *
+ * @param policy its name in the headers of a rejection.
  * @param detail what the caller reads beyond the limit.
  * @throws {Problem} or rejects with one beyond the limit.
  */
 export async function admitCall(
   counted: Pick<Charge, "counter" | "limit" | "owner">,
+  policy: string,
   detail: string,
   limiter: Limiter,
   duration = MINUTE,
@@ -53,18 +54,30 @@ export async function admitCall(
     return;
   }
   if (decided.allowed) return;
-  const { retryAfter = MINUTE } = decided;
-  throw new Problem("workspace_rate_limited", detail, { headers: { "retry-after": seconds(retryAfter) } });
+  // The name of a counter is that of its kind, a separator and the id of what it counts for.
+  const partition = counted.counter.slice(counted.counter.indexOf("\0") + 1);
+  throw rejection(decided, { name: policy, limit: counted.limit, duration, partition }, detail);
 }
 
-function admission({ limits, at }: LimitDecision, requestsPerMinute: number): Admission {
-  const { allowed, remaining, reset, retryAfter = MINUTE } = limits[0]!;
+/** The limit of 0 has no known end, so a client retries once a minute. */
+function stopped(workspaceId: string): Admission {
+  const state = { allowed: false, remaining: 0, reset: MINUTE, retryAfter: MINUTE };
+  return { headers: {}, rejection: rejection({ limits: [state], at: 0 }, policyOf(workspaceId, 0)) };
+}
+
+function admission(decided: LimitDecision, requestsPerMinute: number, workspaceId: string): Admission {
+  const { limits, at } = decided;
+  const { allowed, remaining, reset } = limits[0]!;
   const headers = {
     "RateLimit-Limit": String(requestsPerMinute),
     "RateLimit-Remaining": String(remaining),
     "RateLimit-Reset": seconds(reset - at),
   };
-  return { headers, rejection: allowed ? undefined : rejection({ "retry-after": seconds(retryAfter) }) };
+  return { headers, rejection: allowed ? undefined : rejection(decided, policyOf(workspaceId, requestsPerMinute)) };
+}
+
+function policyOf(workspaceId: string, limit: number): Policy {
+  return { name: "workspace", limit, duration: MINUTE, partition: workspaceId };
 }
 
 function letThrough(error: unknown): Admission {
@@ -72,8 +85,13 @@ function letThrough(error: unknown): Admission {
   throw error;
 }
 
-function rejection(headers: Readonly<Record<string, string>>): Problem {
-  return new Problem("workspace_rate_limited", undefined, { headers });
+type Policy = Pick<LimitField, "name" | "limit" | "duration" | "partition">;
+
+/** The problem of a call that its only limit denied, with the headers that say when it can pass. */
+function rejection({ limits, at }: Pick<LimitDecision, "limits" | "at">, policy: Policy, detail?: string): Problem {
+  const { retryAfter = MINUTE, remaining, reset } = limits[0]!;
+  const fields = limitHeaders([{ ...policy, exceeded: true, remaining, reset, retryAfter }], at);
+  return new Problem("workspace_rate_limited", detail, { headers: { "retry-after": seconds(retryAfter), ...fields } });
 }
 
 function seconds(milliseconds: number): string {
