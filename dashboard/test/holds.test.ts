@@ -59,6 +59,50 @@ describeDashboard("holds", (dashboard) => {
     await reveal(page.getByRole("heading", { name: "Holds", exact: true }), open.getByText("100 credits"));
   });
 
+  it("take slots, whose use is shown on the pages of the key and its identity", async () => {
+    const { apiId } = await dashboard.ok("apis.createApi", { name: "streaming" });
+    const limit = (limit: number) => ({ concurrency: [{ name: "streams", limit }] });
+    const { identityId } = await dashboard.ok("identities.createIdentity", { externalId: "streamer", ...limit(5) });
+    const { keyId, key } = await dashboard.ok("keys.createKey", { apiId, externalId: "streamer", ...limit(2) });
+    const holdIds: string[] = [];
+    for (let i = 0; i < 2; i++) {
+      const { hold } = await dashboard.ok("keys.verifyKey", { key, hold: { ttl: HOUR } });
+      holdIds.push(hold.holdId);
+    }
+    const page = await dashboard.visit(`/apis/${apiId}/keys/${keyId}`);
+    const use = page.getByRole("meter", { name: "Slots of streams in use" });
+    const values = () => use.evaluateAll((meters) => meters.map((meter) => (meter as HTMLMeterElement).value));
+    await eventuallyEqual(values, [2, 2]);
+    await page.getByText("2 of 2 at once").waitFor();
+    await page.getByText("full", { exact: true }).waitFor();
+    await page.getByText("2 of 5 at once").waitFor();
+    const release = page.getByRole("button", { name: `Release ${holdIds[0]}` });
+    await reveal(page.getByRole("heading", { name: "Holds", exact: true }), release);
+    await release.click();
+    await page.getByRole("button", { name: "Release hold", exact: true }).click();
+    await eventuallyEqual(values, [1, 1]);
+    await eventuallyEqual(() => page.getByText("full", { exact: true }).count(), 0);
+    await dashboard.ok("keys.verifyKey", { key, hold: { ttl: HOUR } });
+    await dashboard.ok("identities.updateIdentity", { identity: "streamer", ...limit(1) });
+    await page.goto(`${dashboard.address}/identities/${identityId}`);
+    await page.getByText("2 of 1 at once").waitFor();
+    await page.getByText("full, 1 too many").waitFor();
+    await page.getByRole("button", { name: "Edit how many calls run at once" }).click();
+    await eventuallyEqual(() => page.getByLabel("Calls at once", { exact: true }).inputValue(), "1");
+    const images = process.env.LATCHKEY_TEST_IMAGES;
+    for (const scheme of ["light", "dark"] as const) {
+      for (const width of [375, 1280]) {
+        const shown = await dashboard.visit(`/apis/${apiId}/keys/${keyId}`, { scheme, width, height: 812 });
+        const heading = shown.getByRole("heading", { name: "Limits and credits" });
+        await heading.scrollIntoViewIfNeeded();
+        await fitsWindow(shown);
+        await isAccessible(shown);
+        if (images !== undefined)
+          await shown.screenshot({ path: `${images}/slots-${width}-${scheme}.png`, fullPage: true });
+      }
+    }
+  });
+
   it("say what the root key may not do", async () => {
     const { apiId, keyId, holdIds, paths } = await make([10]);
     const { key } = await dashboard.ok("rootKeys.createRootKey", {

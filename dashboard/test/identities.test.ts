@@ -21,7 +21,7 @@ describeDashboard("identities", (dashboard) => {
     const created = await dashboard.ok("identities.getIdentity", { identity: "acme" });
     assert.deepEqual(created.meta, { plan: "trial" });
     assert.equal(created.ratelimits[0].limit, 100);
-    assert.deepEqual(created.concurrency, [{ name: "calls", limit: 2 }]);
+    assert.deepEqual(created.concurrency, [{ name: "calls", limit: 2, inUse: 0 }]);
 
     await page.getByRole("button", { name: "Edit the metadata" }).click();
     await page.getByLabel("Metadata", { exact: true }).fill('{ "plan": "pro" }');

@@ -189,9 +189,9 @@ describeDashboard("the page of a key", (dashboard) => {
     await page.getByRole("button", { name: "Remove the limit calls-2" }).click();
     await page.getByLabel("Calls at once", { exact: true }).fill("3");
     await page.getByRole("button", { name: "Save" }).click();
-    await page.getByText("3 at once", { exact: true }).waitFor();
+    await page.getByText("0 of 3 at once").waitFor();
     await isAccessible(page);
-    await eventuallyEqual(async () => (await get()).concurrency, [{ name: "calls", limit: 3 }]);
+    await eventuallyEqual(async () => (await get()).concurrency, [{ name: "calls", limit: 3, inUse: 0 }]);
     const box = page.getByRole("region", { name: "Verify a key" });
     await box.getByLabel("Key", { exact: true }).fill(key);
     await box.getByText("Charge limits and credits").click();
