@@ -4,9 +4,10 @@ import json
 from typing import Any
 
 import pytest
+from scenarios import LISTS, arguments
+
 from latchkey._limit_headers import LimitState, limit_headers, limits_of
 from latchkey.types import Identity, VerifyKeyOutput, VerifyKeyOutputConcurrencyEntry, VerifyKeyOutputRatelimitsEntry
-from scenarios import LISTS, arguments
 
 SHARED = json.loads((LISTS / "limit-headers.json").read_text())
 

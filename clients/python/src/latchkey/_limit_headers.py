@@ -99,7 +99,7 @@ def _seconds_left(limit: LimitState, now: float) -> int | None:
 
 
 def _partition_key(partition: str) -> str:
-    """The key of a partition as a Byte Sequence of RFC 9651: a digest, because identifiers can be addresses and names."""
+    """The key of a partition, a Byte Sequence of RFC 9651: a digest, because identifiers can be addresses or names."""
     digest = hashlib.sha256(partition.encode("utf-8", "replace")).digest()[:_PARTITION_BYTES]
     return f":{base64.b64encode(digest).decode()}:"
 
