@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
+	"math"
 	"net/http"
 	"slices"
 	"strings"
@@ -28,8 +29,8 @@ type limitState struct {
 	unit      string
 	exceeded  bool
 	remaining int64
-	// When the window ends, Unix time in milliseconds; 0: it has none.
-	reset int64
+	// When the window ends, Unix time in milliseconds; nil: it has none.
+	reset *int64
 	// If it is exceeded: milliseconds until the call can pass. Nil: unknown, or never.
 	retryAfter *int64
 	// What the limit counts for: the id of a key or of an identity, or an identifier. Empty: unknown.
@@ -51,7 +52,7 @@ func limitsOf(data latchkey.VerifyKeyOutput) []limitState {
 	for _, l := range data.Ratelimits {
 		states = append(states, limitState{
 			name: l.Name, limit: l.Limit, duration: l.Duration, exceeded: l.Exceeded, remaining: l.Remaining,
-			reset: l.Reset, retryAfter: l.RetryAfter, partition: partition(l.From == "identity"),
+			reset: &l.Reset, retryAfter: l.RetryAfter, partition: partition(l.From == "identity"),
 		})
 	}
 	for _, l := range data.Concurrency {
@@ -74,11 +75,14 @@ func (l limitState) share() float64 {
 // secondsLeft returns the seconds until the limit admits more, rounded up; false if they are unknown. Retry-After must not
 // be earlier.
 func (l limitState) secondsLeft(now time.Time) (int64, bool) {
-	wait := l.reset - now.UnixMilli()
-	if l.exceeded && l.retryAfter != nil && (l.reset == 0 || *l.retryAfter < wait) {
-		return max(0, ceilSeconds(*l.retryAfter)), true
+	wait := int64(math.MaxInt64)
+	if l.reset != nil {
+		wait = *l.reset - now.UnixMilli()
 	}
-	return max(0, ceilSeconds(wait)), l.reset != 0
+	if l.exceeded && l.retryAfter != nil {
+		wait = min(wait, *l.retryAfter)
+	}
+	return max(0, ceilSeconds(wait)), wait != math.MaxInt64
 }
 
 // limitHeader returns the fields of draft-ietf-httpapi-ratelimit-headers-10, the tightest limit first. Limits that do not

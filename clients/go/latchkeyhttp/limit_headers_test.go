@@ -27,7 +27,7 @@ func TestLimitHeader(t *testing.T) {
 				Unit       string
 				Exceeded   bool
 				Remaining  int64
-				Reset      int64
+				Reset      *int64
 				RetryAfter *int64
 				Partition  string
 			}

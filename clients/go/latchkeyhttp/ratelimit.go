@@ -89,7 +89,7 @@ func (l limiter) decide(request *http.Request, _ string) (decision, error) {
 	}
 	data := result.Data
 	state := limitState{
-		name: input.Namespace, limit: data.Limit, exceeded: !data.Success, remaining: data.Remaining, reset: data.Reset,
+		name: input.Namespace, limit: data.Limit, exceeded: !data.Success, remaining: data.Remaining, reset: &data.Reset,
 		retryAfter: data.RetryAfter, partition: input.Identifier,
 	}
 	// The duration of an override is not known.
