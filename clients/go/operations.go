@@ -1952,6 +1952,8 @@ type Ratelimit struct {
 type ConcurrencyLimit struct {
 	Name  string `json:"name"`
 	Limit int64  `json:"limit"`
+	// How many holds are open. `keys.getKey` and `identities.getIdentity` return it.
+	InUse *int64 `json:"inUse,omitzero"`
 }
 
 // Permission is a permission that keys can have directly or through a role.
@@ -3422,10 +3424,10 @@ const (
 type VerifyKeyOutputConcurrency struct {
 	Name  string `json:"name"`
 	Limit int64  `json:"limit"`
-	// Where the limit comes from. All keys of an identity share its slots.
-	From VerifyKeyConcurrencyFrom `json:"from"`
 	// How many holds are open, with that of this call.
 	InUse int64 `json:"inUse"`
+	// Where the limit comes from. All keys of an identity share its slots.
+	From VerifyKeyConcurrencyFrom `json:"from"`
 	// Whether it denies the call.
 	Exceeded bool `json:"exceeded"`
 	// If it is exceeded: milliseconds until the first of these holds expires, or less. Any can end earlier.
@@ -3442,7 +3444,9 @@ type VerifyKeyOutputRatelimit struct {
 	// Present if the limit is strict.
 	Mode      string `json:"mode,omitzero"`
 	AutoApply bool   `json:"autoApply"`
-	Exceeded  bool   `json:"exceeded"`
+	// Present if it is a limit of the identity, which all its keys share.
+	From     string `json:"from,omitzero"`
+	Exceeded bool   `json:"exceeded"`
 	// What remains in the window after this call. A denied call charges nothing.
 	Remaining int64 `json:"remaining"`
 	// End of the current window, Unix time in milliseconds. Of a strict limit: when its oldest charge stops

@@ -184,6 +184,8 @@ export type Ratelimit = {
 export type ConcurrencyLimit = {
   name: string;
   limit: number;
+  /** How many holds are open. `keys.getKey` and `identities.getIdentity` return it. */
+  inUse?: number;
 };
 
 /** A permission that keys can have directly or through a role. */
@@ -1446,10 +1448,10 @@ export type VerifyKeyOutput = {
   concurrency?: {
       name: string;
       limit: number;
-      /** Where the limit comes from. All keys of an identity share its slots. */
-      from: "key" | "identity";
       /** How many holds are open, with that of this call. */
       inUse: number;
+      /** Where the limit comes from. All keys of an identity share its slots. */
+      from: "key" | "identity";
       /** Whether it denies the call. */
       exceeded: boolean;
       /** If it is exceeded: milliseconds until the first of these holds expires, or less. Any can end earlier. */
@@ -1465,6 +1467,8 @@ export type VerifyKeyOutput = {
       /** Present if the limit is strict. */
       mode?: "strict";
       autoApply: boolean;
+      /** Present if it is a limit of the identity, which all its keys share. */
+      from?: "identity";
       exceeded: boolean;
       /** What remains in the window after this call. A denied call charges nothing. */
       remaining: number;
@@ -1601,10 +1605,10 @@ export type ExplainVerificationOutput = {
   concurrency?: {
       name: string;
       limit: number;
-      /** Where the limit comes from. All keys of an identity share its slots. */
-      from: "key" | "identity";
       /** How many holds are open, with that of this call. */
       inUse: number;
+      /** Where the limit comes from. All keys of an identity share its slots. */
+      from: "key" | "identity";
       /** Whether it denies the call. */
       exceeded: boolean;
       /** If it is exceeded: milliseconds until the first of these holds expires, or less. Any can end earlier. */

@@ -232,6 +232,8 @@ class ConcurrencyLimit:
 
     name: str
     limit: int
+    in_use: int | None = None
+    """How many holds are open. `keys.get_key` and `identities.get_identity` return it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1159,10 +1161,10 @@ class VerifyKeyOutputHold:
 class VerifyKeyOutputConcurrencyEntry:
     name: str
     limit: int
-    from_: Literal["key", "identity"]
-    """Where the limit comes from. All keys of an identity share its slots."""
     in_use: int
     """How many holds are open, with that of this call."""
+    from_: Literal["key", "identity"]
+    """Where the limit comes from. All keys of an identity share its slots."""
     exceeded: bool
     """Whether it denies the call."""
     retry_after: int | None = None
@@ -1179,6 +1181,8 @@ class VerifyKeyOutputRatelimitsEntry:
     mode: Literal["strict"] | None = None
     """Present if the limit is strict."""
     auto_apply: bool
+    from_: Literal["identity"] | None = None
+    """Present if it is a limit of the identity, which all its keys share."""
     exceeded: bool
     remaining: int
     """What remains in the window after this call. A denied call charges nothing."""
@@ -1336,10 +1340,10 @@ class ExplainVerificationOutputPermissions:
 class ExplainVerificationOutputConcurrencyEntry:
     name: str
     limit: int
-    from_: Literal["key", "identity"]
-    """Where the limit comes from. All keys of an identity share its slots."""
     in_use: int
     """How many holds are open, with that of this call."""
+    from_: Literal["key", "identity"]
+    """Where the limit comes from. All keys of an identity share its slots."""
     exceeded: bool
     """Whether it denies the call."""
     retry_after: int | None = None

@@ -1,4 +1,4 @@
-import type { Charge, LimitDecision } from "../../../../engine/src/limits/counters.ts";
+import type { Charge, LimitDecision, LimitState } from "../../../../engine/src/limits/counters.ts";
 import { type Limiter, LimiterUnavailable } from "../../../../engine/src/limits/limiter.ts";
 import { type LimitField, limitHeaders } from "./limit-fields.ts";
 import type { Principal } from "./principal.ts";
@@ -66,12 +66,11 @@ function stopped(workspaceId: string): Admission {
 }
 
 function admission(decided: LimitDecision, requestsPerMinute: number, workspaceId: string): Admission {
-  const { limits, at } = decided;
-  const { allowed, remaining, reset } = limits[0]!;
+  const { allowed, remaining, reset } = onlyLimit(decided);
   const headers = {
     "RateLimit-Limit": String(requestsPerMinute),
     "RateLimit-Remaining": String(remaining),
-    "RateLimit-Reset": seconds(reset - at),
+    "RateLimit-Reset": seconds(reset - decided.at),
   };
   return { headers, rejection: allowed ? undefined : rejection(decided, policyOf(workspaceId, requestsPerMinute)) };
 }
@@ -87,10 +86,16 @@ function letThrough(error: unknown): Admission {
 
 type Policy = Pick<LimitField, "name" | "limit" | "duration" | "partition">;
 
+type Decided = Pick<LimitDecision, "limits" | "at">;
+
+function onlyLimit({ limits }: Decided): LimitState {
+  return limits[0]!;
+}
+
 /** The problem of a call that its only limit denied, with the headers that say when it can pass. */
-function rejection({ limits, at }: Pick<LimitDecision, "limits" | "at">, policy: Policy, detail?: string): Problem {
-  const { retryAfter = MINUTE, remaining, reset } = limits[0]!;
-  const fields = limitHeaders([{ ...policy, exceeded: true, remaining, reset, retryAfter }], at);
+function rejection(decided: Decided, policy: Policy, detail?: string): Problem {
+  const { retryAfter = MINUTE, remaining, reset } = onlyLimit(decided);
+  const fields = limitHeaders([{ ...policy, exceeded: true, remaining, reset, retryAfter }], decided.at);
   return new Problem("workspace_rate_limited", detail, { headers: { "retry-after": seconds(retryAfter), ...fields } });
 }
 
