@@ -77,9 +77,10 @@ function isAboutToExpire({ expiresAt }: KeyRecord, now: number): boolean {
 
 async function admitTokens({ keyId, workspaceId: owner }: KeyRecord, limiter: Services["limiter"]): Promise<void> {
   const ofKey = { counter: `t\0${keyId}`, limit: TOKENS_PER_KEY, owner };
-  await admitCall(ofKey, `A key gets ${TOKENS_PER_KEY} access tokens per minute. Use one until it expires.`, limiter);
+  const advice = `A key gets ${TOKENS_PER_KEY} access tokens per minute. Use one until it expires.`;
+  await admitCall(ofKey, "key-tokens", advice, limiter);
   const ofAll = { counter: `t\0${owner}`, limit: TOKENS_PER_WORKSPACE, owner };
-  await admitCall(ofAll, `A workspace gets ${TOKENS_PER_WORKSPACE} access tokens per minute.`, limiter);
+  await admitCall(ofAll, "tokens", `A workspace gets ${TOKENS_PER_WORKSPACE} access tokens per minute.`, limiter);
 }
 
 /** The audience of a token: RFC 8707, section 2, and RFC 9068, section 3. */
