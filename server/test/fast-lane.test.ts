@@ -22,7 +22,7 @@ import type { Operation } from "../src/platform/rpc/operation.ts";
 import { type Problem, problems } from "../src/platform/rpc/problems.ts";
 import type { Rpc, RpcRequest, RpcResponse } from "../src/platform/rpc/server.ts";
 import { operations } from "../src/service/operations.ts";
-import { MemorySocket } from "./fast-lane/memory-socket.ts";
+import { MemorySocket, SharedMemorySocket } from "./fast-lane/memory-socket.ts";
 import { drawStream, type PeerStream } from "./fast-lane/streams.ts";
 
 const SEED = Number(process.env.FUZZ_SEED ?? 1);
@@ -90,18 +90,21 @@ interface Exchange {
 }
 
 /** Sends a stream on a connection of its own and returns what became of it. */
-async function exchange(server: Pick<HttpServer, "accept">, { chunks, pace, ends }: PeerStream): Promise<Exchange> {
-  const socket = new MemorySocket();
+async function exchange(
+  server: Pick<HttpServer, "accept">,
+  { chunks, pace, ends }: PeerStream,
+  socket = new MemorySocket(),
+): Promise<Exchange> {
   server.accept(socket);
   for (const [i, chunk] of chunks.entries()) {
     if (socket.destroyed) break;
-    socket.push(chunk);
+    socket.receive(chunk);
     const isLast = i === chunks.length - 1;
-    if (ends === "with the last chunk" && isLast) socket.push(null);
+    if (ends === "with the last chunk" && isLast) socket.receive(null);
     if (pace === "after answers" || isLast) await quiet(socket);
   }
   if (ends === "later" && !socket.destroyed) {
-    socket.push(null);
+    socket.receive(null);
     await quiet(socket);
   }
   const fate = socket.destroyed ? "destroyed" : socket.hasEnded ? "ended" : "open";
@@ -178,6 +181,20 @@ describe("the fast lane", () => {
     for (let i = 0; i < STREAMS / 4; i += AT_ONCE) {
       const streams = Array.from({ length: AT_ONCE }, () => drawStream(random));
       await Promise.all(streams.map((stream, j) => compare(stream, `stream ${i + j} of seed ${SEED + 1}`, separate)));
+    }
+  });
+
+  it(`treats ${(STREAMS / 4).toLocaleString("en")} streams so whose chunks are overwritten once they are read`, async () => {
+    const random = seededRandom(SEED + 2);
+    for (let i = 0; i < STREAMS / 4; i += AT_ONCE) {
+      const streams = Array.from({ length: AT_ONCE }, () => drawStream(random));
+      await Promise.all(
+        streams.map(async (stream, j) => {
+          const socket = new SharedMemorySocket();
+          await compare(stream, `stream ${i + j} of seed ${SEED + 2}`, lane, socket);
+          assert.ok(socket.isShared);
+        }),
+      );
     }
   });
 
@@ -279,8 +296,13 @@ describe("the fast lane", () => {
     );
   });
 
-  async function compare(stream: PeerStream, name: string, tested: Pick<HttpServer, "accept"> = lane): Promise<void> {
-    const [fast, slow] = await Promise.all([exchange(tested, stream), exchange(ordinary, stream)]);
+  async function compare(
+    stream: PeerStream,
+    name: string,
+    tested: Pick<HttpServer, "accept"> = lane,
+    socket = new MemorySocket(),
+  ): Promise<void> {
+    const [fast, slow] = await Promise.all([exchange(tested, stream, socket), exchange(ordinary, stream)]);
     if (fast.output === slow.output && fast.fate === slow.fate) return;
     const sent = stream.chunks.map((chunk) => chunk.toString("latin1"));
     assert.deepEqual(fast, slow, `${name}: ${JSON.stringify({ ...stream, chunks: sent })}`);

@@ -14,6 +14,11 @@ export class MemorySocket extends Duplex {
     this.remoteAddress = remoteAddress;
   }
 
+  /** Gives the server what the peer sends; null: the peer has ended its side. */
+  receive(chunk: Buffer | null): void {
+    this.push(chunk);
+  }
+
   override _read(): void {}
 
   override _write(chunk: Buffer | string, encoding: BufferEncoding, done: () => void): void {
@@ -46,6 +51,69 @@ export class MemorySocket extends Duplex {
 
   setKeepAlive(): this {
     return this;
+  }
+}
+
+/**
+ * The same, read into memory that connections share, as a TCP socket in the lane is. Each chunk is overwritten as soon as
+ * it was read.
+ */
+export class SharedMemorySocket extends MemorySocket {
+  /** Members of Node's. */
+  readonly _handle = {
+    reading: true,
+    readStart: () => {},
+    readStop: () => {},
+    useUserBuffer: (memory: Buffer) => {
+      this.#memory = memory;
+    },
+  };
+  #memory: Buffer | undefined;
+  /** What has arrived and is not read. */
+  #arrived: (Buffer | null)[] = [];
+  #isFull = false;
+
+  /** Whether the server reads it so. */
+  get isShared(): boolean {
+    return this.#memory !== undefined && this.#callback !== undefined;
+  }
+
+  override receive(chunk: Buffer | null): void {
+    this.#arrived.push(chunk);
+    this.#readAll();
+  }
+
+  override resume(): this {
+    super.resume();
+    setImmediate(() => this.#readAll());
+    return this;
+  }
+
+  override _read(): void {
+    if (!this.#isFull) return;
+    this.#isFull = false;
+    setImmediate(() => this.#readAll());
+  }
+
+  get #callback(): ((bytes: number, memory: Buffer) => boolean) | undefined {
+    const name = Object.getOwnPropertySymbols(this).find(({ description }) => description === "kBufferCb");
+    return name && (this as unknown as Record<symbol, (bytes: number, memory: Buffer) => boolean>)[name];
+  }
+
+  #readAll(): void {
+    while (this.#arrived.length > 0 && !this.isPaused() && !this.#isFull && !this.destroyed) {
+      const chunk = this.#arrived.shift()!;
+      const memory = this.#memory;
+      if (memory === undefined || chunk === null) {
+        this.push(chunk);
+        continue;
+      }
+      const part = chunk.subarray(0, memory.length);
+      if (part.length < chunk.length) this.#arrived.unshift(chunk.subarray(memory.length));
+      memory.set(part);
+      this.#isFull = !this.#callback!.call(this, part.length, memory);
+      memory.fill("!", 0, part.length);
+    }
   }
 }
 

@@ -35,14 +35,14 @@ export class AnswerText {
         more += `${name}: ${value}\r\n`;
       }
     }
-    this.#renewDate();
     return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: ${contentTypeOf(status, path)}\r\nX-Request-Id: ${requestId}\r\nContent-Length: ${bytes}\r\n${more}${isLast ? this.#ends : this.#staysOpen}${
       // The UTF-8 bytes of a text that is not ASCII, each as a character.
       bytes === body.length ? body : Buffer.from(body).toString("latin1")
     }`;
   }
 
-  #renewDate(): void {
+  /** Sets the date of the answers from here on. */
+  renewDate(): void {
     const second = Math.floor(this.#clock.now() / 1_000);
     if (second === this.#second) return;
     this.#second = second;

@@ -8,6 +8,7 @@ import { COUNTED_BYTES_MIN } from "../body-budget.ts";
 import { decodeText } from "../metered.ts";
 import { AnswerText } from "./answer-text.ts";
 import { type PlainHead, readPlainHead } from "./plain-head.ts";
+import { shareReads } from "./shared-reads.ts";
 
 /** Calls of one connection that may wait for their answers before it stops reading. Other connections wait for all of them. */
 const WAITING_MAX = 8;
@@ -93,6 +94,7 @@ export class FastLane {
   #write(): void {
     const connections = this.#unwritten;
     this.#unwritten = [];
+    this.texts.renewDate();
     for (const connection of connections) connection.write();
   }
 }
@@ -122,6 +124,7 @@ class LaneConnection {
     this.socket = socket;
     this.#peer = socket.remoteAddress ?? "";
     socket.on("data", onData).on("end", onEnd).on("error", onError).on("close", onClose).on("drain", onDrain);
+    shareReads(socket as LaneSocket, onRead);
     // The timers of the system, as in `node:http`.
     socket.setTimeout(lane.options.firstRequest).on("timeout", onTimeout);
   }
@@ -130,6 +133,7 @@ class LaneConnection {
     return this.#calls.length > 0;
   }
 
+  /** Reads a chunk. Its memory is used again after that. */
   read(received: Buffer): void {
     const { rpc } = this.#lane.options;
     const awaited = this.#partial;
@@ -165,11 +169,11 @@ class LaneConnection {
   #keep(rest: Buffer): void {
     this.socket.pause();
     // At once: a peer that ends its side meanwhile would end the stream.
-    this.socket.unshift(rest);
+    this.socket.unshift(Buffer.from(rest));
   }
 
   #await(partial: Buffer): void {
-    this.#partial = partial;
+    this.#partial = Buffer.from(partial);
     this.socket.setTimeout(this.#lane.options.firstRequest);
   }
 
@@ -342,6 +346,15 @@ interface Call {
 
 function onData(this: ListenedSocket, chunk: Buffer): void {
   this[LANE].read(chunk);
+}
+
+function onRead(this: LaneSocket, bytes: number, memory: Buffer): boolean {
+  const chunk = memory.subarray(0, bytes);
+  const connection = this[LANE];
+  // The ordinary server may keep what it gets.
+  if (connection === undefined) return this.push(Buffer.from(chunk));
+  connection.read(chunk);
+  return true;
 }
 
 function onEnd(this: ListenedSocket): void {
