@@ -6,11 +6,13 @@ export interface Random {
 
 const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
-/** Random letters and digits, uniformly distributed. */
+const pairs = Array.from(alphabet, (first) => Array.from(alphabet, (second) => first + second)).flat();
+
+/** Random letters and digits, uniformly distributed; two for each random number. */
 export function alphanumeric(random: Random, length: number): string {
   let text = "";
-  for (let i = 0; i < length; i++) text += alphabet[random.below(62)];
-  return text;
+  while (text.length < length) text += pairs[random.below(pairs.length)];
+  return length % 2 === 0 ? text : text.slice(0, length);
 }
 
 /** The prefixes of identifiers, one for each kind. */

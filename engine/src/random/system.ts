@@ -4,10 +4,17 @@ import type { Random } from "./random.ts";
 const words = new Uint32Array(1024);
 let next = words.length;
 
+/** The latest bound, and the largest multiple of it that a word can reach. */
+let bounded = 1;
+let limit = 2 ** 32;
+
 /** Random numbers from the operating system, 1,024 words at a time, because one call per number is expensive. */
 export const systemRandom: Random = {
   below(bound) {
-    const limit = 2 ** 32 - (2 ** 32 % bound);
+    if (bound !== bounded) {
+      bounded = bound;
+      limit = 2 ** 32 - (2 ** 32 % bound);
+    }
     for (;;) {
       if (next === words.length) {
         randomFillSync(words);
