@@ -4,6 +4,7 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readdirSync } from "node:fs";
+import { resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import type { Collection } from "./collections.ts";
@@ -52,6 +53,8 @@ export interface LatchkeyOptions {
   nodeFlags?: readonly string[];
   /** "together" (default): all threads on core 0. "loop apart": the event loop on core 0, the other threads on core 1. */
   threads?: "together" | "loop apart";
+  /** Another clone whose service is started. */
+  clone?: string | undefined;
 }
 
 /** Starts the service as its users do: the bundle, with `ROOT_KEY` as the administrator's root key. */
@@ -60,10 +63,12 @@ export function startLatchkey({
   settings = {},
   nodeFlags = [],
   threads = "together",
+  clone,
 }: LatchkeyOptions): Promise<ProcessUnderTest> {
   const given = { DATA_DIR: folder, ROOT_KEY, PORT: "0", DRAIN: "0", ...settings };
   const environment = Object.fromEntries(Object.entries(given).map(([name, value]) => [`LATCHKEY_${name}`, value]));
-  const command = [...nodeFlags, "--import", REPORT_USAGE, LATCHKEY, "serve"];
+  const program = clone === undefined ? LATCHKEY : resolve(clone, "server/bin/latchkey.js");
+  const command = [...nodeFlags, "--import", REPORT_USAGE, program, "serve"];
   return start(command, environment, threads, addressLogged);
 }
 
