@@ -252,4 +252,28 @@ describe("two nodes on postgres", () => {
       assert.deepEqual([await left(frozen), await left(other)], [9, 5]);
     });
   });
+
+  it("are contended, not unlimited, when another transaction has the only one beside the first", async () => {
+    await withNodes(async ([server]) => {
+      const { budget } = maker(server);
+      const [first, frozen] = [await budget("first", 10), await budget("frozen", 10)];
+      const options = { random: { below: () => 0 }, now: server.clock.now() };
+      const holder = await server.openTransaction([], async (sql) => {
+        await lockAvailableBalances(sql, [frozen], options);
+      });
+      const turn = await server.openTransaction([], async (sql) => {
+        const locked = await lockAvailableBalances(sql, [frozen], {
+          ...options,
+          first: { balanceId: first, laterTimeout: 1_000 },
+        });
+        assert.deepEqual(locked.contended, [frozen]);
+        assert.deepEqual(
+          locked.balances.map((balance) => balance.pool_id),
+          [first],
+        );
+      });
+      await turn.commit();
+      await holder.commit();
+    });
+  });
 });

@@ -222,8 +222,9 @@ export async function lockAvailableBalances(
   const { rows, isPartial } = first
     ? await locks.lockFirst(sql, rowsOf([first.balanceId]), rowsOf(balanceIds), first.laterTimeout)
     : await locks.lockAvailable(rowsOf(balanceIds));
-  // A missing row is an unlimited pool or a locked one.
-  const contended = isPartial && rows.length < balanceIds.length ? await findContended(sql, balanceIds, rows) : [];
+  // A missing row is an unlimited pool or a locked one. `rows` has the first balance, too.
+  const wanted = balanceIds.length + (first ? 1 : 0);
+  const contended = isPartial && rows.length < wanted ? await findContended(sql, balanceIds, rows) : [];
   return { balances: await applyDueRefills(sql, rows, random, now), contended };
 }
 
