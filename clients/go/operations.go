@@ -33,6 +33,7 @@ const (
 	ErrDataIdentityNotFound                      ErrorType = "data/identity_not_found"
 	ErrDataRatelimitNamespaceNotFound            ErrorType = "data/ratelimit_namespace_not_found"
 	ErrDataBudgetNotFound                        ErrorType = "data/budget_not_found"
+	ErrDataPlanNotFound                          ErrorType = "data/plan_not_found"
 	ErrDataHoldNotFound                          ErrorType = "data/hold_not_found"
 	ErrDataRatelimitOverrideNotFound             ErrorType = "data/ratelimit_override_not_found"
 	ErrApplicationMethodNotAllowed               ErrorType = "application/method_not_allowed"
@@ -42,6 +43,8 @@ const (
 	ErrDataPermissionAlreadyExists               ErrorType = "data/permission_already_exists"
 	ErrDataHoldClosed                            ErrorType = "data/hold_closed"
 	ErrDataBudgetInUse                           ErrorType = "data/budget_in_use"
+	ErrDataPlanInUse                             ErrorType = "data/plan_in_use"
+	ErrDataPlanAlreadyExists                     ErrorType = "data/plan_already_exists"
 	ErrDataRoleAlreadyExists                     ErrorType = "data/role_already_exists"
 	ErrDataRatelimitOverrideLimitReached         ErrorType = "data/ratelimit_override_limit_reached"
 	ErrDataWebhookLimitReached                   ErrorType = "data/webhook_limit_reached"
@@ -68,6 +71,7 @@ type Operations struct {
 	APIs        APIsOperations
 	Keys        KeysOperations
 	Identities  IdentitiesOperations
+	Plans       PlansOperations
 	Budgets     BudgetsOperations
 	Holds       HoldsOperations
 	Analytics   AnalyticsOperations
@@ -87,6 +91,7 @@ func newOperations(connection *connection) Operations {
 		APIs:        APIsOperations{connection},
 		Keys:        KeysOperations{connection},
 		Identities:  IdentitiesOperations{connection},
+		Plans:       PlansOperations{connection},
 		Budgets:     BudgetsOperations{connection},
 		Holds:       HoldsOperations{connection},
 		Analytics:   AnalyticsOperations{connection},
@@ -133,6 +138,12 @@ func newEventData(eventType EventType) any {
 		return new(CreditsLowEvent)
 	case "credits.refilled":
 		return new(CreditsRefilledEvent)
+	case "plan.created":
+		return new(PlanCreatedEvent)
+	case "plan.updated":
+		return new(PlanUpdatedEvent)
+	case "plan.deleted":
+		return new(PlanDeletedEvent)
 	case "budget.created":
 		return new(BudgetCreatedEvent)
 	case "budget.updated":
@@ -352,9 +363,10 @@ func (o APIsOperations) UpdateAPI(ctx context.Context, input UpdateAPIInput, opt
 // not processed.
 //
 // Permissions of the root key: `apis.{apiId}.update_key`, `apis.{apiId}.read_key`, `apis.{apiId}.read_api`,
-// `permissions.*.add_role_to_key`, `permissions.*.add_permission_to_key`, `permissions.*.create_permission`
+// `permissions.*.add_role_to_key`, `permissions.*.add_permission_to_key`, `permissions.*.create_permission`,
+// `plans.{planId}.assign_plan`
 //
-// Errors besides those of every operation: ErrDataAPINotFound, ErrDataRoleNotFound.
+// Errors besides those of every operation: ErrDataAPINotFound, ErrDataPlanNotFound, ErrDataRoleNotFound.
 func (o APIsOperations) UpdateKeys(ctx context.Context, input UpdateKeysInput, options ...CallOption) (*Result[UpdateKeysOutput], error) {
 	return call[UpdateKeysOutput](ctx, o.connection, traits{"apis.updateKeys", withKey}, input, options)
 }
@@ -407,10 +419,10 @@ func (o KeysOperations) AddRoles(ctx context.Context, input AddRolesInput, optio
 // that do not exist yet are created. Roles must exist.
 //
 // Permissions of the root key: `apis.{apiId}.create_key`, `apis.{apiId}.encrypt_key`,
-// `budgets.{budgetId}.assign_budget`
+// `budgets.{budgetId}.assign_budget`, `plans.{planId}.assign_plan`
 //
-// Errors besides those of every operation: ErrDataAPINotFound, ErrDataBudgetNotFound, ErrDataRoleNotFound,
-// ErrApplicationPreconditionFailed.
+// Errors besides those of every operation: ErrDataAPINotFound, ErrDataBudgetNotFound, ErrDataPlanNotFound,
+// ErrDataRoleNotFound, ErrApplicationPreconditionFailed.
 func (o KeysOperations) CreateKey(ctx context.Context, input CreateKeyInput, options ...CallOption) (*Result[CreateKeyOutput], error) {
 	return call[CreateKeyOutput](ctx, o.connection, traits{"keys.createKey", withKey}, input, options)
 }
@@ -467,9 +479,10 @@ func (o KeysOperations) GetOwnKey(ctx context.Context, input GetOwnKeyInput, opt
 // exists already, or the hash occurs earlier in the list. The list is imported in chunks of up to 500 keys,
 // sized so that each takes some milliseconds. Each chunk is imported completely or not at all.
 //
-// Permissions of the root key: `apis.{apiId}.create_key`, `budgets.{budgetId}.assign_budget`
+// Permissions of the root key: `apis.{apiId}.create_key`, `budgets.{budgetId}.assign_budget`,
+// `plans.{planId}.assign_plan`
 //
-// Errors besides those of every operation: ErrDataAPINotFound, ErrDataBudgetNotFound,
+// Errors besides those of every operation: ErrDataAPINotFound, ErrDataBudgetNotFound, ErrDataPlanNotFound,
 // ErrApplicationPreconditionFailed.
 func (o KeysOperations) MigrateKeys(ctx context.Context, input MigrateKeysInput, options ...CallOption) (*Result[MigrateKeysOutput], error) {
 	return call[MigrateKeysOutput](ctx, o.connection, traits{"keys.migrateKeys", never}, input.wire(), options)
@@ -531,7 +544,7 @@ func (o KeysOperations) RerollKey(ctx context.Context, input RerollKeyInput, opt
 // Brings back a key that was deleted without `permanent`, until `LATCHKEY_RETENTION_DELETED` after its
 // deletion: with its key string, name, credits, limits, permissions, and the roles and the identity that
 // still exist. What was deleted meanwhile stays away from it: a role with its permissions, or the identity
-// with its limits. A key whose API or whose own budget was deleted cannot be restored. A key that was
+// with its limits. A key whose API, plan or own budget was deleted cannot be restored. A key that was
 // reported as leaked, before its deletion or after it, is restored disabled. A key that has expired stays
 // expired. The key counts against the quota of the workspace again. The next verification on the same node
 // finds it, and on other nodes within a second.
@@ -539,7 +552,7 @@ func (o KeysOperations) RerollKey(ctx context.Context, input RerollKeyInput, opt
 // Permissions of the root key: `apis.{apiId}.restore_key`
 //
 // Errors besides those of every operation: ErrDataKeyNotFound, ErrDataAPINotFound, ErrDataBudgetNotFound,
-// ErrDataKeyNotDeleted.
+// ErrDataPlanNotFound, ErrDataKeyNotDeleted.
 func (o KeysOperations) RestoreKey(ctx context.Context, input RestoreKeyInput, options ...CallOption) (*Result[RestoreKeyOutput], error) {
 	return call[RestoreKeyOutput](ctx, o.connection, traits{"keys.restoreKey", never}, input, options)
 }
@@ -585,10 +598,11 @@ func (o KeysOperations) UpdateCredits(ctx context.Context, input UpdateCreditsIn
 // Omitted fields do not change. Null removes a value. Lists and `meta` are replaced as a whole. The next
 // verification on the same node uses the new values.
 //
-// Permissions of the root key: `apis.{apiId}.update_key`, `budgets.{budgetId}.assign_budget`
+// Permissions of the root key: `apis.{apiId}.update_key`, `budgets.{budgetId}.assign_budget`,
+// `plans.{planId}.assign_plan`
 //
-// Errors besides those of every operation: ErrDataKeyNotFound, ErrDataBudgetNotFound, ErrDataRoleNotFound,
-// ErrApplicationPreconditionFailed.
+// Errors besides those of every operation: ErrDataKeyNotFound, ErrDataBudgetNotFound, ErrDataPlanNotFound,
+// ErrDataRoleNotFound, ErrApplicationPreconditionFailed.
 func (o KeysOperations) UpdateKey(ctx context.Context, input UpdateKeyInput, options ...CallOption) (*Result[Empty], error) {
 	return call[Empty](ctx, o.connection, traits{"keys.updateKey", never}, input, options)
 }
@@ -597,7 +611,8 @@ func (o KeysOperations) UpdateKey(ctx context.Context, input UpdateKeyInput, opt
 //
 // Checks whether a key is valid. The status is 200 for an invalid key too: `valid` is then false and `code`
 // gives the reason. Without a root key, if the service allows it, only keys of the default workspace are
-// found, and the response omits the fields that end users must not see: `name`, `roles` and `permissions`.
+// found, and the response omits the fields that end users must not see: `name`, `roles`, `permissions` and
+// `plan`.
 //
 // Permissions of the root key: `apis.{apiId}.verify_key`
 //
@@ -643,10 +658,11 @@ type IdentitiesOperations struct{ connection *connection }
 // An identity is an owner of keys, such as a user or an organization. All its keys share its limits. Creating
 // or updating a key with a new external id creates an identity without limits.
 //
-// Permissions of the root key: `identities.*.create_identity`, `budgets.{budgetId}.assign_budget`
+// Permissions of the root key: `identities.*.create_identity`, `budgets.{budgetId}.assign_budget`,
+// `plans.{planId}.assign_plan`
 //
 // Errors besides those of every operation: ErrDataIdentityAlreadyExists, ErrDataBudgetNotFound,
-// ErrApplicationPreconditionFailed.
+// ErrDataPlanNotFound, ErrApplicationPreconditionFailed.
 func (o IdentitiesOperations) CreateIdentity(ctx context.Context, input CreateIdentityInput, options ...CallOption) (*Result[CreateIdentityOutput], error) {
 	return call[CreateIdentityOutput](ctx, o.connection, traits{"identities.createIdentity", withKey}, input, options)
 }
@@ -700,12 +716,102 @@ func (o IdentitiesOperations) ListIdentitiesAll(ctx context.Context, input ListI
 // Omitted fields do not change. `meta`, `ratelimits` and `concurrency` are replaced as a whole. The next
 // verification of any of its keys on the same node uses the new limits.
 //
-// Permissions of the root key: `identities.*.update_identity`, `budgets.{budgetId}.assign_budget`
+// Permissions of the root key: `identities.*.update_identity`, `budgets.{budgetId}.assign_budget`,
+// `plans.{planId}.assign_plan`
 //
 // Errors besides those of every operation: ErrDataIdentityNotFound, ErrDataBudgetNotFound,
-// ErrApplicationPreconditionFailed.
+// ErrDataPlanNotFound, ErrApplicationPreconditionFailed.
 func (o IdentitiesOperations) UpdateIdentity(ctx context.Context, input UpdateIdentityInput, options ...CallOption) (*Result[Identity], error) {
 	return call[Identity](ctx, o.connection, traits{"identities.updateIdentity", never}, input, options)
+}
+
+// PlansOperations has the operations of the namespace `plans`: what many keys and identities get from one
+// place: limits, permissions and roles.
+type PlansOperations struct{ connection *connection }
+
+// CreatePlan creates a plan.
+//
+// A plan gives limits, permissions and roles to many keys, and limits to identities: to those with its name
+// as their `plan`. A change of it reaches all of them within a second.
+//
+// Permissions of the root key: `plans.*.create_plan`, `permissions.*.create_permission`
+//
+// Errors besides those of every operation: ErrDataPlanAlreadyExists, ErrDataRoleNotFound,
+// ErrApplicationPreconditionFailed.
+func (o PlansOperations) CreatePlan(ctx context.Context, input CreatePlanInput, options ...CallOption) (*Result[CreatePlanOutput], error) {
+	return call[CreatePlanOutput](ctx, o.connection, traits{"plans.createPlan", withKey}, input, options)
+}
+
+// DeletePlan deletes a plan.
+//
+// Refused while keys or identities have it: they would have no limits. A deleted key that had it cannot be
+// restored afterwards. Its name can be used again.
+//
+// Permissions of the root key: `plans.{planId}.delete_plan`
+//
+// Errors besides those of every operation: ErrDataPlanNotFound, ErrDataPlanInUse.
+func (o PlansOperations) DeletePlan(ctx context.Context, input DeletePlanInput, options ...CallOption) (*Result[Empty], error) {
+	return call[Empty](ctx, o.connection, traits{"plans.deletePlan", never}, input, options)
+}
+
+// GetPlan gets a plan.
+//
+// A plan with what it gives.
+//
+// Permissions of the root key: `plans.{planId}.read_plan`
+//
+// Errors besides those of every operation: ErrDataPlanNotFound.
+func (o PlansOperations) GetPlan(ctx context.Context, input GetPlanInput, options ...CallOption) (*Result[Plan], error) {
+	return call[Plan](ctx, o.connection, traits{"plans.getPlan", always}, input, options)
+}
+
+// ListPlans lists plans.
+//
+// Ordered by creation time. The root key must be allowed to read every plan on the page.
+//
+// Permissions of the root key: `plans.{planId}.read_plan`
+func (o PlansOperations) ListPlans(ctx context.Context, input ListPlansInput, options ...CallOption) (*Page[[]Plan], error) {
+	return callPage[[]Plan](ctx, o.connection, traits{"plans.listPlans", always}, input, options)
+}
+
+// ListPlansAll returns the entries of all pages of ListPlans, from `Cursor` on. It gets the next page when
+// the entries of one are used up. An error is the last pair.
+func (o PlansOperations) ListPlansAll(ctx context.Context, input ListPlansInput, options ...CallOption) iter.Seq2[Plan, error] {
+	return entries("plans.listPlans", func(cursor *string) (*Page[[]Plan], error) {
+		page := input
+		if cursor != nil {
+			page.Cursor = cursor
+		}
+		return o.ListPlans(ctx, page, options...)
+	}, func(data []Plan) []Plan { return data })
+}
+
+// PreviewUpdate previews an update of a plan.
+//
+// Takes the body of `plans.updatePlan`, and says what it would change for how many keys and identities. It
+// changes nothing. Without fields to change, it says who has the plan. The numbers are of keys and identities
+// that are not deleted; one call examines at most 20000 of each.
+//
+// Permissions of the root key: `plans.{planId}.read_plan`
+//
+// Errors besides those of every operation: ErrDataPlanNotFound.
+func (o PlansOperations) PreviewUpdate(ctx context.Context, input PreviewUpdateInput, options ...CallOption) (*Result[PreviewUpdateOutput], error) {
+	return call[PreviewUpdateOutput](ctx, o.connection, traits{"plans.previewUpdate", always}, input, options)
+}
+
+// UpdatePlan updates a plan.
+//
+// Omitted fields do not change. Null removes a value. Lists and `meta` are replaced as a whole. Every key and
+// identity with the plan has the new values with its next verification on the same node, and on other nodes
+// within a second. A call sees a change whole or not at all. A limit with an existing name keeps its id and
+// its counts; a changed `duration` or `mode` starts them at 0. `plans.previewUpdate` says what a change would
+// do.
+//
+// Permissions of the root key: `plans.{planId}.update_plan`, `permissions.*.create_permission`
+//
+// Errors besides those of every operation: ErrDataPlanNotFound, ErrDataRoleNotFound.
+func (o PlansOperations) UpdatePlan(ctx context.Context, input UpdatePlanInput, options ...CallOption) (*Result[Plan], error) {
+	return call[Plan](ctx, o.connection, traits{"plans.updatePlan", never}, input, options)
 }
 
 // BudgetsOperations has the operations of the namespace `budgets`: credits that many keys share, in trees of
@@ -1883,7 +1989,9 @@ type Key struct {
 	// Absent: unlimited.
 	Credits *Credits `json:"credits,omitzero"`
 	// The budget that its verifications spend from too.
-	BudgetID string    `json:"budgetId,omitzero"`
+	BudgetID string `json:"budgetId,omitzero"`
+	// The name of its plan: see `plans.getPlan` for what that gives it.
+	Plan     string    `json:"plan,omitzero"`
 	Identity *Identity `json:"identity,omitzero"`
 	// The key's own limits.
 	Ratelimits []Ratelimit `json:"ratelimits,omitzero"`
@@ -1934,6 +2042,8 @@ type Identity struct {
 	Concurrency []ConcurrencyLimit `json:"concurrency,omitzero"`
 	// The budget that verifications of all its keys spend from too.
 	BudgetID string `json:"budgetId,omitzero"`
+	// The name of its plan, whose limits all its keys share.
+	Plan string `json:"plan,omitzero"`
 }
 
 // Ratelimit is a limit of a key or of an identity.
@@ -2064,6 +2174,78 @@ type Hold struct {
 	Charged *int64 `json:"charged,omitzero"`
 	// What its settlement asked for besides. Absent while it is open.
 	Uncovered *int64 `json:"uncovered,omitzero"`
+}
+
+// Plan is what many keys and identities get from one place. Fields without a value are omitted.
+type Plan struct {
+	PlanID string `json:"planId"`
+	Name   string `json:"name"`
+	// In the order of their names.
+	Ratelimits []Ratelimit `json:"ratelimits"`
+	// Without those of its roles.
+	Permissions []string       `json:"permissions"`
+	Roles       []string       `json:"roles"`
+	Meta        map[string]any `json:"meta,omitzero"`
+	// 1 for a new plan. Each change adds 1.
+	Version int64 `json:"version"`
+	// Unix time in milliseconds.
+	CreatedAt int64  `json:"createdAt"`
+	UpdatedAt *int64 `json:"updatedAt,omitzero"`
+}
+
+// PlanChangeField is one of the constants below. A newer service can send others.
+type PlanChangeField string
+
+const (
+	PlanChangeFieldRatelimits  PlanChangeField = "ratelimits"
+	PlanChangeFieldPermissions PlanChangeField = "permissions"
+	PlanChangeFieldRoles       PlanChangeField = "roles"
+)
+
+// PlanChangeChange is one of the constants below. A newer service can send others.
+type PlanChangeChange string
+
+const (
+	PlanChangeChangeAdded   PlanChangeChange = "added"
+	PlanChangeChangeRemoved PlanChangeChange = "removed"
+	PlanChangeChangeChanged PlanChangeChange = "changed"
+)
+
+// PlanChangeBefore is for the field Before of PlanChange.
+type PlanChangeBefore struct {
+	Limit    *int64 `json:"limit,omitzero"`
+	Duration *int64 `json:"duration,omitzero"`
+	// Present if the limit is strict.
+	Mode      string `json:"mode,omitzero"`
+	AutoApply bool   `json:"autoApply,omitzero"`
+}
+
+// PlanChangeAfter is for the field After of PlanChange.
+type PlanChangeAfter = PlanChangeBefore
+
+// PlanChange is what a change of a plan would do.
+type PlanChange struct {
+	Field PlanChangeField `json:"field"`
+	// That of the limit.
+	Name   string           `json:"name,omitzero"`
+	Change PlanChangeChange `json:"change"`
+	// Of a limit, unless it is added.
+	Before *PlanChangeBefore `json:"before,omitzero"`
+	// Of a limit, unless it is removed.
+	After *PlanChangeAfter `json:"after,omitzero"`
+	// Of permissions and roles: those that keys get.
+	Added []string `json:"added,omitzero"`
+	// Those that keys lose, unless they have them otherwise.
+	Removed []string `json:"removed,omitzero"`
+	// Keys that get the change.
+	Keys int64 `json:"keys"`
+	// Keys that have a limit of this name themselves, which stays.
+	KeysKeeping int64 `json:"keysKeeping"`
+	// Identities that get the change. Permissions and roles are those of keys only.
+	Identities        int64 `json:"identities"`
+	IdentitiesKeeping int64 `json:"identitiesKeeping"`
+	// Whether what was counted so far no longer counts: the `duration` or `mode` differs.
+	StartsAtZero bool `json:"startsAtZero"`
 }
 
 // OverrideMode is one of the constants below. A newer service can send others.
@@ -2210,6 +2392,9 @@ const (
 	EventTypeKeysImported           EventType = "keys.imported"
 	EventTypeCreditsLow             EventType = "credits.low"
 	EventTypeCreditsRefilled        EventType = "credits.refilled"
+	EventTypePlanCreated            EventType = "plan.created"
+	EventTypePlanUpdated            EventType = "plan.updated"
+	EventTypePlanDeleted            EventType = "plan.deleted"
 	EventTypeBudgetCreated          EventType = "budget.created"
 	EventTypeBudgetUpdated          EventType = "budget.updated"
 	EventTypeBudgetDeleted          EventType = "budget.deleted"
@@ -2487,6 +2672,8 @@ type CountKeysInput struct {
 	ExternalID *string `json:"externalId,omitzero"`
 	// Only keys with this budget; not those that have it by their identity.
 	BudgetID *string `json:"budgetId,omitzero"`
+	// Only keys with the plan of this name or id; not those that have it by their identity.
+	Plan *string `json:"plan,omitzero"`
 	// Only keys in this state. A disabled key that has expired counts as disabled.
 	State CountKeysState `json:"state,omitzero"`
 	// Only keys that expire before this Unix time in milliseconds, including those that have expired.
@@ -2617,6 +2804,8 @@ type ListKeysInput struct {
 	ExternalID *string `json:"externalId,omitzero"`
 	// Only keys with this budget; not those that have it by their identity.
 	BudgetID *string `json:"budgetId,omitzero"`
+	// Only keys with the plan of this name or id; not those that have it by their identity.
+	Plan *string `json:"plan,omitzero"`
 	// Only keys in this state. A disabled key that has expired counts as disabled.
 	State CountKeysState `json:"state,omitzero"`
 	// Only keys that expire before this Unix time in milliseconds, including those that have expired.
@@ -2743,6 +2932,8 @@ type UpdateKeysInput struct {
 	ExternalID *string `json:"externalId,omitzero"`
 	// Only keys with this budget; not those that have it by their identity.
 	BudgetID *string `json:"budgetId,omitzero"`
+	// Only keys with the plan of this name or id; not those that have it by their identity.
+	Plan *string `json:"plan,omitzero"`
 	// Only keys in this state. A disabled key that has expired counts as disabled.
 	State CountKeysState `json:"state,omitzero"`
 	// Only keys that expire before this Unix time in milliseconds, including those that have expired.
@@ -2760,6 +2951,9 @@ type UpdateKeysInput struct {
 	Expires Nullable[int64] `json:"expires,omitzero"`
 	// IPv4 and IPv6 addresses and CIDRs that may use the keys. Null: every address that the API allows.
 	AllowedIPs Nullable[[]string] `json:"allowedIps,omitzero"`
+	// The name of their plan, or its id. Null: none. Needs `assign_plan` on the former plans and on the new
+	// one.
+	SetPlan Nullable[string] `json:"setPlan,omitzero"`
 	// Names of existing roles.
 	AddRoles []string `json:"addRoles,omitzero"`
 	// Slugs. New ones are created.
@@ -2799,6 +2993,8 @@ type DeleteKeysInput struct {
 	ExternalID *string `json:"externalId,omitzero"`
 	// Only keys with this budget; not those that have it by their identity.
 	BudgetID *string `json:"budgetId,omitzero"`
+	// Only keys with the plan of this name or id; not those that have it by their identity.
+	Plan *string `json:"plan,omitzero"`
 	// Only keys in this state. A disabled key that has expired counts as disabled.
 	State CountKeysState `json:"state,omitzero"`
 	// Only keys that expire before this Unix time in milliseconds, including those that have expired.
@@ -2919,7 +3115,9 @@ type CreateKeyInput struct {
 	// A balance of credits. Omitted: unlimited.
 	Credits *CreateKeyInputCredits `json:"credits,omitzero"`
 	// The budget that verifications spend from too, together with its ancestors. Needs `assign_budget` on it.
-	BudgetID   *string                   `json:"budgetId,omitzero"`
+	BudgetID *string `json:"budgetId,omitzero"`
+	// The name of the plan, or its id. Needs `assign_plan` on it.
+	Plan       *string                   `json:"plan,omitzero"`
 	Ratelimits []CreateKeyInputRatelimit `json:"ratelimits,omitzero"`
 	// How many calls may run at once. Each verification takes a slot of each of these limits with `hold`,
 	// until its hold ends; without `hold` it gets 400.
@@ -3114,6 +3312,8 @@ type MigrateKeysInputKey struct {
 	// IPv4 and IPv6 addresses and CIDRs that may use the key. If its API has `allowedIps`, both lists must
 	// contain the address. Omitted: every address that the API allows.
 	AllowedIPs []string `json:"allowedIps,omitzero"`
+	// The name of the plan, or its id. Needs `assign_plan` on it.
+	Plan *string `json:"plan,omitzero"`
 	// The budget that verifications spend from too, together with its ancestors. Needs `assign_budget` on it.
 	BudgetID *string `json:"budgetId,omitzero"`
 }
@@ -3303,6 +3503,9 @@ type UpdateKeyInput struct {
 	// The budget that verifications spend from too, together with its ancestors. Null: none. Needs
 	// `assign_budget` on the former one and on the new one.
 	BudgetID Nullable[string] `json:"budgetId,omitzero"`
+	// The plan whose limits, permissions and roles the key has besides its own. All keys of a reroll chain
+	// share it. Null: none. Needs `assign_plan` on the former one and on the new one.
+	Plan Nullable[string] `json:"plan,omitzero"`
 	// All limits of the key. A limit with an existing name keeps its id.
 	Ratelimits Nullable[[]UpdateKeyInputRatelimit] `json:"ratelimits,omitzero"`
 	// How many calls may run at once: all limits of the key. Open holds count for a limit with an existing
@@ -3468,6 +3671,8 @@ type VerifyKeyOutput struct {
 	Expires     *int64         `json:"expires,omitzero"`
 	Permissions []string       `json:"permissions,omitzero"`
 	Roles       []string       `json:"roles,omitzero"`
+	// The name of the plan of the key, with a root key.
+	Plan string `json:"plan,omitzero"`
 	// The balance after this verification. Absent: unlimited.
 	Credits *int64 `json:"credits,omitzero"`
 	// The budgets that the call is charged to, with a root key.
@@ -3588,12 +3793,16 @@ type ExplainVerificationOutputStep struct {
 type ExplainVerificationOutputKeyIdentity struct {
 	ID         string `json:"id"`
 	ExternalID string `json:"externalId"`
+	// The name of its plan.
+	Plan string `json:"plan,omitzero"`
 }
 
 // ExplainVerificationOutputKey is for the field Key of ExplainVerificationOutput.
 type ExplainVerificationOutputKey struct {
-	KeyID    string                                `json:"keyId"`
-	APIID    string                                `json:"apiId"`
+	KeyID string `json:"keyId"`
+	APIID string `json:"apiId"`
+	// The name of its plan.
+	Plan     string                                `json:"plan,omitzero"`
 	Identity *ExplainVerificationOutputKeyIdentity `json:"identity,omitzero"`
 }
 
@@ -3646,6 +3855,8 @@ type ExplainVerificationOutputPermissionsEffective struct {
 	Direct bool `json:"direct"`
 	// Names of the roles of the key that have it.
 	Roles []string `json:"roles"`
+	// The name of the plan of the key, if that gives it too.
+	Plan string `json:"plan,omitzero"`
 }
 
 // ExplainVerificationOutputPermissions is for the field Permissions of ExplainVerificationOutput.
@@ -3662,7 +3873,20 @@ type ExplainVerificationOutputPermissions struct {
 type ExplainVerificationConcurrencyFrom = VerifyKeyConcurrencyFrom
 
 // ExplainVerificationOutputConcurrency is for the field Concurrency of ExplainVerificationOutput.
-type ExplainVerificationOutputConcurrency = VerifyKeyOutputConcurrency
+type ExplainVerificationOutputConcurrency struct {
+	Name  string `json:"name"`
+	Limit int64  `json:"limit"`
+	// How many holds are open, with that of this call.
+	InUse int64 `json:"inUse"`
+	// Where the limit comes from. All keys of an identity share its slots.
+	From VerifyKeyConcurrencyFrom `json:"from"`
+	// Whether it denies the call.
+	Exceeded bool `json:"exceeded"`
+	// If it is exceeded: milliseconds until the first of these holds expires, or less. Any can end earlier.
+	RetryAfter *int64 `json:"retryAfter,omitzero"`
+	// The name of the plan that gives it.
+	Plan string `json:"plan,omitzero"`
+}
 
 // ExplainVerificationRatelimitFrom is one of the constants below. A newer service can send others.
 type ExplainVerificationRatelimitFrom string
@@ -3701,6 +3925,8 @@ type ExplainVerificationOutputRatelimit struct {
 	Mode string `json:"mode,omitzero"`
 	// Where the limit comes from. All keys of an identity share the counters of its limits.
 	From ExplainVerificationRatelimitFrom `json:"from"`
+	// The name of the plan that gives it to the key or to the identity. Absent: it is one of their own.
+	Plan string `json:"plan,omitzero"`
 	// What a verification does with it: `charged`; `checked`, without a charge, because the call names other
 	// limits; `replaced` by the limit of the same name that the call gives; `unused`, because the call does
 	// not name it and it has no `autoApply`.
@@ -3829,6 +4055,8 @@ type CreateIdentityInput struct {
 	Concurrency []CreateIdentityInputConcurrency `json:"concurrency,omitzero"`
 	// The budget that verifications spend from too, together with its ancestors. Needs `assign_budget` on it.
 	BudgetID *string `json:"budgetId,omitzero"`
+	// The name of the plan, or its id. Needs `assign_plan` on it.
+	Plan *string `json:"plan,omitzero"`
 }
 
 // CreateIdentityOutput is the `data` of an answer of `identities.createIdentity`.
@@ -3869,6 +4097,8 @@ type ListIdentitiesInput struct {
 	Search *string `json:"search,omitzero"`
 	// Only identities with this budget.
 	BudgetID *string `json:"budgetId,omitzero"`
+	// Only identities with the plan of this name or id.
+	Plan *string `json:"plan,omitzero"`
 	// What the identities are in order by. Default: "createdAt".
 	OrderBy ListIdentitiesOrderBy `json:"orderBy,omitzero"`
 	// `desc`: the newest, or the last external id, first. Default: "asc".
@@ -3895,9 +4125,124 @@ type UpdateIdentityInput struct {
 	// How many calls of all its keys together may run at once: all limits of the identity. Null: any number.
 	// Open holds count for a limit with an existing name, also where it is lower than their number.
 	Concurrency Nullable[[]UpdateIdentityInputConcurrency] `json:"concurrency,omitzero"`
+	// The plan whose limits all its keys share, besides the limits of the identity. Its permissions and roles
+	// are for keys only. Null: none. Needs `assign_plan` on the former one and on the new one.
+	Plan Nullable[string] `json:"plan,omitzero"`
 	// The budget that verifications of all its keys spend from too, together with its ancestors. Null: none.
 	// Needs `assign_budget` on the former one and on the new one.
 	BudgetID Nullable[string] `json:"budgetId,omitzero"`
+}
+
+// CreatePlanRatelimitMode is a OverrideMode.
+type CreatePlanRatelimitMode = OverrideMode
+
+// CreatePlanInputRatelimit is for the field Ratelimits of CreatePlanInput.
+type CreatePlanInputRatelimit = CreateKeyInputRatelimit
+
+// CreatePlanInput is the input of `plans.createPlan`.
+type CreatePlanInput struct {
+	// The name by which keys and identities refer to the plan. Unique in the workspace. Never changes.
+	Name string `json:"name"`
+	// Limits of each key with the plan, and of each identity with it, whose keys share them. A limit of the
+	// same name that a key or an identity has itself takes its place there. `autoApply` is ignored for
+	// identities, as it is for their own limits.
+	Ratelimits []CreatePlanInputRatelimit `json:"ratelimits,omitzero"`
+	// Slugs that keys with the plan have besides their own. Those that do not exist yet are created.
+	Permissions []string `json:"permissions,omitzero"`
+	// Names of existing roles that keys with the plan have besides their own.
+	Roles []string `json:"roles,omitzero"`
+	// Any JSON object, up to 1024 KiB as text and 100 levels deep. Do not store secrets in it.
+	Meta map[string]any `json:"meta,omitzero"`
+}
+
+// CreatePlanOutput is the `data` of an answer of `plans.createPlan`.
+type CreatePlanOutput struct {
+	PlanID string `json:"planId"`
+}
+
+// DeletePlanInput is the input of `plans.deletePlan`.
+type DeletePlanInput struct {
+	// The name of a plan, or its id.
+	Plan string `json:"plan"`
+}
+
+// GetPlanInput is the input of `plans.getPlan`.
+type GetPlanInput struct {
+	// The name of a plan, or its id.
+	Plan string `json:"plan"`
+}
+
+// ListPlansInput is the input of `plans.listPlans`.
+type ListPlansInput struct {
+	// Maximum number of entries per page. Default: 100.
+	Limit *int64 `json:"limit,omitzero"`
+	// Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page.
+	Cursor *string `json:"cursor,omitzero"`
+	// Only entries whose names and ids contain this text, regardless of case. Blank: all.
+	Search *string `json:"search,omitzero"`
+}
+
+// PreviewUpdateRatelimitMode is a OverrideMode.
+type PreviewUpdateRatelimitMode = OverrideMode
+
+// PreviewUpdateInputRatelimit is for the field Ratelimits of PreviewUpdateInput.
+type PreviewUpdateInputRatelimit = CreateKeyInputRatelimit
+
+// PreviewUpdateInput is the input of `plans.previewUpdate`.
+type PreviewUpdateInput struct {
+	// The name of a plan, or its id.
+	Plan string `json:"plan"`
+	// Limits of each key with the plan, and of each identity with it, whose keys share them. A limit of the
+	// same name that a key or an identity has itself takes its place there. `autoApply` is ignored for
+	// identities, as it is for their own limits.
+	Ratelimits Nullable[[]PreviewUpdateInputRatelimit] `json:"ratelimits,omitzero"`
+	// Slugs that keys with the plan have besides their own. Those that do not exist yet are created.
+	Permissions Nullable[[]string] `json:"permissions,omitzero"`
+	// Names of existing roles that keys with the plan have besides their own.
+	Roles Nullable[[]string] `json:"roles,omitzero"`
+	// Any JSON object, up to 1024 KiB as text and 100 levels deep. Do not store secrets in it.
+	Meta Nullable[map[string]any] `json:"meta,omitzero"`
+}
+
+// PreviewUpdateOutputKeys is for the field Keys of PreviewUpdateOutput.
+type PreviewUpdateOutputKeys struct {
+	Count int64 `json:"count"`
+	// False if there are more than the 20000 that a call examines.
+	IsComplete bool `json:"isComplete"`
+}
+
+// PreviewUpdateOutputIdentities is for the field Identities of PreviewUpdateOutput.
+type PreviewUpdateOutputIdentities = PreviewUpdateOutputKeys
+
+// PreviewUpdateOutput is the `data` of an answer of `plans.previewUpdate`.
+type PreviewUpdateOutput struct {
+	// Those that have the plan themselves.
+	Keys       PreviewUpdateOutputKeys       `json:"keys"`
+	Identities PreviewUpdateOutputIdentities `json:"identities"`
+	// In the order of the fields and of the names of limits.
+	Changes []PlanChange `json:"changes"`
+}
+
+// UpdatePlanRatelimitMode is a OverrideMode.
+type UpdatePlanRatelimitMode = OverrideMode
+
+// UpdatePlanInputRatelimit is for the field Ratelimits of UpdatePlanInput.
+type UpdatePlanInputRatelimit = CreateKeyInputRatelimit
+
+// UpdatePlanInput is the input of `plans.updatePlan`.
+type UpdatePlanInput struct {
+	// The name of a plan, or its id.
+	Plan string `json:"plan"`
+	// Limits of each key with the plan, and of each identity with it, whose keys share them. A limit of the
+	// same name that a key or an identity has itself takes its place there. `autoApply` is ignored for
+	// identities, as it is for their own limits.
+	Ratelimits Nullable[[]UpdatePlanInputRatelimit] `json:"ratelimits,omitzero"`
+	// Slugs that keys with the plan have besides their own. Those that do not exist yet are created.
+	Permissions Nullable[[]string] `json:"permissions,omitzero"`
+	// Names of existing roles that keys with the plan have besides their own.
+	Roles Nullable[[]string] `json:"roles,omitzero"`
+	// Any JSON object, up to 1024 KiB as text and 100 levels deep. Do not store secrets in it.
+	Meta Nullable[map[string]any] `json:"meta,omitzero"`
 }
 
 // CreateBudgetRefillInterval is a CreditsRefillInterval.
@@ -5815,6 +6160,35 @@ type CreditsRefilledEvent struct {
 	Remaining int64 `json:"remaining"`
 	// The balance before.
 	Before int64 `json:"before"`
+}
+
+// PlanCreatedEvent is the data of `plan.created`: a plan was created.
+type PlanCreatedEvent struct {
+	PlanID string `json:"planId"`
+	Name   string `json:"name"`
+	// Id of the root key, `cli` for an operator, or `system` for the service itself.
+	Actor string `json:"actor"`
+}
+
+// PlanUpdatedEvent is the data of `plan.updated`: what a plan gives changed, for all keys and identities that
+// have it.
+type PlanUpdatedEvent struct {
+	PlanID string `json:"planId"`
+	Name   string `json:"name"`
+	// Id of the root key, `cli` for an operator, or `system` for the service itself.
+	Actor string `json:"actor"`
+	// Names of the members that changed.
+	Changed []string `json:"changed"`
+	// That of the plan after the change. Each change adds 1.
+	Version int64 `json:"version"`
+}
+
+// PlanDeletedEvent is the data of `plan.deleted`: a plan was deleted.
+type PlanDeletedEvent struct {
+	PlanID string `json:"planId"`
+	Name   string `json:"name"`
+	// Id of the root key, `cli` for an operator, or `system` for the service itself.
+	Actor string `json:"actor"`
 }
 
 // BudgetCreatedEvent is the data of `budget.created`: a budget was created.

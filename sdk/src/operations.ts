@@ -28,6 +28,7 @@ export type ProblemType =
   | "data/identity_not_found"
   | "data/ratelimit_namespace_not_found"
   | "data/budget_not_found"
+  | "data/plan_not_found"
   | "data/hold_not_found"
   | "data/ratelimit_override_not_found"
   | "application/method_not_allowed"
@@ -37,6 +38,8 @@ export type ProblemType =
   | "data/permission_already_exists"
   | "data/hold_closed"
   | "data/budget_in_use"
+  | "data/plan_in_use"
+  | "data/plan_already_exists"
   | "data/role_already_exists"
   | "data/ratelimit_override_limit_reached"
   | "data/webhook_limit_reached"
@@ -130,6 +133,8 @@ export type Key = {
   credits?: Credits;
   /** The budget that its verifications spend from too. */
   budgetId?: string;
+  /** The name of its plan: see `plans.getPlan` for what that gives it. */
+  plan?: string;
   identity?: Identity;
   /** The key's own limits. */
   ratelimits?: Ratelimit[];
@@ -166,6 +171,8 @@ export type Identity = {
   concurrency?: ConcurrencyLimit[];
   /** The budget that verifications of all its keys spend from too. */
   budgetId?: string;
+  /** The name of its plan, whose limits all its keys share. */
+  plan?: string;
 };
 
 /** A limit of a key or of an identity. */
@@ -276,6 +283,60 @@ export type Hold = {
   uncovered?: number;
 };
 
+/** What many keys and identities get from one place. Fields without a value are omitted. */
+export type Plan = {
+  planId: string;
+  name: string;
+  /** In the order of their names. */
+  ratelimits: Ratelimit[];
+  /** Without those of its roles. */
+  permissions: string[];
+  roles: string[];
+  meta?: { [name: string]: unknown };
+  /** 1 for a new plan. Each change adds 1. */
+  version: number;
+  /** Unix time in milliseconds. */
+  createdAt: number;
+  updatedAt?: number;
+};
+
+/** What a change of a plan would do. */
+export type PlanChange = {
+  field: "ratelimits" | "permissions" | "roles";
+  /** That of the limit. */
+  name?: string;
+  change: "added" | "removed" | "changed";
+  /** Of a limit, unless it is added. */
+  before?: {
+    limit?: number;
+    duration?: number;
+    /** Present if the limit is strict. */
+    mode?: "strict";
+    autoApply?: boolean;
+  };
+  /** Of a limit, unless it is removed. */
+  after?: {
+    limit?: number;
+    duration?: number;
+    /** Present if the limit is strict. */
+    mode?: "strict";
+    autoApply?: boolean;
+  };
+  /** Of permissions and roles: those that keys get. */
+  added?: string[];
+  /** Those that keys lose, unless they have them otherwise. */
+  removed?: string[];
+  /** Keys that get the change. */
+  keys: number;
+  /** Keys that have a limit of this name themselves, which stays. */
+  keysKeeping: number;
+  /** Identities that get the change. Permissions and roles are those of keys only. */
+  identities: number;
+  identitiesKeeping: number;
+  /** Whether what was counted so far no longer counts: the `duration` or `mode` differs. */
+  startsAtZero: boolean;
+};
+
 /** A limit that replaces the limit of calls for an identifier or a pattern. */
 export type Override = {
   overrideId: string;
@@ -384,7 +445,7 @@ export type AuditEvent = {
 /** A change of state, or a moment that it led to. */
 export type Event = {
   id: string;
-  type: "key.created" | "key.updated" | "key.disabled" | "key.enabled" | "key.deleted" | "key.restored" | "key.rerolled" | "key.expiring" | "key.expired" | "key.first_used" | "key.unused" | "keys.imported" | "credits.low" | "credits.refilled" | "budget.created" | "budget.updated" | "budget.deleted" | "budget.refilled" | "budget.threshold_reached" | "hold.expired" | "hold.uncovered" | "limit.exceeded" | "root_key.created" | "root_key.updated" | "root_key.disabled" | "root_key.enabled" | "root_key.deleted" | "root_key.leaked" | "root_key.rerolled" | "identity.created" | "identity.updated" | "identity.deleted" | "role.created" | "role.updated" | "role.deleted" | "permission.created" | "permission.updated" | "permission.deleted" | "api.created" | "api.updated" | "api.deleted" | "namespace.created" | "namespace.deleted" | "override.set" | "override.deleted" | "workspace.created" | "workspace.updated" | "quota.near" | "webhook.created" | "webhook.updated" | "webhook.disabled" | "webhook.enabled" | "webhook.deleted" | "webhook.test" | "leak.reported" | "auth.failures";
+  type: "key.created" | "key.updated" | "key.disabled" | "key.enabled" | "key.deleted" | "key.restored" | "key.rerolled" | "key.expiring" | "key.expired" | "key.first_used" | "key.unused" | "keys.imported" | "credits.low" | "credits.refilled" | "plan.created" | "plan.updated" | "plan.deleted" | "budget.created" | "budget.updated" | "budget.deleted" | "budget.refilled" | "budget.threshold_reached" | "hold.expired" | "hold.uncovered" | "limit.exceeded" | "root_key.created" | "root_key.updated" | "root_key.disabled" | "root_key.enabled" | "root_key.deleted" | "root_key.leaked" | "root_key.rerolled" | "identity.created" | "identity.updated" | "identity.deleted" | "role.created" | "role.updated" | "role.deleted" | "permission.created" | "permission.updated" | "permission.deleted" | "api.created" | "api.updated" | "api.deleted" | "namespace.created" | "namespace.deleted" | "override.set" | "override.deleted" | "workspace.created" | "workspace.updated" | "quota.near" | "webhook.created" | "webhook.updated" | "webhook.disabled" | "webhook.enabled" | "webhook.deleted" | "webhook.test" | "leak.reported" | "auth.failures";
   /** The version of the schema of `data`, among those of the type. */
   version: number;
   /** Unix time in milliseconds. */
@@ -548,6 +609,8 @@ export type CountKeysInput = {
   externalId?: string | undefined;
   /** Only keys with this budget; not those that have it by their identity. */
   budgetId?: string | undefined;
+  /** Only keys with the plan of this name or id; not those that have it by their identity. */
+  plan?: string | undefined;
   /** Only keys in this state. A disabled key that has expired counts as disabled. */
   state?: "active" | "disabled" | "expired" | undefined;
   /** Only keys that expire before this Unix time in milliseconds, including those that have expired. */
@@ -663,6 +726,8 @@ export type ListKeysInput = {
   externalId?: string | undefined;
   /** Only keys with this budget; not those that have it by their identity. */
   budgetId?: string | undefined;
+  /** Only keys with the plan of this name or id; not those that have it by their identity. */
+  plan?: string | undefined;
   /** Only keys in this state. A disabled key that has expired counts as disabled. */
   state?: "active" | "disabled" | "expired" | undefined;
   /** Only keys that expire before this Unix time in milliseconds, including those that have expired. */
@@ -783,6 +848,8 @@ export type UpdateKeysInput = {
   externalId?: string | undefined;
   /** Only keys with this budget; not those that have it by their identity. */
   budgetId?: string | undefined;
+  /** Only keys with the plan of this name or id; not those that have it by their identity. */
+  plan?: string | undefined;
   /** Only keys in this state. A disabled key that has expired counts as disabled. */
   state?: "active" | "disabled" | "expired" | undefined;
   /** Only keys that expire before this Unix time in milliseconds, including those that have expired. */
@@ -800,6 +867,8 @@ export type UpdateKeysInput = {
   expires?: number | null | undefined;
   /** IPv4 and IPv6 addresses and CIDRs that may use the keys. Null: every address that the API allows. */
   allowedIps?: readonly string[] | null | undefined;
+  /** The name of their plan, or its id. Null: none. Needs `assign_plan` on the former plans and on the new one. */
+  setPlan?: string | null | undefined;
   /** Names of existing roles. */
   addRoles?: readonly string[] | undefined;
   /** Slugs. New ones are created. */
@@ -834,6 +903,8 @@ export type DeleteKeysInput = {
   externalId?: string | undefined;
   /** Only keys with this budget; not those that have it by their identity. */
   budgetId?: string | undefined;
+  /** Only keys with the plan of this name or id; not those that have it by their identity. */
+  plan?: string | undefined;
   /** Only keys in this state. A disabled key that has expired counts as disabled. */
   state?: "active" | "disabled" | "expired" | undefined;
   /** Only keys that expire before this Unix time in milliseconds, including those that have expired. */
@@ -932,6 +1003,8 @@ export type CreateKeyInput = {
   } | undefined;
   /** The budget that verifications spend from too, together with its ancestors. Needs `assign_budget` on it. */
   budgetId?: string | undefined;
+  /** The name of the plan, or its id. Needs `assign_plan` on it. */
+  plan?: string | undefined;
   ratelimits?: readonly {
       /** Name of the limit, for verifications. */
       name: string;
@@ -1154,6 +1227,8 @@ export type MigrateKeysInput = {
        * the address. Omitted: every address that the API allows.
        */
       allowedIps?: readonly string[] | undefined;
+      /** The name of the plan, or its id. Needs `assign_plan` on it. */
+      plan?: string | undefined;
       /** The budget that verifications spend from too, together with its ancestors. Needs `assign_budget` on it. */
       budgetId?: string | undefined;
     }[];
@@ -1320,6 +1395,11 @@ export type UpdateKeyInput = {
    * the former one and on the new one.
    */
   budgetId?: string | null | undefined;
+  /**
+   * The plan whose limits, permissions and roles the key has besides its own. All keys of a reroll chain share it.
+   * Null: none. Needs `assign_plan` on the former one and on the new one.
+   */
+  plan?: string | null | undefined;
   /** All limits of the key. A limit with an existing name keeps its id. */
   ratelimits?: readonly {
       /** Name of the limit, for verifications. */
@@ -1422,6 +1502,8 @@ export type VerifyKeyOutput = {
   expires?: number;
   permissions?: string[];
   roles?: string[];
+  /** The name of the plan of the key, with a root key. */
+  plan?: string;
   /** The balance after this verification. Absent: unlimited. */
   credits?: number;
   /** The budgets that the call is charged to, with a root key. */
@@ -1561,9 +1643,13 @@ export type ExplainVerificationOutput = {
   key?: {
     keyId: string;
     apiId: string;
+    /** The name of its plan. */
+    plan?: string;
     identity?: {
       id: string;
       externalId: string;
+      /** The name of its plan. */
+      plan?: string;
     };
   };
   /** Where the node that answers had the record of the key from. */
@@ -1597,6 +1683,8 @@ export type ExplainVerificationOutput = {
         direct: boolean;
         /** Names of the roles of the key that have it. */
         roles: string[];
+        /** The name of the plan of the key, if that gives it too. */
+        plan?: string;
       }[];
     /** The number of permissions of the key. */
     count: number;
@@ -1613,6 +1701,8 @@ export type ExplainVerificationOutput = {
       exceeded: boolean;
       /** If it is exceeded: milliseconds until the first of these holds expires, or less. Any can end earlier. */
       retryAfter?: number;
+      /** The name of the plan that gives it. */
+      plan?: string;
     }[];
   /** Every limit of the key, of its identity and of the call. */
   ratelimits?: {
@@ -1626,6 +1716,8 @@ export type ExplainVerificationOutput = {
       mode?: "strict";
       /** Where the limit comes from. All keys of an identity share the counters of its limits. */
       from: "key" | "identity" | "call";
+      /** The name of the plan that gives it to the key or to the identity. Absent: it is one of their own. */
+      plan?: string;
       /**
        * What a verification does with it: `charged`; `checked`, without a charge, because the call names other limits;
        * `replaced` by the limit of the same name that the call gives; `unused`, because the call does not name it and
@@ -1737,6 +1829,8 @@ export type CreateIdentityInput = {
     }[] | undefined;
   /** The budget that verifications spend from too, together with its ancestors. Needs `assign_budget` on it. */
   budgetId?: string | undefined;
+  /** The name of the plan, or its id. Needs `assign_plan` on it. */
+  plan?: string | undefined;
 };
 
 /** The `data` of an answer of `identities.createIdentity`. */
@@ -1772,6 +1866,8 @@ export type ListIdentitiesInput = {
   search?: string | undefined;
   /** Only identities with this budget. */
   budgetId?: string | undefined;
+  /** Only identities with the plan of this name or id. */
+  plan?: string | undefined;
   /** What the identities are in order by. Default: "createdAt". */
   orderBy?: "createdAt" | "externalId" | undefined;
   /** `desc`: the newest, or the last external id, first. Default: "asc". */
@@ -1814,6 +1910,11 @@ export type UpdateIdentityInput = {
       limit: number;
     }[] | null | undefined;
   /**
+   * The plan whose limits all its keys share, besides the limits of the identity. Its permissions and roles are for
+   * keys only. Null: none. Needs `assign_plan` on the former one and on the new one.
+   */
+  plan?: string | null | undefined;
+  /**
    * The budget that verifications of all its keys spend from too, together with its ancestors. Null: none. Needs
    * `assign_budget` on the former one and on the new one.
    */
@@ -1822,6 +1923,158 @@ export type UpdateIdentityInput = {
 
 /** The `data` of an answer of `identities.updateIdentity`. */
 export type UpdateIdentityOutput = Identity;
+
+/** The input of `plans.createPlan`. */
+export type CreatePlanInput = {
+  /** The name by which keys and identities refer to the plan. Unique in the workspace. Never changes. */
+  name: string;
+  /**
+   * Limits of each key with the plan, and of each identity with it, whose keys share them. A limit of the same name
+   * that a key or an identity has itself takes its place there. `autoApply` is ignored for identities, as it is for
+   * their own limits.
+   */
+  ratelimits?: readonly {
+      /** Name of the limit, for verifications. */
+      name: string;
+      /** Maximum cost per window. */
+      limit: number;
+      /** Length of the window in milliseconds. */
+      duration: number;
+      /**
+       * How the limit counts. `standard`: a sliding window. `strict`: never more than the limit in any trailing
+       * `duration`. Default: "standard".
+       */
+      mode?: "standard" | "strict" | undefined;
+      /** Whether every verification that does not name the limit is charged 1. Default: false. */
+      autoApply?: boolean | undefined;
+    }[] | undefined;
+  /** Slugs that keys with the plan have besides their own. Those that do not exist yet are created. */
+  permissions?: readonly string[] | undefined;
+  /** Names of existing roles that keys with the plan have besides their own. */
+  roles?: readonly string[] | undefined;
+  /** Any JSON object, up to 1024 KiB as text and 100 levels deep. Do not store secrets in it. */
+  meta?: { [name: string]: unknown } | undefined;
+};
+
+/** The `data` of an answer of `plans.createPlan`. */
+export type CreatePlanOutput = {
+  planId: string;
+};
+
+/** The input of `plans.deletePlan`. */
+export type DeletePlanInput = {
+  /** The name of a plan, or its id. */
+  plan: string;
+};
+
+/** The `data` of an answer of `plans.deletePlan`. */
+export type DeletePlanOutput = Record<string, never>;
+
+/** The input of `plans.getPlan`. */
+export type GetPlanInput = {
+  /** The name of a plan, or its id. */
+  plan: string;
+};
+
+/** The `data` of an answer of `plans.getPlan`. */
+export type GetPlanOutput = Plan;
+
+/** The input of `plans.listPlans`. */
+export type ListPlansInput = {
+  /** Maximum number of entries per page. Default: 100. */
+  limit?: number | undefined;
+  /** Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page. */
+  cursor?: string | undefined;
+  /** Only entries whose names and ids contain this text, regardless of case. Blank: all. */
+  search?: string | undefined;
+};
+
+/** The `data` of an answer of `plans.listPlans`. */
+export type ListPlansOutput = Plan[];
+
+/** The input of `plans.previewUpdate`. */
+export type PreviewUpdateInput = {
+  /** The name of a plan, or its id. */
+  plan: string;
+  /**
+   * Limits of each key with the plan, and of each identity with it, whose keys share them. A limit of the same name
+   * that a key or an identity has itself takes its place there. `autoApply` is ignored for identities, as it is for
+   * their own limits.
+   */
+  ratelimits?: readonly {
+      /** Name of the limit, for verifications. */
+      name: string;
+      /** Maximum cost per window. */
+      limit: number;
+      /** Length of the window in milliseconds. */
+      duration: number;
+      /**
+       * How the limit counts. `standard`: a sliding window. `strict`: never more than the limit in any trailing
+       * `duration`. Default: "standard".
+       */
+      mode?: "standard" | "strict" | undefined;
+      /** Whether every verification that does not name the limit is charged 1. Default: false. */
+      autoApply?: boolean | undefined;
+    }[] | null | undefined;
+  /** Slugs that keys with the plan have besides their own. Those that do not exist yet are created. */
+  permissions?: readonly string[] | null | undefined;
+  /** Names of existing roles that keys with the plan have besides their own. */
+  roles?: readonly string[] | null | undefined;
+  /** Any JSON object, up to 1024 KiB as text and 100 levels deep. Do not store secrets in it. */
+  meta?: { [name: string]: unknown } | null | undefined;
+};
+
+/** The `data` of an answer of `plans.previewUpdate`. */
+export type PreviewUpdateOutput = {
+  /** Those that have the plan themselves. */
+  keys: {
+    count: number;
+    /** False if there are more than the 20000 that a call examines. */
+    isComplete: boolean;
+  };
+  identities: {
+    count: number;
+    /** False if there are more than the 20000 that a call examines. */
+    isComplete: boolean;
+  };
+  /** In the order of the fields and of the names of limits. */
+  changes: PlanChange[];
+};
+
+/** The input of `plans.updatePlan`. */
+export type UpdatePlanInput = {
+  /** The name of a plan, or its id. */
+  plan: string;
+  /**
+   * Limits of each key with the plan, and of each identity with it, whose keys share them. A limit of the same name
+   * that a key or an identity has itself takes its place there. `autoApply` is ignored for identities, as it is for
+   * their own limits.
+   */
+  ratelimits?: readonly {
+      /** Name of the limit, for verifications. */
+      name: string;
+      /** Maximum cost per window. */
+      limit: number;
+      /** Length of the window in milliseconds. */
+      duration: number;
+      /**
+       * How the limit counts. `standard`: a sliding window. `strict`: never more than the limit in any trailing
+       * `duration`. Default: "standard".
+       */
+      mode?: "standard" | "strict" | undefined;
+      /** Whether every verification that does not name the limit is charged 1. Default: false. */
+      autoApply?: boolean | undefined;
+    }[] | null | undefined;
+  /** Slugs that keys with the plan have besides their own. Those that do not exist yet are created. */
+  permissions?: readonly string[] | null | undefined;
+  /** Names of existing roles that keys with the plan have besides their own. */
+  roles?: readonly string[] | null | undefined;
+  /** Any JSON object, up to 1024 KiB as text and 100 levels deep. Do not store secrets in it. */
+  meta?: { [name: string]: unknown } | null | undefined;
+};
+
+/** The `data` of an answer of `plans.updatePlan`. */
+export type UpdatePlanOutput = Plan;
 
 /** The input of `budgets.createBudget`. */
 export type CreateBudgetInput = {
@@ -3164,7 +3417,7 @@ export type EventsListEventsInput = {
   /** Only events after this one: the id of an event. */
   after?: string | undefined;
   /** Only events of these types. */
-  types?: readonly ("key.created" | "key.updated" | "key.disabled" | "key.enabled" | "key.deleted" | "key.restored" | "key.rerolled" | "key.expiring" | "key.expired" | "key.first_used" | "key.unused" | "keys.imported" | "credits.low" | "credits.refilled" | "budget.created" | "budget.updated" | "budget.deleted" | "budget.refilled" | "budget.threshold_reached" | "hold.expired" | "hold.uncovered" | "limit.exceeded" | "root_key.created" | "root_key.updated" | "root_key.disabled" | "root_key.enabled" | "root_key.deleted" | "root_key.leaked" | "root_key.rerolled" | "identity.created" | "identity.updated" | "identity.deleted" | "role.created" | "role.updated" | "role.deleted" | "permission.created" | "permission.updated" | "permission.deleted" | "api.created" | "api.updated" | "api.deleted" | "namespace.created" | "namespace.deleted" | "override.set" | "override.deleted" | "workspace.created" | "workspace.updated" | "quota.near" | "webhook.created" | "webhook.updated" | "webhook.disabled" | "webhook.enabled" | "webhook.deleted" | "webhook.test" | "leak.reported" | "auth.failures")[] | undefined;
+  types?: readonly ("key.created" | "key.updated" | "key.disabled" | "key.enabled" | "key.deleted" | "key.restored" | "key.rerolled" | "key.expiring" | "key.expired" | "key.first_used" | "key.unused" | "keys.imported" | "credits.low" | "credits.refilled" | "plan.created" | "plan.updated" | "plan.deleted" | "budget.created" | "budget.updated" | "budget.deleted" | "budget.refilled" | "budget.threshold_reached" | "hold.expired" | "hold.uncovered" | "limit.exceeded" | "root_key.created" | "root_key.updated" | "root_key.disabled" | "root_key.enabled" | "root_key.deleted" | "root_key.leaked" | "root_key.rerolled" | "identity.created" | "identity.updated" | "identity.deleted" | "role.created" | "role.updated" | "role.deleted" | "permission.created" | "permission.updated" | "permission.deleted" | "api.created" | "api.updated" | "api.deleted" | "namespace.created" | "namespace.deleted" | "override.set" | "override.deleted" | "workspace.created" | "workspace.updated" | "quota.near" | "webhook.created" | "webhook.updated" | "webhook.disabled" | "webhook.enabled" | "webhook.deleted" | "webhook.test" | "leak.reported" | "auth.failures")[] | undefined;
   /** Only events of this object: the id of a key, an API, a root key or any other resource. */
   objectId?: string | undefined;
   /** Only events at or after this Unix time in milliseconds. */
@@ -3190,7 +3443,7 @@ export type CreateWebhookInput = {
   /** A label for you. */
   name?: string | null | undefined;
   /** The types of events that it gets. Null or omitted: all. */
-  eventTypes?: readonly ("key.created" | "key.updated" | "key.disabled" | "key.enabled" | "key.deleted" | "key.restored" | "key.rerolled" | "key.expiring" | "key.expired" | "key.first_used" | "key.unused" | "keys.imported" | "credits.low" | "credits.refilled" | "budget.created" | "budget.updated" | "budget.deleted" | "budget.refilled" | "budget.threshold_reached" | "hold.expired" | "hold.uncovered" | "limit.exceeded" | "root_key.created" | "root_key.updated" | "root_key.disabled" | "root_key.enabled" | "root_key.deleted" | "root_key.leaked" | "root_key.rerolled" | "identity.created" | "identity.updated" | "identity.deleted" | "role.created" | "role.updated" | "role.deleted" | "permission.created" | "permission.updated" | "permission.deleted" | "api.created" | "api.updated" | "api.deleted" | "namespace.created" | "namespace.deleted" | "override.set" | "override.deleted" | "workspace.created" | "workspace.updated" | "quota.near" | "webhook.created" | "webhook.updated" | "webhook.disabled" | "webhook.enabled" | "webhook.deleted" | "webhook.test" | "leak.reported" | "auth.failures")[] | null | undefined;
+  eventTypes?: readonly ("key.created" | "key.updated" | "key.disabled" | "key.enabled" | "key.deleted" | "key.restored" | "key.rerolled" | "key.expiring" | "key.expired" | "key.first_used" | "key.unused" | "keys.imported" | "credits.low" | "credits.refilled" | "plan.created" | "plan.updated" | "plan.deleted" | "budget.created" | "budget.updated" | "budget.deleted" | "budget.refilled" | "budget.threshold_reached" | "hold.expired" | "hold.uncovered" | "limit.exceeded" | "root_key.created" | "root_key.updated" | "root_key.disabled" | "root_key.enabled" | "root_key.deleted" | "root_key.leaked" | "root_key.rerolled" | "identity.created" | "identity.updated" | "identity.deleted" | "role.created" | "role.updated" | "role.deleted" | "permission.created" | "permission.updated" | "permission.deleted" | "api.created" | "api.updated" | "api.deleted" | "namespace.created" | "namespace.deleted" | "override.set" | "override.deleted" | "workspace.created" | "workspace.updated" | "quota.near" | "webhook.created" | "webhook.updated" | "webhook.disabled" | "webhook.enabled" | "webhook.deleted" | "webhook.test" | "leak.reported" | "auth.failures")[] | null | undefined;
   /**
    * The APIs of whose keys it gets events, and of which it gets their own events. Events without an `apiId`, such as
    * those of root keys, are left out. Null or omitted: all events.
@@ -3305,7 +3558,7 @@ export type UpdateWebhookInput = {
   /** A label for you. */
   name?: string | null | undefined;
   /** The types of events that it gets. Null or omitted: all. */
-  eventTypes?: readonly ("key.created" | "key.updated" | "key.disabled" | "key.enabled" | "key.deleted" | "key.restored" | "key.rerolled" | "key.expiring" | "key.expired" | "key.first_used" | "key.unused" | "keys.imported" | "credits.low" | "credits.refilled" | "budget.created" | "budget.updated" | "budget.deleted" | "budget.refilled" | "budget.threshold_reached" | "hold.expired" | "hold.uncovered" | "limit.exceeded" | "root_key.created" | "root_key.updated" | "root_key.disabled" | "root_key.enabled" | "root_key.deleted" | "root_key.leaked" | "root_key.rerolled" | "identity.created" | "identity.updated" | "identity.deleted" | "role.created" | "role.updated" | "role.deleted" | "permission.created" | "permission.updated" | "permission.deleted" | "api.created" | "api.updated" | "api.deleted" | "namespace.created" | "namespace.deleted" | "override.set" | "override.deleted" | "workspace.created" | "workspace.updated" | "quota.near" | "webhook.created" | "webhook.updated" | "webhook.disabled" | "webhook.enabled" | "webhook.deleted" | "webhook.test" | "leak.reported" | "auth.failures")[] | null | undefined;
+  eventTypes?: readonly ("key.created" | "key.updated" | "key.disabled" | "key.enabled" | "key.deleted" | "key.restored" | "key.rerolled" | "key.expiring" | "key.expired" | "key.first_used" | "key.unused" | "keys.imported" | "credits.low" | "credits.refilled" | "plan.created" | "plan.updated" | "plan.deleted" | "budget.created" | "budget.updated" | "budget.deleted" | "budget.refilled" | "budget.threshold_reached" | "hold.expired" | "hold.uncovered" | "limit.exceeded" | "root_key.created" | "root_key.updated" | "root_key.disabled" | "root_key.enabled" | "root_key.deleted" | "root_key.leaked" | "root_key.rerolled" | "identity.created" | "identity.updated" | "identity.deleted" | "role.created" | "role.updated" | "role.deleted" | "permission.created" | "permission.updated" | "permission.deleted" | "api.created" | "api.updated" | "api.deleted" | "namespace.created" | "namespace.deleted" | "override.set" | "override.deleted" | "workspace.created" | "workspace.updated" | "quota.near" | "webhook.created" | "webhook.updated" | "webhook.disabled" | "webhook.enabled" | "webhook.deleted" | "webhook.test" | "leak.reported" | "auth.failures")[] | null | undefined;
   /**
    * The APIs of whose keys it gets events, and of which it gets their own events. Events without an `apiId`, such as
    * those of root keys, are left out. Null or omitted: all events.
@@ -3715,6 +3968,34 @@ export type CreditsRefilledEvent = {
   remaining: number;
   /** The balance before. */
   before: number;
+};
+
+/** The `data` of `plan.created`. A plan was created. */
+export type PlanCreatedEvent = {
+  planId: string;
+  name: string;
+  /** Id of the root key, `cli` for an operator, or `system` for the service itself. */
+  actor: string;
+};
+
+/** The `data` of `plan.updated`. What a plan gives changed, for all keys and identities that have it. */
+export type PlanUpdatedEvent = {
+  planId: string;
+  name: string;
+  /** Id of the root key, `cli` for an operator, or `system` for the service itself. */
+  actor: string;
+  /** Names of the members that changed. */
+  changed: string[];
+  /** That of the plan after the change. Each change adds 1. */
+  version: number;
+};
+
+/** The `data` of `plan.deleted`. A plan was deleted. */
+export type PlanDeletedEvent = {
+  planId: string;
+  name: string;
+  /** Id of the root key, `cli` for an operator, or `system` for the service itself. */
+  actor: string;
 };
 
 /** The `data` of `budget.created`. A budget was created. */
@@ -4157,6 +4438,9 @@ export type EventData = {
   "keys.imported": KeysImportedEvent;
   "credits.low": CreditsLowEvent;
   "credits.refilled": CreditsRefilledEvent;
+  "plan.created": PlanCreatedEvent;
+  "plan.updated": PlanUpdatedEvent;
+  "plan.deleted": PlanDeletedEvent;
   "budget.created": BudgetCreatedEvent;
   "budget.updated": BudgetUpdatedEvent;
   "budget.deleted": BudgetDeletedEvent;
@@ -4301,9 +4585,11 @@ export interface ApisOperations {
    * Repeat it with `cursor` until the answer has none. Keys that are created meanwhile are not processed.
    *
    * Permissions of the root key: `apis.{apiId}.update_key`, `apis.{apiId}.read_key`, `apis.{apiId}.read_api`,
-   * `permissions.*.add_role_to_key`, `permissions.*.add_permission_to_key`, `permissions.*.create_permission`
+   * `permissions.*.add_role_to_key`, `permissions.*.add_permission_to_key`, `permissions.*.create_permission`,
+   * `plans.{planId}.assign_plan`
    *
-   * @throws {LatchkeyError} `data/api_not_found`, `data/role_not_found`. Besides the errors of every operation.
+   * @throws {LatchkeyError} `data/api_not_found`, `data/plan_not_found`, `data/role_not_found`. Besides the errors of
+   * every operation.
    */
   updateKeys(...args: Args<UpdateKeysInput>): Promise<Result<UpdateKeysOutput>>;
   /**
@@ -4352,10 +4638,10 @@ export interface KeysOperations {
    * not exist yet are created. Roles must exist.
    *
    * Permissions of the root key: `apis.{apiId}.create_key`, `apis.{apiId}.encrypt_key`,
-   * `budgets.{budgetId}.assign_budget`
+   * `budgets.{budgetId}.assign_budget`, `plans.{planId}.assign_plan`
    *
-   * @throws {LatchkeyError} `data/api_not_found`, `data/budget_not_found`, `data/role_not_found`,
-   * `application/precondition_failed`. Besides the errors of every operation.
+   * @throws {LatchkeyError} `data/api_not_found`, `data/budget_not_found`, `data/plan_not_found`,
+   * `data/role_not_found`, `application/precondition_failed`. Besides the errors of every operation.
    */
   createKey(...args: Args<CreateKeyInput>): Promise<Result<CreateKeyOutput>>;
   /**
@@ -4409,10 +4695,11 @@ export interface KeysOperations {
    * already, or the hash occurs earlier in the list. The list is imported in chunks of up to 500 keys, sized so that
    * each takes some milliseconds. Each chunk is imported completely or not at all.
    *
-   * Permissions of the root key: `apis.{apiId}.create_key`, `budgets.{budgetId}.assign_budget`
+   * Permissions of the root key: `apis.{apiId}.create_key`, `budgets.{budgetId}.assign_budget`,
+   * `plans.{planId}.assign_plan`
    *
-   * @throws {LatchkeyError} `data/api_not_found`, `data/budget_not_found`, `application/precondition_failed`. Besides
-   * the errors of every operation.
+   * @throws {LatchkeyError} `data/api_not_found`, `data/budget_not_found`, `data/plan_not_found`,
+   * `application/precondition_failed`. Besides the errors of every operation.
    */
   migrateKeys(...args: Args<MigrateKeysInput>): Promise<Result<MigrateKeysOutput>>;
   /**
@@ -4469,14 +4756,14 @@ export interface KeysOperations {
    * Brings back a key that was deleted without `permanent`, until `LATCHKEY_RETENTION_DELETED` after its deletion:
    * with its key string, name, credits, limits, permissions, and the roles and the identity that still exist. What was
    * deleted meanwhile stays away from it: a role with its permissions, or the identity with its limits. A key whose
-   * API or whose own budget was deleted cannot be restored. A key that was reported as leaked, before its deletion or
+   * API, plan or own budget was deleted cannot be restored. A key that was reported as leaked, before its deletion or
    * after it, is restored disabled. A key that has expired stays expired. The key counts against the quota of the
    * workspace again. The next verification on the same node finds it, and on other nodes within a second.
    *
    * Permissions of the root key: `apis.{apiId}.restore_key`
    *
    * @throws {LatchkeyError} `data/key_not_found`, `data/api_not_found`, `data/budget_not_found`,
-   * `data/key_not_deleted`. Besides the errors of every operation.
+   * `data/plan_not_found`, `data/key_not_deleted`. Besides the errors of every operation.
    */
   restoreKey(...args: Args<RestoreKeyInput>): Promise<Result<RestoreKeyOutput>>;
   /**
@@ -4518,10 +4805,11 @@ export interface KeysOperations {
    * Omitted fields do not change. Null removes a value. Lists and `meta` are replaced as a whole. The next
    * verification on the same node uses the new values.
    *
-   * Permissions of the root key: `apis.{apiId}.update_key`, `budgets.{budgetId}.assign_budget`
+   * Permissions of the root key: `apis.{apiId}.update_key`, `budgets.{budgetId}.assign_budget`,
+   * `plans.{planId}.assign_plan`
    *
-   * @throws {LatchkeyError} `data/key_not_found`, `data/budget_not_found`, `data/role_not_found`,
-   * `application/precondition_failed`. Besides the errors of every operation.
+   * @throws {LatchkeyError} `data/key_not_found`, `data/budget_not_found`, `data/plan_not_found`,
+   * `data/role_not_found`, `application/precondition_failed`. Besides the errors of every operation.
    */
   updateKey(...args: Args<UpdateKeyInput>): Promise<Result<UpdateKeyOutput>>;
   /**
@@ -4529,7 +4817,7 @@ export interface KeysOperations {
    *
    * Checks whether a key is valid. The status is 200 for an invalid key too: `valid` is then false and `code` gives
    * the reason. Without a root key, if the service allows it, only keys of the default workspace are found, and the
-   * response omits the fields that end users must not see: `name`, `roles` and `permissions`.
+   * response omits the fields that end users must not see: `name`, `roles`, `permissions` and `plan`.
    *
    * Permissions of the root key: `apis.{apiId}.verify_key`
    *
@@ -4572,9 +4860,10 @@ export interface IdentitiesOperations {
    * An identity is an owner of keys, such as a user or an organization. All its keys share its limits. Creating or
    * updating a key with a new external id creates an identity without limits.
    *
-   * Permissions of the root key: `identities.*.create_identity`, `budgets.{budgetId}.assign_budget`
+   * Permissions of the root key: `identities.*.create_identity`, `budgets.{budgetId}.assign_budget`,
+   * `plans.{planId}.assign_plan`
    *
-   * @throws {LatchkeyError} `data/identity_already_exists`, `data/budget_not_found`,
+   * @throws {LatchkeyError} `data/identity_already_exists`, `data/budget_not_found`, `data/plan_not_found`,
    * `application/precondition_failed`. Besides the errors of every operation.
    */
   createIdentity(...args: Args<CreateIdentityInput>): Promise<Result<CreateIdentityOutput>>;
@@ -4613,12 +4902,83 @@ export interface IdentitiesOperations {
    * Omitted fields do not change. `meta`, `ratelimits` and `concurrency` are replaced as a whole. The next
    * verification of any of its keys on the same node uses the new limits.
    *
-   * Permissions of the root key: `identities.*.update_identity`, `budgets.{budgetId}.assign_budget`
+   * Permissions of the root key: `identities.*.update_identity`, `budgets.{budgetId}.assign_budget`,
+   * `plans.{planId}.assign_plan`
    *
-   * @throws {LatchkeyError} `data/identity_not_found`, `data/budget_not_found`, `application/precondition_failed`.
-   * Besides the errors of every operation.
+   * @throws {LatchkeyError} `data/identity_not_found`, `data/budget_not_found`, `data/plan_not_found`,
+   * `application/precondition_failed`. Besides the errors of every operation.
    */
   updateIdentity(...args: Args<UpdateIdentityInput>): Promise<Result<UpdateIdentityOutput>>;
+}
+
+/** What many keys and identities get from one place: limits, permissions and roles. */
+export interface PlansOperations {
+  /**
+   * Create a plan.
+   *
+   * A plan gives limits, permissions and roles to many keys, and limits to identities: to those with its name as their
+   * `plan`. A change of it reaches all of them within a second.
+   *
+   * Permissions of the root key: `plans.*.create_plan`, `permissions.*.create_permission`
+   *
+   * @throws {LatchkeyError} `data/plan_already_exists`, `data/role_not_found`, `application/precondition_failed`.
+   * Besides the errors of every operation.
+   */
+  createPlan(...args: Args<CreatePlanInput>): Promise<Result<CreatePlanOutput>>;
+  /**
+   * Delete a plan.
+   *
+   * Refused while keys or identities have it: they would have no limits. A deleted key that had it cannot be restored
+   * afterwards. Its name can be used again.
+   *
+   * Permissions of the root key: `plans.{planId}.delete_plan`
+   *
+   * @throws {LatchkeyError} `data/plan_not_found`, `data/plan_in_use`. Besides the errors of every operation.
+   */
+  deletePlan(...args: Args<DeletePlanInput>): Promise<Result<DeletePlanOutput>>;
+  /**
+   * Get a plan.
+   *
+   * A plan with what it gives.
+   *
+   * Permissions of the root key: `plans.{planId}.read_plan`
+   *
+   * @throws {LatchkeyError} `data/plan_not_found`. Besides the errors of every operation.
+   */
+  getPlan(...args: Args<GetPlanInput>): Promise<Result<GetPlanOutput>>;
+  /**
+   * List plans.
+   *
+   * Ordered by creation time. The root key must be allowed to read every plan on the page.
+   *
+   * Permissions of the root key: `plans.{planId}.read_plan`
+   */
+  listPlans: List<ListPlansInput, ListPlansOutput, ListPlansOutput[number]>;
+  /**
+   * Preview an update of a plan.
+   *
+   * Takes the body of `plans.updatePlan`, and says what it would change for how many keys and identities. It changes
+   * nothing. Without fields to change, it says who has the plan. The numbers are of keys and identities that are not
+   * deleted; one call examines at most 20000 of each.
+   *
+   * Permissions of the root key: `plans.{planId}.read_plan`
+   *
+   * @throws {LatchkeyError} `data/plan_not_found`. Besides the errors of every operation.
+   */
+  previewUpdate(...args: Args<PreviewUpdateInput>): Promise<Result<PreviewUpdateOutput>>;
+  /**
+   * Update a plan.
+   *
+   * Omitted fields do not change. Null removes a value. Lists and `meta` are replaced as a whole. Every key and
+   * identity with the plan has the new values with its next verification on the same node, and on other nodes within a
+   * second. A call sees a change whole or not at all. A limit with an existing name keeps its id and its counts; a
+   * changed `duration` or `mode` starts them at 0. `plans.previewUpdate` says what a change would do.
+   *
+   * Permissions of the root key: `plans.{planId}.update_plan`, `permissions.*.create_permission`
+   *
+   * @throws {LatchkeyError} `data/plan_not_found`, `data/role_not_found`. Besides the errors of every operation.
+   */
+  updatePlan(...args: Args<UpdatePlanInput>): Promise<Result<UpdatePlanOutput>>;
 }
 
 /** Credits that many keys share, in trees of up to four levels. */
@@ -5429,6 +5789,7 @@ export class Operations {
   readonly apis: ApisOperations;
   readonly keys: KeysOperations;
   readonly identities: IdentitiesOperations;
+  readonly plans: PlansOperations;
   readonly budgets: BudgetsOperations;
   readonly holds: HoldsOperations;
   readonly analytics: AnalyticsOperations;
@@ -5482,6 +5843,14 @@ export class Operations {
       getIdentity: make("identities.getIdentity", { repeatable: "always" }),
       listIdentities: make("identities.listIdentities", { repeatable: "always" }),
       updateIdentity: make("identities.updateIdentity", {}),
+    };
+    this.plans = {
+      createPlan: make("plans.createPlan", { repeatable: "idempotent" }),
+      deletePlan: make("plans.deletePlan", {}),
+      getPlan: make("plans.getPlan", { repeatable: "always" }),
+      listPlans: make("plans.listPlans", { repeatable: "always" }),
+      previewUpdate: make("plans.previewUpdate", { repeatable: "always" }),
+      updatePlan: make("plans.updatePlan", {}),
     };
     this.budgets = {
       createBudget: make("budgets.createBudget", { repeatable: "idempotent" }),

@@ -13,6 +13,7 @@ const creatingOperations = [
   "permissions.createPermission",
   "permissions.createRole",
   "identities.createIdentity",
+  "plans.createPlan",
   "budgets.createBudget",
   "ratelimits.limit",
   "ratelimits.setOverride",

@@ -25,6 +25,7 @@ const newcomer = [
   "limits.md",
   "credits.md",
   "budgets.md",
+  "plans.md",
   "holds.md",
   "roles-and-permissions.md",
   "webhooks.md",

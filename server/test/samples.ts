@@ -43,6 +43,8 @@ export interface Resources {
   rootKeyId: string;
   webhookId: string;
   budgetId: string;
+  plan: string;
+  planId: string;
   workspaceId: string;
   migrationId: string;
   hash: string;
@@ -70,9 +72,16 @@ export async function createResources(
   const { permissionId } = await ok("permissions.createPermission", { name: `${mark} read`, slug });
   const { roleId } = await ok("permissions.createRole", { name: role, permissions: [slug] });
   const { budgetId } = await ok("budgets.createBudget", { name: `${mark} budget`, remaining: 1_000_000 });
+  const plan = `${mark}.gold`;
+  const { planId } = await ok("plans.createPlan", {
+    name: plan,
+    ratelimits: [limit],
+    meta: { secret: `${mark} meta` },
+  });
   const { keyId, key } = await ok("keys.createKey", {
     apiId,
     externalId,
+    plan,
     name: `${mark} key`,
     roles: [role],
     recoverable: true,
@@ -108,6 +117,8 @@ export async function createResources(
     rootKeyId,
     webhookId,
     budgetId,
+    plan,
+    planId,
     workspaceId,
     migrationId,
     hash,
@@ -200,6 +211,17 @@ const ofBudget = (more: Body = {}): Sample => ({
   absent: (body) => ({ ...body, budgetId: "bud_never0existed000" }),
   unpermitted: "insufficient_permissions",
   named: ({ budgetId }) => [{ budgetId, ...more }],
+});
+
+const ofPlan = (more: Body = {}): Sample => ({
+  body: async (server) => {
+    const name = unique("sweep");
+    await server.ok("plans.createPlan", { name });
+    return { plan: name, ...more };
+  },
+  absent: (body) => ({ ...body, plan: "never0existed" }),
+  unpermitted: "insufficient_permissions",
+  named: ({ plan, planId }) => [plan, planId].map((one) => ({ plan: one, ...more })),
 });
 
 const ofHold = (more: Body = {}): Sample => ({
@@ -306,9 +328,11 @@ const sweptLimit = { namespace: "sweep", identifier: "a", limit: 1_000_000, dura
 export const samples: { readonly [Name in OperationName]: Sample } = {
   "apis.countKeys": {
     ...ofApi("api_not_found", { search: "sweep", expiresBefore: 2_000_000_000_000 }),
-    named: ({ apiId, externalId, role, budgetId }) => [
+    named: ({ apiId, externalId, role, budgetId, plan, planId }) => [
       { apiId, externalId, role },
       { apiId, budgetId },
+      { apiId, plan },
+      { apiId, plan: planId },
       { apiId, search: externalId },
     ],
   },
@@ -316,15 +340,17 @@ export const samples: { readonly [Name in OperationName]: Sample } = {
   "apis.deleteApi": ofApi("insufficient_permissions"),
   "apis.deleteKeys": {
     ...ofApi("api_not_found"),
-    named: ({ apiId, externalId, role, budgetId }) => [
+    named: ({ apiId, externalId, role, budgetId, plan }) => [
       { apiId, externalId },
       { apiId, role },
       { apiId, budgetId },
+      { apiId, plan },
     ],
   },
   "apis.updateKeys": {
     ...ofApi("api_not_found", { enabled: false }),
-    named: ({ apiId, externalId, role, budgetId }) => [
+    named: ({ apiId, externalId, role, budgetId, plan }) => [
+      { apiId, setPlan: plan },
       { apiId, externalId, enabled: false },
       { apiId, budgetId, enabled: false },
       { apiId, addRoles: [role] },
@@ -338,9 +364,10 @@ export const samples: { readonly [Name in OperationName]: Sample } = {
   ),
   "apis.listKeys": {
     ...ofApi("api_not_found"),
-    named: ({ apiId, keyId, externalId, role, budgetId }) => [
+    named: ({ apiId, keyId, externalId, role, budgetId, plan }) => [
       { apiId, externalId },
       { apiId, budgetId },
+      { apiId, plan },
       { apiId, role },
       { apiId, search: keyId },
       { apiId, search: externalId },
@@ -353,7 +380,9 @@ export const samples: { readonly [Name in OperationName]: Sample } = {
   "keys.addRoles": ofKeyWithRoles,
   "keys.createKey": {
     ...ofApi("api_not_found", { name: "production" }),
-    named: ({ apiId, externalId, role, slug, budgetId }) => [
+    named: ({ apiId, externalId, role, slug, budgetId, plan, planId }) => [
+      { apiId, plan },
+      { apiId, plan: planId },
       { apiId, externalId, permissions: [slug] },
       { apiId, roles: [role] },
       { apiId, budgetId },
@@ -423,16 +452,37 @@ export const samples: { readonly [Name in OperationName]: Sample } = {
 
   "identities.createIdentity": ofNothing(
     () => ({ externalId: unique("sweep"), ratelimits: [{ name: "requests", limit: 5, duration: 1_000 }] }),
-    ({ externalId, budgetId }) => [{ externalId }, { externalId: unique("sweep"), budgetId }],
+    ({ externalId, budgetId, plan }) => [
+      { externalId },
+      { externalId: unique("sweep"), budgetId },
+      { externalId: unique("sweep"), plan },
+    ],
   ),
   "identities.deleteIdentity": ofIdentity(),
   "identities.getIdentity": ofIdentity(),
   "identities.listIdentities": {
     ...listOfIdentities,
-    named: (resources) => [...listOfIdentities.named(resources), { budgetId: resources.budgetId }],
+    named: (resources) => [
+      ...listOfIdentities.named(resources),
+      { budgetId: resources.budgetId },
+      { plan: resources.plan },
+    ],
     body: async (server) => ({ search: ((await ofIdentity().body(server)) as { identity: string }).identity }),
   },
   "identities.updateIdentity": ofIdentity({ meta: { plan: "pro" } }),
+
+  "plans.createPlan": ofNothing(
+    () => ({ name: unique("sweep"), ratelimits: [{ name: "requests", limit: 5, duration: 1_000 }] }),
+    ({ role, slug }) => [{ name: unique("sweep"), roles: [role], permissions: [slug] }],
+  ),
+  "plans.deletePlan": ofPlan(),
+  "plans.getPlan": ofPlan(),
+  "plans.listPlans": ofNothing(
+    () => ({}),
+    ({ planId }) => [{}, { cursor: cursorAt("plans.listPlans", planId) }, { search: planId }],
+  ),
+  "plans.previewUpdate": ofPlan({ ratelimits: [] }),
+  "plans.updatePlan": ofPlan({ ratelimits: [] }),
 
   "budgets.createBudget": ofNothing(
     () => ({ name: "sweep", remaining: 10, unit: "usd_micro", thresholds: [50] }),

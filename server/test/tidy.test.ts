@@ -41,6 +41,7 @@ const featureOrder = [
   "upstreams",
   "keys",
   "identities",
+  "plans",
   "permissions",
   "leaks",
   "analytics",

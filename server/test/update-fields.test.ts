@@ -31,6 +31,12 @@ const unique = (name: string) => `${name}-${++created}`;
 const createBudget = async (server: TestServer): Promise<string> =>
   (await server.ok("budgets.createBudget", { name: "team", remaining: 3 })).budgetId;
 
+const createPlan = async (server: TestServer): Promise<string> => {
+  const name = unique("plan");
+  await server.ok("plans.createPlan", { name });
+  return name;
+};
+
 const limit = { name: "calls", limit: 7, duration: 60_000 };
 
 const updated: Record<string, Updated> = {
@@ -51,6 +57,7 @@ const updated: Record<string, Updated> = {
       concurrency: [{ name: "streams", limit: 2 }],
       allowedIps: ["198.51.100.0/24"],
       budgetId: "a budget",
+      plan: "a plan",
       enabled: false,
       roles: ["writer"],
       permissions: ["documents.write"],
@@ -73,6 +80,7 @@ const updated: Record<string, Updated> = {
       ratelimits: [{ ...limit, autoApply: true }],
       concurrency: [{ name: "streams", limit: 2 }],
       budgetId: "a budget",
+      plan: "a plan",
     },
   },
   "budgets.updateBudget": {
@@ -85,6 +93,17 @@ const updated: Record<string, Updated> = {
       onEmpty: "allow",
       thresholds: [50, 90],
       meta: { plan: "pro" },
+    },
+  },
+  "plans.updatePlan": {
+    reference: "plan",
+    create: createPlan,
+    read: from("plans.getPlan", "plan"),
+    fields: {
+      ratelimits: [{ ...limit, autoApply: true }],
+      permissions: ["documents.write"],
+      roles: ["writer"],
+      meta: { price: 9 },
     },
   },
   "budgets.updateCredits": {
@@ -210,6 +229,7 @@ describeOnStores(
           const existing: Values = {};
           if (field === "apiIds") existing.apiIds = [await server.createApi()];
           if (field === "budgetId") existing.budgetId = await createBudget(server);
+          if (sample === "a plan") existing.plan = await createPlan(server);
           const value = existing[field] ?? sample;
           const before = await read(server, object);
           assert(!contains(before[field], value), `${field} has this value already: ${JSON.stringify(before)}`);

@@ -28,6 +28,7 @@ function openCaches(keys: (hash: string) => StoredKey | undefined) {
     source: {
       keysAt: async (locations) => locations.flatMap(({ hash }) => keys(hash) ?? []),
       rootKeysByHashes: unused,
+      plans: unused,
       workspaces: unused,
       keyMigrations: unused,
       namespaces: unused,
@@ -57,6 +58,7 @@ function storedKey(changed: Partial<DirectoryKey> = {}): DirectoryKey {
     api_own_key_access: 0,
     workspace_enabled: 1,
     balance: null,
+    plan: null,
     budgets: [],
     identity: null,
     concurrency: null,
@@ -78,7 +80,14 @@ describe("a cached key", () => {
       name: 'a "name"',
       meta: '{"plan":"pro"}',
       expires_at: 5_000,
-      identity: { id: "id_1", external_id: "acme", meta: null, concurrency: null, ratelimits: [limit("rl_2")] },
+      identity: {
+        id: "id_1",
+        external_id: "acme",
+        plan: null,
+        meta: null,
+        concurrency: null,
+        ratelimits: [limit("rl_2")],
+      },
       ratelimits: [limit("rl_1")],
       roles: ["admin"],
       permissions: ["read"],
@@ -184,7 +193,7 @@ describe("a cached key", () => {
 
   it("shares its budgets with keys that have the same ones, and one empty list with keys without", async () => {
     const budgets = [budget("bud_team"), budget("bud_root")];
-    const identity = { id: "id_1", external_id: "acme", meta: null, concurrency: null, ratelimits: [] };
+    const identity = { id: "id_1", external_id: "acme", plan: null, meta: null, concurrency: null, ratelimits: [] };
     const changes: Record<string, Partial<DirectoryKey>> = {
       first: { budgets },
       again: { id: "key_2", budgets: [...budgets], identity },
@@ -204,7 +213,7 @@ describe("a cached key", () => {
 
   it("is outdated by a change of each of its tags, and by no other", async () => {
     const budgets = [budget("bud_1"), budget("bud_root")];
-    const identity = { id: "id_1", external_id: "acme", meta: null, concurrency: null, ratelimits: [] };
+    const identity = { id: "id_1", external_id: "acme", plan: null, meta: null, concurrency: null, ratelimits: [] };
     for (const key of [storedKey({ identity, budgets }), storedKey()]) {
       const { caches, generations, load } = openCaches(() => key);
       const name = keyLocation("hash", WORKSPACE);
@@ -273,6 +282,7 @@ describe("a cached key", () => {
     const identityOf = (i: number) => ({
       id: `id_${i}`,
       external_id: `customer-${i}`,
+      plan: null,
       meta: null,
       concurrency: null,
       ratelimits: [],

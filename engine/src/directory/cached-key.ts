@@ -32,6 +32,7 @@ interface KeyTraits {
   /** The traits of such keys once they are used. */
   readonly used: KeyTraits | null;
   readonly isTokenPending: boolean;
+  readonly planId: string | null;
   /** JSON members of an answer: those after `keyId`, and the last ones, each with a comma before it. */
   readonly firstMembers: string;
   readonly lastMembers: string;
@@ -213,9 +214,21 @@ class CachedKey extends CacheEntry<KeyRecord> implements KeyRecord {
     return this.#extras.concurrency;
   }
 
+  get planId(): string | null {
+    return this.#traits.planId;
+  }
+
   get members(): string {
+    return this.membersWith(this.#traits.lastMembers);
+  }
+
+  get grantMembers(): string {
+    return this.#traits.lastMembers;
+  }
+
+  membersWith(grantMembers: string): string {
     const name = this.#name === null ? "" : `,"name":${this.#name}`;
-    return `${this.#firstMembers}${this.#extras.members}${name}${this.#traits.lastMembers}`;
+    return `${this.#firstMembers}${this.#extras.members}${name}${grantMembers}`;
   }
 
   get anonymousMembers(): string {
@@ -305,11 +318,13 @@ export class KeyRecords {
       isUnused: false,
       used: null,
       isTokenPending: false,
+      planId: null,
       firstMembers: "",
       lastMembers: "",
       slots: this.#slotsOf(api_id, workspace_id),
     }));
-    const extras = identity_id === null ? NO_EXTRAS : { ...NO_EXTRAS, identity: { id: identity_id, externalId: "" } };
+    const extras =
+      identity_id === null ? NO_EXTRAS : { ...NO_EXTRAS, identity: { id: identity_id, externalId: "", planId: null } };
     const bytes = bytesOfTraits + KEY_BYTES + EXTRAS_BYTES + textBytes(hash, workspace_id, id);
     return {
       record: new CachedKey({ id, pool_id: "", name: null }, traits, extras, bytes),
@@ -364,10 +379,12 @@ export class KeyRecords {
       isUnused,
       used: isUnused ? this.#traitsOf({ ...key, isUnused: false }, allowedIps) : null,
       isTokenPending: key.hash_version === hashVersions["prefixed-api-key"],
+      planId: key.plan?.id ?? null,
       firstMembers: `,${members({ apiId: api_id, enabled: enabled === 1 })}`,
       lastMembers:
         (roles.length > 0 ? `,${members({ roles })}` : "") +
-        (permissions.length > 0 ? `,${members({ permissions })}` : ""),
+        (permissions.length > 0 ? `,${members({ permissions })}` : "") +
+        (key.plan ? `,${members({ plan: key.plan.name })}` : ""),
       slots: this.#slotsOf(api_id, workspace_id),
     };
   }
@@ -392,6 +409,7 @@ function sharedPart(key: DirectoryKey) {
     hash_version: key.hash_version,
     roles: key.roles,
     permissions: key.permissions,
+    plan: key.plan && { id: key.plan.id, name: key.plan.name },
   };
 }
 
@@ -404,7 +422,11 @@ function extrasOf(key: DirectoryKey, budgets: readonly KeyBudget[]): KeyExtras {
   return {
     expiresAt: expires_at === null ? null : instantAt(expires_at),
     budgets,
-    identity: identity && { id: identity.id, externalId: identity.external_id },
+    identity: identity && {
+      id: identity.id,
+      externalId: identity.external_id,
+      planId: identity.plan?.id ?? null,
+    },
     limits: [
       ...ratelimits.map((limit) => keyLimit(limit, "key", pool_id)),
       ...(identity === null ? [] : identity.ratelimits.map((limit) => keyLimit(limit, "identity", identity.id))),
@@ -429,9 +451,10 @@ function extraMembers({ meta, expires_at, identity }: DirectoryKey): Pick<KeyExt
     })}`;
   const record = identity && identityRecord(identity);
   const all = textOf(record);
-  if (!record || !("concurrency" in record)) return { members: all, anonymousMembers: all };
-  // Only holds take slots, and a caller without a root key can neither make a hold nor learn of one.
-  const { concurrency: _, ...shown } = record;
+  if (!record || !("concurrency" in record || "plan" in record)) return { members: all, anonymousMembers: all };
+  // Only holds take slots, and a caller without a root key can neither make a hold nor learn of one. What a customer has bought is
+  // not the business of his callers.
+  const { concurrency: _, plan: __, ...shown } = record;
   return { members: all, anonymousMembers: textOf(shown) };
 }
 

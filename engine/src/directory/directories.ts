@@ -5,6 +5,7 @@ import type { Changes, ChangesCursor } from "./changes.ts";
 import { ChangesFollower } from "./changes-follower.ts";
 import { Generations, newGenerationsBuffer } from "./generations.ts";
 import { LookupRateLimiter } from "./lookup-rate-limiter.ts";
+import { type PlanRecord, planRecord } from "./plan-record.ts";
 import {
   type LoadedRecord,
   missingRecord,
@@ -33,6 +34,7 @@ import type {
   DirectoryKey,
   DirectoryKeyMigration,
   DirectoryNamespace,
+  DirectoryPlan,
   DirectoryPortalSession,
   DirectoryRootKey,
   DirectorySession,
@@ -46,6 +48,7 @@ import type {
 export interface DirectorySource {
   keysAt(locations: readonly KeyLocation[]): Promise<(DirectoryKey | DeletedKey)[]>;
   rootKeysByHashes(hashes: readonly string[]): Promise<DirectoryRootKey[]>;
+  plans(ids: readonly string[]): Promise<DirectoryPlan[]>;
   workspaces(ids: readonly string[]): Promise<DirectoryWorkspace[]>;
   keyMigrations(references: readonly KeyMigrationReference[]): Promise<DirectoryKeyMigration[]>;
   namespaces(references: readonly NamespaceReference[]): Promise<DirectoryNamespace[]>;
@@ -78,6 +81,7 @@ const RECORD_BYTES_MIN = 400;
 export type DirectoryKind =
   | "keys"
   | "rootKeys"
+  | "plans"
   | "workspaces"
   | "keyMigrations"
   | "namespaces"
@@ -103,6 +107,7 @@ export class RecordCaches {
   readonly counts: Readonly<Record<DirectoryKind, RecordCacheCounts>> = {
     keys: newRecordCacheCounts(),
     rootKeys: newRecordCacheCounts(),
+    plans: newRecordCacheCounts(),
     workspaces: newRecordCacheCounts(),
     keyMigrations: newRecordCacheCounts(),
     namespaces: newRecordCacheCounts(),
@@ -113,6 +118,8 @@ export class RecordCaches {
   readonly keys: RecordCache<KeyRecord>;
   /** By hash. */
   readonly rootKeys: RecordCache<RootKeyRecord>;
+  /** By id. */
+  readonly plans: RecordCache<PlanRecord>;
   /** By id. */
   readonly workspaces: RecordCache<WorkspaceRecord>;
   /** By `keyMigrationLookupKey`. */
@@ -168,6 +175,13 @@ export class RecordCaches {
       load: source.rootKeysByHashes,
       nameOf: (key: DirectoryRootKey) => key.hash,
       toRecord: rootKeyRecord,
+    });
+    this.plans = openDirectory({
+      kind: "plans",
+      share: 1 / 8,
+      load: source.plans,
+      nameOf: (plan: DirectoryPlan) => plan.id,
+      toRecord: planRecord,
     });
     this.workspaces = openDirectory({
       kind: "workspaces",

@@ -39,7 +39,9 @@ export interface KeyRecord {
   readonly hasBalance: boolean;
   /** The budget of the key with its ancestors, then that of its identity with its ancestors; each once. */
   readonly budgets: readonly KeyBudget[];
-  readonly identity: { readonly id: string; readonly externalId: string } | null;
+  readonly identity: KeyIdentity | null;
+  /** The plan of the key. What it gives is in `plan` if the call has joined it: see `PlannedKey`. */
+  readonly planId: string | null;
   /** The limits of the key and of its identity. */
   readonly limits: readonly KeyLimit[];
   /** The limits of concurrency of the key and of its identity. */
@@ -54,6 +56,18 @@ export interface KeyRecord {
   readonly members: string;
   /** The same for a caller without a root key: without the members that end users must not see. */
   readonly anonymousMembers: string;
+  /** Those of `members` that say what the key is granted, with a comma before them. */
+  readonly grantMembers: string;
+  /** `members` with others in the place of `grantMembers`. */
+  membersWith(grantMembers: string): string;
+}
+
+/** The owner of a key as verification needs it. */
+export interface KeyIdentity {
+  readonly id: string;
+  readonly externalId: string;
+  /** The plan of the identity. */
+  readonly planId: string | null;
 }
 
 /** A budget as verification needs it. Its balance is in the ledger. */
@@ -77,6 +91,8 @@ export interface KeyLimit {
   readonly counter: string;
   /** JSON members of the state of the limit before `exceeded`, without braces. */
   readonly members: string;
+  /** The name of the plan that it comes from. Absent: it is one of its owner. */
+  readonly plan?: string;
 }
 
 /** A limit of concurrency as verification needs it. Its slots are in the ledger. */
@@ -84,6 +100,8 @@ export interface KeyConcurrency extends ConcurrencyLimit {
   readonly owner: KeyLimit["owner"];
   /** The balance of its slots: that of the pool of the key, or of the identity. */
   readonly balanceId: string;
+  /** The name of the plan that it comes from. Absent: it is one of its owner. */
+  readonly plan?: string;
 }
 
 /** A root key as authentication needs it. */
@@ -232,6 +250,7 @@ export function identityRecord(identity: DirectoryIdentity) {
     meta: (identity.meta === null ? {} : JSON.parse(identity.meta)) as Record<string, unknown>,
     ratelimits: identity.ratelimits.map((limit) => ({ ...ratelimitRecord(limit), autoApply: true })),
     ...(concurrency.length > 0 && { concurrency }),
+    ...(identity.plan && { plan: identity.plan.name }),
   };
 }
 

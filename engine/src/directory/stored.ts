@@ -20,6 +20,30 @@ export interface DirectoryLimit {
   auto_apply: StoredBoolean;
 }
 
+/** The plan of a key or of an identity. What it gives is in a record of its own. */
+export interface DirectoryPlanUse {
+  id: string;
+  /** Never changes. */
+  name: string;
+}
+
+/** A plan: what it gives to each key and to each identity that has it. */
+export interface DirectoryPlan {
+  id: string;
+  workspace_id: string;
+  name: string;
+  /** Increases with each change. */
+  version: number;
+  /** In the order of their names. */
+  ratelimits: readonly DirectoryLimit[];
+  /** JSON array of its limits of concurrency, or null. */
+  concurrency: string | null;
+  /** Role names in order. */
+  roles: readonly string[];
+  /** Slugs of its permissions, direct and through roles, distinct and in order. */
+  permissions: readonly string[];
+}
+
 /** The owner of a key. */
 export interface DirectoryIdentity {
   id: string;
@@ -29,6 +53,7 @@ export interface DirectoryIdentity {
   /** JSON array of its limits of concurrency, or null. */
   concurrency: string | null;
   ratelimits: readonly DirectoryLimit[];
+  plan: DirectoryPlanUse | null;
 }
 
 /** A budget of a key or of an identity, or one of its ancestors. */
@@ -70,6 +95,8 @@ export interface DirectoryKey extends KeyLocation {
   /** The budget of the key with its ancestors, then that of its identity with its ancestors; each once. */
   budgets: readonly DirectoryBudget[];
   identity: DirectoryIdentity | null;
+  /** That of its pool. */
+  plan: DirectoryPlanUse | null;
   /** JSON array of its limits of concurrency, or null. */
   concurrency: string | null;
   ratelimits: readonly DirectoryLimit[];

@@ -36,6 +36,7 @@ export type IdPrefix =
   | "hold"
   | "wh"
   | "mig"
+  | "plan"
   | "rec"
   | "tok";
 

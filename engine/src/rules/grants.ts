@@ -30,6 +30,7 @@ export const grantActions = {
     "read_analytics",
   ],
   identities: ["create_identity", "read_identity", "update_identity", "delete_identity"],
+  plans: ["create_plan", "read_plan", "update_plan", "delete_plan", "assign_plan"],
   budgets: ["create_budget", "read_budget", "update_budget", "delete_budget", "assign_budget"],
   permissions: [
     "create_permission",

@@ -48,7 +48,9 @@ export class Explainer {
     await this.#lookup.requireCurrent(request);
     const record: ExplainedRecord = { source: "cache", currentAt: this.#directories.changes.readAt.wall };
     const cached = stored ? this.#directories.keys.get(locationOf(stored, request)) : this.#lookup.findCached(request);
-    const found = cached === undefined ? await this.#load(stored, request, record) : cached;
+    const loaded = cached === undefined ? await this.#load(stored, request, record) : cached;
+    // A key that was found by its id lacks what its plans give it.
+    const found = stored && loaded && !("kind" in loaded) ? await this.#lookup.withPlans(loaded) : loaded;
     if (found !== null && "kind" in found) return found;
     if (found === null || !request.principal!.may(`apis.${found.apiId}.read_key`)) {
       return explainMissing(stored ? undefined : request.key, request.now);

@@ -1,5 +1,6 @@
 import type { Instant } from "../clock/clock.ts";
 import { covers } from "../credits/locked-balance.ts";
+import { PlannedKey } from "../directory/planned-key.ts";
 import type { KeyRecord } from "../directory/records.ts";
 import type { LimitDecision, LimitState } from "../limits/counters.ts";
 import { type AddressList, isListed } from "../rules/address.ts";
@@ -25,12 +26,18 @@ export interface VerificationExplanation {
   at: number;
   steps: ExplainedStep[];
   /** Absent if no key was found. */
-  key?: { keyId: string; apiId: string; identity?: { id: string; externalId: string } };
+  key?: {
+    keyId: string;
+    apiId: string;
+    /** The name of its plan. */
+    plan?: string;
+    identity?: { id: string; externalId: string; plan?: string };
+  };
   /** Where the record of the key came from. */
   record?: ExplainedRecord;
   permissions?: ExplainedPermissions;
   /** Absent: it has none. */
-  concurrency?: ConcurrencyState[];
+  concurrency?: (ConcurrencyState & { plan?: string })[];
   ratelimits?: ExplainedLimit[];
   /** Absent: unlimited. */
   credits?: ExplainedCredits;
@@ -61,7 +68,8 @@ export interface ExplainedPermissions {
     /** Each permission of the query, with the granted one that includes it. */
     slugs: { slug: string; grantedBy?: string }[];
   };
-  effective: { slug: string; direct: boolean; roles: string[] }[];
+  /** `plan`: the name of the plan of the key, if it has the permission. */
+  effective: { slug: string; direct: boolean; roles: string[]; plan?: string }[];
   count: number;
 }
 
@@ -72,6 +80,8 @@ export interface ExplainedLimit {
   duration: number;
   mode?: "strict";
   from: "key" | "identity" | "call";
+  /** The name of the plan that gives it to the key or to the identity. */
+  plan?: string;
   use: "charged" | "checked" | "replaced" | "unused";
   /** What this call costs; absent if the limit is not used. */
   cost?: number;
@@ -167,16 +177,43 @@ export function explainKey(decided: DecidedKey): VerificationExplanation {
       const result = decidedAt === -1 || i < decidedAt ? "passed" : i === decidedAt ? "decided" : "notReached";
       return { step, code, result, detail: details[step]({ ...decided, ...decision, permissions, isFailed }) };
     }),
-    key: { keyId: key.keyId, apiId: key.apiId, ...(key.identity && { identity: key.identity }) },
+    key: explainedKey(key),
     record,
     ...(decision && {
       permissions,
-      ...(decision.concurrency.states.length > 0 && { concurrency: decision.concurrency.states }),
+      ...(decision.concurrency.states.length > 0 && {
+        concurrency: decision.concurrency.states.map((state, i) => ({ ...state, ...planOf(key.concurrency[i] ?? {}) })),
+      }),
       ratelimits: limitsOf(decision),
       ...(decision.balance && { credits: { ...heldCreditsOf(decision.balance, request.now), cost: decision.cost } }),
       ...(decision.budgets.length > 0 && { budgets: decision.budgets }),
     }),
   };
+}
+
+/** The plans of a key and of its identity, if the key has been joined with them. */
+function plansOf(key: KeyRecord): Pick<PlannedKey, "plan" | "planOfIdentity"> {
+  return key instanceof PlannedKey ? key : { plan: null, planOfIdentity: null };
+}
+
+function explainedKey(key: KeyRecord): NonNullable<VerificationExplanation["key"]> {
+  const { keyId, apiId, identity } = key;
+  const { plan, planOfIdentity } = plansOf(key);
+  const { id, externalId } = identity ?? {};
+  return {
+    keyId,
+    apiId,
+    ...(plan && { plan: plan.name }),
+    ...(id !== undefined &&
+      externalId !== undefined && {
+        identity: { id, externalId, ...(planOfIdentity && { plan: planOfIdentity.name }) },
+      }),
+  };
+}
+
+/** The plan of a limit as a member; none if it is one of its owner. */
+function planOf({ plan }: { plan?: string }) {
+  return plan === undefined ? {} : { plan };
 }
 
 type Detail = Omit<DecidedKey, "decision"> &
@@ -295,6 +332,7 @@ export function listedPermissions({ permissions }: KeyRecord, query: PermissionQ
 function permissionsOf(key: KeyRecord, { query, origins }: Decision): ExplainedPermissions {
   const { permissions } = key;
   const bySlug = Map.groupBy(origins.grants, ({ slug }) => slug);
+  const { plan } = plansOf(key);
   return {
     ...(query && {
       query: {
@@ -313,6 +351,7 @@ function permissionsOf(key: KeyRecord, { query, origins }: Decision): ExplainedP
         slug,
         direct: grants.some(({ role }) => role === null),
         roles: grants.flatMap(({ role }) => role ?? []),
+        ...(plan?.permissions.has(slug) && { plan: plan.name }),
       };
     }),
     count: permissions.slugs.size,
@@ -330,6 +369,7 @@ function limitsOf({ selected, decided, counted }: Decision): ExplainedLimit[] {
       duration,
       ...(mode === "strict" && { mode }),
       from: "owner" in limit ? limit.owner : "call",
+      ...("owner" in limit && planOf(limit)),
       ...(charge
         ? { use: charge.commit === false ? "checked" : "charged", cost: charge.cost, ...stateOf(decided!.limits[i]!) }
         : { use: isReplaced(limit, selected) ? "replaced" : "unused" }),

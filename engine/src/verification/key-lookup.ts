@@ -1,5 +1,6 @@
 import { hashPeppered, hashSecret, hashSecret512 } from "../crypto/hash.ts";
 import { type CallDirectories, keyLocation, keyMigrationLookupKey, lookupKey } from "../directory/directories.ts";
+import { PlannedKey } from "../directory/planned-key.ts";
 import type { KeyMigrationRecord, KeyRecord, WorkspaceRecord } from "../directory/records.ts";
 import { StoreUnavailable } from "../errors/store-unavailable.ts";
 import { addressNetwork } from "../rules/address.ts";
@@ -33,8 +34,13 @@ export class KeyLookup {
     if (!(await this.#directories.changes.mayServe(now, startedAt))) throw tooStale();
   }
 
-  /** The key, or null, from the cache; undefined if it must be looked up. */
+  /** The key, or null, from the cache; undefined if it or one of its plans must be looked up. */
   findCached(request: VerificationRequest): KeyRecord | null | undefined {
+    const record = this.#findCached(request);
+    return record && hasPlan(record) ? this.#plannedCached(record) : record;
+  }
+
+  #findCached(request: VerificationRequest): KeyRecord | null | undefined {
     const location = keyLocation(hashSecret(request.key), request.workspaceId);
     const record = this.#directories.keys.get(location);
     if (record && !record.isDeleted) return record;
@@ -70,14 +76,45 @@ export class KeyLookup {
         ? await keys.load(name)
         : await keyLookups.spend(sourceOf(request), () => keys.load(name));
     }
-    return record ?? (hash === INVALID_TOKEN ? { kind: "token_unreadable", message: TOKEN_FORM } : null);
+    if (record) return this.withPlans(record);
+    return hash === INVALID_TOKEN ? { kind: "token_unreadable", message: TOKEN_FORM } : null;
+  }
+
+  /**
+   * A key with what its plans give it. Each plan is read once, so a call sees a change of a plan whole or not at all.
+   */
+  async withPlans(key: KeyRecord): Promise<KeyRecord> {
+    if (!hasPlan(key)) return key;
+    const cached = this.#plannedCached(key);
+    if (cached) return cached;
+    const { plans } = this.#directories;
+    const find = async (id: string | null) => {
+      if (id === null) return null;
+      const plan = plans.get(id);
+      return plan === undefined ? plans.load(id) : plan;
+    };
+    const { planId, identity } = key;
+    const idOfIdentity = identity?.planId ?? null;
+    const plan = await find(planId);
+    return new PlannedKey(key, plan, idOfIdentity === planId ? plan : await find(idOfIdentity));
+  }
+
+  /** The same without a look-up; undefined if it needs one. */
+  #plannedCached(key: KeyRecord): KeyRecord | undefined {
+    const { plans } = this.#directories;
+    const { planId, identity } = key;
+    const idOfIdentity = identity?.planId ?? null;
+    const plan = planId === null ? null : plans.get(planId);
+    const ofIdentity = idOfIdentity === null ? null : idOfIdentity === planId ? plan : plans.get(idOfIdentity);
+    return plan === undefined || ofIdentity === undefined ? undefined : new PlannedKey(key, plan, ofIdentity);
   }
 
   /** The key at a location that a query gave, so that its look-up is free; null if it has left. */
   async at(location: string): Promise<KeyRecord | null> {
     const { keys } = this.#directories;
     const cached = keys.get(location);
-    return cached === undefined ? keys.load(location) : cached;
+    const found = cached === undefined ? await keys.load(location) : cached;
+    return found && this.withPlans(found);
   }
 
   #migration(name: string, request: VerificationRequest) {
@@ -99,6 +136,11 @@ export class KeyLookup {
 /** The source of a look-up for the rate limit: the workspace, or the address of a caller without a root key. */
 export function sourceOf({ principal, workspaceId, address }: VerificationRequest): string {
   return principal ? workspaceId : addressNetwork(address);
+}
+
+/** Whether a key or its identity has a plan. */
+function hasPlan({ planId, identity }: KeyRecord): boolean {
+  return planId !== null || (identity !== null && identity.planId !== null);
 }
 
 /** The error on a node that has not read changes for too long. */

@@ -1,4 +1,5 @@
 import type { Milliseconds } from "../clock/clock.ts";
+import { PlannedKey } from "../directory/planned-key.ts";
 import { type KeyLimit, type KeyRecord, limitCounter } from "../directory/records.ts";
 import type { Charge, LimitDecision, LimitState } from "../limits/counters.ts";
 import type { LimitMode } from "../rules/strict-window.ts";
@@ -83,7 +84,7 @@ export function chargeOf(limit: KeyLimit, key: KeyRecord): Charge {
   return charge(limit, 1, true, key.workspaceId);
 }
 
-/** The selections of verifications without named limits, made once per record. */
+/** The selections of verifications without named limits, made once per record. A key with plans is made for each call. */
 const defaultSelections = new WeakMap<KeyRecord, SelectedLimits>();
 
 function selectDefault(key: KeyRecord): SelectedLimits | undefined {
@@ -95,7 +96,7 @@ function selectDefault(key: KeyRecord): SelectedLimits | undefined {
       charges: applying.map((limit) => charge(limit, 1, true, key.workspaceId)),
       limits: applying,
     };
-    defaultSelections.set(key, selected);
+    if (!(key instanceof PlannedKey)) defaultSelections.set(key, selected);
   }
   return selected.charges.length === 0 ? undefined : selected;
 }

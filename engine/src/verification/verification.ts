@@ -5,6 +5,7 @@ import type { Ledger } from "../credits/ledger.ts";
 import type { Spent } from "../credits/spend.ts";
 import { hashSecret } from "../crypto/hash.ts";
 import type { CallDirectories } from "../directory/directories.ts";
+import { PlannedKey } from "../directory/planned-key.ts";
 import type { KeyRecord } from "../directory/records.ts";
 import { StoreUnavailable } from "../errors/store-unavailable.ts";
 import type { Charge, LimitDecision } from "../limits/counters.ts";
@@ -444,10 +445,11 @@ export class Verification {
     const generation = generations.newest();
     let slots = this.#slotsOfKeys.get(key);
     if (!slots) {
-      const { keyId, apiId, workspaceId, poolId, identity, budgets } = key;
-      const ofOthers = [...(identity ? [identity.id] : []), ...budgets.map(({ budgetId }) => budgetId)];
+      const { keyId, apiId, workspaceId, poolId, planId, identity, budgets } = key;
+      const ofIdentity = identity === null ? [] : [identity.id, identity.planId ?? identity.id];
+      const ofOthers = [...ofIdentity, planId ?? poolId, ...budgets.map(({ budgetId }) => budgetId)];
       slots = [keyId, apiId, workspaceId, poolId, ...ofOthers].map((tag) => generations.slot(tag));
-      this.#slotsOfKeys.set(key, slots);
+      if (!(key instanceof PlannedKey)) this.#slotsOfKeys.set(key, slots);
     }
     const { expiresAt } = key;
     return (now) => {

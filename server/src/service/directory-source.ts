@@ -8,6 +8,7 @@ export function directorySource(store: Pick<Store<AppProcedures>, "read">, clock
   return {
     keysAt: (locations) => store.read("keysAt", locations),
     rootKeysByHashes: (hashes) => store.read("rootKeysByHashes", hashes),
+    plans: (ids) => store.read("plansByIds", ids),
     workspaces: (ids) => store.read("workspacesByIds", ids),
     keyMigrations: (references) => store.read("keyMigrationsByReferences", references),
     namespaces: (references) => store.read("namespacesByReferences", references),

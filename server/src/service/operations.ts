@@ -65,6 +65,12 @@ import { listRoles } from "../features/permissions/listRoles.ts";
 import { setRolePermissions } from "../features/permissions/setRolePermissions.ts";
 import { updatePermission } from "../features/permissions/updatePermission.ts";
 import { updateRole } from "../features/permissions/updateRole.ts";
+import { createPlan } from "../features/plans/createPlan.ts";
+import { deletePlan } from "../features/plans/deletePlan.ts";
+import { getPlan } from "../features/plans/getPlan.ts";
+import { listPlans } from "../features/plans/listPlans.ts";
+import { previewUpdate } from "../features/plans/previewUpdate.ts";
+import { updatePlan } from "../features/plans/updatePlan.ts";
 import { createKey as createOwnKey } from "../features/portal/createKey.ts";
 import { createSession as createPortalSession } from "../features/portal/createSession.ts";
 import { deleteKey as deleteOwnKey } from "../features/portal/deleteKey.ts";
@@ -115,6 +121,7 @@ export const namespaces: Readonly<Record<string, string>> = {
   apis: "An API is a namespace of keys.",
   keys: "Keys that you issue to your users and verify on their requests.",
   identities: "Owners of keys, such as users or organizations. The keys of an identity share its limits.",
+  plans: "What many keys and identities get from one place: limits, permissions and roles.",
   budgets: "Credits that many keys share, in trees of up to four levels.",
   holds: "Credits that calls hold until their cost is known.",
   analytics: "Statistics of verifications and rate limits.",
@@ -177,6 +184,12 @@ const all = [
   listHolds,
   releaseHold,
   settleHold,
+  createPlan,
+  deletePlan,
+  getPlan,
+  listPlans,
+  previewUpdate,
+  updatePlan,
   createPermission,
   createRole,
   deletePermission,

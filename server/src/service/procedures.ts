@@ -18,6 +18,8 @@ import { watchKeyLocations } from "../features/keys/statements/key-locations.ts"
 import { keyRules } from "../features/keys/statements/keys.ts";
 import { leakProcedures } from "../features/leaks/procedures.ts";
 import { oauthProcedures } from "../features/oauth/procedures.ts";
+import { planProcedures } from "../features/plans/procedures.ts";
+import { planRules } from "../features/plans/statements/plans.ts";
 import { PORTAL } from "../features/portal/portal-caller.ts";
 import { portalProcedures } from "../features/portal/procedures.ts";
 import { portalCallerInTransaction } from "../features/portal/session-principal.ts";
@@ -73,7 +75,15 @@ const defaultLimits: QuotaLimits = {
 };
 
 /** What `latchkey verify-store` checks besides the constraints of the schema. */
-const rules: StoreRules = { ...balanceRules, ...budgetRules, ...holdRules, ...keyRules, ...slotRules, ...vaultRules };
+const rules: StoreRules = {
+  ...balanceRules,
+  ...budgetRules,
+  ...holdRules,
+  ...keyRules,
+  ...planRules,
+  ...slotRules,
+  ...vaultRules,
+};
 
 /** How transactions read the callers of sessions. */
 const sessions: SessionCallers = {
@@ -138,6 +148,7 @@ export function openProcedures(options: ProcedureOptions) {
     portalProcedures,
     vaultProcedures(vault),
     keyProcedures({ random, keyFilter, openPepper: vault.openPepper.bind(vault) }),
+    planProcedures,
     leakProcedures({ random }),
     upstreamProcedures({ random, vault, limits }),
     creditProcedures(random),

@@ -26,6 +26,10 @@ describeOnStores("the first values that earlier releases misread", (server) => {
     await atOnce("budgets.createBudget", (i) => ({ name: `Team ${i}`, remaining: 1 }));
   });
 
+  it("can be plans", async () => {
+    await atOnce("plans.createPlan", (i) => ({ name: `plan-${i}` }));
+  });
+
   it("can be refills by the calendar", async () => {
     const apiId = await server.createApi();
     const credits = { remaining: 1, refill: { interval: "weekly", amount: 1 } };

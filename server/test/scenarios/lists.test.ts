@@ -45,6 +45,11 @@ const lists: Record<string, List> = {
     shows: "externalId",
     search: true,
   },
+  "plans.listPlans": {
+    create: (server, name) => server.ok("plans.createPlan", { name }),
+    shows: "name",
+    search: true,
+  },
   "permissions.listPermissions": {
     create: (server, slug) => server.ok("permissions.createPermission", { name: slug, slug }),
     shows: "slug",

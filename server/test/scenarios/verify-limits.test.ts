@@ -69,6 +69,7 @@ describeOnStores("keys.verifyKey with limits", (server) => {
         // Limits of an identity always apply.
         autoApply: true,
         id: stored.identity.ratelimits[0].id,
+        from: "identity",
         remaining: 50,
         reset: reset(86_400_000),
         ...passed,

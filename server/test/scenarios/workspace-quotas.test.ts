@@ -54,6 +54,9 @@ const creations: Record<Exclude<Quota, "permissions">, Record<string, Creation>>
     "a first use": (server, { as }, i) =>
       server.call("ratelimits.limit", { namespace: `n${i}`, identifier: "a", ...ONCE }, { as }),
   },
+  plans: {
+    createPlan: (server, { as }, i) => server.call("plans.createPlan", { name: `p${i}` }, { as }),
+  },
   overrides: {
     setOverride: (server, { as }, i) =>
       server.call("ratelimits.setOverride", { namespace: "overrides", identifier: `o${i}`, ...ONCE }, { as }),
@@ -102,6 +105,7 @@ describeOnStores(
             await server.ok("ratelimits.limit", use, { as: workspace.as });
           }
           // The first one of the database raises its demand on programs, and others wait for that.
+          if (quota === "plans") await server.ok("plans.createPlan", { name: what });
           if (quota === "budgets") await server.ok("budgets.createBudget", { name: "first", remaining: 1 });
           // The workspace itself has one API and one root key.
           const room = quota === "keys" ? KEYS_MAX : quota === "apis" || quota === "rootKeys" ? MAX - 1 : MAX;

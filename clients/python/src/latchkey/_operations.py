@@ -25,6 +25,8 @@ from latchkey.types import (
     CreateKeyInputRatelimitsEntry,
     CreateKeyOutput,
     CreatePermissionOutput,
+    CreatePlanInputRatelimitsEntry,
+    CreatePlanOutput,
     CreateRoleOutput,
     CreateRootKeyOutput,
     CreateSessionInputKeys,
@@ -41,6 +43,7 @@ from latchkey.types import (
     DeleteNamespaceOutput,
     DeleteOverrideOutput,
     DeletePermissionOutput,
+    DeletePlanOutput,
     DeletePortalSessionsOutput,
     DeleteRoleOutput,
     DeleteRootKeyOutput,
@@ -78,7 +81,10 @@ from latchkey.types import (
     MultiLimitOutput,
     Override,
     Permission,
+    Plan,
     PortalSession,
+    PreviewUpdateInputRatelimitsEntry,
+    PreviewUpdateOutput,
     RedeliverOutput,
     ReleaseHoldOutput,
     ReportLeakOutput,
@@ -107,6 +113,7 @@ from latchkey.types import (
     UpdateKeyInputRatelimitsEntry,
     UpdateKeyOutput,
     UpdateKeysOutput,
+    UpdatePlanInputRatelimitsEntry,
     UpdateRoleOutput,
     UpdateRootKeyOutput,
     UpdateWebhookOutput,
@@ -154,6 +161,12 @@ _IDENTITIES_DELETE_IDENTITY: Final = Operation("identities.deleteIdentity", Dele
 _IDENTITIES_GET_IDENTITY: Final = Operation("identities.getIdentity", Identity, repeatable="always")
 _IDENTITIES_LIST_IDENTITIES: Final = Operation("identities.listIdentities", list[Identity], repeatable="always", is_paged=True)
 _IDENTITIES_UPDATE_IDENTITY: Final = Operation("identities.updateIdentity", Identity)
+_PLANS_CREATE_PLAN: Final = Operation("plans.createPlan", CreatePlanOutput, repeatable="idempotent")
+_PLANS_DELETE_PLAN: Final = Operation("plans.deletePlan", DeletePlanOutput)
+_PLANS_GET_PLAN: Final = Operation("plans.getPlan", Plan, repeatable="always")
+_PLANS_LIST_PLANS: Final = Operation("plans.listPlans", list[Plan], repeatable="always", is_paged=True)
+_PLANS_PREVIEW_UPDATE: Final = Operation("plans.previewUpdate", PreviewUpdateOutput, repeatable="always")
+_PLANS_UPDATE_PLAN: Final = Operation("plans.updatePlan", Plan)
 _BUDGETS_CREATE_BUDGET: Final = Operation("budgets.createBudget", CreateBudgetOutput, repeatable="idempotent")
 _BUDGETS_DELETE_BUDGET: Final = Operation("budgets.deleteBudget", DeleteBudgetOutput)
 _BUDGETS_GET_BUDGET: Final = Operation("budgets.getBudget", Budget, repeatable="always")
@@ -278,6 +291,7 @@ class ListKeys:
         search: str | Unset = UNSET,
         external_id: str | Unset = UNSET,
         budget_id: str | Unset = UNSET,
+        plan: str | Unset = UNSET,
         state: Literal["active", "disabled", "expired"] | Unset = UNSET,
         expires_before: int | Unset = UNSET,
         prefix: str | Unset = UNSET,
@@ -306,6 +320,7 @@ class ListKeys:
                 case. Blank: all.
             external_id: Only keys of the identity with this external id.
             budget_id: Only keys with this budget; not those that have it by their identity.
+            plan: Only keys with the plan of this name or id; not those that have it by their identity.
             state: Only keys in this state. A disabled key that has expired counts as disabled.
             expires_before: Only keys that expire before this Unix time in milliseconds, including those that have
                 expired.
@@ -332,6 +347,7 @@ class ListKeys:
             "search": search,
             "externalId": external_id,
             "budgetId": budget_id,
+            "plan": plan,
             "state": state,
             "expiresBefore": expires_before,
             "prefix": prefix,
@@ -352,6 +368,7 @@ class ListKeys:
         search: str | Unset = UNSET,
         external_id: str | Unset = UNSET,
         budget_id: str | Unset = UNSET,
+        plan: str | Unset = UNSET,
         state: Literal["active", "disabled", "expired"] | Unset = UNSET,
         expires_before: int | Unset = UNSET,
         prefix: str | Unset = UNSET,
@@ -371,6 +388,7 @@ class ListKeys:
             "search": search,
             "externalId": external_id,
             "budgetId": budget_id,
+            "plan": plan,
             "state": state,
             "expiresBefore": expires_before,
             "prefix": prefix,
@@ -398,6 +416,7 @@ class ApisOperations:
         search: str | Unset = UNSET,
         external_id: str | Unset = UNSET,
         budget_id: str | Unset = UNSET,
+        plan: str | Unset = UNSET,
         state: Literal["active", "disabled", "expired"] | Unset = UNSET,
         expires_before: int | Unset = UNSET,
         prefix: str | Unset = UNSET,
@@ -418,6 +437,7 @@ class ApisOperations:
                 case. Blank: all.
             external_id: Only keys of the identity with this external id.
             budget_id: Only keys with this budget; not those that have it by their identity.
+            plan: Only keys with the plan of this name or id; not those that have it by their identity.
             state: Only keys in this state. A disabled key that has expired counts as disabled.
             expires_before: Only keys that expire before this Unix time in milliseconds, including those that have
                 expired.
@@ -434,6 +454,7 @@ class ApisOperations:
             "search": search,
             "externalId": external_id,
             "budgetId": budget_id,
+            "plan": plan,
             "state": state,
             "expiresBefore": expires_before,
             "prefix": prefix,
@@ -589,6 +610,7 @@ class ApisOperations:
         search: str | Unset = UNSET,
         external_id: str | Unset = UNSET,
         budget_id: str | Unset = UNSET,
+        plan: str | Unset = UNSET,
         state: Literal["active", "disabled", "expired"] | Unset = UNSET,
         expires_before: int | Unset = UNSET,
         prefix: str | Unset = UNSET,
@@ -598,6 +620,7 @@ class ApisOperations:
         enabled: bool | Unset = UNSET,
         expires: int | None | Unset = UNSET,
         allowed_ips: Sequence[str] | None | Unset = UNSET,
+        set_plan: str | None | Unset = UNSET,
         add_roles: Sequence[str] | Unset = UNSET,
         add_permissions: Sequence[str] | Unset = UNSET,
         add_credits: int | Unset = UNSET,
@@ -612,7 +635,8 @@ class ApisOperations:
         processed.
 
         Permissions of the root key: `apis.{apiId}.update_key`, `apis.{apiId}.read_key`, `apis.{apiId}.read_api`,
-        `permissions.*.add_role_to_key`, `permissions.*.add_permission_to_key`, `permissions.*.create_permission`
+        `permissions.*.add_role_to_key`, `permissions.*.add_permission_to_key`, `permissions.*.create_permission`,
+        `plans.{planId}.assign_plan`
 
         Args:
             api_id: Identifier of the API.
@@ -620,6 +644,7 @@ class ApisOperations:
                 case. Blank: all.
             external_id: Only keys of the identity with this external id.
             budget_id: Only keys with this budget; not those that have it by their identity.
+            plan: Only keys with the plan of this name or id; not those that have it by their identity.
             state: Only keys in this state. A disabled key that has expired counts as disabled.
             expires_before: Only keys that expire before this Unix time in milliseconds, including those that have
                 expired.
@@ -630,19 +655,23 @@ class ApisOperations:
             expires: Null: the keys never expire.
             allowed_ips: IPv4 and IPv6 addresses and CIDRs that may use the keys. Null: every address that the API
                 allows.
+            set_plan: The name of their plan, or its id. Null: none. Needs `assign_plan` on the former plans and on
+                the new one.
             add_roles: Names of existing roles.
             add_permissions: Slugs. New ones are created.
             add_credits: Added to each balance: keys that share one after a reroll get it once, with the newest of
                 them that matches. Keys with unlimited credits fail.
 
         Raises:
-            LatchkeyError: `data/api_not_found`, `data/role_not_found`. Besides the errors of every operation.
+            LatchkeyError: `data/api_not_found`, `data/plan_not_found`, `data/role_not_found`. Besides the errors of
+                every operation.
         """
         return self._caller.call(_APIS_UPDATE_KEYS, {
             "apiId": api_id,
             "search": search,
             "externalId": external_id,
             "budgetId": budget_id,
+            "plan": plan,
             "state": state,
             "expiresBefore": expires_before,
             "prefix": prefix,
@@ -652,6 +681,7 @@ class ApisOperations:
             "enabled": enabled,
             "expires": expires,
             "allowedIps": allowed_ips,
+            "setPlan": set_plan,
             "addRoles": add_roles,
             "addPermissions": add_permissions,
             "addCredits": add_credits,
@@ -664,6 +694,7 @@ class ApisOperations:
         search: str | Unset = UNSET,
         external_id: str | Unset = UNSET,
         budget_id: str | Unset = UNSET,
+        plan: str | Unset = UNSET,
         state: Literal["active", "disabled", "expired"] | Unset = UNSET,
         expires_before: int | Unset = UNSET,
         prefix: str | Unset = UNSET,
@@ -687,6 +718,7 @@ class ApisOperations:
                 case. Blank: all.
             external_id: Only keys of the identity with this external id.
             budget_id: Only keys with this budget; not those that have it by their identity.
+            plan: Only keys with the plan of this name or id; not those that have it by their identity.
             state: Only keys in this state. A disabled key that has expired counts as disabled.
             expires_before: Only keys that expire before this Unix time in milliseconds, including those that have
                 expired.
@@ -703,6 +735,7 @@ class ApisOperations:
             "search": search,
             "externalId": external_id,
             "budgetId": budget_id,
+            "plan": plan,
             "state": state,
             "expiresBefore": expires_before,
             "prefix": prefix,
@@ -770,6 +803,7 @@ class KeysOperations:
         expires: int | Unset = UNSET,
         credits: CreateKeyInputCredits | Unset = UNSET,
         budget_id: str | Unset = UNSET,
+        plan: str | Unset = UNSET,
         ratelimits: Sequence[CreateKeyInputRatelimitsEntry] | Unset = UNSET,
         concurrency: Sequence[CreateKeyInputConcurrencyEntry] | Unset = UNSET,
         allowed_ips: Sequence[str] | Unset = UNSET,
@@ -783,7 +817,7 @@ class KeysOperations:
         not exist yet are created. Roles must exist.
 
         Permissions of the root key: `apis.{apiId}.create_key`, `apis.{apiId}.encrypt_key`,
-        `budgets.{budgetId}.assign_budget`
+        `budgets.{budgetId}.assign_budget`, `plans.{planId}.assign_plan`
 
         Args:
             api_id: Identifier of an API, as create_api gave it.
@@ -798,6 +832,7 @@ class KeysOperations:
             credits: A balance of credits. Omitted: unlimited.
             budget_id: The budget that verifications spend from too, together with its ancestors. Needs
                 `assign_budget` on it.
+            plan: The name of the plan, or its id. Needs `assign_plan` on it.
             concurrency: How many calls may run at once. Each verification takes a slot of each of these limits with
                 `hold`, until its hold ends; without `hold` it gets 400.
             allowed_ips: IPv4 and IPv6 addresses and CIDRs that may use the key. If its API has `allowed_ips`, both
@@ -807,8 +842,8 @@ class KeysOperations:
                 False.
 
         Raises:
-            LatchkeyError: `data/api_not_found`, `data/budget_not_found`, `data/role_not_found`,
-                `application/precondition_failed`. Besides the errors of every operation.
+            LatchkeyError: `data/api_not_found`, `data/budget_not_found`, `data/plan_not_found`,
+                `data/role_not_found`, `application/precondition_failed`. Besides the errors of every operation.
         """
         return self._caller.call(_KEYS_CREATE_KEY, {
             "apiId": api_id,
@@ -822,6 +857,7 @@ class KeysOperations:
             "expires": expires,
             "credits": credits,
             "budgetId": budget_id,
+            "plan": plan,
             "ratelimits": ratelimits,
             "concurrency": concurrency,
             "allowedIps": allowed_ips,
@@ -923,7 +959,8 @@ class KeysOperations:
         exists already, or the hash occurs earlier in the list. The list is imported in chunks of up to 500 keys, sized
         so that each takes some milliseconds. Each chunk is imported completely or not at all.
 
-        Permissions of the root key: `apis.{apiId}.create_key`, `budgets.{budgetId}.assign_budget`
+        Permissions of the root key: `apis.{apiId}.create_key`, `budgets.{budgetId}.assign_budget`,
+        `plans.{planId}.assign_plan`
 
         Args:
             migration_id: A name of your choice for the source of the keys.
@@ -935,8 +972,8 @@ class KeysOperations:
                 fail. Default: False.
 
         Raises:
-            LatchkeyError: `data/api_not_found`, `data/budget_not_found`, `application/precondition_failed`. Besides
-                the errors of every operation.
+            LatchkeyError: `data/api_not_found`, `data/budget_not_found`, `data/plan_not_found`,
+                `application/precondition_failed`. Besides the errors of every operation.
         """
         return self._caller.call(_KEYS_MIGRATE_KEYS, {
             "migrationId": migration_id,
@@ -1047,7 +1084,7 @@ class KeysOperations:
         Brings back a key that was deleted without `permanent`, until `LATCHKEY_RETENTION_DELETED` after its deletion:
         with its key string, name, credits, limits, permissions, and the roles and the identity that still exist. What
         was deleted meanwhile stays away from it: a role with its permissions, or the identity with its limits. A key
-        whose API or whose own budget was deleted cannot be restored. A key that was reported as leaked, before its
+        whose API, plan or own budget was deleted cannot be restored. A key that was reported as leaked, before its
         deletion or after it, is restored disabled. A key that has expired stays expired. The key counts against the
         quota of the workspace again. The next verification on the same node finds it, and on other nodes within a
         second.
@@ -1059,7 +1096,7 @@ class KeysOperations:
 
         Raises:
             LatchkeyError: `data/key_not_found`, `data/api_not_found`, `data/budget_not_found`,
-                `data/key_not_deleted`. Besides the errors of every operation.
+                `data/plan_not_found`, `data/key_not_deleted`. Besides the errors of every operation.
         """
         return self._caller.call(_KEYS_RESTORE_KEY, {"keyId": key_id}, options)
 
@@ -1135,6 +1172,7 @@ class KeysOperations:
         expires: int | None | Unset = UNSET,
         credits: UpdateKeyInputCredits | None | Unset = UNSET,
         budget_id: str | None | Unset = UNSET,
+        plan: str | None | Unset = UNSET,
         ratelimits: Sequence[UpdateKeyInputRatelimitsEntry] | None | Unset = UNSET,
         concurrency: Sequence[UpdateKeyInputConcurrencyEntry] | None | Unset = UNSET,
         allowed_ips: Sequence[str] | None | Unset = UNSET,
@@ -1148,7 +1186,8 @@ class KeysOperations:
         Omitted fields do not change. Null removes a value. Lists and `meta` are replaced as a whole. The next
         verification on the same node uses the new values.
 
-        Permissions of the root key: `apis.{apiId}.update_key`, `budgets.{budgetId}.assign_budget`
+        Permissions of the root key: `apis.{apiId}.update_key`, `budgets.{budgetId}.assign_budget`,
+        `plans.{planId}.assign_plan`
 
         Args:
             key_id: Identifier of a key, as create_key gave it; not the secret.
@@ -1160,6 +1199,8 @@ class KeysOperations:
             credits: Null: unlimited.
             budget_id: The budget that verifications spend from too, together with its ancestors. Null: none. Needs
                 `assign_budget` on the former one and on the new one.
+            plan: The plan whose limits, permissions and roles the key has besides its own. All keys of a reroll
+                chain share it. Null: none. Needs `assign_plan` on the former one and on the new one.
             ratelimits: All limits of the key. A limit with an existing name keeps its id.
             concurrency: How many calls may run at once: all limits of the key. Open holds count for a limit with an
                 existing name, also where it is lower than their number.
@@ -1167,8 +1208,8 @@ class KeysOperations:
                 lists must contain the address. Null: every address that the API allows.
 
         Raises:
-            LatchkeyError: `data/key_not_found`, `data/budget_not_found`, `data/role_not_found`,
-                `application/precondition_failed`. Besides the errors of every operation.
+            LatchkeyError: `data/key_not_found`, `data/budget_not_found`, `data/plan_not_found`,
+                `data/role_not_found`, `application/precondition_failed`. Besides the errors of every operation.
         """
         return self._caller.call(_KEYS_UPDATE_KEY, {
             "keyId": key_id,
@@ -1178,6 +1219,7 @@ class KeysOperations:
             "expires": expires,
             "credits": credits,
             "budgetId": budget_id,
+            "plan": plan,
             "ratelimits": ratelimits,
             "concurrency": concurrency,
             "allowedIps": allowed_ips,
@@ -1205,7 +1247,7 @@ class KeysOperations:
 
         Checks whether a key is valid. The status is 200 for an invalid key too: `valid` is then false and `code` gives
         the reason. Without a root key, if the service allows it, only keys of the default workspace are found, and the
-        response omits the fields that end users must not see: `name`, `roles` and `permissions`.
+        response omits the fields that end users must not see: `name`, `roles`, `permissions` and `plan`.
 
         Permissions of the root key: `apis.{apiId}.verify_key`
 
@@ -1337,6 +1379,7 @@ class ListIdentities:
         cursor: str | Unset = UNSET,
         search: str | Unset = UNSET,
         budget_id: str | Unset = UNSET,
+        plan: str | Unset = UNSET,
         order_by: Literal["createdAt", "externalId"] | Unset = UNSET,
         order: Literal["asc", "desc"] | Unset = UNSET,
         options: CallOptions | None = None,
@@ -1352,6 +1395,7 @@ class ListIdentities:
             cursor: Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page.
             search: Only entries whose ids and external ids contain this text, regardless of case. Blank: all.
             budget_id: Only identities with this budget.
+            plan: Only identities with the plan of this name or id.
             order_by: What the identities are in order by. Default: "created_at".
             order: `desc`: the newest, or the last external id, first. Default: "asc".
         """
@@ -1360,6 +1404,7 @@ class ListIdentities:
             "cursor": cursor,
             "search": search,
             "budgetId": budget_id,
+            "plan": plan,
             "orderBy": order_by,
             "order": order,
         }, options)
@@ -1371,6 +1416,7 @@ class ListIdentities:
         cursor: str | Unset = UNSET,
         search: str | Unset = UNSET,
         budget_id: str | Unset = UNSET,
+        plan: str | Unset = UNSET,
         order_by: Literal["createdAt", "externalId"] | Unset = UNSET,
         order: Literal["asc", "desc"] | Unset = UNSET,
         options: CallOptions | None = None,
@@ -1381,6 +1427,7 @@ class ListIdentities:
             "cursor": cursor,
             "search": search,
             "budgetId": budget_id,
+            "plan": plan,
             "orderBy": order_by,
             "order": order,
         }, options)
@@ -1401,6 +1448,7 @@ class IdentitiesOperations:
         ratelimits: Sequence[CreateIdentityInputRatelimitsEntry] | Unset = UNSET,
         concurrency: Sequence[CreateIdentityInputConcurrencyEntry] | Unset = UNSET,
         budget_id: str | Unset = UNSET,
+        plan: str | Unset = UNSET,
         options: CallOptions | None = None,
     ) -> Result[CreateIdentityOutput]:
         """Create an identity.
@@ -1408,7 +1456,8 @@ class IdentitiesOperations:
         An identity is an owner of keys, such as a user or an organization. All its keys share its limits. Creating or
         updating a key with a new external id creates an identity without limits.
 
-        Permissions of the root key: `identities.*.create_identity`, `budgets.{budgetId}.assign_budget`
+        Permissions of the root key: `identities.*.create_identity`, `budgets.{budgetId}.assign_budget`,
+        `plans.{planId}.assign_plan`
 
         Args:
             external_id: Your own identifier of the owner of the key, such as a user id.
@@ -1417,9 +1466,10 @@ class IdentitiesOperations:
             concurrency: How many calls of all its keys together may run at once.
             budget_id: The budget that verifications spend from too, together with its ancestors. Needs
                 `assign_budget` on it.
+            plan: The name of the plan, or its id. Needs `assign_plan` on it.
 
         Raises:
-            LatchkeyError: `data/identity_already_exists`, `data/budget_not_found`,
+            LatchkeyError: `data/identity_already_exists`, `data/budget_not_found`, `data/plan_not_found`,
                 `application/precondition_failed`. Besides the errors of every operation.
         """
         return self._caller.call(_IDENTITIES_CREATE_IDENTITY, {
@@ -1428,6 +1478,7 @@ class IdentitiesOperations:
             "ratelimits": ratelimits,
             "concurrency": concurrency,
             "budgetId": budget_id,
+            "plan": plan,
         }, options)
 
     def delete_identity(self, *, identity: str, options: CallOptions | None = None) -> Result[DeleteIdentityOutput]:
@@ -1468,6 +1519,7 @@ class IdentitiesOperations:
         meta: Mapping[str, Any] | Unset = UNSET,
         ratelimits: Sequence[UpdateIdentityInputRatelimitsEntry] | Unset = UNSET,
         concurrency: Sequence[UpdateIdentityInputConcurrencyEntry] | None | Unset = UNSET,
+        plan: str | None | Unset = UNSET,
         budget_id: str | None | Unset = UNSET,
         options: CallOptions | None = None,
     ) -> Result[Identity]:
@@ -1476,7 +1528,8 @@ class IdentitiesOperations:
         Omitted fields do not change. `meta`, `ratelimits` and `concurrency` are replaced as a whole. The next
         verification of any of its keys on the same node uses the new limits.
 
-        Permissions of the root key: `identities.*.update_identity`, `budgets.{budgetId}.assign_budget`
+        Permissions of the root key: `identities.*.update_identity`, `budgets.{budgetId}.assign_budget`,
+        `plans.{planId}.assign_plan`
 
         Args:
             identity: The identity's id, or your external id.
@@ -1485,19 +1538,218 @@ class IdentitiesOperations:
             concurrency: How many calls of all its keys together may run at once: all limits of the identity. Null:
                 any number. Open holds count for a limit with an existing name, also where it is lower than their
                 number.
+            plan: The plan whose limits all its keys share, besides the limits of the identity. Its permissions and
+                roles are for keys only. Null: none. Needs `assign_plan` on the former one and on the new one.
             budget_id: The budget that verifications of all its keys spend from too, together with its ancestors.
                 Null: none. Needs `assign_budget` on the former one and on the new one.
 
         Raises:
-            LatchkeyError: `data/identity_not_found`, `data/budget_not_found`, `application/precondition_failed`.
-                Besides the errors of every operation.
+            LatchkeyError: `data/identity_not_found`, `data/budget_not_found`, `data/plan_not_found`,
+                `application/precondition_failed`. Besides the errors of every operation.
         """
         return self._caller.call(_IDENTITIES_UPDATE_IDENTITY, {
             "identity": identity,
             "meta": meta,
             "ratelimits": ratelimits,
             "concurrency": concurrency,
+            "plan": plan,
             "budgetId": budget_id,
+        }, options)
+
+
+class ListPlans:
+    """The operation `list_plans`: a call returns one page, `all` the entries of all pages."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    def __call__(
+        self,
+        *,
+        limit: int | Unset = UNSET,
+        cursor: str | Unset = UNSET,
+        search: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Page[list[Plan]]:
+        """List plans.
+
+        Ordered by creation time. The root key must be allowed to read every plan on the page.
+
+        Permissions of the root key: `plans.{planId}.read_plan`
+
+        Args:
+            limit: Maximum number of entries per page. Default: 100.
+            cursor: Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page.
+            search: Only entries whose names and ids contain this text, regardless of case. Blank: all.
+        """
+        return self._caller.page(_PLANS_LIST_PLANS, {"limit": limit, "cursor": cursor, "search": search}, options)
+
+    def all(
+        self,
+        *,
+        limit: int | Unset = UNSET,
+        cursor: str | Unset = UNSET,
+        search: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Iterator[Plan]:
+        """Every entry, from the page of `cursor` on. It gets the next page when the entries of one are used up."""
+        return self._caller.all(_PLANS_LIST_PLANS, {"limit": limit, "cursor": cursor, "search": search}, options)
+
+
+class PlansOperations:
+    """What many keys and identities get from one place: limits, permissions and roles."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+        self.list_plans: Final = ListPlans(caller)
+
+    def create_plan(
+        self,
+        *,
+        name: str,
+        ratelimits: Sequence[CreatePlanInputRatelimitsEntry] | Unset = UNSET,
+        permissions: Sequence[str] | Unset = UNSET,
+        roles: Sequence[str] | Unset = UNSET,
+        meta: Mapping[str, Any] | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[CreatePlanOutput]:
+        """Create a plan.
+
+        A plan gives limits, permissions and roles to many keys, and limits to identities: to those with its name as
+        their `plan`. A change of it reaches all of them within a second.
+
+        Permissions of the root key: `plans.*.create_plan`, `permissions.*.create_permission`
+
+        Args:
+            name: The name by which keys and identities refer to the plan. Unique in the workspace. Never changes.
+            ratelimits: Limits of each key with the plan, and of each identity with it, whose keys share them. A
+                limit of the same name that a key or an identity has itself takes its place there. `auto_apply` is
+                ignored for identities, as it is for their own limits.
+            permissions: Slugs that keys with the plan have besides their own. Those that do not exist yet are
+                created.
+            roles: Names of existing roles that keys with the plan have besides their own.
+            meta: Any JSON object, up to 1024 KiB as text and 100 levels deep. Do not store secrets in it.
+
+        Raises:
+            LatchkeyError: `data/plan_already_exists`, `data/role_not_found`, `application/precondition_failed`.
+                Besides the errors of every operation.
+        """
+        return self._caller.call(_PLANS_CREATE_PLAN, {
+            "name": name,
+            "ratelimits": ratelimits,
+            "permissions": permissions,
+            "roles": roles,
+            "meta": meta,
+        }, options)
+
+    def delete_plan(self, *, plan: str, options: CallOptions | None = None) -> Result[DeletePlanOutput]:
+        """Delete a plan.
+
+        Refused while keys or identities have it: they would have no limits. A deleted key that had it cannot be
+        restored afterwards. Its name can be used again.
+
+        Permissions of the root key: `plans.{planId}.delete_plan`
+
+        Args:
+            plan: The name of a plan, or its id.
+
+        Raises:
+            LatchkeyError: `data/plan_not_found`, `data/plan_in_use`. Besides the errors of every operation.
+        """
+        return self._caller.call(_PLANS_DELETE_PLAN, {"plan": plan}, options)
+
+    def get_plan(self, *, plan: str, options: CallOptions | None = None) -> Result[Plan]:
+        """Get a plan.
+
+        A plan with what it gives.
+
+        Permissions of the root key: `plans.{planId}.read_plan`
+
+        Args:
+            plan: The name of a plan, or its id.
+
+        Raises:
+            LatchkeyError: `data/plan_not_found`. Besides the errors of every operation.
+        """
+        return self._caller.call(_PLANS_GET_PLAN, {"plan": plan}, options)
+
+    def preview_update(
+        self,
+        *,
+        plan: str,
+        ratelimits: Sequence[PreviewUpdateInputRatelimitsEntry] | None | Unset = UNSET,
+        permissions: Sequence[str] | None | Unset = UNSET,
+        roles: Sequence[str] | None | Unset = UNSET,
+        meta: Mapping[str, Any] | None | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[PreviewUpdateOutput]:
+        """Preview an update of a plan.
+
+        Takes the body of `plans.update_plan`, and says what it would change for how many keys and identities. It
+        changes nothing. Without fields to change, it says who has the plan. The numbers are of keys and identities that
+        are not deleted; one call examines at most 20000 of each.
+
+        Permissions of the root key: `plans.{planId}.read_plan`
+
+        Args:
+            plan: The name of a plan, or its id.
+            ratelimits: Limits of each key with the plan, and of each identity with it, whose keys share them. A
+                limit of the same name that a key or an identity has itself takes its place there. `auto_apply` is
+                ignored for identities, as it is for their own limits.
+            permissions: Slugs that keys with the plan have besides their own. Those that do not exist yet are
+                created.
+            roles: Names of existing roles that keys with the plan have besides their own.
+            meta: Any JSON object, up to 1024 KiB as text and 100 levels deep. Do not store secrets in it.
+
+        Raises:
+            LatchkeyError: `data/plan_not_found`. Besides the errors of every operation.
+        """
+        return self._caller.call(_PLANS_PREVIEW_UPDATE, {
+            "plan": plan,
+            "ratelimits": ratelimits,
+            "permissions": permissions,
+            "roles": roles,
+            "meta": meta,
+        }, options)
+
+    def update_plan(
+        self,
+        *,
+        plan: str,
+        ratelimits: Sequence[UpdatePlanInputRatelimitsEntry] | None | Unset = UNSET,
+        permissions: Sequence[str] | None | Unset = UNSET,
+        roles: Sequence[str] | None | Unset = UNSET,
+        meta: Mapping[str, Any] | None | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[Plan]:
+        """Update a plan.
+
+        Omitted fields do not change. Null removes a value. Lists and `meta` are replaced as a whole. Every key and
+        identity with the plan has the new values with its next verification on the same node, and on other nodes within
+        a second. A call sees a change whole or not at all. A limit with an existing name keeps its id and its counts; a
+        changed `duration` or `mode` starts them at 0. `plans.preview_update` says what a change would do.
+
+        Permissions of the root key: `plans.{planId}.update_plan`, `permissions.*.create_permission`
+
+        Args:
+            plan: The name of a plan, or its id.
+            ratelimits: Limits of each key with the plan, and of each identity with it, whose keys share them. A
+                limit of the same name that a key or an identity has itself takes its place there. `auto_apply` is
+                ignored for identities, as it is for their own limits.
+            permissions: Slugs that keys with the plan have besides their own. Those that do not exist yet are
+                created.
+            roles: Names of existing roles that keys with the plan have besides their own.
+            meta: Any JSON object, up to 1024 KiB as text and 100 levels deep. Do not store secrets in it.
+
+        Raises:
+            LatchkeyError: `data/plan_not_found`, `data/role_not_found`. Besides the errors of every operation.
+        """
+        return self._caller.call(_PLANS_UPDATE_PLAN, {
+            "plan": plan,
+            "ratelimits": ratelimits,
+            "permissions": permissions,
+            "roles": roles,
+            "meta": meta,
         }, options)
 
 
@@ -3401,7 +3653,7 @@ class EventsListEvents:
         *,
         order: Literal["asc", "desc"] | Unset = UNSET,
         after: str | Unset = UNSET,
-        types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.restored", "key.rerolled", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "budget.created", "budget.updated", "budget.deleted", "budget.refilled", "budget.threshold_reached", "hold.expired", "hold.uncovered", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.leaked", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "quota.near", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]] | Unset = UNSET,
+        types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.restored", "key.rerolled", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "plan.created", "plan.updated", "plan.deleted", "budget.created", "budget.updated", "budget.deleted", "budget.refilled", "budget.threshold_reached", "hold.expired", "hold.uncovered", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.leaked", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "quota.near", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]] | Unset = UNSET,
         object_id: str | Unset = UNSET,
         start: int | Unset = UNSET,
         end: int | Unset = UNSET,
@@ -3444,7 +3696,7 @@ class EventsListEvents:
         *,
         order: Literal["asc", "desc"] | Unset = UNSET,
         after: str | Unset = UNSET,
-        types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.restored", "key.rerolled", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "budget.created", "budget.updated", "budget.deleted", "budget.refilled", "budget.threshold_reached", "hold.expired", "hold.uncovered", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.leaked", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "quota.near", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]] | Unset = UNSET,
+        types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.restored", "key.rerolled", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "plan.created", "plan.updated", "plan.deleted", "budget.created", "budget.updated", "budget.deleted", "budget.refilled", "budget.threshold_reached", "hold.expired", "hold.uncovered", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.leaked", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "quota.near", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]] | Unset = UNSET,
         object_id: str | Unset = UNSET,
         start: int | Unset = UNSET,
         end: int | Unset = UNSET,
@@ -3584,7 +3836,7 @@ class WebhooksOperations:
         *,
         endpoint: str,
         name: str | None | Unset = UNSET,
-        event_types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.restored", "key.rerolled", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "budget.created", "budget.updated", "budget.deleted", "budget.refilled", "budget.threshold_reached", "hold.expired", "hold.uncovered", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.leaked", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "quota.near", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]] | None | Unset = UNSET,
+        event_types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.restored", "key.rerolled", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "plan.created", "plan.updated", "plan.deleted", "budget.created", "budget.updated", "budget.deleted", "budget.refilled", "budget.threshold_reached", "hold.expired", "hold.uncovered", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.leaked", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "quota.near", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]] | None | Unset = UNSET,
         api_ids: Sequence[str] | None | Unset = UNSET,
         options: CallOptions | None = None,
     ) -> Result[CreateWebhookOutput]:
@@ -3718,7 +3970,7 @@ class WebhooksOperations:
         webhook_id: str,
         endpoint: str | Unset = UNSET,
         name: str | None | Unset = UNSET,
-        event_types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.restored", "key.rerolled", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "budget.created", "budget.updated", "budget.deleted", "budget.refilled", "budget.threshold_reached", "hold.expired", "hold.uncovered", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.leaked", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "quota.near", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]] | None | Unset = UNSET,
+        event_types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.restored", "key.rerolled", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "plan.created", "plan.updated", "plan.deleted", "budget.created", "budget.updated", "budget.deleted", "budget.refilled", "budget.threshold_reached", "hold.expired", "hold.uncovered", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.leaked", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "quota.near", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]] | None | Unset = UNSET,
         api_ids: Sequence[str] | None | Unset = UNSET,
         enabled: bool | Unset = UNSET,
         options: CallOptions | None = None,
@@ -3854,6 +4106,7 @@ class Operations:
         self.apis: Final = ApisOperations(caller)
         self.keys: Final = KeysOperations(caller)
         self.identities: Final = IdentitiesOperations(caller)
+        self.plans: Final = PlansOperations(caller)
         self.budgets: Final = BudgetsOperations(caller)
         self.holds: Final = HoldsOperations(caller)
         self.analytics: Final = AnalyticsOperations(caller)
@@ -3922,6 +4175,7 @@ class AsyncListKeys:
         search: str | Unset = UNSET,
         external_id: str | Unset = UNSET,
         budget_id: str | Unset = UNSET,
+        plan: str | Unset = UNSET,
         state: Literal["active", "disabled", "expired"] | Unset = UNSET,
         expires_before: int | Unset = UNSET,
         prefix: str | Unset = UNSET,
@@ -3950,6 +4204,7 @@ class AsyncListKeys:
                 case. Blank: all.
             external_id: Only keys of the identity with this external id.
             budget_id: Only keys with this budget; not those that have it by their identity.
+            plan: Only keys with the plan of this name or id; not those that have it by their identity.
             state: Only keys in this state. A disabled key that has expired counts as disabled.
             expires_before: Only keys that expire before this Unix time in milliseconds, including those that have
                 expired.
@@ -3976,6 +4231,7 @@ class AsyncListKeys:
             "search": search,
             "externalId": external_id,
             "budgetId": budget_id,
+            "plan": plan,
             "state": state,
             "expiresBefore": expires_before,
             "prefix": prefix,
@@ -3996,6 +4252,7 @@ class AsyncListKeys:
         search: str | Unset = UNSET,
         external_id: str | Unset = UNSET,
         budget_id: str | Unset = UNSET,
+        plan: str | Unset = UNSET,
         state: Literal["active", "disabled", "expired"] | Unset = UNSET,
         expires_before: int | Unset = UNSET,
         prefix: str | Unset = UNSET,
@@ -4015,6 +4272,7 @@ class AsyncListKeys:
             "search": search,
             "externalId": external_id,
             "budgetId": budget_id,
+            "plan": plan,
             "state": state,
             "expiresBefore": expires_before,
             "prefix": prefix,
@@ -4042,6 +4300,7 @@ class AsyncApisOperations:
         search: str | Unset = UNSET,
         external_id: str | Unset = UNSET,
         budget_id: str | Unset = UNSET,
+        plan: str | Unset = UNSET,
         state: Literal["active", "disabled", "expired"] | Unset = UNSET,
         expires_before: int | Unset = UNSET,
         prefix: str | Unset = UNSET,
@@ -4062,6 +4321,7 @@ class AsyncApisOperations:
                 case. Blank: all.
             external_id: Only keys of the identity with this external id.
             budget_id: Only keys with this budget; not those that have it by their identity.
+            plan: Only keys with the plan of this name or id; not those that have it by their identity.
             state: Only keys in this state. A disabled key that has expired counts as disabled.
             expires_before: Only keys that expire before this Unix time in milliseconds, including those that have
                 expired.
@@ -4078,6 +4338,7 @@ class AsyncApisOperations:
             "search": search,
             "externalId": external_id,
             "budgetId": budget_id,
+            "plan": plan,
             "state": state,
             "expiresBefore": expires_before,
             "prefix": prefix,
@@ -4233,6 +4494,7 @@ class AsyncApisOperations:
         search: str | Unset = UNSET,
         external_id: str | Unset = UNSET,
         budget_id: str | Unset = UNSET,
+        plan: str | Unset = UNSET,
         state: Literal["active", "disabled", "expired"] | Unset = UNSET,
         expires_before: int | Unset = UNSET,
         prefix: str | Unset = UNSET,
@@ -4242,6 +4504,7 @@ class AsyncApisOperations:
         enabled: bool | Unset = UNSET,
         expires: int | None | Unset = UNSET,
         allowed_ips: Sequence[str] | None | Unset = UNSET,
+        set_plan: str | None | Unset = UNSET,
         add_roles: Sequence[str] | Unset = UNSET,
         add_permissions: Sequence[str] | Unset = UNSET,
         add_credits: int | Unset = UNSET,
@@ -4256,7 +4519,8 @@ class AsyncApisOperations:
         processed.
 
         Permissions of the root key: `apis.{apiId}.update_key`, `apis.{apiId}.read_key`, `apis.{apiId}.read_api`,
-        `permissions.*.add_role_to_key`, `permissions.*.add_permission_to_key`, `permissions.*.create_permission`
+        `permissions.*.add_role_to_key`, `permissions.*.add_permission_to_key`, `permissions.*.create_permission`,
+        `plans.{planId}.assign_plan`
 
         Args:
             api_id: Identifier of the API.
@@ -4264,6 +4528,7 @@ class AsyncApisOperations:
                 case. Blank: all.
             external_id: Only keys of the identity with this external id.
             budget_id: Only keys with this budget; not those that have it by their identity.
+            plan: Only keys with the plan of this name or id; not those that have it by their identity.
             state: Only keys in this state. A disabled key that has expired counts as disabled.
             expires_before: Only keys that expire before this Unix time in milliseconds, including those that have
                 expired.
@@ -4274,19 +4539,23 @@ class AsyncApisOperations:
             expires: Null: the keys never expire.
             allowed_ips: IPv4 and IPv6 addresses and CIDRs that may use the keys. Null: every address that the API
                 allows.
+            set_plan: The name of their plan, or its id. Null: none. Needs `assign_plan` on the former plans and on
+                the new one.
             add_roles: Names of existing roles.
             add_permissions: Slugs. New ones are created.
             add_credits: Added to each balance: keys that share one after a reroll get it once, with the newest of
                 them that matches. Keys with unlimited credits fail.
 
         Raises:
-            LatchkeyError: `data/api_not_found`, `data/role_not_found`. Besides the errors of every operation.
+            LatchkeyError: `data/api_not_found`, `data/plan_not_found`, `data/role_not_found`. Besides the errors of
+                every operation.
         """
         return await self._caller.call(_APIS_UPDATE_KEYS, {
             "apiId": api_id,
             "search": search,
             "externalId": external_id,
             "budgetId": budget_id,
+            "plan": plan,
             "state": state,
             "expiresBefore": expires_before,
             "prefix": prefix,
@@ -4296,6 +4565,7 @@ class AsyncApisOperations:
             "enabled": enabled,
             "expires": expires,
             "allowedIps": allowed_ips,
+            "setPlan": set_plan,
             "addRoles": add_roles,
             "addPermissions": add_permissions,
             "addCredits": add_credits,
@@ -4308,6 +4578,7 @@ class AsyncApisOperations:
         search: str | Unset = UNSET,
         external_id: str | Unset = UNSET,
         budget_id: str | Unset = UNSET,
+        plan: str | Unset = UNSET,
         state: Literal["active", "disabled", "expired"] | Unset = UNSET,
         expires_before: int | Unset = UNSET,
         prefix: str | Unset = UNSET,
@@ -4331,6 +4602,7 @@ class AsyncApisOperations:
                 case. Blank: all.
             external_id: Only keys of the identity with this external id.
             budget_id: Only keys with this budget; not those that have it by their identity.
+            plan: Only keys with the plan of this name or id; not those that have it by their identity.
             state: Only keys in this state. A disabled key that has expired counts as disabled.
             expires_before: Only keys that expire before this Unix time in milliseconds, including those that have
                 expired.
@@ -4347,6 +4619,7 @@ class AsyncApisOperations:
             "search": search,
             "externalId": external_id,
             "budgetId": budget_id,
+            "plan": plan,
             "state": state,
             "expiresBefore": expires_before,
             "prefix": prefix,
@@ -4420,6 +4693,7 @@ class AsyncKeysOperations:
         expires: int | Unset = UNSET,
         credits: CreateKeyInputCredits | Unset = UNSET,
         budget_id: str | Unset = UNSET,
+        plan: str | Unset = UNSET,
         ratelimits: Sequence[CreateKeyInputRatelimitsEntry] | Unset = UNSET,
         concurrency: Sequence[CreateKeyInputConcurrencyEntry] | Unset = UNSET,
         allowed_ips: Sequence[str] | Unset = UNSET,
@@ -4433,7 +4707,7 @@ class AsyncKeysOperations:
         not exist yet are created. Roles must exist.
 
         Permissions of the root key: `apis.{apiId}.create_key`, `apis.{apiId}.encrypt_key`,
-        `budgets.{budgetId}.assign_budget`
+        `budgets.{budgetId}.assign_budget`, `plans.{planId}.assign_plan`
 
         Args:
             api_id: Identifier of an API, as create_api gave it.
@@ -4448,6 +4722,7 @@ class AsyncKeysOperations:
             credits: A balance of credits. Omitted: unlimited.
             budget_id: The budget that verifications spend from too, together with its ancestors. Needs
                 `assign_budget` on it.
+            plan: The name of the plan, or its id. Needs `assign_plan` on it.
             concurrency: How many calls may run at once. Each verification takes a slot of each of these limits with
                 `hold`, until its hold ends; without `hold` it gets 400.
             allowed_ips: IPv4 and IPv6 addresses and CIDRs that may use the key. If its API has `allowed_ips`, both
@@ -4457,8 +4732,8 @@ class AsyncKeysOperations:
                 False.
 
         Raises:
-            LatchkeyError: `data/api_not_found`, `data/budget_not_found`, `data/role_not_found`,
-                `application/precondition_failed`. Besides the errors of every operation.
+            LatchkeyError: `data/api_not_found`, `data/budget_not_found`, `data/plan_not_found`,
+                `data/role_not_found`, `application/precondition_failed`. Besides the errors of every operation.
         """
         return await self._caller.call(_KEYS_CREATE_KEY, {
             "apiId": api_id,
@@ -4472,6 +4747,7 @@ class AsyncKeysOperations:
             "expires": expires,
             "credits": credits,
             "budgetId": budget_id,
+            "plan": plan,
             "ratelimits": ratelimits,
             "concurrency": concurrency,
             "allowedIps": allowed_ips,
@@ -4573,7 +4849,8 @@ class AsyncKeysOperations:
         exists already, or the hash occurs earlier in the list. The list is imported in chunks of up to 500 keys, sized
         so that each takes some milliseconds. Each chunk is imported completely or not at all.
 
-        Permissions of the root key: `apis.{apiId}.create_key`, `budgets.{budgetId}.assign_budget`
+        Permissions of the root key: `apis.{apiId}.create_key`, `budgets.{budgetId}.assign_budget`,
+        `plans.{planId}.assign_plan`
 
         Args:
             migration_id: A name of your choice for the source of the keys.
@@ -4585,8 +4862,8 @@ class AsyncKeysOperations:
                 fail. Default: False.
 
         Raises:
-            LatchkeyError: `data/api_not_found`, `data/budget_not_found`, `application/precondition_failed`. Besides
-                the errors of every operation.
+            LatchkeyError: `data/api_not_found`, `data/budget_not_found`, `data/plan_not_found`,
+                `application/precondition_failed`. Besides the errors of every operation.
         """
         return await self._caller.call(_KEYS_MIGRATE_KEYS, {
             "migrationId": migration_id,
@@ -4697,7 +4974,7 @@ class AsyncKeysOperations:
         Brings back a key that was deleted without `permanent`, until `LATCHKEY_RETENTION_DELETED` after its deletion:
         with its key string, name, credits, limits, permissions, and the roles and the identity that still exist. What
         was deleted meanwhile stays away from it: a role with its permissions, or the identity with its limits. A key
-        whose API or whose own budget was deleted cannot be restored. A key that was reported as leaked, before its
+        whose API, plan or own budget was deleted cannot be restored. A key that was reported as leaked, before its
         deletion or after it, is restored disabled. A key that has expired stays expired. The key counts against the
         quota of the workspace again. The next verification on the same node finds it, and on other nodes within a
         second.
@@ -4709,7 +4986,7 @@ class AsyncKeysOperations:
 
         Raises:
             LatchkeyError: `data/key_not_found`, `data/api_not_found`, `data/budget_not_found`,
-                `data/key_not_deleted`. Besides the errors of every operation.
+                `data/plan_not_found`, `data/key_not_deleted`. Besides the errors of every operation.
         """
         return await self._caller.call(_KEYS_RESTORE_KEY, {"keyId": key_id}, options)
 
@@ -4791,6 +5068,7 @@ class AsyncKeysOperations:
         expires: int | None | Unset = UNSET,
         credits: UpdateKeyInputCredits | None | Unset = UNSET,
         budget_id: str | None | Unset = UNSET,
+        plan: str | None | Unset = UNSET,
         ratelimits: Sequence[UpdateKeyInputRatelimitsEntry] | None | Unset = UNSET,
         concurrency: Sequence[UpdateKeyInputConcurrencyEntry] | None | Unset = UNSET,
         allowed_ips: Sequence[str] | None | Unset = UNSET,
@@ -4804,7 +5082,8 @@ class AsyncKeysOperations:
         Omitted fields do not change. Null removes a value. Lists and `meta` are replaced as a whole. The next
         verification on the same node uses the new values.
 
-        Permissions of the root key: `apis.{apiId}.update_key`, `budgets.{budgetId}.assign_budget`
+        Permissions of the root key: `apis.{apiId}.update_key`, `budgets.{budgetId}.assign_budget`,
+        `plans.{planId}.assign_plan`
 
         Args:
             key_id: Identifier of a key, as create_key gave it; not the secret.
@@ -4816,6 +5095,8 @@ class AsyncKeysOperations:
             credits: Null: unlimited.
             budget_id: The budget that verifications spend from too, together with its ancestors. Null: none. Needs
                 `assign_budget` on the former one and on the new one.
+            plan: The plan whose limits, permissions and roles the key has besides its own. All keys of a reroll
+                chain share it. Null: none. Needs `assign_plan` on the former one and on the new one.
             ratelimits: All limits of the key. A limit with an existing name keeps its id.
             concurrency: How many calls may run at once: all limits of the key. Open holds count for a limit with an
                 existing name, also where it is lower than their number.
@@ -4823,8 +5104,8 @@ class AsyncKeysOperations:
                 lists must contain the address. Null: every address that the API allows.
 
         Raises:
-            LatchkeyError: `data/key_not_found`, `data/budget_not_found`, `data/role_not_found`,
-                `application/precondition_failed`. Besides the errors of every operation.
+            LatchkeyError: `data/key_not_found`, `data/budget_not_found`, `data/plan_not_found`,
+                `data/role_not_found`, `application/precondition_failed`. Besides the errors of every operation.
         """
         return await self._caller.call(_KEYS_UPDATE_KEY, {
             "keyId": key_id,
@@ -4834,6 +5115,7 @@ class AsyncKeysOperations:
             "expires": expires,
             "credits": credits,
             "budgetId": budget_id,
+            "plan": plan,
             "ratelimits": ratelimits,
             "concurrency": concurrency,
             "allowedIps": allowed_ips,
@@ -4861,7 +5143,7 @@ class AsyncKeysOperations:
 
         Checks whether a key is valid. The status is 200 for an invalid key too: `valid` is then false and `code` gives
         the reason. Without a root key, if the service allows it, only keys of the default workspace are found, and the
-        response omits the fields that end users must not see: `name`, `roles` and `permissions`.
+        response omits the fields that end users must not see: `name`, `roles`, `permissions` and `plan`.
 
         Permissions of the root key: `apis.{apiId}.verify_key`
 
@@ -4993,6 +5275,7 @@ class AsyncListIdentities:
         cursor: str | Unset = UNSET,
         search: str | Unset = UNSET,
         budget_id: str | Unset = UNSET,
+        plan: str | Unset = UNSET,
         order_by: Literal["createdAt", "externalId"] | Unset = UNSET,
         order: Literal["asc", "desc"] | Unset = UNSET,
         options: CallOptions | None = None,
@@ -5008,6 +5291,7 @@ class AsyncListIdentities:
             cursor: Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page.
             search: Only entries whose ids and external ids contain this text, regardless of case. Blank: all.
             budget_id: Only identities with this budget.
+            plan: Only identities with the plan of this name or id.
             order_by: What the identities are in order by. Default: "created_at".
             order: `desc`: the newest, or the last external id, first. Default: "asc".
         """
@@ -5016,6 +5300,7 @@ class AsyncListIdentities:
             "cursor": cursor,
             "search": search,
             "budgetId": budget_id,
+            "plan": plan,
             "orderBy": order_by,
             "order": order,
         }, options)
@@ -5027,6 +5312,7 @@ class AsyncListIdentities:
         cursor: str | Unset = UNSET,
         search: str | Unset = UNSET,
         budget_id: str | Unset = UNSET,
+        plan: str | Unset = UNSET,
         order_by: Literal["createdAt", "externalId"] | Unset = UNSET,
         order: Literal["asc", "desc"] | Unset = UNSET,
         options: CallOptions | None = None,
@@ -5037,6 +5323,7 @@ class AsyncListIdentities:
             "cursor": cursor,
             "search": search,
             "budgetId": budget_id,
+            "plan": plan,
             "orderBy": order_by,
             "order": order,
         }, options)
@@ -5057,6 +5344,7 @@ class AsyncIdentitiesOperations:
         ratelimits: Sequence[CreateIdentityInputRatelimitsEntry] | Unset = UNSET,
         concurrency: Sequence[CreateIdentityInputConcurrencyEntry] | Unset = UNSET,
         budget_id: str | Unset = UNSET,
+        plan: str | Unset = UNSET,
         options: CallOptions | None = None,
     ) -> Result[CreateIdentityOutput]:
         """Create an identity.
@@ -5064,7 +5352,8 @@ class AsyncIdentitiesOperations:
         An identity is an owner of keys, such as a user or an organization. All its keys share its limits. Creating or
         updating a key with a new external id creates an identity without limits.
 
-        Permissions of the root key: `identities.*.create_identity`, `budgets.{budgetId}.assign_budget`
+        Permissions of the root key: `identities.*.create_identity`, `budgets.{budgetId}.assign_budget`,
+        `plans.{planId}.assign_plan`
 
         Args:
             external_id: Your own identifier of the owner of the key, such as a user id.
@@ -5073,9 +5362,10 @@ class AsyncIdentitiesOperations:
             concurrency: How many calls of all its keys together may run at once.
             budget_id: The budget that verifications spend from too, together with its ancestors. Needs
                 `assign_budget` on it.
+            plan: The name of the plan, or its id. Needs `assign_plan` on it.
 
         Raises:
-            LatchkeyError: `data/identity_already_exists`, `data/budget_not_found`,
+            LatchkeyError: `data/identity_already_exists`, `data/budget_not_found`, `data/plan_not_found`,
                 `application/precondition_failed`. Besides the errors of every operation.
         """
         return await self._caller.call(_IDENTITIES_CREATE_IDENTITY, {
@@ -5084,6 +5374,7 @@ class AsyncIdentitiesOperations:
             "ratelimits": ratelimits,
             "concurrency": concurrency,
             "budgetId": budget_id,
+            "plan": plan,
         }, options)
 
     async def delete_identity(
@@ -5129,6 +5420,7 @@ class AsyncIdentitiesOperations:
         meta: Mapping[str, Any] | Unset = UNSET,
         ratelimits: Sequence[UpdateIdentityInputRatelimitsEntry] | Unset = UNSET,
         concurrency: Sequence[UpdateIdentityInputConcurrencyEntry] | None | Unset = UNSET,
+        plan: str | None | Unset = UNSET,
         budget_id: str | None | Unset = UNSET,
         options: CallOptions | None = None,
     ) -> Result[Identity]:
@@ -5137,7 +5429,8 @@ class AsyncIdentitiesOperations:
         Omitted fields do not change. `meta`, `ratelimits` and `concurrency` are replaced as a whole. The next
         verification of any of its keys on the same node uses the new limits.
 
-        Permissions of the root key: `identities.*.update_identity`, `budgets.{budgetId}.assign_budget`
+        Permissions of the root key: `identities.*.update_identity`, `budgets.{budgetId}.assign_budget`,
+        `plans.{planId}.assign_plan`
 
         Args:
             identity: The identity's id, or your external id.
@@ -5146,19 +5439,218 @@ class AsyncIdentitiesOperations:
             concurrency: How many calls of all its keys together may run at once: all limits of the identity. Null:
                 any number. Open holds count for a limit with an existing name, also where it is lower than their
                 number.
+            plan: The plan whose limits all its keys share, besides the limits of the identity. Its permissions and
+                roles are for keys only. Null: none. Needs `assign_plan` on the former one and on the new one.
             budget_id: The budget that verifications of all its keys spend from too, together with its ancestors.
                 Null: none. Needs `assign_budget` on the former one and on the new one.
 
         Raises:
-            LatchkeyError: `data/identity_not_found`, `data/budget_not_found`, `application/precondition_failed`.
-                Besides the errors of every operation.
+            LatchkeyError: `data/identity_not_found`, `data/budget_not_found`, `data/plan_not_found`,
+                `application/precondition_failed`. Besides the errors of every operation.
         """
         return await self._caller.call(_IDENTITIES_UPDATE_IDENTITY, {
             "identity": identity,
             "meta": meta,
             "ratelimits": ratelimits,
             "concurrency": concurrency,
+            "plan": plan,
             "budgetId": budget_id,
+        }, options)
+
+
+class AsyncListPlans:
+    """The operation `list_plans`: a call returns one page, `all` the entries of all pages."""
+
+    def __init__(self, caller: AsyncCaller) -> None:
+        self._caller = caller
+
+    async def __call__(
+        self,
+        *,
+        limit: int | Unset = UNSET,
+        cursor: str | Unset = UNSET,
+        search: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Page[list[Plan]]:
+        """List plans.
+
+        Ordered by creation time. The root key must be allowed to read every plan on the page.
+
+        Permissions of the root key: `plans.{planId}.read_plan`
+
+        Args:
+            limit: Maximum number of entries per page. Default: 100.
+            cursor: Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page.
+            search: Only entries whose names and ids contain this text, regardless of case. Blank: all.
+        """
+        return await self._caller.page(_PLANS_LIST_PLANS, {"limit": limit, "cursor": cursor, "search": search}, options)
+
+    def all(
+        self,
+        *,
+        limit: int | Unset = UNSET,
+        cursor: str | Unset = UNSET,
+        search: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> AsyncIterator[Plan]:
+        """Every entry, from the page of `cursor` on. It gets the next page when the entries of one are used up."""
+        return self._caller.all(_PLANS_LIST_PLANS, {"limit": limit, "cursor": cursor, "search": search}, options)
+
+
+class AsyncPlansOperations:
+    """What many keys and identities get from one place: limits, permissions and roles."""
+
+    def __init__(self, caller: AsyncCaller) -> None:
+        self._caller = caller
+        self.list_plans: Final = AsyncListPlans(caller)
+
+    async def create_plan(
+        self,
+        *,
+        name: str,
+        ratelimits: Sequence[CreatePlanInputRatelimitsEntry] | Unset = UNSET,
+        permissions: Sequence[str] | Unset = UNSET,
+        roles: Sequence[str] | Unset = UNSET,
+        meta: Mapping[str, Any] | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[CreatePlanOutput]:
+        """Create a plan.
+
+        A plan gives limits, permissions and roles to many keys, and limits to identities: to those with its name as
+        their `plan`. A change of it reaches all of them within a second.
+
+        Permissions of the root key: `plans.*.create_plan`, `permissions.*.create_permission`
+
+        Args:
+            name: The name by which keys and identities refer to the plan. Unique in the workspace. Never changes.
+            ratelimits: Limits of each key with the plan, and of each identity with it, whose keys share them. A
+                limit of the same name that a key or an identity has itself takes its place there. `auto_apply` is
+                ignored for identities, as it is for their own limits.
+            permissions: Slugs that keys with the plan have besides their own. Those that do not exist yet are
+                created.
+            roles: Names of existing roles that keys with the plan have besides their own.
+            meta: Any JSON object, up to 1024 KiB as text and 100 levels deep. Do not store secrets in it.
+
+        Raises:
+            LatchkeyError: `data/plan_already_exists`, `data/role_not_found`, `application/precondition_failed`.
+                Besides the errors of every operation.
+        """
+        return await self._caller.call(_PLANS_CREATE_PLAN, {
+            "name": name,
+            "ratelimits": ratelimits,
+            "permissions": permissions,
+            "roles": roles,
+            "meta": meta,
+        }, options)
+
+    async def delete_plan(self, *, plan: str, options: CallOptions | None = None) -> Result[DeletePlanOutput]:
+        """Delete a plan.
+
+        Refused while keys or identities have it: they would have no limits. A deleted key that had it cannot be
+        restored afterwards. Its name can be used again.
+
+        Permissions of the root key: `plans.{planId}.delete_plan`
+
+        Args:
+            plan: The name of a plan, or its id.
+
+        Raises:
+            LatchkeyError: `data/plan_not_found`, `data/plan_in_use`. Besides the errors of every operation.
+        """
+        return await self._caller.call(_PLANS_DELETE_PLAN, {"plan": plan}, options)
+
+    async def get_plan(self, *, plan: str, options: CallOptions | None = None) -> Result[Plan]:
+        """Get a plan.
+
+        A plan with what it gives.
+
+        Permissions of the root key: `plans.{planId}.read_plan`
+
+        Args:
+            plan: The name of a plan, or its id.
+
+        Raises:
+            LatchkeyError: `data/plan_not_found`. Besides the errors of every operation.
+        """
+        return await self._caller.call(_PLANS_GET_PLAN, {"plan": plan}, options)
+
+    async def preview_update(
+        self,
+        *,
+        plan: str,
+        ratelimits: Sequence[PreviewUpdateInputRatelimitsEntry] | None | Unset = UNSET,
+        permissions: Sequence[str] | None | Unset = UNSET,
+        roles: Sequence[str] | None | Unset = UNSET,
+        meta: Mapping[str, Any] | None | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[PreviewUpdateOutput]:
+        """Preview an update of a plan.
+
+        Takes the body of `plans.update_plan`, and says what it would change for how many keys and identities. It
+        changes nothing. Without fields to change, it says who has the plan. The numbers are of keys and identities that
+        are not deleted; one call examines at most 20000 of each.
+
+        Permissions of the root key: `plans.{planId}.read_plan`
+
+        Args:
+            plan: The name of a plan, or its id.
+            ratelimits: Limits of each key with the plan, and of each identity with it, whose keys share them. A
+                limit of the same name that a key or an identity has itself takes its place there. `auto_apply` is
+                ignored for identities, as it is for their own limits.
+            permissions: Slugs that keys with the plan have besides their own. Those that do not exist yet are
+                created.
+            roles: Names of existing roles that keys with the plan have besides their own.
+            meta: Any JSON object, up to 1024 KiB as text and 100 levels deep. Do not store secrets in it.
+
+        Raises:
+            LatchkeyError: `data/plan_not_found`. Besides the errors of every operation.
+        """
+        return await self._caller.call(_PLANS_PREVIEW_UPDATE, {
+            "plan": plan,
+            "ratelimits": ratelimits,
+            "permissions": permissions,
+            "roles": roles,
+            "meta": meta,
+        }, options)
+
+    async def update_plan(
+        self,
+        *,
+        plan: str,
+        ratelimits: Sequence[UpdatePlanInputRatelimitsEntry] | None | Unset = UNSET,
+        permissions: Sequence[str] | None | Unset = UNSET,
+        roles: Sequence[str] | None | Unset = UNSET,
+        meta: Mapping[str, Any] | None | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[Plan]:
+        """Update a plan.
+
+        Omitted fields do not change. Null removes a value. Lists and `meta` are replaced as a whole. Every key and
+        identity with the plan has the new values with its next verification on the same node, and on other nodes within
+        a second. A call sees a change whole or not at all. A limit with an existing name keeps its id and its counts; a
+        changed `duration` or `mode` starts them at 0. `plans.preview_update` says what a change would do.
+
+        Permissions of the root key: `plans.{planId}.update_plan`, `permissions.*.create_permission`
+
+        Args:
+            plan: The name of a plan, or its id.
+            ratelimits: Limits of each key with the plan, and of each identity with it, whose keys share them. A
+                limit of the same name that a key or an identity has itself takes its place there. `auto_apply` is
+                ignored for identities, as it is for their own limits.
+            permissions: Slugs that keys with the plan have besides their own. Those that do not exist yet are
+                created.
+            roles: Names of existing roles that keys with the plan have besides their own.
+            meta: Any JSON object, up to 1024 KiB as text and 100 levels deep. Do not store secrets in it.
+
+        Raises:
+            LatchkeyError: `data/plan_not_found`, `data/role_not_found`. Besides the errors of every operation.
+        """
+        return await self._caller.call(_PLANS_UPDATE_PLAN, {
+            "plan": plan,
+            "ratelimits": ratelimits,
+            "permissions": permissions,
+            "roles": roles,
+            "meta": meta,
         }, options)
 
 
@@ -7079,7 +7571,7 @@ class AsyncEventsListEvents:
         *,
         order: Literal["asc", "desc"] | Unset = UNSET,
         after: str | Unset = UNSET,
-        types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.restored", "key.rerolled", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "budget.created", "budget.updated", "budget.deleted", "budget.refilled", "budget.threshold_reached", "hold.expired", "hold.uncovered", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.leaked", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "quota.near", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]] | Unset = UNSET,
+        types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.restored", "key.rerolled", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "plan.created", "plan.updated", "plan.deleted", "budget.created", "budget.updated", "budget.deleted", "budget.refilled", "budget.threshold_reached", "hold.expired", "hold.uncovered", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.leaked", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "quota.near", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]] | Unset = UNSET,
         object_id: str | Unset = UNSET,
         start: int | Unset = UNSET,
         end: int | Unset = UNSET,
@@ -7122,7 +7614,7 @@ class AsyncEventsListEvents:
         *,
         order: Literal["asc", "desc"] | Unset = UNSET,
         after: str | Unset = UNSET,
-        types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.restored", "key.rerolled", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "budget.created", "budget.updated", "budget.deleted", "budget.refilled", "budget.threshold_reached", "hold.expired", "hold.uncovered", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.leaked", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "quota.near", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]] | Unset = UNSET,
+        types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.restored", "key.rerolled", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "plan.created", "plan.updated", "plan.deleted", "budget.created", "budget.updated", "budget.deleted", "budget.refilled", "budget.threshold_reached", "hold.expired", "hold.uncovered", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.leaked", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "quota.near", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]] | Unset = UNSET,
         object_id: str | Unset = UNSET,
         start: int | Unset = UNSET,
         end: int | Unset = UNSET,
@@ -7262,7 +7754,7 @@ class AsyncWebhooksOperations:
         *,
         endpoint: str,
         name: str | None | Unset = UNSET,
-        event_types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.restored", "key.rerolled", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "budget.created", "budget.updated", "budget.deleted", "budget.refilled", "budget.threshold_reached", "hold.expired", "hold.uncovered", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.leaked", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "quota.near", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]] | None | Unset = UNSET,
+        event_types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.restored", "key.rerolled", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "plan.created", "plan.updated", "plan.deleted", "budget.created", "budget.updated", "budget.deleted", "budget.refilled", "budget.threshold_reached", "hold.expired", "hold.uncovered", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.leaked", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "quota.near", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]] | None | Unset = UNSET,
         api_ids: Sequence[str] | None | Unset = UNSET,
         options: CallOptions | None = None,
     ) -> Result[CreateWebhookOutput]:
@@ -7401,7 +7893,7 @@ class AsyncWebhooksOperations:
         webhook_id: str,
         endpoint: str | Unset = UNSET,
         name: str | None | Unset = UNSET,
-        event_types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.restored", "key.rerolled", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "budget.created", "budget.updated", "budget.deleted", "budget.refilled", "budget.threshold_reached", "hold.expired", "hold.uncovered", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.leaked", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "quota.near", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]] | None | Unset = UNSET,
+        event_types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.restored", "key.rerolled", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "plan.created", "plan.updated", "plan.deleted", "budget.created", "budget.updated", "budget.deleted", "budget.refilled", "budget.threshold_reached", "hold.expired", "hold.uncovered", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.leaked", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "quota.near", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]] | None | Unset = UNSET,
         api_ids: Sequence[str] | None | Unset = UNSET,
         enabled: bool | Unset = UNSET,
         options: CallOptions | None = None,
@@ -7537,6 +8029,7 @@ class AsyncOperations:
         self.apis: Final = AsyncApisOperations(caller)
         self.keys: Final = AsyncKeysOperations(caller)
         self.identities: Final = AsyncIdentitiesOperations(caller)
+        self.plans: Final = AsyncPlansOperations(caller)
         self.budgets: Final = AsyncBudgetsOperations(caller)
         self.holds: Final = AsyncHoldsOperations(caller)
         self.analytics: Final = AsyncAnalyticsOperations(caller)

@@ -43,6 +43,7 @@ ProblemType = Literal[
     "data/identity_not_found",
     "data/ratelimit_namespace_not_found",
     "data/budget_not_found",
+    "data/plan_not_found",
     "data/hold_not_found",
     "data/ratelimit_override_not_found",
     "application/method_not_allowed",
@@ -52,6 +53,8 @@ ProblemType = Literal[
     "data/permission_already_exists",
     "data/hold_closed",
     "data/budget_in_use",
+    "data/plan_in_use",
+    "data/plan_already_exists",
     "data/role_already_exists",
     "data/ratelimit_override_limit_reached",
     "data/webhook_limit_reached",
@@ -167,6 +170,8 @@ class Key:
     """Absent: unlimited."""
     budget_id: str | None = None
     """The budget that its verifications spend from too."""
+    plan: str | None = None
+    """The name of its plan: see `plans.get_plan` for what that gives it."""
     identity: Identity | None = None
     ratelimits: list[Ratelimit] | None = None
     """The key's own limits."""
@@ -210,6 +215,8 @@ class Identity:
     """How many calls of all its keys together may run at once. Absent: any number."""
     budget_id: str | None = None
     """The budget that verifications of all its keys spend from too."""
+    plan: str | None = None
+    """The name of its plan, whose limits all its keys share."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -340,6 +347,74 @@ class Hold:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What many keys and identities get from one place. Fields without a value are omitted."""
+
+    plan_id: str
+    name: str
+    ratelimits: list[Ratelimit]
+    """In the order of their names."""
+    permissions: list[str]
+    """Without those of its roles."""
+    roles: list[str]
+    meta: dict[str, Any] | None = None
+    version: int
+    """1 for a new plan. Each change adds 1."""
+    created_at: int
+    """Unix time in milliseconds."""
+    updated_at: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanChangeBefore:
+    """Of a limit, unless it is added."""
+
+    limit: int | None = None
+    duration: int | None = None
+    mode: Literal["strict"] | None = None
+    """Present if the limit is strict."""
+    auto_apply: bool | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanChangeAfter:
+    """Of a limit, unless it is removed."""
+
+    limit: int | None = None
+    duration: int | None = None
+    mode: Literal["strict"] | None = None
+    """Present if the limit is strict."""
+    auto_apply: bool | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanChange:
+    """What a change of a plan would do."""
+
+    field: Literal["ratelimits", "permissions", "roles"]
+    name: str | None = None
+    """That of the limit."""
+    change: Literal["added", "removed", "changed"]
+    before: PlanChangeBefore | None = None
+    """Of a limit, unless it is added."""
+    after: PlanChangeAfter | None = None
+    """Of a limit, unless it is removed."""
+    added: list[str] | None = None
+    """Of permissions and roles: those that keys get."""
+    removed: list[str] | None = None
+    """Those that keys lose, unless they have them otherwise."""
+    keys: int
+    """Keys that get the change."""
+    keys_keeping: int
+    """Keys that have a limit of this name themselves, which stays."""
+    identities: int
+    """Identities that get the change. Permissions and roles are those of keys only."""
+    identities_keeping: int
+    starts_at_zero: bool
+    """Whether what was counted so far no longer counts: the `duration` or `mode` differs."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Override:
     """A limit that replaces the limit of calls for an identifier or a pattern."""
 
@@ -460,7 +535,7 @@ class Event:
     """A change of state, or a moment that it led to."""
 
     id: str
-    type: Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.restored", "key.rerolled", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "budget.created", "budget.updated", "budget.deleted", "budget.refilled", "budget.threshold_reached", "hold.expired", "hold.uncovered", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.leaked", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "quota.near", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]
+    type: Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.restored", "key.rerolled", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "plan.created", "plan.updated", "plan.deleted", "budget.created", "budget.updated", "budget.deleted", "budget.refilled", "budget.threshold_reached", "hold.expired", "hold.uncovered", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.leaked", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "quota.near", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]
     version: int
     """The version of the schema of `data`, among those of the type."""
     created_at: int
@@ -990,6 +1065,8 @@ class MigrateKeysInputKeysEntry(TypedDict):
     """IPv4 and IPv6 addresses and CIDRs that may use the key. If its API has `allowed_ips`, both lists must contain the
     address. Omitted: every address that the API allows.
     """
+    plan: NotRequired[str]
+    """The name of the plan, or its id. Needs `assign_plan` on it."""
     budget_id: NotRequired[str]
     """The budget that verifications spend from too, together with its ancestors. Needs `assign_budget` on it."""
 
@@ -1206,6 +1283,8 @@ class VerifyKeyOutput:
     expires: int | None = None
     permissions: list[str] | None = None
     roles: list[str] | None = None
+    plan: str | None = None
+    """The name of the plan of the key, with a root key."""
     credits: int | None = None
     """The balance after this verification. Absent: unlimited."""
     budgets: list[VerifyKeyOutputBudgetsEntry] | None = None
@@ -1271,6 +1350,8 @@ class ExplainVerificationOutputStepsEntry:
 class ExplainVerificationOutputKeyIdentity:
     id: str
     external_id: str
+    plan: str | None = None
+    """The name of its plan."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1279,6 +1360,8 @@ class ExplainVerificationOutputKey:
 
     key_id: str
     api_id: str
+    plan: str | None = None
+    """The name of its plan."""
     identity: ExplainVerificationOutputKeyIdentity | None = None
 
 
@@ -1324,6 +1407,8 @@ class ExplainVerificationOutputPermissionsEffectiveEntry:
     """Whether the key has it itself."""
     roles: list[str]
     """Names of the roles of the key that have it."""
+    plan: str | None = None
+    """The name of the plan of the key, if that gives it too."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1348,6 +1433,8 @@ class ExplainVerificationOutputConcurrencyEntry:
     """Whether it denies the call."""
     retry_after: int | None = None
     """If it is exceeded: milliseconds until the first of these holds expires, or less. Any can end earlier."""
+    plan: str | None = None
+    """The name of the plan that gives it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1372,6 +1459,8 @@ class ExplainVerificationOutputRatelimitsEntry:
     """Present if the limit is strict."""
     from_: Literal["key", "identity", "call"]
     """Where the limit comes from. All keys of an identity share the counters of its limits."""
+    plan: str | None = None
+    """The name of the plan that gives it to the key or to the identity. Absent: it is one of their own."""
     use: Literal["charged", "checked", "replaced", "unused"]
     """What a verification does with it: `charged`; `checked`, without a charge, because the call names other limits;
     `replaced` by the limit of the same name that the call gives; `unused`, because the call does not name it and it
@@ -1521,6 +1610,86 @@ class UpdateIdentityInputConcurrencyEntry(TypedDict):
     """Name of the limit, for answers."""
     limit: int
     """How many holds may be open at once."""
+
+
+class CreatePlanInputRatelimitsEntry(TypedDict):
+    name: str
+    """Name of the limit, for verifications."""
+    limit: int
+    """Maximum cost per window."""
+    duration: int
+    """Length of the window in milliseconds."""
+    mode: NotRequired[Literal["standard", "strict"]]
+    """How the limit counts. `standard`: a sliding window. `strict`: never more than the limit in any trailing
+    `duration`. Default: "standard".
+    """
+    auto_apply: NotRequired[bool]
+    """Whether every verification that does not name the limit is charged 1. Default: False."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CreatePlanOutput:
+    plan_id: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeletePlanOutput:
+    pass
+
+
+class PreviewUpdateInputRatelimitsEntry(TypedDict):
+    name: str
+    """Name of the limit, for verifications."""
+    limit: int
+    """Maximum cost per window."""
+    duration: int
+    """Length of the window in milliseconds."""
+    mode: NotRequired[Literal["standard", "strict"]]
+    """How the limit counts. `standard`: a sliding window. `strict`: never more than the limit in any trailing
+    `duration`. Default: "standard".
+    """
+    auto_apply: NotRequired[bool]
+    """Whether every verification that does not name the limit is charged 1. Default: False."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PreviewUpdateOutputKeys:
+    """Those that have the plan themselves."""
+
+    count: int
+    is_complete: bool
+    """False if there are more than the 20000 that a call examines."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PreviewUpdateOutputIdentities:
+    count: int
+    is_complete: bool
+    """False if there are more than the 20000 that a call examines."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PreviewUpdateOutput:
+    keys: PreviewUpdateOutputKeys
+    """Those that have the plan themselves."""
+    identities: PreviewUpdateOutputIdentities
+    changes: list[PlanChange]
+    """In the order of the fields and of the names of limits."""
+
+
+class UpdatePlanInputRatelimitsEntry(TypedDict):
+    name: str
+    """Name of the limit, for verifications."""
+    limit: int
+    """Maximum cost per window."""
+    duration: int
+    """Length of the window in milliseconds."""
+    mode: NotRequired[Literal["standard", "strict"]]
+    """How the limit counts. `standard`: a sliding window. `strict`: never more than the limit in any trailing
+    `duration`. Default: "standard".
+    """
+    auto_apply: NotRequired[bool]
+    """Whether every verification that does not name the limit is charged 1. Default: False."""
 
 
 class CreateBudgetInputRefill(TypedDict):
@@ -2744,6 +2913,40 @@ class CreditsRefilledEvent:
 
 
 @dataclass(frozen=True, kw_only=True)
+class PlanCreatedEvent:
+    """The data of `plan.created`. A plan was created."""
+
+    plan_id: str
+    name: str
+    actor: str
+    """Id of the root key, `cli` for an operator, or `system` for the service itself."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanUpdatedEvent:
+    """The data of `plan.updated`. What a plan gives changed, for all keys and identities that have it."""
+
+    plan_id: str
+    name: str
+    actor: str
+    """Id of the root key, `cli` for an operator, or `system` for the service itself."""
+    changed: list[str]
+    """Names of the members that changed."""
+    version: int
+    """That of the plan after the change. Each change adds 1."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanDeletedEvent:
+    """The data of `plan.deleted`. A plan was deleted."""
+
+    plan_id: str
+    name: str
+    actor: str
+    """Id of the root key, `cli` for an operator, or `system` for the service itself."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class BudgetCreatedEvent:
     """The data of `budget.created`. A budget was created."""
 
@@ -3268,6 +3471,9 @@ EventData = (
     | KeysImportedEvent
     | CreditsLowEvent
     | CreditsRefilledEvent
+    | PlanCreatedEvent
+    | PlanUpdatedEvent
+    | PlanDeletedEvent
     | BudgetCreatedEvent
     | BudgetUpdatedEvent
     | BudgetDeletedEvent
@@ -3328,6 +3534,9 @@ _EVENTS: Mapping[str, type[EventData]] = {
     "keys.imported": KeysImportedEvent,
     "credits.low": CreditsLowEvent,
     "credits.refilled": CreditsRefilledEvent,
+    "plan.created": PlanCreatedEvent,
+    "plan.updated": PlanUpdatedEvent,
+    "plan.deleted": PlanDeletedEvent,
     "budget.created": BudgetCreatedEvent,
     "budget.updated": BudgetUpdatedEvent,
     "budget.deleted": BudgetDeletedEvent,

@@ -2,12 +2,16 @@ import { z } from "zod";
 import { Prefix, search, text, time } from "../../platform/vocabulary/schema.ts";
 import { BudgetId } from "../budgets/record.ts";
 import { type KeyFilter, keyStates } from "../keys/statements/key-search.ts";
+import { PlanReference } from "../plans/record.ts";
 
 /** The input fields that select keys of an API. A key must meet all of them. */
 export const keyFilterInput = {
   search: search("name, `keyId`, `start` or `externalId`").optional(),
   externalId: text(1, 255).optional().describe("Only keys of the identity with this external id."),
   budgetId: BudgetId.optional().describe("Only keys with this budget; not those that have it by their identity."),
+  plan: PlanReference.optional().describe(
+    "Only keys with the plan of this name or id; not those that have it by their identity.",
+  ),
   state: z
     .enum(keyStates)
     .optional()
@@ -31,6 +35,7 @@ export const deletedInput = {
 };
 
 /** The filter that a caller gave. */
-export function keyFilter({ search, externalId, budgetId, state, expiresBefore, prefix, role }: KeyFilter): KeyFilter {
-  return { search: search?.trim(), externalId, budgetId, state, expiresBefore, prefix, role };
+export function keyFilter({ search, ...filter }: KeyFilter): KeyFilter {
+  const { externalId, budgetId, plan, state, expiresBefore, prefix, role } = filter;
+  return { search: search?.trim(), externalId, budgetId, plan, state, expiresBefore, prefix, role };
 }

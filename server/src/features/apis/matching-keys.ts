@@ -62,7 +62,7 @@ interface Selection extends KeyFilter {
 }
 
 type Context = MutationContext<
-  "api_not_found" | "budget_not_found" | "key_not_found" | "role_not_found" | "precondition_failed"
+  "api_not_found" | "budget_not_found" | "plan_not_found" | "key_not_found" | "role_not_found" | "precondition_failed"
 >;
 
 /** A change of many keys. */

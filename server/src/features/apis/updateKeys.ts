@@ -7,6 +7,7 @@ import { addRoles } from "../keys/addRoles.ts";
 import { KeyPermissions, KeyRoles } from "../keys/permissions-and-roles.ts";
 import { updateCredits } from "../keys/updateCredits.ts";
 import { updateKey } from "../keys/updateKey.ts";
+import { AssignedPlan } from "../plans/record.ts";
 import {
   changeMatching,
   exampleSelection,
@@ -29,6 +30,7 @@ export const updateKeys = mutation("apis.updateKeys", {
     "permissions.*.add_role_to_key",
     "permissions.*.add_permission_to_key",
     "permissions.*.create_permission",
+    "plans.{planId}.assign_plan",
   ],
   input: z.strictObject({
     ...matchingKeysInput(NAME),
@@ -36,6 +38,9 @@ export const updateKeys = mutation("apis.updateKeys", {
     expires: Expires.nullish().describe("Null: the keys never expire."),
     allowedIps: KeyAllowedIps.nullish().describe(
       "IPv4 and IPv6 addresses and CIDRs that may use the keys. Null: every address that the API allows.",
+    ),
+    setPlan: AssignedPlan.nullish().describe(
+      "The name of their plan, or its id. Null: none. Needs `assign_plan` on the former plans and on the new one.",
     ),
     addRoles: KeyRoles.min(1).optional().describe("Names of existing roles."),
     addPermissions: KeyPermissions.min(1).optional().describe("Slugs. New ones are created."),
@@ -47,7 +52,7 @@ export const updateKeys = mutation("apis.updateKeys", {
       ),
   }),
   output: MatchingKeysOutput,
-  problems: ["api_not_found", "role_not_found"],
+  problems: ["api_not_found", "plan_not_found", "role_not_found"],
   examples: [
     {
       summary: "Disable the keys of one owner",
@@ -58,26 +63,30 @@ export const updateKeys = mutation("apis.updateKeys", {
   ],
 }).handle(
   async (
-    { enabled, expires, allowedIps, addRoles: roles, addPermissions: permissions, addCredits, ...selection },
+    { enabled, expires, allowedIps, setPlan, addRoles: roles, addPermissions: permissions, addCredits, ...selection },
     context,
   ) => {
-    const given = { enabled, expires, allowedIps, addRoles: roles, addPermissions: permissions, addCredits };
+    const given = { enabled, expires, allowedIps, setPlan, addRoles: roles, addPermissions: permissions, addCredits };
     const values = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
     if (Object.keys(values).length !== 1) {
       return context.fail(
         "invalid_input",
-        "Send exactly one of `enabled`, `expires`, `allowedIps`, `addRoles`, `addPermissions` and `addCredits`.",
+        "Send exactly one of `enabled`, `expires`, `allowedIps`, `setPlan`, `addRoles`, `addPermissions` and `addCredits`.",
       );
     }
     return changeMatching(NAME, selection, context, {
       permission: "update_key",
       values,
       grantsPerKey: roles?.length ?? permissions?.length ?? 0,
-      oncePerPool: addCredits !== undefined,
+      oncePerPool: addCredits !== undefined || setPlan !== undefined,
       apply: async (key, own) => {
         const keyId = key.id;
         if (roles) return addRoles.handle({ keyId, roles }, own);
         if (permissions) return addPermissions.handle({ keyId, permissions }, own);
+        if (setPlan !== undefined) {
+          const hasPlan = setPlan === (key.plan?.name ?? null) || setPlan === key.plan?.id;
+          return hasPlan ? undefined : updateKey.handle({ keyId, plan: setPlan }, own);
+        }
         if (addCredits) return updateCredits.handle({ keyId, operation: "increment", value: addCredits }, own);
         const differing = changedValues(
           { enabled, expires, allowedIps },

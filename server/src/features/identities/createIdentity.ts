@@ -12,6 +12,9 @@ import { assignBudgets } from "../budgets/assign.ts";
 import { AssignedBudget } from "../budgets/record.ts";
 import { SlotWriter } from "../credits/statements/slots.ts";
 import { acceptConcurrency, concurrencyColumn } from "../holds/concurrency.ts";
+import { choosePlan } from "../plans/assign.ts";
+import { AssignedPlan } from "../plans/record.ts";
+import { PlanWriter } from "../plans/statements/plans.ts";
 import { RatelimitWriter } from "../ratelimits/statements/ratelimits.ts";
 import { metaColumn } from "./record.ts";
 import { IdentityWriter } from "./statements.ts";
@@ -22,7 +25,7 @@ export const createIdentity = mutation("identities.createIdentity", {
     "An identity is an owner of keys, such as a user or an organization. All its keys share its limits. Creating or " +
     "updating a key with a new external id creates an identity without limits.",
   idempotent: true,
-  permissions: ["identities.*.create_identity", "budgets.{budgetId}.assign_budget"],
+  permissions: ["identities.*.create_identity", "budgets.{budgetId}.assign_budget", "plans.{planId}.assign_plan"],
   // Published clients may send fields of newer versions.
   input: z.object({
     externalId: ExternalId,
@@ -30,9 +33,10 @@ export const createIdentity = mutation("identities.createIdentity", {
     ratelimits: ratelimits.optional().describe("Limits that all keys of the identity share."),
     concurrency: concurrency.optional().describe("How many calls of all its keys together may run at once."),
     budgetId: AssignedBudget.optional(),
+    plan: AssignedPlan.optional(),
   }),
   output: z.strictObject({ identityId: z.string() }),
-  problems: ["identity_already_exists", "budget_not_found", "precondition_failed"],
+  problems: ["identity_already_exists", "budget_not_found", "plan_not_found", "precondition_failed"],
   examples: [
     {
       summary: "Create an identity with a limit",
@@ -51,6 +55,7 @@ export const createIdentity = mutation("identities.createIdentity", {
   principal.authorize("identities.*.create_identity");
   const { externalId, budgetId } = input;
   await assignBudgets([{ former: null, next: budgetId ?? null }], context);
+  const plan = await choosePlan(null, input.plan ?? null, context);
   await acceptConcurrency(input.concurrency, context);
   const concurrency = concurrencyColumn(input.concurrency);
   const values = { externalId, meta: metaColumn(input.meta), budgetId: budgetId ?? null, concurrency };
@@ -60,9 +65,10 @@ export const createIdentity = mutation("identities.createIdentity", {
   }
   const ratelimits = store.of(RatelimitWriter);
   if (input.ratelimits) await ratelimits.replace({ identity_id: identityId }, input.ratelimits, random, now);
+  if (plan) await store.of(PlanWriter).assign("identity", identityId, plan.id);
   if (input.concurrency) await store.of(SlotWriter).insertAll([{ id: identityId, limits: input.concurrency }]);
   invalidate.nothing("No key has the new identity.");
-  audit([identityId], { externalId, budgetId }, [
+  audit([identityId], { externalId, budgetId, plan: plan?.name }, [
     { type: "identity.created", objectId: identityId, data: { identityId, externalId } },
   ]);
   return { identityId };

@@ -5,6 +5,7 @@ import { isInOrder, OTHER_ORDER, pageInput, pageUntil, placeOf } from "../../pla
 import { search } from "../../platform/vocabulary/schema.ts";
 import { BudgetId } from "../budgets/record.ts";
 import { IdentityOutput, toIdentityOutput } from "../keys/record.ts";
+import { PlanReference } from "../plans/record.ts";
 import { IdentityReader } from "./statements.ts";
 
 const LIST = "identities.listIdentities";
@@ -18,6 +19,7 @@ export const listIdentities = pagedQuery("identities.listIdentities", {
     ...pageInput(LIST, 100),
     search: search("ids and external ids").optional(),
     budgetId: BudgetId.optional().describe("Only identities with this budget."),
+    plan: PlanReference.optional().describe("Only identities with the plan of this name or id."),
     orderBy: z.enum(["createdAt", "externalId"]).default("createdAt").describe("What the identities are in order by."),
     order: z.enum(["asc", "desc"]).default("asc").describe("`desc`: the newest, or the last external id, first."),
   }),
@@ -31,12 +33,20 @@ export const listIdentities = pagedQuery("identities.listIdentities", {
       output: [exampleVerification.identity],
     },
   ],
-}).handle(async ({ limit, cursor, search: part = "", budgetId, orderBy, order }, { store, principal, fail }) => {
+}).handle(async ({ limit, cursor, search: part = "", budgetId, plan, orderBy, order }, { store, principal, fail }) => {
   const identities = store.of(IdentityReader);
   const from = placeOf(LIST, cursor);
   const byExternalId = orderBy === "externalId";
   if (!isInOrder(from, orderBy)) return fail("invalid_input", OTHER_ORDER);
-  const rows = await identities.page({ search: part.trim(), budgetId, from, limit: limit + 1, byExternalId, order });
+  const rows = await identities.page({
+    search: part.trim(),
+    budgetId,
+    plan,
+    from,
+    limit: limit + 1,
+    byExternalId,
+    order,
+  });
   const next = rows[limit];
   const items = rows.slice(0, limit).map((row) => toIdentityOutput(row));
   // The error names no id, so that it does not reveal an identity that the caller may not read.

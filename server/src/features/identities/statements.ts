@@ -1,5 +1,6 @@
 import { sql, type Updateable } from "kysely";
 import type { Instant } from "../../../../engine/src/clock/clock.ts";
+import type { DirectoryPlanUse } from "../../../../engine/src/directory/stored.ts";
 import { newId, type Random } from "../../../../engine/src/random/random.ts";
 import { deletedRows } from "../../platform/store/deleted-rows.ts";
 import { insertRows } from "../../platform/store/insert-rows.ts";
@@ -8,14 +9,19 @@ import { type PageOptions, searched } from "../../platform/store/page.ts";
 import type { RetentionTask } from "../../platform/store/retention.ts";
 import type { IdentityRow } from "../../platform/store/schema.ts";
 import { folded } from "../../platform/store/search.ts";
+import type { Sql } from "../../platform/store/store.ts";
 import { WorkspaceRows } from "../../platform/store/workspace-rows.ts";
 import { deleteSlotsOf } from "../credits/statements/slots.ts";
 import type { StoredRatelimit } from "../keys/statements/stored-key.ts";
+import { deleteAssignmentsOf, planIdOf, planOf } from "../plans/statements/plans.ts";
 
 /** An identity with the limits that its keys share. */
 export interface StoredIdentityRow extends IdentityRow {
   ratelimits: StoredRatelimit[];
+  plan: DirectoryPlanUse | null;
 }
+
+type LiveIdentities = ReturnType<typeof selectLiveIdentities>;
 
 /** The most identities of a budget that a page is sorted from. */
 const OF_BUDGET_SORTED_MAX = 100_000;
@@ -24,6 +30,8 @@ const OF_BUDGET_SORTED_MAX = 100_000;
 export interface IdentityPage extends PageOptions {
   /** Only identities with this budget. */
   readonly budgetId?: string | undefined;
+  /** Only identities with the plan of this name or id. */
+  readonly plan?: string | undefined;
   readonly byExternalId: boolean;
   readonly order: "asc" | "desc";
 }
@@ -35,7 +43,7 @@ export class IdentityReader extends WorkspaceRows {
     const row =
       (await this.#select().where("id", "=", identity).executeTakeFirst()) ??
       (await this.#select().where("external_id", "=", identity).executeTakeFirst());
-    return row && { ...row, ratelimits: parsed(row.ratelimits) };
+    return row && asStoredIdentity(row);
   }
 
   /** The external ids of these identities. */
@@ -50,9 +58,10 @@ export class IdentityReader extends WorkspaceRows {
   }
 
   /** A page of identities, searched by external id and id, in order of creation or of external ids. */
-  async page({ budgetId, byExternalId, order, from, limit, search }: IdentityPage): Promise<StoredIdentityRow[]> {
+  async page({ budgetId, plan, byExternalId, order, from, limit, search }: IdentityPage): Promise<StoredIdentityRow[]> {
     const first = byExternalId ? sql.ref("external_id") : sql.ref("created_at");
-    const rowsOf = budgetId === undefined ? this.#select() : await this.#withBudget(budgetId);
+    const ofBudget = budgetId === undefined ? this.#select() : await this.#withBudget(budgetId);
+    const rowsOf = plan === undefined ? ofBudget : await this.#withPlan(ofBudget, plan);
     const matching = searched(this.sql, rowsOf, search, [folded(sql.ref<string>("external_id"))]);
     const start = from && (byExternalId ? (from.sorted?.text ?? "") : from.at);
     const page =
@@ -60,7 +69,7 @@ export class IdentityReader extends WorkspaceRows {
         ? matching
         : matching.where(sql<boolean>`(${first}, id) ${sql.raw(order === "asc" ? ">=" : "<=")} (${start}, ${from.id})`);
     const rows = await page.orderBy(first, order).orderBy("id", order).limit(limit).execute();
-    return rows.map((row) => ({ ...row, ratelimits: parsed(row.ratelimits) }));
+    return rows.map(asStoredIdentity);
   }
 
   /** The identities with a budget: by the index of budgets if they are few, else in the order of the list. */
@@ -73,31 +82,50 @@ export class IdentityReader extends WorkspaceRows {
       .limit(1);
     if (await more.executeTakeFirst()) return this.#select().where(sql<string>`budget_id || ''`, "=", budgetId);
     // An expression, so that the index on budgets leads to them, not the one of the order.
-    return this.#live().where("budget_id", "=", budgetId).where(sql<string>`workspace_id || ''`, "=", this.workspaceId);
+    return selectLiveIdentities(this.sql)
+      .where("budget_id", "=", budgetId)
+      .where(sql<string>`workspace_id || ''`, "=", this.workspaceId);
+  }
+
+  /** Those identities with a plan: the few that have it, or else each that is in the list. */
+  async #withPlan(identities: LiveIdentities, plan: string): Promise<LiveIdentities> {
+    const assigned = this.sql.db
+      .selectFrom("plan_assignments")
+      .select("owner_id")
+      .where("plan_id", "=", planIdOf(this.sql, this.workspaceId, plan))
+      .where("owner", "=", "identity");
+    const more = await assigned.orderBy("owner_id").offset(OF_BUDGET_SORTED_MAX).limit(1).executeTakeFirst();
+    if (more === undefined) return identities.where("id", "in", assigned);
+    return identities.where(({ exists }) => exists(assigned.whereRef("owner_id", "=", sql.ref("identities.id"))));
   }
 
   #select() {
-    return this.#live().where("workspace_id", "=", this.workspaceId);
+    return selectLiveIdentities(this.sql).where("workspace_id", "=", this.workspaceId);
   }
+}
 
-  /** Of every workspace. */
-  #live() {
-    return this.sql.db
-      .selectFrom("identities")
-      .selectAll()
-      .select(({ selectFrom }) =>
-        this.sql.dialect.json
-          .array(
-            selectFrom("ratelimits")
-              .select(["ratelimits.id", "ratelimits.name", "ratelimits.limit", "ratelimits.duration"])
-              .select(["ratelimits.mode", "ratelimits.auto_apply"])
-              .whereRef("ratelimits.identity_id", "=", "identities.id")
-              .orderBy("ratelimits.name"),
-          )
-          .as("ratelimits"),
-      )
-      .where("deleted_at", "is", null);
-  }
+/** The identities of every workspace that are not deleted. */
+function selectLiveIdentities(connection: Sql) {
+  return connection.db
+    .selectFrom("identities")
+    .selectAll("identities")
+    .select(({ selectFrom }) =>
+      connection.dialect.json
+        .array(
+          selectFrom("ratelimits")
+            .select(["ratelimits.id", "ratelimits.name", "ratelimits.limit", "ratelimits.duration"])
+            .select(["ratelimits.mode", "ratelimits.auto_apply"])
+            .whereRef("ratelimits.identity_id", "=", "identities.id")
+            .orderBy("ratelimits.name"),
+        )
+        .as("ratelimits"),
+    )
+    .select(planOf(connection, "identities.id").as("plan"))
+    .where("deleted_at", "is", null);
+}
+
+function asStoredIdentity(row: StoredIdentityRow): StoredIdentityRow {
+  return { ...row, ratelimits: parsed(row.ratelimits), plan: parsed(row.plan) };
 }
 
 export class IdentityWriter extends IdentityReader {
@@ -212,7 +240,10 @@ export const identityRetention: RetentionTask = {
     references:
       "select 1 from keys where keys.identity_id = identities.id " +
       "union all select 1 from portal_sessions where identity_id = identities.id",
-    beforeDelete: deleteSlotsOf,
+    beforeDelete: async (connection, ids) => {
+      await deleteSlotsOf(connection, ids);
+      await deleteAssignmentsOf(connection, ids);
+    },
   }),
   isCostly: true,
 };

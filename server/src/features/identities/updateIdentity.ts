@@ -10,6 +10,9 @@ import { AssignedBudget } from "../budgets/record.ts";
 import { SlotWriter } from "../credits/statements/slots.ts";
 import { acceptConcurrency, concurrencyColumn, sortedByName } from "../holds/concurrency.ts";
 import { IdentityOutput, toIdentityOutput } from "../keys/record.ts";
+import { choosePlan } from "../plans/assign.ts";
+import { AssignedPlan } from "../plans/record.ts";
+import { PlanWriter } from "../plans/statements/plans.ts";
 import { RatelimitWriter } from "../ratelimits/statements/ratelimits.ts";
 import { metaColumn } from "./record.ts";
 import { IdentityWriter } from "./statements.ts";
@@ -19,7 +22,7 @@ export const updateIdentity = mutation("identities.updateIdentity", {
   description:
     "Omitted fields do not change. `meta`, `ratelimits` and `concurrency` are replaced as a whole. The next verification of any of its " +
     "keys on the same node uses the new limits.",
-  permissions: ["identities.*.update_identity", "budgets.{budgetId}.assign_budget"],
+  permissions: ["identities.*.update_identity", "budgets.{budgetId}.assign_budget", "plans.{planId}.assign_plan"],
   input: z.strictObject({
     identity: Identity,
     meta: meta(IDENTITY_META_BYTES_MAX).optional(),
@@ -32,13 +35,17 @@ export const updateIdentity = mutation("identities.updateIdentity", {
         "How many calls of all its keys together may run at once: all limits of the identity. Null: any number. Open holds " +
           "count for a limit with an existing name, also where it is lower than their number.",
       ),
+    plan: AssignedPlan.nullish().describe(
+      "The plan whose limits all its keys share, besides the limits of the identity. Its permissions and roles are for keys " +
+        "only. Null: none. Needs `assign_plan` on the former one and on the new one.",
+    ),
     budgetId: AssignedBudget.nullish().describe(
       "The budget that verifications of all its keys spend from too, together with its ancestors. Null: none. Needs " +
         "`assign_budget` on the former one and on the new one.",
     ),
   }),
   output: IdentityOutput,
-  problems: ["identity_not_found", "budget_not_found", "precondition_failed"],
+  problems: ["identity_not_found", "budget_not_found", "plan_not_found", "precondition_failed"],
   examples: [
     {
       summary: "Remove its limits",
@@ -70,7 +77,7 @@ export const updateIdentity = mutation("identities.updateIdentity", {
   if (changed.length === 0) return toIdentityOutput(identity);
   const former = identity.budget_id;
   await assignBudgets([{ former, next: input.budgetId === undefined ? former : input.budgetId }], context);
-
+  const plan = input.plan === undefined ? undefined : await choosePlan(identity.plan, input.plan, context);
   await acceptConcurrency(input.concurrency, context);
   await identities.update(identity.id, {
     updated_at: now,
@@ -78,9 +85,11 @@ export const updateIdentity = mutation("identities.updateIdentity", {
       meta: (value) => ({ meta: metaColumn(value) }),
       ratelimits: WRITTEN_APART,
       budgetId: (budgetId) => ({ budget_id: budgetId }),
+      plan: WRITTEN_APART,
       concurrency: (limits) => ({ concurrency: concurrencyColumn(limits) }),
     } satisfies ColumnsFor<typeof given>),
   });
+  if (plan !== undefined) await store.of(PlanWriter).assign("identity", identity.id, plan?.id ?? null);
   if (input.ratelimits) {
     await store.of(RatelimitWriter).replace({ identity_id: identity.id }, input.ratelimits, random, now);
   }
@@ -90,6 +99,7 @@ export const updateIdentity = mutation("identities.updateIdentity", {
   invalidate.identity(identity.id);
   const after = {
     ...given,
+    plan: plan === undefined ? undefined : (plan?.name ?? null),
     ...(given.ratelimits && { ratelimits: limitValues(given.ratelimits) }),
     concurrency: given.concurrency === undefined ? undefined : sortedByName(given.concurrency ?? []),
   };
@@ -97,6 +107,7 @@ export const updateIdentity = mutation("identities.updateIdentity", {
     meta: JSON.parse(identity.meta ?? "{}"),
     ratelimits: limitValues(identity.ratelimits),
     budgetId: former,
+    plan: identity.plan?.name ?? null,
     concurrency: concurrencyOf(identity.concurrency),
   });
   const { id: identityId, external_id: externalId } = identity;

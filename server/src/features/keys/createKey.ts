@@ -34,6 +34,9 @@ import { acceptConcurrency, concurrencyColumn } from "../holds/concurrency.ts";
 import { IdentityWriter } from "../identities/statements.ts";
 import { idsOf } from "../permissions/ensure.ts";
 import { PermissionWriter } from "../permissions/statements/permissions.ts";
+import { choosePlan } from "../plans/assign.ts";
+import { AssignedPlan } from "../plans/record.ts";
+import { PlanWriter } from "../plans/statements/plans.ts";
 import { RatelimitWriter } from "../ratelimits/statements/ratelimits.ts";
 import { acceptAllowedIps } from "./allowed-ips.ts";
 import { setRolesByNames } from "./permissions-and-roles.ts";
@@ -48,7 +51,12 @@ export const createKey = mutation("keys.createKey", {
     "Permissions and an identity that do not exist yet are created. Roles must exist.",
   idempotent: true,
   issues: ({ keyId }) => keyId,
-  permissions: ["apis.{apiId}.create_key", "apis.{apiId}.encrypt_key", "budgets.{budgetId}.assign_budget"],
+  permissions: [
+    "apis.{apiId}.create_key",
+    "apis.{apiId}.encrypt_key",
+    "budgets.{budgetId}.assign_budget",
+    "plans.{planId}.assign_plan",
+  ],
   input: z.strictObject({
     apiId: ApiId,
     prefix: Prefix.optional(),
@@ -65,6 +73,7 @@ export const createKey = mutation("keys.createKey", {
     expires: Expires.optional(),
     credits: CreditsCreate.optional().describe("A balance of credits. Omitted: unlimited."),
     budgetId: AssignedBudget.optional(),
+    plan: AssignedPlan.optional(),
     ratelimits: ratelimits.optional(),
     concurrency: concurrency.optional(),
     allowedIps: KeyAllowedIps.optional(),
@@ -78,7 +87,7 @@ export const createKey = mutation("keys.createKey", {
     keyId: z.string(),
     key: asSecret(z.string()).describe("The key string. Give it to your user and do not store it."),
   }),
-  problems: ["api_not_found", "budget_not_found", "role_not_found", "precondition_failed"],
+  problems: ["api_not_found", "budget_not_found", "plan_not_found", "role_not_found", "precondition_failed"],
   examples: [
     {
       summary: "Create a key with all fields",
@@ -118,6 +127,7 @@ export const createKey = mutation("keys.createKey", {
 
   const budgetId = input.budgetId ?? null;
   await assignBudgets([{ former: null, next: budgetId }], context);
+  const plan = await choosePlan(null, input.plan ?? null, context);
   await acceptConcurrency(input.concurrency, context);
   await acceptAllowedIps(input.allowedIps, context);
 
@@ -146,6 +156,7 @@ export const createKey = mutation("keys.createKey", {
     expires_at: input.expires ?? null,
     created_at: now,
   });
+  if (plan) await store.of(PlanWriter).assign("key", poolId, plan.id);
   if (input.recoverable) await vault.save(id, key);
   if (input.roles) await setRolesByNames(store, id, input.roles, fail);
   if (input.permissions) {
@@ -171,6 +182,7 @@ export const createKey = mutation("keys.createKey", {
       name,
       start,
       budgetId: input.budgetId,
+      plan: plan?.name,
       allowedIps,
       ...(input.credits?.remaining != null && { credits: input.credits }),
     },

@@ -51,6 +51,10 @@ const Limit = z.strictObject({
   from: z
     .enum(["key", "identity", "call"])
     .describe("Where the limit comes from. All keys of an identity share the counters of its limits."),
+  plan: z
+    .string()
+    .optional()
+    .describe("The name of the plan that gives it to the key or to the identity. Absent: it is one of their own."),
   use: z
     .enum(["charged", "checked", "replaced", "unused"])
     .describe(
@@ -93,7 +97,14 @@ export const explainVerification = analysis("keys.explainVerification", {
       .strictObject({
         keyId: z.string(),
         apiId: z.string(),
-        identity: z.strictObject({ id: z.string(), externalId: z.string() }).optional(),
+        plan: z.string().optional().describe("The name of its plan."),
+        identity: z
+          .strictObject({
+            id: z.string(),
+            externalId: z.string(),
+            plan: z.string().optional().describe("The name of its plan."),
+          })
+          .optional(),
       })
       .optional()
       .describe("Absent if no key was found."),
@@ -115,6 +126,7 @@ export const explainVerification = analysis("keys.explainVerification", {
               slug: z.string(),
               direct: z.boolean().describe("Whether the key has it itself."),
               roles: z.array(z.string()).describe("Names of the roles of the key that have it."),
+              plan: z.string().optional().describe("The name of the plan of the key, if that gives it too."),
             }),
           )
           .describe(`At most ${PERMISSIONS_LISTED_MAX}, first those that the query needs.`),
@@ -122,7 +134,7 @@ export const explainVerification = analysis("keys.explainVerification", {
       })
       .optional(),
     concurrency: z
-      .array(ConcurrencyState)
+      .array(ConcurrencyState.extend({ plan: z.string().optional().describe("The name of the plan that gives it.") }))
       .optional()
       .describe("Every limit of concurrency of the key and of its identity. Absent: none."),
     ratelimits: z.array(Limit).optional().describe("Every limit of the key, of its identity and of the call."),

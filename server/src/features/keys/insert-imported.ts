@@ -23,6 +23,8 @@ import { concurrencyColumn } from "../holds/concurrency.ts";
 import { IdentityWriter } from "../identities/statements.ts";
 import { PermissionWriter } from "../permissions/statements/permissions.ts";
 import { RoleWriter } from "../permissions/statements/roles.ts";
+import { PlanReference } from "../plans/record.ts";
+import { PlanWriter } from "../plans/statements/plans.ts";
 import { RatelimitWriter } from "../ratelimits/statements/ratelimits.ts";
 import { KeyGrantWriter } from "./statements/key-grants.ts";
 import { KeyWriter } from "./statements/keys.ts";
@@ -48,6 +50,7 @@ export const importedMembers = {
   ratelimits: ratelimits.optional(),
   concurrency: concurrency.optional(),
   allowedIps: KeyAllowedIps.optional(),
+  plan: PlanReference.optional().describe("The name of its plan, or its id."),
 };
 
 const ImportedAttributes = z.strictObject(importedMembers);
@@ -60,6 +63,8 @@ export interface ImportPlan<Key> {
   migrationId: string | null;
   /** The beginning of the key string; empty if it is unknown. */
   startOf(key: Key): string;
+  /** The id of the plan of a key, which the caller may assign; null: none. */
+  planOf(key: Key): string | null;
   /** The budget of a key, which the caller may assign; null: none. */
   budgetOf(key: Key): string | null;
 }
@@ -70,7 +75,7 @@ export interface ImportPlan<Key> {
  */
 export async function insertImported<Key extends ImportedAttributes>(
   keys: readonly { key: Key; hash: string }[],
-  { apiId, hashVersion, migrationId, startOf, budgetOf }: ImportPlan<Key>,
+  { apiId, hashVersion, migrationId, startOf, planOf, budgetOf }: ImportPlan<Key>,
   { store, random, now }: Pick<MutationContext<never>, "store" | "random" | "now">,
 ): Promise<{ key: Key; keyId: string | null }[]> {
   // Identities, roles and permissions before keys, always in this order: otherwise two imports that create the same
@@ -139,6 +144,12 @@ export async function insertImported<Key extends ImportedAttributes>(
     made.flatMap(({ key, row }) => (key.ratelimits ?? []).map((limit) => ({ ...limit, keyId: row.id }))),
     random,
     now,
+  );
+  await store.of(PlanWriter).assignAll(
+    made.flatMap(({ key, row: { pool_id: ownerId } }) => {
+      const planId = planOf(key);
+      return planId === null ? [] : [{ owner: "key" as const, ownerId, planId }];
+    }),
   );
   const balances = store.of(BalanceWriter);
   await balances.insertAll(

@@ -11,6 +11,8 @@ import { AssignedBudget } from "../budgets/record.ts";
 import { OLDER_PROGRAMS, refillError } from "../credits/record.ts";
 import { BalanceWriter } from "../credits/statements/balances.ts";
 import { acceptConcurrency } from "../holds/concurrency.ts";
+import { choosePlans } from "../plans/assign.ts";
+import { AssignedPlan } from "../plans/record.ts";
 import { acceptAllowedIps } from "./allowed-ips.ts";
 import { importedMembers, insertImported } from "./insert-imported.ts";
 import { VAULT_MISSING } from "./record.ts";
@@ -20,7 +22,7 @@ import { KeyWriter } from "./statements/keys.ts";
 /** Keys that one transaction imports however long it takes, and at most: one event names all of them. */
 const KEYS_PER_CHUNK_MIN = 20;
 const KEYS_PER_CHUNK_MAX = 500;
-/** Maximum number of rows that one transaction writes: one per key, permission, role and limit. */
+/** Maximum number of rows that one transaction writes: one per key, permission, role, limit and plan. */
 const ROWS_PER_CHUNK_MAX = 1_000;
 
 /** Digests of 32 and 64 bytes in hex, base64 and base64url. The algorithm decides the length. */
@@ -32,6 +34,7 @@ const KeyInput = z.strictObject({
     .describe("The hash of the key string as hex, base64 or base64url, in the length of the algorithm."),
   ...importedMembers,
   budgetId: AssignedBudget.optional(),
+  plan: AssignedPlan.optional(),
 });
 
 type KeyInput = z.output<typeof KeyInput>;
@@ -48,7 +51,7 @@ export const migrateKeys = bulk("keys.migrateKeys", {
     "already, or the hash occurs earlier in the list. The list is imported in chunks of " +
     `up to ${KEYS_PER_CHUNK_MAX} keys, sized so that each takes some milliseconds. Each chunk is imported ` +
     "completely or not at all.",
-  permissions: ["apis.{apiId}.create_key", "budgets.{budgetId}.assign_budget"],
+  permissions: ["apis.{apiId}.create_key", "budgets.{budgetId}.assign_budget", "plans.{planId}.assign_plan"],
   input: z
     .strictObject({
       migrationId: text(3, 255).describe("A name of your choice for the source of the keys."),
@@ -89,7 +92,7 @@ export const migrateKeys = bulk("keys.migrateKeys", {
       .describe("The hashes as sent, with the ids of the new keys."),
     failed: z.array(z.string()).describe("Hashes that were not imported."),
   }),
-  problems: ["api_not_found", "budget_not_found", "precondition_failed"],
+  problems: ["api_not_found", "budget_not_found", "plan_not_found", "precondition_failed"],
   examples: [
     {
       summary: "Import keys by their SHA-256",
@@ -166,6 +169,10 @@ export const migrateKeys = bulk("keys.migrateKeys", {
       input.keys.map(({ budgetId }) => ({ former: null, next: budgetId ?? null })),
       context,
     );
+    const plans = await choosePlans(
+      input.keys.flatMap(({ plan }) => plan ?? []),
+      context,
+    );
     const migration = await ensureMigration(input, context);
 
     const hashed = input.keys.map((key) => ({ key, hash: readHash(key.hash, input.algorithm)! }));
@@ -196,6 +203,7 @@ export const migrateKeys = bulk("keys.migrateKeys", {
       // Only the hashes are known.
       startOf: () => "",
       budgetOf: (key: KeyInput) => key.budgetId ?? null,
+      planOf: ({ plan }: KeyInput) => (plan === undefined ? null : (plans.get(plan)?.id ?? null)),
     };
     const migrated: { hash: string; keyId: string }[] = [];
     for (const { key, keyId } of await insertImported(fresh, plan, context)) {
@@ -231,8 +239,8 @@ function keysOfChunks({ dryRun, algorithm, keys }: Input): Iterable<readonly Key
   return dryRun ? Map.groupBy(keys, ({ hash }) => readHash(hash, algorithm)).values() : keys.map((key) => [key]);
 }
 
-function rowsOf({ roles = [], permissions = [], ratelimits: limits = [], concurrency = [] }: KeyInput): number {
-  return 1 + roles.length + permissions.length + limits.length + concurrency.length;
+function rowsOf({ roles = [], permissions = [], ratelimits: limits = [], concurrency = [], plan }: KeyInput): number {
+  return (plan === undefined ? 1 : 2) + roles.length + permissions.length + limits.length + concurrency.length;
 }
 
 /** The migration of this name, created if it does not exist and this is no dry run. Its algorithm and its pepper never change. */

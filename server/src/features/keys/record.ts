@@ -21,6 +21,7 @@ export const IdentityOutput = z
       .optional()
       .describe("How many calls of all its keys together may run at once. Absent: any number."),
     budgetId: z.string().optional().describe("The budget that verifications of all its keys spend from too."),
+    plan: z.string().optional().describe("The name of its plan, whose limits all its keys share."),
   })
   .meta({ id: "Identity", description: "An owner of keys, such as a user or an organization." });
 
@@ -56,6 +57,7 @@ export const KeyOutput = z
     roles: z.array(z.string()).optional(),
     credits: CreditsOutput.optional().describe("Absent: unlimited."),
     budgetId: z.string().optional().describe("The budget that its verifications spend from too."),
+    plan: z.string().optional().describe("The name of its plan: see `plans.getPlan` for what that gives it."),
     identity: IdentityOutput.optional(),
     ratelimits: z.array(RatelimitOutput).optional().describe("The key's own limits."),
     concurrency: z
@@ -145,6 +147,7 @@ export function toKeyOutput(
     ...(key.roles.length > 0 && { roles: key.roles }),
     ...(key.balance && { credits: toCreditsOutput(withDueRefill(key.balance, now)) }),
     ...(key.budget_id !== null && { budgetId: key.budget_id }),
+    ...(key.plan && { plan: key.plan.name }),
     ...(key.identity && { identity: toIdentityOutput(key.identity, slots) }),
     ...(key.ratelimits.length > 0 && { ratelimits: key.ratelimits.map(ratelimitRecord) }),
     ...(concurrency.length > 0 && { concurrency: withUse(concurrency, key.pool_id, slots) }),

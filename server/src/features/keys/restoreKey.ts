@@ -4,6 +4,7 @@ import { flag } from "../../platform/vocabulary/columns.ts";
 import { exampleKey } from "../../platform/vocabulary/examples.ts";
 import { KeyId } from "../../platform/vocabulary/schema.ts";
 import { BudgetWriter } from "../budgets/statements.ts";
+import { PlanWriter } from "../plans/statements/plans.ts";
 import { KeyWriter } from "./statements/keys.ts";
 
 export const restoreKey = mutation("keys.restoreKey", {
@@ -11,7 +12,7 @@ export const restoreKey = mutation("keys.restoreKey", {
   description:
     "Brings back a key that was deleted without `permanent`, until `LATCHKEY_RETENTION_DELETED` after its deletion: with its " +
     "key string, name, credits, limits, permissions, and the roles and the identity that still exist. What was deleted " +
-    "meanwhile stays away from it: a role with its permissions, or the identity with its limits. A key whose API or whose own " +
+    "meanwhile stays away from it: a role with its permissions, or the identity with its limits. A key whose API, plan or own " +
     "budget was deleted cannot be restored. A key that was reported as leaked, before its deletion or after it, is restored disabled. A key that " +
     "has expired stays expired. The key counts against the quota of the workspace again. The next verification on the same " +
     "node finds it, and on other nodes within a second.",
@@ -20,7 +21,7 @@ export const restoreKey = mutation("keys.restoreKey", {
   output: z.strictObject({
     enabled: z.boolean().describe("False if the key was disabled when it was deleted, or was reported as leaked."),
   }),
-  problems: ["key_not_found", "api_not_found", "budget_not_found", "key_not_deleted"],
+  problems: ["key_not_found", "api_not_found", "budget_not_found", "plan_not_found", "key_not_deleted"],
   examples: [
     { summary: "Restore a key", input: { keyId: exampleKey.keyId }, output: { enabled: true } },
     { summary: "A key that does not exist", input: { keyId: "key_IXIyFsB89IXl4uYc" }, problem: "key_not_found" },
@@ -37,6 +38,10 @@ export const restoreKey = mutation("keys.restoreKey", {
   const budgetId = key.budget_id;
   if (budgetId !== null && !(await store.of(BudgetWriter).keep([budgetId]))) {
     return fail("budget_not_found", `The budget of the key, '${budgetId}', was deleted. The key cannot be restored.`);
+  }
+  const plan = await store.of(PlanWriter).keepOfPool(key.pool_id);
+  if (plan && !plan.exists) {
+    return fail("plan_not_found", `The plan of the key, '${plan.planId}', was deleted. The key cannot be restored.`);
   }
   const enabled = key.enabled === 1 && key.leaked_at === null;
   await keys.restore(keyId, flag(enabled), now);

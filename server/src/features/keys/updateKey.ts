@@ -38,6 +38,9 @@ import { acceptConcurrency, concurrencyColumn, sortedByName } from "../holds/con
 import { IdentityWriter } from "../identities/statements.ts";
 import { idsOf } from "../permissions/ensure.ts";
 import { PermissionWriter } from "../permissions/statements/permissions.ts";
+import { choosePlan } from "../plans/assign.ts";
+import { AssignedPlan } from "../plans/record.ts";
+import { PlanWriter } from "../plans/statements/plans.ts";
 import { RatelimitWriter } from "../ratelimits/statements/ratelimits.ts";
 import { acceptAllowedIps } from "./allowed-ips.ts";
 import { lockKey } from "./lock-key.ts";
@@ -51,7 +54,7 @@ export const updateKey = mutation("keys.updateKey", {
   description:
     "Omitted fields do not change. Null removes a value. Lists and `meta` are replaced as a whole. " +
     "The next verification on the same node uses the new values.",
-  permissions: ["apis.{apiId}.update_key", "budgets.{budgetId}.assign_budget"],
+  permissions: ["apis.{apiId}.update_key", "budgets.{budgetId}.assign_budget", "plans.{planId}.assign_plan"],
   input: z.strictObject({
     keyId: KeyId,
     name: KeyName.nullish(),
@@ -65,6 +68,10 @@ export const updateKey = mutation("keys.updateKey", {
     budgetId: AssignedBudget.nullish().describe(
       "The budget that verifications spend from too, together with its ancestors. Null: none. Needs `assign_budget` on the " +
         "former one and on the new one.",
+    ),
+    plan: AssignedPlan.nullish().describe(
+      "The plan whose limits, permissions and roles the key has besides its own. All keys of a reroll chain share it. Null: " +
+        "none. Needs `assign_plan` on the former one and on the new one.",
     ),
     ratelimits: ratelimits.nullish().describe("All limits of the key. A limit with an existing name keeps its id."),
     concurrency: concurrency
@@ -82,7 +89,7 @@ export const updateKey = mutation("keys.updateKey", {
     permissions: z.array(slug(3, 100)).max(PERMISSIONS_PER_KEY_MAX).optional(),
   }),
   output: Empty,
-  problems: ["key_not_found", "budget_not_found", "role_not_found", "precondition_failed"],
+  problems: ["key_not_found", "budget_not_found", "plan_not_found", "role_not_found", "precondition_failed"],
   examples: [
     { summary: "Disable a key", input: { keyId: exampleKey.keyId, enabled: false }, output: {} },
     {
@@ -113,6 +120,7 @@ export const updateKey = mutation("keys.updateKey", {
     ],
     context,
   );
+  const plan = input.plan === undefined ? undefined : await choosePlan(key.plan, input.plan, context);
   await acceptConcurrency(input.concurrency, context);
   await acceptAllowedIps(input.allowedIps, context);
   const former = input.permissions && (await store.of(PermissionWriter).listOfKey(keyId));
@@ -128,6 +136,7 @@ export const updateKey = mutation("keys.updateKey", {
       enabled: (enabled) => ({ enabled: flag(enabled) }),
       externalId: () => ({ identity_id: identityId }),
       budgetId: (budgetId) => ({ budget_id: budgetId }),
+      plan: WRITTEN_APART,
       concurrency: (limits) => ({ concurrency: concurrencyColumn(limits) }),
       allowedIps: (allowedIps) => ({ allowed_ips: jsonColumn(allowedIps) }),
       credits: WRITTEN_APART,
@@ -136,6 +145,7 @@ export const updateKey = mutation("keys.updateKey", {
       permissions: WRITTEN_APART,
     } satisfies ColumnsFor<typeof given>),
   });
+  if (plan !== undefined) await store.of(PlanWriter).assign("key", key.pool_id, plan?.id ?? null);
   if (input.roles) await setRolesByNames(store, keyId, input.roles, fail);
   if (input.permissions) {
     const { permissions } = await store.of(PermissionWriter).ensure(input.permissions, random, now);
@@ -166,6 +176,7 @@ export const updateKey = mutation("keys.updateKey", {
   invalidate.pool(key.pool_id);
   const after = {
     ...given,
+    plan: plan === undefined ? undefined : (plan?.name ?? null),
     credits: creditsAfter,
     ratelimits: given.ratelimits === undefined ? undefined : limitValues(given.ratelimits ?? []),
     concurrency: given.concurrency === undefined ? undefined : sortedByName(given.concurrency ?? []),
@@ -195,6 +206,7 @@ function valuesOf(
     name: key.name,
     externalId: key.identity?.external_id ?? null,
     budgetId: key.budget_id,
+    plan: key.plan?.name ?? null,
     meta: key.meta === null ? null : JSON.parse(key.meta),
     expires: key.expires_at,
     credits: balance === undefined ? null : toCreditsOutput(balance),

@@ -44,6 +44,7 @@ const output = z.strictObject({
   expires: z.int().optional(),
   permissions: z.array(z.string()).optional(),
   roles: z.array(z.string()).optional(),
+  plan: z.string().optional().describe("The name of the plan of the key, with a root key."),
   credits: z.int().optional().describe("The balance after this verification. Absent: unlimited."),
   budgets: z
     .array(
@@ -104,7 +105,7 @@ export const verifyKey = metered("keys.verifyKey", {
   description:
     "Checks whether a key is valid. The status is 200 for an invalid key too: `valid` is then false and `code` gives the " +
     "reason. Without a root key, if the service allows it, only keys of the default workspace are found, and the " +
-    "response omits the fields that end users must not see: `name`, `roles` and `permissions`.",
+    "response omits the fields that end users must not see: `name`, `roles`, `permissions` and `plan`.",
   idempotent: true,
   permissions: ["apis.{apiId}.verify_key"],
   anonymousCaller: ({ key }) => hashSecret(key),

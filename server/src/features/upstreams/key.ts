@@ -18,6 +18,7 @@ import { OLDER_PROGRAMS_OF_SLOTS } from "../holds/concurrency.ts";
 import { OLDER_PROGRAMS_OF_ADDRESSES } from "../keys/allowed-ips.ts";
 import { type ImportedAttributes, importedMembers, insertImported } from "../keys/insert-imported.ts";
 import { KeyWriter } from "../keys/statements/keys.ts";
+import { PlanWriter } from "../plans/statements/plans.ts";
 import type { UpstreamAnswer } from "./upstreams.ts";
 
 /** What an upstream verifier answers. Members that are not documented are ignored. */
@@ -49,6 +50,14 @@ function readAnswer(text: string): z.output<typeof AnswerBody> {
     const [first] = error.errors ?? [];
     throw new Error(`The answer does not have the documented form: ${first?.location}: ${first?.message}`);
   }
+}
+
+/** The id of the plan that an upstream verifier names. It is for the operator of that to create the plan first. */
+async function findPlan(store: StoreWriter, plan: string | undefined): Promise<string | null> {
+  if (plan === undefined) return null;
+  const found = (await store.of(PlanWriter).keep([plan])).get(plan);
+  if (!found) throw new Error(`The upstream verifier names the plan '${plan}', which does not exist`);
+  return found.id;
 }
 
 /** A key that an upstream verifier knows. */
@@ -90,7 +99,15 @@ export async function createUpstreamKey(
   if (!(await store.of(BalanceWriter).accepts([attributes.credits?.refill]))) throw new Error(OLDER_PROGRAMS);
   if (!(await store.of(SlotWriter).accepts(attributes.concurrency))) throw new Error(OLDER_PROGRAMS_OF_SLOTS);
   if (!(await keys.accepts(attributes.allowedIps))) throw new Error(OLDER_PROGRAMS_OF_ADDRESSES);
-  const plan = { apiId, hashVersion: HASH_VERSION, migrationId: null, startOf: () => start, budgetOf: () => null };
+  const planId = await findPlan(store, attributes.plan);
+  const plan = {
+    apiId,
+    hashVersion: HASH_VERSION,
+    migrationId: null,
+    startOf: () => start,
+    budgetOf: () => null,
+    planOf: () => planId,
+  };
   const [made] = await insertImported([{ key: attributes, hash }], plan, { store, random, now });
   const { keyId } = made!;
   // A concurrent transaction may have inserted it first.

@@ -74,6 +74,11 @@ export class Invalidation {
     this.#add(budgetId);
   }
 
+  /** A plan. Keys do not have its tag, so that they stay cached. */
+  plan(planId: string): void {
+    this.#add(planId);
+  }
+
   /** A workspace with all its keys, root keys and namespaces. */
   workspace(workspaceId: string): void {
     this.#add(workspaceId);

@@ -355,6 +355,15 @@ export const problems = {
     causes: ["It was deleted.", "The id is that of another workspace, or of another kind of object."],
     remedy: ["Compare the id with `budgets.listBudgets`."],
   },
+  plan_not_found: {
+    status: 404,
+    type: "data/plan_not_found",
+    title: "Not Found",
+    detail: missing("This plan"),
+    meaning: "The workspace has no plan with this name or id. Nothing was changed.",
+    causes: ["It was deleted.", "The name is misspelled. Names are compared with regard to case."],
+    remedy: ["Compare the name with `plans.listPlans`.", "Create the plan first, with `plans.createPlan`."],
+  },
   hold_not_found: {
     status: 404,
     type: "data/hold_not_found",
@@ -466,6 +475,27 @@ export const problems = {
       "Give its keys and identities another budget, or none, with `keys.updateKey` and `identities.updateIdentity`.",
       "Delete its children first: `budgets.listBudgets` lists them by `parentId`.",
     ],
+  },
+  plan_in_use: {
+    status: 409,
+    type: "data/plan_in_use",
+    title: "Conflicting Resource",
+    detail: "Keys or identities have this plan.",
+    meaning: "A plan that is in use cannot be deleted: what has it would have no limits. Nothing was changed.",
+    causes: ["Keys have it as their `plan`.", "Identities have it as their `plan`."],
+    remedy: [
+      "Give them another plan, or none, with `keys.updateKey` and `identities.updateIdentity`.",
+      "`apis.listKeys` and `identities.listIdentities` list them by `plan`.",
+    ],
+  },
+  plan_already_exists: {
+    status: 409,
+    type: "data/plan_already_exists",
+    title: "Conflicting Resource",
+    detail: "A plan with this name already exists.",
+    meaning: "Two plans of one workspace cannot have the same name. Nothing was changed.",
+    causes: ["The same request was sent twice."],
+    remedy: ["Use the existing plan, and change it with `plans.updatePlan`."],
   },
   role_already_exists: {
     status: 409,

@@ -19,6 +19,10 @@ export interface Schema {
   apis: ApiRow;
   identities: IdentityRow;
   budgets: BudgetRow;
+  plans: PlanRow;
+  plans_permissions: { workspace_id: string; plan_id: string; permission_id: string };
+  plans_roles: { workspace_id: string; plan_id: string; role_id: string };
+  plan_assignments: PlanAssignmentRow;
   balances: BalanceRow;
   holds: HoldRow;
   keys: KeyRow;
@@ -200,6 +204,35 @@ export interface IdentityRow {
   created_at: number;
   updated_at: number | null;
   deleted_at: number | null;
+}
+
+export interface PlanRow {
+  id: string;
+  workspace_id: string;
+  /** Never changes. */
+  name: string;
+  /** The name in lower case, for searching. */
+  name_folded: string;
+  /** JSON array of its limits in the order of their names, each with the columns of `DirectoryLimit`. */
+  ratelimits: string;
+  meta: string | null;
+  /** Increases with each change. */
+  version: number;
+  created_at: number;
+  updated_at: number | null;
+}
+
+/** What a plan is given to: a pool of keys, or an identity. */
+export type PlanOwner = "key" | "identity";
+
+/** The plan of a pool of keys or of an identity. Without a row it has none. */
+export interface PlanAssignmentRow {
+  /** The id of the pool, which rerolled keys share, or of the identity. */
+  owner_id: string;
+  workspace_id: string;
+  owner: PlanOwner;
+  /** If the plan does not exist, the keys or the identity are deleted. */
+  plan_id: string;
 }
 
 /** What a spend does not change of a budget. Its balance has its id as `pool_id`. */

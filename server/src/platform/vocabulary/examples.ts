@@ -108,6 +108,23 @@ export const exampleIdentity = {
   ratelimits: [{ id: "rl_Q2ZbKfCEvX1cTzFq", ...exampleIdentityInput.ratelimits[0] }] satisfies [object],
 };
 
+/** The request body that creates the plan. */
+export const examplePlanInput = {
+  name: "gold",
+  ratelimits: [{ name: "requests", limit: 600, duration: 60_000, autoApply: true }] satisfies [object],
+  permissions: ["documents.export"],
+};
+
+/** The plan, as operations return it. */
+export const examplePlan = {
+  planId: "plan_Hn3vQw8sLk2XyTbR",
+  ...examplePlanInput,
+  ratelimits: [{ id: "rl_Vt6mPz1cKd9GwQxN", ...examplePlanInput.ratelimits[0] }] satisfies [object],
+  roles: [],
+  version: 1,
+  createdAt: exampleTime,
+};
+
 /** The request body that creates the budget. */
 export const exampleBudgetInput = {
   name: "Research",

@@ -44,6 +44,7 @@ export interface WorkerStart {
 export type RecordQuery =
   | "keysAt"
   | "rootKeysByHashes"
+  | "plansByIds"
   | "workspacesByIds"
   | "keyMigrationsByReferences"
   | "namespacesByReferences";

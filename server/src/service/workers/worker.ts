@@ -408,6 +408,7 @@ function openDirectories(
   const source: Omit<DirectorySource, "changes"> = {
     keysAt: load("keysAt"),
     rootKeysByHashes: load("rootKeysByHashes"),
+    plans: load("plansByIds"),
     workspaces: load("workspacesByIds"),
     keyMigrations: load("keyMigrationsByReferences"),
     namespaces: load("namespacesByReferences"),

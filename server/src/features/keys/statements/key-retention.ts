@@ -3,6 +3,7 @@ import type { Instant, Milliseconds } from "../../../../../engine/src/clock/cloc
 import { deletedRowsIndex } from "../../../platform/store/deleted-rows.ts";
 import type { RetentionTask } from "../../../platform/store/retention.ts";
 import type { Sql } from "../../../platform/store/store.ts";
+import { deleteAssignmentsOf } from "../../plans/statements/plans.ts";
 
 /**
  * On PostgreSQL, the time between the mark that keeps a hash dead and the deletion of its key. An import that was running
@@ -56,6 +57,7 @@ async function purgeKeys(sql: Sql, before: Instant, limit: number): Promise<numb
     )
     .execute();
   const poolIds = rows.map(({ pool_id }) => pool_id);
+  await deleteAssignmentsOf(sql, poolIds);
   for (const owner of ["pool_id", "slots_of"] as const) {
     await db
       .deleteFrom("balances")

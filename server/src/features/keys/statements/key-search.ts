@@ -3,6 +3,7 @@ import type { Instant } from "../../../../../engine/src/clock/clock.ts";
 import type { Place } from "../../../platform/store/cursor.ts";
 import { fold, folded } from "../../../platform/store/search.ts";
 import type { Sql } from "../../../platform/store/store.ts";
+import { planIdOf } from "../../plans/statements/plans.ts";
 
 /** The state of a key for its owner: what a verification would answer first. */
 export const keyStates = ["active", "disabled", "expired"] as const;
@@ -16,6 +17,8 @@ export interface KeyFilter {
   externalId?: string | undefined;
   /** Only keys that have this budget themselves. */
   budgetId?: string | undefined;
+  /** Only keys that have the plan of this name or id themselves. */
+  plan?: string | undefined;
   state?: KeyState | undefined;
   /** Only keys that expire before this time, in epoch milliseconds. */
   expiresBefore?: number | undefined;
@@ -156,12 +159,12 @@ export async function findNewestOfPools(
   return rows.map(({ id }) => id);
 }
 
-/** What leads to keys: their API, their owner, their budget, or pools that the caller names. */
-type Way = "api" | "owner" | "budget" | "pool";
+/** What leads to keys: their API, their owner, their budget, their plan, or pools that the caller names. */
+type Way = "api" | "owner" | "budget" | "plan" | "pool";
 
-/** The owner or the budget of a filter whose keys, those of other APIs included, one call can examine; else the API. */
-async function shortestWay(sql: Sql, { workspaceId, filter }: KeySelection): Promise<"api" | "owner" | "budget"> {
-  const { externalId, budgetId } = filter;
+/** The owner, the budget or the plan of a filter whose keys, those of other APIs included, one call can examine; else the API. */
+async function shortestWay(sql: Sql, { workspaceId, filter }: KeySelection): Promise<Exclude<Way, "pool">> {
+  const { externalId, budgetId, plan } = filter;
   const keys = sql.db.selectFrom("keys").offset(KEYS_EXAMINED_MAX).limit(1);
   if (externalId !== undefined) {
     const owner = identities(sql, workspaceId).where("external_id", "=", externalId);
@@ -172,11 +175,26 @@ async function shortestWay(sql: Sql, { workspaceId, filter }: KeySelection): Pro
     const more = keys.select("keys.budget_id").where("keys.budget_id", "=", budgets(sql, workspaceId, budgetId));
     if ((await more.executeTakeFirst()) === undefined) return "budget";
   }
+  if (plan !== undefined) {
+    const more = poolsWithPlan(sql, workspaceId, plan)
+      .innerJoin("keys", "keys.pool_id", "plan_assignments.owner_id")
+      .offset(KEYS_EXAMINED_MAX)
+      .limit(1);
+    if ((await more.executeTakeFirst()) === undefined) return "plan";
+  }
   return "api";
 }
 
 function budgets(sql: Sql, workspaceId: string, budgetId: string) {
   return sql.db.selectFrom("budgets").select("id").where("workspace_id", "=", workspaceId).where("id", "=", budgetId);
+}
+
+function poolsWithPlan(sql: Sql, workspaceId: string, plan: string) {
+  return sql.db
+    .selectFrom("plan_assignments")
+    .select("plan_assignments.owner_id")
+    .where("plan_assignments.plan_id", "=", planIdOf(sql, workspaceId, plan))
+    .where("plan_assignments.owner", "=", "key");
 }
 
 /**
@@ -230,10 +248,10 @@ function before(order: "asc" | "desc", { at, id }: Place) {
 
 /**
  * The selected keys, by the index of what leads to them. Of keys that are not deleted it reads only columns of the index
- * `keys_search`, except for identities, budgets and roles.
+ * `keys_search`, except for identities, budgets, plans and roles.
  */
 async function selected(sql: Sql, { workspaceId, apiId, filter, deleted, now }: KeySelection, by: Way) {
-  const { search = "", externalId, budgetId, state, expiresBefore, prefix, role } = filter;
+  const { search = "", externalId, budgetId, plan, state, expiresBefore, prefix, role } = filter;
   let query = sql.db.selectFrom("keys").where("keys.deleted_at", deleted ? "is not" : "is", null);
   // An expression, so that the index of `by` leads to the keys, not the longer one on APIs.
   query =
@@ -255,6 +273,15 @@ async function selected(sql: Sql, { workspaceId, apiId, filter, deleted, now }: 
   if (budgetId !== undefined) {
     const keyBudget = by === "budget" ? raw.ref<string>("keys.budget_id") : raw<string>`keys.budget_id || ''`;
     query = query.where(keyBudget, "=", budgets(sql, workspaceId, budgetId));
+  }
+  if (plan !== undefined) {
+    const pools = poolsWithPlan(sql, workspaceId, plan);
+    query =
+      by === "plan"
+        ? query.where("keys.pool_id", "in", pools)
+        : query.where(({ exists }) =>
+            exists(pools.whereRef("plan_assignments.owner_id", "=", raw.ref("keys.pool_id"))),
+          );
   }
   if (role !== undefined) {
     const roleId = await sql.db

@@ -8,6 +8,7 @@ import { demandStep } from "../../../platform/store/migrate.ts";
 import type { KeyRow, SqlBoolean } from "../../../platform/store/schema.ts";
 import { fold } from "../../../platform/store/search.ts";
 import { WorkspaceRows } from "../../../platform/store/workspace-rows.ts";
+import { deleteAssignmentsOf } from "../../plans/statements/plans.ts";
 import {
   countKeys,
   findNewestOfPools,
@@ -373,6 +374,7 @@ export class KeyWriter extends KeyReader {
       .onConflict((conflict) => conflict.columns(["hash", "workspace_id"]).doNothing())
       .execute();
     await this.sql.db.deleteFrom("keys").where("id", "=", keyId).where("workspace_id", "=", this.workspaceId).execute();
+    await deleteAssignmentsOf(this.sql, [poolId]);
     await this.sql.db
       .deleteFrom("balances")
       .where(({ or, eb }) => or([eb("pool_id", "=", poolId), eb("slots_of", "=", poolId)]))

@@ -1,8 +1,10 @@
+import type { DirectoryPlanUse } from "../../../../../engine/src/directory/stored.ts";
 import type { StoredBalance } from "../../../../../engine/src/rules/refill.ts";
 import { parsed } from "../../../platform/store/json.ts";
 import type { IdentityRow, KeyRow, RatelimitRow, SqlBoolean } from "../../../platform/store/schema.ts";
 import type { Sql } from "../../../platform/store/store.ts";
 import { storedBalance } from "../../credits/statements/balances.ts";
+import { planOf } from "../../plans/statements/plans.ts";
 
 export type StoredRatelimit = Pick<RatelimitRow, "id" | "name" | "limit" | "duration" | "mode" | "auto_apply">;
 export type StoredIdentity = Pick<IdentityRow, "id" | "external_id" | "meta" | "budget_id" | "concurrency">;
@@ -17,7 +19,9 @@ export interface StoredKey extends KeyRow {
   api_own_key_access: SqlBoolean;
   workspace_enabled: SqlBoolean;
   balance: StoredBalance | null;
-  identity: (StoredIdentity & { ratelimits: StoredRatelimit[] }) | null;
+  /** That of its pool. */
+  plan: DirectoryPlanUse | null;
+  identity: (StoredIdentity & { ratelimits: StoredRatelimit[]; plan: DirectoryPlanUse | null }) | null;
   ratelimits: StoredRatelimit[];
   /** Role names in order. */
   roles: string[];
@@ -65,10 +69,12 @@ export function selectAnyKeys(connection: Sql) {
             .select(["identities.id", "identities.external_id", "identities.meta"])
             .select(["identities.budget_id", "identities.concurrency"])
             .select(connection.dialect.json.array(limits("identity_id", "identities.id")).as("ratelimits"))
+            .select(planOf(connection, "identities.id").as("plan"))
             .whereRef("identities.id", "=", "keys.identity_id")
             .where("identities.deleted_at", "is", null),
         )
         .as("identity"),
+      planOf(connection, "keys.pool_id").as("plan"),
       connection.dialect.json.array(limits("key_id", "keys.id")).as("ratelimits"),
       connection.dialect.json
         .array(
@@ -112,7 +118,8 @@ export function asStoredKey(row: SelectedKey): StoredKey {
   const identity = parsed(row.identity);
   return Object.assign(row, {
     balance: parsed(row.balance),
-    identity: identity && { ...identity, ratelimits: parsed(identity.ratelimits) },
+    plan: parsed(row.plan),
+    identity: identity && { ...identity, ratelimits: parsed(identity.ratelimits), plan: parsed(identity.plan) },
     ratelimits: parsed(row.ratelimits),
     roles: parsed(row.roles).map(({ name }) => name),
     permissions: parsed(row.permissions).map(({ slug }) => slug),

@@ -20,6 +20,7 @@ const key = {
 };
 const rootKey = { rootKeyId: z.string(), name: z.string().optional(), actor };
 const budget = { budgetId: z.string(), name: z.string(), actor };
+const plan = { planId: z.string(), name: z.string(), actor };
 const identity = { identityId: z.string(), externalId: z.string(), actor };
 const role = { roleId: z.string(), name: z.string(), actor };
 const permission = { permissionId: z.string(), slug: z.string(), actor };
@@ -144,6 +145,17 @@ export const eventTypes = {
     version: 1,
     data: z.strictObject({ ...credits, before: z.int().describe("The balance before.") }),
   },
+  "plan.created": { summary: "A plan was created.", version: 1, data: z.strictObject(plan) },
+  "plan.updated": {
+    summary: "What a plan gives changed, for all keys and identities that have it.",
+    version: 1,
+    data: z.strictObject({
+      ...plan,
+      changed,
+      version: z.int().describe("That of the plan after the change. Each change adds 1."),
+    }),
+  },
+  "plan.deleted": { summary: "A plan was deleted.", version: 1, data: z.strictObject(plan) },
   "budget.created": { summary: "A budget was created.", version: 1, data: z.strictObject(budget) },
   "budget.updated": {
     summary: "Settings or credits of a budget changed.",

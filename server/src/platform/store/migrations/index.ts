@@ -38,6 +38,7 @@ import { up as budgets } from "./037-budgets.ts";
 import { up as holds } from "./038-holds.ts";
 import { up as slots } from "./039-slots.ts";
 import { up as keyAttributes } from "./040-key-attributes.ts";
+import { up as plans } from "./041-plans.ts";
 import { up as oauth } from "./046-oauth.ts";
 
 export type MigrationStep = (db: Kysely<unknown>, dialect: "sqlite" | "postgres") => Promise<void>;
@@ -103,5 +104,6 @@ export const schemaSteps: Readonly<Record<string, SchemaStep>> = {
   "038-holds": expand(holds),
   "039-slots": expand(slots),
   "040-key-attributes": expand(keyAttributes),
+  "041-plans": expand(plans),
   "046-oauth": expand(oauth),
 };

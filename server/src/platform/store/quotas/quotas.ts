@@ -70,6 +70,14 @@ export const quotas = {
     hasDeletedRows: false,
     order: "created_at, id",
   },
+  plans: {
+    things: "plans",
+    setting: "PLANS",
+    max: { default: 1_000, highest: 1_000_000 },
+    table: "plans",
+    hasDeletedRows: false,
+    order: "created_at, id",
+  },
   portalSessions: {
     things: "sessions of the portal",
     setting: "PORTAL_SESSIONS",

@@ -1,0 +1,90 @@
+import { z } from "zod";
+import { mutation } from "../../platform/rpc/operation.ts";
+import { changedValues, limitValues, sortedSet, updateEvents } from "../../platform/vocabulary/changed-values.ts";
+import { examplePlan, examplePlanInput, exampleTime } from "../../platform/vocabulary/examples.ts";
+import { metaColumn } from "../identities/record.ts";
+import { setGrants } from "./grants.ts";
+import { storedLimits } from "./limits.ts";
+import { PlanOutput, PlanReference, planFields, toPlanOutput } from "./record.ts";
+import { PlanWriter, type StoredPlan } from "./statements/plans.ts";
+
+/** The fields of an update, which its preview has too. */
+export const planUpdateInput = {
+  plan: PlanReference,
+  ratelimits: planFields.ratelimits.nullish(),
+  permissions: planFields.permissions.nullish(),
+  roles: planFields.roles.nullish(),
+  meta: planFields.meta.nullish(),
+};
+
+const PlanUpdate = z.strictObject(planUpdateInput);
+
+export const updatePlan = mutation("plans.updatePlan", {
+  summary: "Update a plan",
+  description:
+    "Omitted fields do not change. Null removes a value. Lists and `meta` are replaced as a whole. Every key and identity with " +
+    "the plan has the new values with its next verification on the same node, and on other nodes within a second. A call sees a " +
+    "change whole or not at all. A limit with an existing name keeps its id and its counts; a changed `duration` or `mode` starts " +
+    "them at 0. `plans.previewUpdate` says what a change would do.",
+  permissions: ["plans.{planId}.update_plan", "permissions.*.create_permission"],
+  input: PlanUpdate,
+  output: PlanOutput,
+  problems: ["plan_not_found", "role_not_found"],
+  examples: [
+    {
+      summary: "Raise a limit for all keys of the plan",
+      input: { plan: examplePlan.name, ratelimits: [{ ...examplePlanInput.ratelimits[0], limit: 1_000 }] },
+      output: {
+        ...examplePlan,
+        ratelimits: [{ ...examplePlan.ratelimits[0], limit: 1_000 }],
+        version: 2,
+        updatedAt: exampleTime,
+      },
+    },
+    { summary: "A plan that does not exist", input: { plan: "platinum", roles: [] }, problem: "plan_not_found" },
+  ],
+}).handle(async (input, context) => {
+  const { store, principal, random, now, invalidate, audit, fail } = context;
+  const plans = store.of(PlanWriter);
+  const plan = await plans.findForUpdate(input.plan);
+  if (!plan) return fail("plan_not_found");
+  principal.authorize(`plans.${plan.id}.update_plan`);
+  const { plan: _, ...given } = input;
+  const changed = Object.keys(given);
+  if (changed.length === 0) return toPlanOutput(plan);
+
+  const { meta } = given;
+  const ratelimits =
+    given.ratelimits === undefined ? undefined : storedLimits(given.ratelimits ?? [], plan.ratelimits, random);
+  const grants = {
+    permissions: given.permissions === null ? [] : given.permissions,
+    roles: given.roles === null ? [] : given.roles,
+  };
+  await plans.update(
+    plan,
+    { ...(meta !== undefined && { meta: metaColumn(meta ?? undefined) }), ...(ratelimits && { ratelimits }) },
+    now,
+  );
+  await setGrants(plan.id, grants, context);
+  invalidate.plan(plan.id);
+  const updated = (await plans.find(plan.id)) ?? plan;
+  const differing = changedValues(valuesOf(updated, changed), valuesOf(plan, changed));
+  const { id: planId, name } = plan;
+  audit(
+    [planId],
+    { changed, version: updated.version, ...differing },
+    updateEvents("plan", planId, { planId, name, version: updated.version }, differing.after),
+  );
+  return toPlanOutput(updated);
+});
+
+/** The values of a plan by the names of the fields that were given. */
+function valuesOf(plan: StoredPlan, members: readonly string[]): Record<string, unknown> {
+  const all: Record<string, unknown> = {
+    ratelimits: limitValues(plan.ratelimits),
+    permissions: sortedSet(plan.permissions),
+    roles: sortedSet(plan.roles),
+    meta: plan.meta === null ? null : JSON.parse(plan.meta),
+  };
+  return Object.fromEntries(members.map((member) => [member, all[member] ?? null]));
+}
