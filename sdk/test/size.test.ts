@@ -5,15 +5,18 @@ import { runInNewContext } from "node:vm";
 import { gzipSync } from "node:zlib";
 import { bundleEntry } from "./bundle.ts";
 
-/** Bytes of each entry point with all that it imports of the package, minified and compressed. */
+/**
+ * Bytes of each entry point with all that it imports of the package, minified and compressed. Each has the name of every operation,
+ * so it grows with the API.
+ */
 const BYTES_MAX: Record<string, number> = {
   index: 10_000,
-  hono: 10_000,
-  express: 10_000,
-  fastify: 10_000,
-  next: 10_000,
-  node: 10_000,
-  fetch: 10_000,
+  hono: 10_500,
+  express: 10_500,
+  fastify: 10_500,
+  next: 10_500,
+  node: 10_500,
+  fetch: 10_500,
   element: 20_000,
   react: 20_000,
 };
