@@ -122,21 +122,24 @@ describe("a cached key", () => {
     assert.equal(plain.members, plain.anonymousMembers);
   });
 
-  it("leaves out for callers without a root key how many calls of its identity run at once", async () => {
-    const identity = { id: "id_1", external_id: "acme", meta: null, ratelimits: [] };
+  it("leaves out for callers without a root key how many calls of its identity run at once, and its plan", async () => {
+    const identity = { id: "id_1", external_id: "acme", plan: null, meta: null, ratelimits: [] };
     const concurrency = [{ name: "streams", limit: 2 }];
     const limited = { ...identity, concurrency: JSON.stringify(concurrency) };
     const keys: Record<string, Partial<DirectoryKey>> = {
       limited: { identity: limited },
+      planned: { identity: { ...identity, concurrency: null, plan: { id: "plan_1", name: "gold" } } },
       free: { identity: { ...identity, concurrency: null } },
     };
     const { load } = openCaches((hash) => storedKey({ hash, ...keys[hash] }));
-    const [record, free] = [await load("limited"), await load("free")];
-    assert(record && free);
+    const [record, planned, free] = [await load("limited"), await load("planned"), await load("free")];
+    assert(record && planned && free);
     const shown = { id: "id_1", externalId: "acme", meta: {}, ratelimits: [] };
     const identityOf = (members: string) => JSON.parse(`{${members}}`).identity;
     assert.deepEqual(identityOf(record.members), { ...shown, concurrency });
     assert.deepEqual(identityOf(record.anonymousMembers), shown);
+    assert.deepEqual(identityOf(planned.members), { ...shown, plan: "gold" });
+    assert.deepEqual(identityOf(planned.anonymousMembers), shown);
     assert.deepEqual(identityOf(free.members), shown);
     assert.equal(free.members, free.anonymousMembers);
   });
