@@ -21,7 +21,7 @@ describe("the memory of a service", () => {
     t.after(() => server.close());
     const keys = await importKeys(server, KEYS + WARM_UP);
     await verifyAll(server, keys.splice(0, WARM_UP));
-    await server.pass(60_000);
+    await passMinute(server);
     const empty = bytesInUse();
     const each = () => (bytesInUse() - empty) / KEYS;
     await verifyAll(server, keys);
@@ -29,8 +29,7 @@ describe("the memory of a service", () => {
     const counted = each();
     await server.pass(2_000);
     const tracked = each();
-    // What is written each second is written a minute long.
-    for (let second = 0; second < 60; second++) await server.pass(1_000);
+    await passMinute(server);
     const cached = each();
     const record = bytesOf("keys in use");
     const said = {
@@ -45,6 +44,11 @@ describe("the memory of a service", () => {
     }
   });
 });
+
+/** A minute in short steps: what is written each second is written a minute long. */
+async function passMinute(server: TestServer): Promise<void> {
+  for (let second = 0; second < 60; second++) await server.pass(1_000);
+}
 
 /** The bytes of each in a row of the table. */
 function bytesOf(row: string): number {
