@@ -8,6 +8,7 @@ import {
   DURATION_MIN,
   duration,
   integer,
+  KEY_LENGTH_MAX,
   Mode,
   RATELIMITS_PER_KEY_MAX,
   rejectRepeatedNames,
@@ -37,7 +38,7 @@ export const namedLimits = z
   .check(({ value, issues }) => rejectRepeatedNames(value, issues));
 
 /** The string of a key that somebody presented. */
-export const KeyString = asSecret(text(1, 512)).describe("The key string from the request of your user.");
+export const KeyString = asSecret(text(1, KEY_LENGTH_MAX)).describe("The key string from the request of your user.");
 
 /** The members of a verification besides the key. */
 export const verificationFields = {

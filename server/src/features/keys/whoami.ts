@@ -2,7 +2,7 @@ import { z } from "zod";
 import { hashSecret, hashSecret512 } from "../../../../engine/src/crypto/hash.ts";
 import { query } from "../../platform/rpc/operation.ts";
 import { exampleKey, exampleSecret } from "../../platform/vocabulary/examples.ts";
-import { asSecret, text } from "../../platform/vocabulary/schema.ts";
+import { asSecret, KEY_LENGTH_MAX, text } from "../../platform/vocabulary/schema.ts";
 import { KeyOutput, toKeyOutput } from "./record.ts";
 import { KeyReader } from "./statements/keys.ts";
 
@@ -10,7 +10,7 @@ export const whoami = query("keys.whoami", {
   summary: "Get a key by its key string",
   description: "Finds a key without verifying it. Nothing is charged, and a disabled or expired key is returned too.",
   permissions: ["apis.{apiId}.read_key"],
-  input: z.strictObject({ key: asSecret(text(1, 512)).describe("The key string.") }),
+  input: z.strictObject({ key: asSecret(text(1, KEY_LENGTH_MAX)).describe("The key string.") }),
   output: KeyOutput,
   problems: ["key_not_found"],
   examples: [

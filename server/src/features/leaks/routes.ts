@@ -11,6 +11,7 @@ import { requireJson } from "../../platform/rpc/body.ts";
 import type { Operation } from "../../platform/rpc/operation.ts";
 import { Problem } from "../../platform/rpc/problems.ts";
 import type { RpcResponse } from "../../platform/rpc/server.ts";
+import { KEY_LENGTH_MAX } from "../../platform/vocabulary/schema.ts";
 import { type GithubKeys, GithubKeysUnavailable } from "./github-keys.ts";
 import { GITHUB_REPORTS_PATH, LEAK_VERIFICATION_PATH } from "./kit.ts";
 import { type LeakReports, leakReport } from "./reports.ts";
@@ -20,8 +21,6 @@ const REPORTS_MAX = 5_000;
 const IDENTIFIER_LENGTH_MAX = 200;
 const SIGNATURE_LENGTH_MAX = 200;
 const URL_LENGTH_MAX = 2_000;
-/** A key string is at most this long. */
-const KEY_LENGTH_MAX = 512;
 
 /** The matches of a message of GitHub; see "Secret scanning partner program" in its documentation. */
 const GithubReports = z.array(z.object({ token: z.string(), url: z.string().nullish() })).max(REPORTS_MAX);

@@ -2,13 +2,11 @@ import { z } from "zod";
 import type { KeyRecord } from "../../../../engine/src/directory/records.ts";
 import { holds } from "../../../../engine/src/rules/permissions.ts";
 import { Problem } from "../../platform/rpc/problems.ts";
-import { asSecret, text } from "../../platform/vocabulary/schema.ts";
+import { asSecret, KEY_LENGTH_MAX, text } from "../../platform/vocabulary/schema.ts";
 import { metered } from "../services.ts";
 
 /** Access tokens are shorter. */
 export const TOKEN_LENGTH_MAX = 8_192;
-/** No key string is longer. */
-const KEY_LENGTH_MAX = 512;
 const INACTIVE = '{"active":false}';
 
 /** What RFC 7662, section 2.2, says about a token, with ours in one member. */

@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { KeyRecord } from "../../../../engine/src/directory/records.ts";
 import { holds, type Permissions } from "../../../../engine/src/rules/permissions.ts";
 import { admitCall } from "../../platform/rpc/workspace-limit.ts";
-import { asSecret, text } from "../../platform/vocabulary/schema.ts";
+import { asSecret, KEY_LENGTH_MAX, text } from "../../platform/vocabulary/schema.ts";
 import { metered, type Services } from "../services.ts";
 
 /** Tokens of one key per minute. */
@@ -51,7 +51,7 @@ export const issueToken = metered("oauth.issueToken", {
   if (tokens === undefined) return fail("invalid_input", "This service issues no access tokens.");
   const { workspaceId, keyId, key: secret, scope, resources } = input;
   const asked = { key: secret, workspaceId, principal: null, address, requestId, now, startedAt, credits: { cost: 0 } };
-  const key = secret.length <= 512 ? await verification.inspect(asked, { keyId }) : null;
+  const key = secret.length <= KEY_LENGTH_MAX ? await verification.inspect(asked, { keyId }) : null;
   if (key === null || isAboutToExpire(key, now)) return rejection("invalid_client", "The key is not valid.");
   await admitTokens(key, limiter);
   const audience = audienceOf(resources, await oauth.resources({ workspaceId, apiId: key.apiId }));

@@ -15,6 +15,8 @@ export const DURATION_MIN = 1_000;
 export const EXPIRES_MAX = 4_102_444_800_000;
 /** 1973-03-03. A smaller number above 0 is a time in seconds: 10^11 seconds are the year 5138. */
 const EXPIRES_MILLISECONDS_MIN = 100_000_000_000;
+/** The most characters of a key string. */
+export const KEY_LENGTH_MAX = 512;
 export const KEY_META_BYTES_MAX = 64 * 1024;
 export const IDENTITY_META_BYTES_MAX = 1024 * 1024;
 const META_DEPTH_MAX = 100;
