@@ -3873,20 +3873,7 @@ type ExplainVerificationOutputPermissions struct {
 type ExplainVerificationConcurrencyFrom = VerifyKeyConcurrencyFrom
 
 // ExplainVerificationOutputConcurrency is for the field Concurrency of ExplainVerificationOutput.
-type ExplainVerificationOutputConcurrency struct {
-	Name  string `json:"name"`
-	Limit int64  `json:"limit"`
-	// How many holds are open, with that of this call.
-	InUse int64 `json:"inUse"`
-	// Where the limit comes from. All keys of an identity share its slots.
-	From VerifyKeyConcurrencyFrom `json:"from"`
-	// Whether it denies the call.
-	Exceeded bool `json:"exceeded"`
-	// If it is exceeded: milliseconds until the first of these holds expires, or less. Any can end earlier.
-	RetryAfter *int64 `json:"retryAfter,omitzero"`
-	// The name of the plan that gives it.
-	Plan string `json:"plan,omitzero"`
-}
+type ExplainVerificationOutputConcurrency = VerifyKeyOutputConcurrency
 
 // ExplainVerificationRatelimitFrom is one of the constants below. A newer service can send others.
 type ExplainVerificationRatelimitFrom string

@@ -1701,8 +1701,6 @@ export type ExplainVerificationOutput = {
       exceeded: boolean;
       /** If it is exceeded: milliseconds until the first of these holds expires, or less. Any can end earlier. */
       retryAfter?: number;
-      /** The name of the plan that gives it. */
-      plan?: string;
     }[];
   /** Every limit of the key, of its identity and of the call. */
   ratelimits?: {

@@ -1,6 +1,6 @@
 import { compilePermissions, type Permissions } from "../rules/permissions.ts";
 import type { LoadedRecord } from "./record-cache.ts";
-import { type KeyConcurrency, type KeyLimit, keyConcurrency, keyLimit, limitCounter, members } from "./records.ts";
+import { type KeyLimit, keyLimit, limitCounter, members } from "./records.ts";
 import type { DirectoryPlan } from "./stored.ts";
 
 /** A limit of a plan without what depends on its owner. */
@@ -68,16 +68,6 @@ export class PlanRecord {
     return all;
   }
 
-  /** The same of concurrency. */
-  concurrencyOf(owner: KeyLimit["owner"], ownerId: string, own: readonly KeyConcurrency[]): KeyConcurrency[] {
-    const ofOwner = own.filter((limit) => limit.owner === owner);
-    if (this.#plan.concurrency === null) return ofOwner;
-    const others = keyConcurrency(this.#plan.concurrency, owner, ownerId)
-      .filter(({ name }) => !ofOwner.some((limit) => limit.name === name))
-      .map((limit) => ({ ...limit, plan: this.name }));
-    return [...ofOwner, ...others];
-  }
-
   /**
    * The permissions of a key with those of the plan.
    *
@@ -129,15 +119,11 @@ const PERMISSION_BYTES = 600;
 const LIMIT_BYTES = 1_000;
 
 export function planRecord(plan: DirectoryPlan): LoadedRecord<PlanRecord> {
-  const { workspace_id, ratelimits, permissions, roles, concurrency } = plan;
+  const { workspace_id, ratelimits, permissions, roles } = plan;
   return {
     record: new PlanRecord(plan),
     // A change of a role outdates everything of its workspace.
     tags: [workspace_id],
-    bytes:
-      PLAN_BYTES +
-      PERMISSION_BYTES * (permissions.length + roles.length) +
-      LIMIT_BYTES * ratelimits.length +
-      2 * (concurrency?.length ?? 0),
+    bytes: PLAN_BYTES + PERMISSION_BYTES * (permissions.length + roles.length) + LIMIT_BYTES * ratelimits.length,
   };
 }

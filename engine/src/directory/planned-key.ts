@@ -15,7 +15,6 @@ export class PlannedKey implements KeyRecord {
   /** The plan of its identity. */
   readonly planOfIdentity: PlanRecord | null;
   #limits: readonly KeyLimit[] | undefined;
-  #concurrency: readonly KeyConcurrency[] | undefined;
 
   constructor(key: KeyRecord, plan: PlanRecord | null, planOfIdentity: PlanRecord | null) {
     this.#key = key;
@@ -104,17 +103,12 @@ export class PlannedKey implements KeyRecord {
   }
 
   get limits(): readonly KeyLimit[] {
-    this.#limits ??= this.#joined(this.#key.limits, (plan, owner, ownerId) =>
-      plan.limitsOf(owner, ownerId, this.#key.limits),
-    );
+    this.#limits ??= this.#joinedLimits();
     return this.#limits;
   }
 
   get concurrency(): readonly KeyConcurrency[] {
-    this.#concurrency ??= this.#joined(this.#key.concurrency, (plan, owner, ownerId) =>
-      plan.concurrencyOf(owner, ownerId, this.#key.concurrency),
-    );
-    return this.#concurrency;
+    return this.#key.concurrency;
   }
 
   get members(): string {
@@ -130,16 +124,13 @@ export class PlannedKey implements KeyRecord {
   }
 
   /** The limits of the key, and then those of its identity. */
-  #joined<Limit extends { readonly owner: KeyLimit["owner"] }>(
-    own: readonly Limit[],
-    ofPlan: (plan: PlanRecord, owner: KeyLimit["owner"], ownerId: string) => Limit[],
-  ): readonly Limit[] {
-    const { poolId, identity } = this.#key;
-    const ofKey = this.plan ? ofPlan(this.plan, "key", poolId) : own.filter(({ owner }) => owner === "key");
+  #joinedLimits(): KeyLimit[] {
+    const { poolId, identity, limits } = this.#key;
+    const ofKey = this.plan ? this.plan.limitsOf("key", poolId, limits) : limits.filter(({ owner }) => owner === "key");
     const ofIdentity =
       this.planOfIdentity && identity
-        ? ofPlan(this.planOfIdentity, "identity", identity.id)
-        : own.filter(({ owner }) => owner === "identity");
+        ? this.planOfIdentity.limitsOf("identity", identity.id, limits)
+        : limits.filter(({ owner }) => owner === "identity");
     return [...ofKey, ...ofIdentity];
   }
 }

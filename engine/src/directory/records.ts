@@ -100,8 +100,6 @@ export interface KeyConcurrency extends ConcurrencyLimit {
   readonly owner: KeyLimit["owner"];
   /** The balance of its slots: that of the pool of the key, or of the identity. */
   readonly balanceId: string;
-  /** The name of the plan that it comes from. Absent: it is one of its owner. */
-  readonly plan?: string;
 }
 
 /** A root key as authentication needs it. */

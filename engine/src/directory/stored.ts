@@ -36,8 +36,6 @@ export interface DirectoryPlan {
   version: number;
   /** In the order of their names. */
   ratelimits: readonly DirectoryLimit[];
-  /** JSON array of its limits of concurrency, or null. */
-  concurrency: string | null;
   /** Role names in order. */
   roles: readonly string[];
   /** Slugs of its permissions, direct and through roles, distinct and in order. */

@@ -37,7 +37,7 @@ export interface VerificationExplanation {
   record?: ExplainedRecord;
   permissions?: ExplainedPermissions;
   /** Absent: it has none. */
-  concurrency?: (ConcurrencyState & { plan?: string })[];
+  concurrency?: ConcurrencyState[];
   ratelimits?: ExplainedLimit[];
   /** Absent: unlimited. */
   credits?: ExplainedCredits;
@@ -181,9 +181,7 @@ export function explainKey(decided: DecidedKey): VerificationExplanation {
     record,
     ...(decision && {
       permissions,
-      ...(decision.concurrency.states.length > 0 && {
-        concurrency: decision.concurrency.states.map((state, i) => ({ ...state, ...planOf(key.concurrency[i] ?? {}) })),
-      }),
+      ...(decision.concurrency.states.length > 0 && { concurrency: decision.concurrency.states }),
       ratelimits: limitsOf(decision),
       ...(decision.balance && { credits: { ...heldCreditsOf(decision.balance, request.now), cost: decision.cost } }),
       ...(decision.budgets.length > 0 && { budgets: decision.budgets }),

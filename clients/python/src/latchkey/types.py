@@ -1433,8 +1433,6 @@ class ExplainVerificationOutputConcurrencyEntry:
     """Whether it denies the call."""
     retry_after: int | None = None
     """If it is exceeded: milliseconds until the first of these holds expires, or less. Any can end earlier."""
-    plan: str | None = None
-    """The name of the plan that gives it."""
 
 
 @dataclass(frozen=True, kw_only=True)

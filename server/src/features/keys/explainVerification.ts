@@ -134,7 +134,7 @@ export const explainVerification = analysis("keys.explainVerification", {
       })
       .optional(),
     concurrency: z
-      .array(ConcurrencyState.extend({ plan: z.string().optional().describe("The name of the plan that gives it.") }))
+      .array(ConcurrencyState)
       .optional()
       .describe("Every limit of concurrency of the key and of its identity. Absent: none."),
     ratelimits: z.array(Limit).optional().describe("Every limit of the key, of its identity and of the call."),

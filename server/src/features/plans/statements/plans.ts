@@ -336,7 +336,6 @@ export async function findPlans({ db, dialect }: Sql, ids: readonly string[]): P
   return rows.map(({ ratelimits, roles, permissions, ...plan }) => ({
     ...plan,
     ratelimits: JSON.parse(ratelimits),
-    concurrency: null,
     roles: parsed(roles).map(({ name }) => name),
     permissions: parsed(permissions).map(({ slug }) => slug),
   }));
