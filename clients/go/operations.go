@@ -4128,7 +4128,8 @@ type CreatePlanInputRatelimit = CreateKeyInputRatelimit
 
 // CreatePlanInput is the input of `plans.createPlan`.
 type CreatePlanInput struct {
-	// The name by which keys and identities refer to the plan. Unique in the workspace. Never changes.
+	// The name by which keys and identities refer to the plan. Unique in the workspace. Never changes. Not
+	// `plan_…`.
 	Name string `json:"name"`
 	// Limits of each key with the plan, and of each identity with it, whose keys share them. A limit of the
 	// same name that a key or an identity has itself takes its place there. `autoApply` is ignored for

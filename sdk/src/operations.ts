@@ -1924,7 +1924,7 @@ export type UpdateIdentityOutput = Identity;
 
 /** The input of `plans.createPlan`. */
 export type CreatePlanInput = {
-  /** The name by which keys and identities refer to the plan. Unique in the workspace. Never changes. */
+  /** The name by which keys and identities refer to the plan. Unique in the workspace. Never changes. Not `plan_…`. */
   name: string;
   /**
    * Limits of each key with the plan, and of each identity with it, whose keys share them. A limit of the same name

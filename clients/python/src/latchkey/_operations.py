@@ -1622,6 +1622,7 @@ class PlansOperations:
 
         Args:
             name: The name by which keys and identities refer to the plan. Unique in the workspace. Never changes.
+                Not `plan_…`.
             ratelimits: Limits of each key with the plan, and of each identity with it, whose keys share them. A
                 limit of the same name that a key or an identity has itself takes its place there. `auto_apply` is
                 ignored for identities, as it is for their own limits.
@@ -5523,6 +5524,7 @@ class AsyncPlansOperations:
 
         Args:
             name: The name by which keys and identities refer to the plan. Unique in the workspace. Never changes.
+                Not `plan_…`.
             ratelimits: Limits of each key with the plan, and of each identity with it, whose keys share them. A
                 limit of the same name that a key or an identity has itself takes its place there. `auto_apply` is
                 ignored for identities, as it is for their own limits.
