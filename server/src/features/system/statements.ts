@@ -35,6 +35,7 @@ interface SearchedTable {
 }
 
 const column = (name: string) => raw.ref<string | null>(name);
+const foldedColumn = (name: string) => folded(raw.ref<string>(name));
 
 const searchedTables = {
   api: {
@@ -57,7 +58,7 @@ const searchedTables = {
     table: "identities",
     name: "external_id",
     exact: "external_id",
-    columns: [folded(raw.ref<string>("external_id"))],
+    columns: [foldedColumn("external_id")],
     hasDeletedRows: true,
     examined: SEARCH_EXAMINED_MAX,
   },
@@ -89,7 +90,7 @@ const searchedTables = {
     table: "root_keys",
     name: "name",
     exact: "hash",
-    columns: [column("name_folded"), folded(raw.ref<string>("start"))],
+    columns: [column("name_folded"), foldedColumn("start")],
     hasDeletedRows: true,
     examined: SEARCH_OTHERS_EXAMINED_MAX,
   },
@@ -138,7 +139,7 @@ export class SearchReader extends WorkspaceRows {
     const { columns, name, examined } = searchedTables[kind];
     const { contains } = this.sql.dialect;
     const isMatch = words.map((word) => {
-      const found = [...columns, folded(raw.ref<string>("id"))].map((text) => contains(text, word));
+      const found = [...columns, foldedColumn("id")].map((text) => contains(text, word));
       return raw`(${raw.join(found, raw` or `)})`;
     });
     const { rows } = await raw<FoundRow>`
@@ -180,17 +181,14 @@ export class SearchReader extends WorkspaceRows {
     );
     const { contains } = this.sql.dialect;
     const isMatch = flags.map(({ word, flag }) => {
-      const owners = raw`select id from (${this.#newest("identity")}) as newest
-        where ${this.#isLive("identity")} and ${contains(folded(raw.ref<string>("external_id")), word)}`;
-      return raw`(input.${raw.ref(flag)} = 1
-        or ${contains(raw.ref("k.name_folded"), word)}
-        or ${contains(folded(raw.ref<string>("k.id")), word)}
-        or ${contains(folded(raw.ref<string>("k.start")), word)}
-        or k.identity_id in (${owners}))`;
+      const texts = [raw.ref<string>("k.name_folded"), ...["k.id", "k.start", "owner.external_id"].map(foldedColumn)];
+      const found = texts.map((text) => contains(text, word));
+      return raw`(input.${raw.ref(flag)} = 1 or ${raw.join(found, raw` or `)})`;
     });
     // A cross join, so that the APIs are the outer loop of SQLite.
     const { rows } = await raw<Omit<FoundKey, "external_id" | "name">>`
       select k.id from ${input} cross join keys as k
+      left join identities as owner on owner.id = k.identity_id and owner.deleted_at is null
       where k.api_id = input.api_id and k.deleted_at is null and (k.created_at, k.id) > (input.at, input.id)
         and ${raw.join(isMatch, raw` and `)}
       order by k.created_at desc, k.id desc limit ${limit}`.execute(this.sql.db);
