@@ -15,6 +15,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { setTimeout } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
+import { busyness } from "../busyness.ts";
 import { eventually, type ServeOptions, type Server, start } from "../process.ts";
 import type { CallerReport, CallerTask } from "./innocent-caller.ts";
 
@@ -162,7 +163,7 @@ export function report(
 /**
  * Asserts that there was no stall, no status other than 200, no more memory than `rssGrowthMax`, and, if the service and
  * the caller each had a core, no longer 99th percentile (of few calls: median) than `SLOWDOWN_MAX` times the one without the
- * attack.
+ * attack, and longer by as much as the machine is busier than its cores.
  *
  * @param rssGrowthMax in bytes.
  */
@@ -181,7 +182,10 @@ export function assertUnharmed(
   const slowdown = attacked[judged] / Math.max(NOISE_MS, quiet[judged]);
   const callerHadItsCore = Math.max(quiet.latenessMaxMs, attacked.latenessMaxMs) <= BUSY_MS;
   if (callerHadItsCore && quiet.stallMs <= BUSY_MS && attacked.stallMs <= BUSY_MS + 3 * attacked.stallCpuMs) {
-    assert(slowdown <= SLOWDOWN_MAX, `The ${name} went from ${quiet[judged]} ms to ${attacked[judged]} ms.`);
+    assert(
+      slowdown <= SLOWDOWN_MAX * busyness(),
+      `The ${name} went from ${quiet[judged]} ms to ${attacked[judged]} ms.`,
+    );
   }
   const growth = attacked.rssPeak - quiet.rssPeak;
   assert(growth <= rssGrowthMax, `Memory grew by ${(growth / 1024 ** 2).toFixed(0)} MiB.`);
