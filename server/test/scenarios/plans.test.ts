@@ -104,6 +104,7 @@ function tests(server: TestServer): void {
     await server.rejected("plans.createPlan", { name: plan }, "plan_already_exists");
     await server.rejected("plans.createPlan", { name: "plan_like_an_id" }, "invalid_input");
     await server.rejected("plans.createPlan", { name: "x", roles: ["nobody has it"] }, "role_not_found");
+    await server.rejected("plans.updatePlan", { plan, roles: ["nobody has it"] }, "role_not_found");
     await server.rejected("plans.getPlan", { plan: "x" }, "plan_not_found");
     await server.rejected("plans.updatePlan", { plan, name: "y" }, "invalid_input");
     await server.rejected("keys.createKey", { apiId: await server.createApi(), plan: "x" }, "plan_not_found");
