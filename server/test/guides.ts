@@ -54,6 +54,8 @@ const notTyped: Record<string, string> = {
   "cli.md": "a reference, with keys and files of nobody: server/test/cli-docs.test.ts",
   "dashboard.md": "needs a browser: dashboard/test, server/test/cli-demo.test.ts",
   "deploying.md": "installs packages, units and containers: server/test/deploy",
+  "gateways.md":
+    "needs a gateway: server/test/proxies/envoy-rate-limits.slow.test.ts, server/test/scenarios/grpc-rate-limits.test.ts",
   "moving-up.md": "needs PostgreSQL: server/test/migrate-store.slow.test.ts",
   "oauth.md": "requests with keys of nobody: server/test/scenarios/oauth.test.ts",
   "operating.md": "starts a service in the foreground: the guides start one",

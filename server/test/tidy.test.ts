@@ -17,7 +17,7 @@ const floors = [
   ["service"],
   ["backup"],
   ["features"],
-  ["platform/http", "platform/vocabulary"],
+  ["platform/http", "platform/grpc", "platform/vocabulary"],
   ["platform/rpc"],
   ["platform/config"],
   ["platform/vault", "platform/redis"],

@@ -265,6 +265,13 @@ export class Overrides {
     return best === NONE ? undefined : this.#override(best);
   }
 
+  /** The override with exactly this identifier. */
+  findExact(identifier: string): Override | undefined {
+    if (this.#compiled.count === 0) return undefined;
+    const exact = this.#findExact(identifier);
+    return exact === NONE ? undefined : this.#override(exact);
+  }
+
   /** All overrides that match an identifier, in the order of precedence: `find` gives the first one. */
   matching(identifier: string): Override[] {
     const { count, patterns } = this.#compiled;

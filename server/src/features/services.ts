@@ -8,6 +8,7 @@ import type { Namespaces } from "../../../engine/src/verification/namespaces.ts"
 import type { OwnKeys } from "../../../engine/src/verification/own-keys.ts";
 import type { KeyOrigins, KeyOriginsQuestion } from "../../../engine/src/verification/stored.ts";
 import type { Verification } from "../../../engine/src/verification/verification.ts";
+import { grpcMethodsUsing } from "../platform/grpc/method.ts";
 import type { FairQueue } from "../platform/rpc/fair-queue.ts";
 import { usingServices } from "../platform/rpc/operation.ts";
 import type { Principal } from "../platform/rpc/principal.ts";
@@ -71,3 +72,6 @@ export interface Services {
 }
 
 export const { analysis, limitedMutation, metered, pagedAnalysis } = usingServices<Services>();
+
+/** Declares a method of gRPC. */
+export const grpcMethod = grpcMethodsUsing<Services>();

@@ -18,6 +18,14 @@ export function openEvents(log: Log, monotonic: () => number) {
   return {
     started: (fields: { address: string; database: string; threads: number }) =>
       log.info(fields, "latchkey is listening"),
+    grpcStarted: (fields: { address: string; tls: boolean }) => log.info(fields, "gRPC is listening"),
+    grpcCertificateUnusable: (cause: unknown) =>
+      sampled(
+        "grpc certificate",
+        cause,
+        loggable(cause),
+        "the changed certificate for gRPC cannot be used: the former one stays",
+      ),
     workersUnsupported: (cause: unknown) =>
       log.warn(
         loggable(cause),

@@ -7,6 +7,7 @@ import type { Upstreams } from "../features/upstreams/upstreams.ts";
 import type { WebhookDelivery } from "../features/webhooks/delivery.ts";
 import type { StoreMetrics } from "../metrics/calls.ts";
 import { Metrics, type Sample } from "../metrics/metrics.ts";
+import type { GrpcListener } from "../platform/grpc/listener.ts";
 import type { ClusterCounters } from "../platform/redis/cluster-counters.ts";
 import type { QuotaCounts } from "../platform/rpc/quota-counts.ts";
 import type { AuthenticationFailures } from "./authentication-failures.ts";
@@ -17,6 +18,8 @@ import type { Totals } from "./workers/totals.ts";
 
 /** The parts that count. */
 export interface MetricSources {
+  /** Undefined: there is no gRPC. */
+  grpc: GrpcListener["counts"] | undefined;
   totals: Pick<Totals, "calls" | "counts" | "serving" | "ended">;
   storeMetrics: StoreMetrics;
   directories: Directories;
@@ -76,6 +79,7 @@ export function openMetrics(sources: MetricSources): Metrics {
     ...webhookMetrics(sources),
     ...(redis ? redisMetrics(redis) : []),
     ...(sources.backups ? backupMetrics(sources.backups) : []),
+    ...grpcMetrics(sources),
   ]) {
     add(name, help, [], () => [[{}, read()]]);
   }
@@ -342,6 +346,18 @@ function clusterMetrics(counters: ClusterCounters): Metric[] {
       "latchkey_redis_unreturned_total",
       "Charges that could not be given back: they count until their windows end.",
       () => counters.unreturned,
+    ],
+  ];
+}
+
+function grpcMetrics({ grpc }: MetricSources): Metric[] {
+  return [
+    ["latchkey_grpc_connections", "Open connections of gRPC.", () => grpc?.size ?? 0],
+    ["latchkey_grpc_calls", "Open calls of gRPC.", () => grpc?.calls ?? 0],
+    [
+      "latchkey_grpc_refused_total",
+      "Connections and calls of gRPC that were refused because there were too many.",
+      () => (grpc ? grpc.refused.connections + grpc.refused.calls : 0),
     ],
   ];
 }

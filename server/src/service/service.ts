@@ -11,6 +11,7 @@ import type { IssuedRootKey } from "../features/workspaces/procedures.ts";
 import { type Events, openEvents } from "../log/events.ts";
 import type { Config } from "../platform/config/config.ts";
 import type { Secrets } from "../platform/config/secrets.ts";
+import type { GrpcListener } from "../platform/grpc/listener.ts";
 import { ConnectionCounts } from "../platform/http/connection-counts.ts";
 import type { Readiness } from "../platform/http/health.ts";
 import { type Expose, openMetricsListener } from "../platform/http/metrics.ts";
@@ -39,6 +40,8 @@ export interface Service {
   dispatch(request: IncomingMessage, response: ServerResponse): void;
   /** Reads a connection. */
   accept(connection: Duplex): void;
+  /** Where gRPC listens, once it does. */
+  readonly grpcAddress: AddressInfo | undefined;
   listen(): Promise<AddressInfo>;
   /**
    * Reports not ready at once and serves for `drain` milliseconds, so that load balancers leave the node out. Then
@@ -91,10 +94,13 @@ export async function openService(
 async function startService(start: Start): Promise<Service> {
   const { clock, events, opened } = start;
   const parts = await openParts(start);
-  const wired = wire(start, parts);
   let stopping = false;
   const readiness = (): Readiness =>
     stopping ? { ready: false, status: "shutting down", checks: {} } : readReadiness(start, parts);
+  // Who has no use for gRPC does not load it.
+  const grpcModule = start.config.grpc.port === undefined ? undefined : await import("./grpc.ts");
+  const wired = wire(start, parts, readiness, grpcModule);
+  const { grpc } = wired;
   const { workers: threads } = start.config;
   const connections = new Int32Array(new SharedArrayBuffer(threads * Int32Array.BYTES_PER_ELEMENT));
   let workers: Workers | undefined;
@@ -106,9 +112,10 @@ async function startService(start: Start): Promise<Service> {
     wired.totals.others = workers;
     opened.defer(() => workers.close());
   }
-  opened.defer(() => closeHttp(http, workers, clock));
+  opened.defer(() => closeRequests(http, workers, grpc, clock));
   schedulePeriodicJobs(start, parts.store, wired.rpc);
   let stopped: Promise<void> | undefined;
+  let grpcAddress: AddressInfo | undefined;
   return {
     issued: parts.issued,
     events,
@@ -119,14 +126,19 @@ async function startService(start: Start): Promise<Service> {
       (await parts.store.transact("createSignInLink", { rootKeyId, now: clock.now() })).token,
     dispatch: http.dispatch,
     accept: http.accept,
+    get grpcAddress() {
+      return grpcAddress;
+    },
     async listen() {
       await listenForMetrics(start, wired.expose);
+      if (grpc && grpcModule) grpcAddress = await grpcModule.listenForGrpc(start, grpc);
       return listen(start, http, workers);
     },
     stop(drain = 0) {
       stopping = true;
       http.drain();
       workers?.drain();
+      grpc?.drain();
       stopped ??= stopService(start, drain);
       return stopped;
     },
@@ -147,12 +159,18 @@ async function listen({ config, events }: Start, http: HttpServer, workers: Work
 }
 
 /** Finishes open requests. A request that never becomes complete is ended: it would block the stop. */
-async function closeHttp(http: HttpServer, workers: Workers | undefined, clock: Clock): Promise<void> {
+async function closeRequests(
+  http: HttpServer,
+  workers: Workers | undefined,
+  grpc: GrpcListener | undefined,
+  clock: Clock,
+): Promise<void> {
   const timeout = clock.schedule(REQUESTS_STOP_MAX, () => {
     workers?.destroyConnections();
     http.destroy();
+    grpc?.destroy();
   });
-  await Promise.all([http.close(), workers?.closeConnections()]);
+  await Promise.all([http.close(), workers?.closeConnections(), grpc?.close()]);
   timeout.cancel();
 }
 

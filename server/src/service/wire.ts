@@ -25,6 +25,7 @@ import { PortalSessions } from "../features/portal/session-authentication.ts";
 import { CallMetrics } from "../metrics/calls.ts";
 import { RecentRise } from "../metrics/recent.ts";
 import { version } from "../platform/config/version.ts";
+import type { GrpcListener } from "../platform/grpc/listener.ts";
 import type { OtherThreads } from "../platform/http/connections.ts";
 import type { Readiness } from "../platform/http/health.ts";
 import type { Expose } from "../platform/http/metrics.ts";
@@ -39,6 +40,7 @@ import { DatabaseReplayStore } from "../platform/store/database-replay-store.ts"
 import { AuthenticationFailures } from "./authentication-failures.ts";
 import { publishedDocument } from "./document.ts";
 import { openGithubKeys } from "./github-keys.ts";
+import type * as grpcModule from "./grpc.ts";
 import { openMetrics } from "./metrics.ts";
 import { DESCRIBED_MINUTES, NodeDescription, recentNumbers } from "./node.ts";
 import { type OAuth, oauthOperations } from "./oauth.ts";
@@ -66,12 +68,23 @@ export interface Wired {
   counted: { operations: readonly string[]; statuses: readonly number[] };
   recordFirstUses: RecordFirstUses;
   failedAuthentications: FailedAuthentications;
+  /** Undefined without a port for it. */
+  grpc: GrpcListener | undefined;
 }
 
 type RecordFirstUses = ConstructorParameters<typeof Verification>[0]["recordFirstUses"];
 
-/** Connects the parts with one another: what answers calls, and what reads the metrics. */
-export function wire(start: Start, parts: Parts): Wired {
+/**
+ * Connects the parts with one another: what answers calls, and what reads the metrics.
+ *
+ * @param grpc the module with the listener for gRPC, if the configuration has a port for it.
+ */
+export function wire(
+  start: Start,
+  parts: Parts,
+  readiness: () => Readiness,
+  { openGrpc, grpcMethods = [] }: Partial<typeof grpcModule> = {},
+): Wired {
   const { config, clock, random, events } = start;
   const { store, storeMetrics, directories, limits, analytics, workspaceId, tokenKey, oauth } = parts;
   const { limiter } = limits;
@@ -147,7 +160,7 @@ export function wire(start: Start, parts: Parts): Wired {
   });
   deferStop(start, () => authenticationFailures.stop());
   const counted = {
-    operations: [...operations, ...portalOperations, ...oauthOperations].map(({ name }) => name),
+    operations: [...operations, ...portalOperations, ...oauthOperations, ...grpcMethods].map(({ name }) => name),
     statuses: [200, ...new Set(Object.values(problems).map(({ status }) => status))],
   };
   const calls = new CallMetrics(counted.operations, counted.statuses);
@@ -181,6 +194,7 @@ export function wire(start: Start, parts: Parts): Wired {
     portal: new PortalSessions({ clock, directories, tokenKey, limiter }),
   };
   const changes = new ChangeWatch({ clock, read: (questions) => store.read("changedKinds", questions) });
+  const services = operationServices(start, parts, wiring);
   const rpc = new Rpc({
     clock,
     random,
@@ -189,7 +203,7 @@ export function wire(start: Start, parts: Parts): Wired {
     store,
     limiter,
     queues,
-    services: operationServices(start, parts, wiring),
+    services,
     defaultWorkspaceId: workspaceId,
     quotas,
     idempotencyRecordsMax: config.idempotencyRecordsMax,
@@ -200,7 +214,9 @@ export function wire(start: Start, parts: Parts): Wired {
     onAnswer: events.answered,
     onFailure: events.requestFailed,
   });
+  const grpc = openGrpc?.(start, { rpc, services, isReady: () => readiness().ready });
   const metrics = openMetrics({
+    grpc: grpc?.counts,
     totals,
     storeMetrics,
     directories,
@@ -233,6 +249,7 @@ export function wire(start: Start, parts: Parts): Wired {
     counted,
     recordFirstUses,
     failedAuthentications,
+    grpc,
   };
 }
 

@@ -39,6 +39,9 @@ spec:
         - { name: LATCHKEY_PORT, value: "3000" }
         # Apart from the API, so that its callers cannot read them.
         - { name: LATCHKEY_METRICS, value: "0.0.0.0:9464" }
+        {{- if .Values.grpc.enabled }}
+        - { name: LATCHKEY_GRPC_PORT, value: "50051" }
+        {{- end }}
         - { name: LATCHKEY_DATA_DIR, value: /data }
         - { name: LATCHKEY_DRAIN, value: {{ printf "%ds" (int .Values.drainSeconds) }} }
         {{- range $setting, $_ := $secrets }}
@@ -50,6 +53,9 @@ spec:
       ports:
         - { name: http, containerPort: 3000 }
         - { name: metrics, containerPort: 9464 }
+        {{- if .Values.grpc.enabled }}
+        - { name: grpc, containerPort: 50051 }
+        {{- end }}
       # A start waits for its database, up to five minutes.
       startupProbe:
         httpGet: { path: /health/live, port: http }

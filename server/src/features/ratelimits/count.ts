@@ -107,6 +107,43 @@ export function charge(
   return then(outcome, settle);
 }
 
+/**
+ * Charges each entry alone: one that is denied keeps no other from being counted. Of a denied one as much is charged as its
+ * limit has left, so that smaller costs do not pass after it, and a caller that goes on does not keep itself out for longer
+ * than until its window has passed.
+ */
+export function chargeEach(
+  counted: readonly CountedEntry[],
+  services: Pick<Services, "limiter" | "recorder">,
+  context: Context,
+): readonly LimitDecision[] | Promise<readonly LimitDecision[]> {
+  const decisions = counted.map((entry) => chargeAlone(entry, services, context));
+  return decisions.some((one) => one instanceof Promise)
+    ? Promise.all(decisions)
+    : (decisions as readonly LimitDecision[]);
+}
+
+function chargeAlone(
+  entry: CountedEntry,
+  { limiter, recorder }: Pick<Services, "limiter" | "recorder">,
+  context: Context,
+): LimitDecision | Promise<LimitDecision> {
+  const { charge } = entry;
+  const conclude = (decided: LimitDecision, cost: number) => {
+    record([entry], recorder, context, () => ({ passed: decided.allowed, cost }));
+    if (!decided.allowed) limiter.exceeded.add(context.workspaceId, [charge], decided, null);
+    return decided;
+  };
+  return then(limiter.charge([charge]), (decided) => {
+    if (decided.allowed) return conclude(decided, charge.cost);
+    const cost = Math.min(charge.cost, ...decided.limits.map(({ remaining }) => remaining));
+    if (cost === 0) return conclude(decided, 0);
+    return then(limiter.charge([{ ...charge, cost, force: true }]), ({ limits }) =>
+      conclude({ ...decided, limits: limits.map((state) => ({ ...state, allowed: false })) }, cost),
+    );
+  });
+}
+
 function record(
   counted: readonly CountedEntry[],
   recorder: Pick<DecisionRecorder, "ratelimit"> | null,

@@ -29,6 +29,11 @@ const dataDirectory = setting(
   (path) => resolve(path),
 );
 
+/** The path of a file of certificates. */
+function file(name: string, help: string): Setting<string | undefined> {
+  return setting(name, { unset: undefined, shownDefault: "none", help }, (path) => resolve(path));
+}
+
 /** Every setting that is not a secret, at the place of its value in `Config`. */
 export const configSettings = {
   host: text("HOST", { default: "127.0.0.1", help: "address to listen on" }),
@@ -38,6 +43,36 @@ export const configSettings = {
     max: 65_535,
     help: "port to listen on; 0: any free port",
   }),
+  grpc: {
+    port: setting(
+      "GRPC_PORT",
+      {
+        unset: undefined,
+        shownDefault: "none: there is no gRPC",
+        range: "0 to 65535",
+        help: "port for gRPC, on the same address, for the rate limit and authorization filters of gateways; 0: any free port",
+      },
+      (given, reject) => {
+        const port = /^\d{1,5}$/.test(given) ? Number(given) : Number.NaN;
+        return port <= 65_535 ? port : reject("give a whole number from 0 to 65535");
+      },
+    ),
+    certificate: file(
+      "GRPC_TLS_CERT",
+      "file with the certificate for gRPC and its chain, as PEM; without it there is no TLS",
+    ),
+    key: file("GRPC_TLS_KEY", "file with the private key of this certificate"),
+    clientAuthority: file(
+      "GRPC_TLS_CLIENT_CA",
+      "file with the authorities whose certificates clients of gRPC need; without it they need none",
+    ),
+    connectionAge: duration("GRPC_CONNECTION_AGE", {
+      default: "5m",
+      min: "10s",
+      max: "1d",
+      help: "how long a connection of gRPC stays open, so that gateways spread theirs over new nodes",
+    }),
+  },
   workers: workers("WORKERS", {
     default: 1,
     range: `1 to ${WORKERS_MAX}, or auto`,
@@ -378,6 +413,18 @@ export function readConfig(texts: SettingTexts): Config {
     throw new ConfigurationError("LATCHKEY_WORKERS", String(config.workers), remedy);
   }
   if (config.oauth.tokens) requireIssuer(config.publicUrl);
+  const { port, certificate, key, clientAuthority } = config.grpc;
+  const remedy = (missing: string) => `set ${missing} too`;
+  if (certificate !== undefined && key === undefined) {
+    throw new ConfigurationError("LATCHKEY_GRPC_TLS_CERT", certificate, remedy("LATCHKEY_GRPC_TLS_KEY"));
+  }
+  for (const [name, value] of [["KEY", key] as const, ["CLIENT_CA", clientAuthority] as const]) {
+    if (value === undefined || certificate !== undefined) continue;
+    throw new ConfigurationError(`LATCHKEY_GRPC_TLS_${name}`, value, remedy("LATCHKEY_GRPC_TLS_CERT"));
+  }
+  if (certificate !== undefined && port === undefined) {
+    throw new ConfigurationError("LATCHKEY_GRPC_TLS_CERT", certificate, remedy("LATCHKEY_GRPC_PORT"));
+  }
   return config;
 }
 

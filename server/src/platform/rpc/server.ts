@@ -91,6 +91,25 @@ export interface AnsweredRequest {
   problem?: ProblemCode;
 }
 
+/** A call of another protocol than the one of the API, whose message is read by its handler. */
+export interface ForeignCall extends Caller {
+  /** Names it in metrics. */
+  name: string;
+}
+
+/** What becomes of a call of another protocol that fails: a problem, and the name of the call in the log. */
+export class FailedCall extends Error {
+  readonly problem: Problem;
+  readonly requestId: string;
+
+  constructor(problem: Problem, requestId: string) {
+    super(problem.message);
+    this.name = "FailedCall";
+    this.problem = problem;
+    this.requestId = requestId;
+  }
+}
+
 export interface RpcOptions {
   clock: Clock;
   random: Random;
@@ -169,6 +188,74 @@ export class Rpc {
     const tookMs = clock.monotonic() - startedAt;
     calls?.record(name, response.status, tookMs);
     onAnswer?.(answered(response, path, { address, tookMs }));
+  }
+
+  /**
+   * Runs a call of another protocol, whose caller needs a root key: authenticates it, counts it against the limit of its
+   * workspace, and gives what `handle` gives. Without a promise if the call waits for nothing.
+   *
+   * @throws {FailedCall} or rejects with it.
+   */
+  run<T>(
+    call: ForeignCall,
+    handle: (context: MeteredContext<never> & { readonly principal: Principal }) => T | Promise<T>,
+  ): T | Promise<T> {
+    const { clock, random } = this.#options;
+    const startedAt = clock.monotonic();
+    const requestId = newRequestId(random);
+    const now = clock.now();
+    let isRefused = true;
+    const admitted = (principal: Principal): T | Promise<T> =>
+      handle({
+        now,
+        clock,
+        startedAt,
+        principal,
+        workspaceId: principal.workspaceId,
+        idempotent: undefined,
+        address: call.address,
+        requestId,
+        fail,
+      });
+    const identified = (principal: Principal | null): T | Promise<T> => {
+      if (principal === null) missingRootKey();
+      isRefused = false;
+      if (principal.requestsPerMinute === null) return admitted(principal);
+      return then(admit(principal, principal.requestsPerMinute, this.#options.limiter), ({ rejection }) => {
+        if (rejection) throw rejection;
+        return admitted(principal);
+      });
+    };
+    const succeed = (result: T): T => {
+      this.#recordForeign(call, { status: 200, requestId }, startedAt);
+      return result;
+    };
+    const failed = (error: unknown): never => {
+      const problem = this.#problemOf(error, requestId, call.name);
+      if (isRefused)
+        this.#options.failedAuthentications.add(problem, { address: call.address, path: call.name }, requestId);
+      const { status } = problems[problem.code];
+      this.#recordForeign(call, { status, requestId, problem: problem.code }, startedAt);
+      throw new FailedCall(problem, requestId);
+    };
+    let result: T | Promise<T>;
+    try {
+      result = then(this.#identify(call, now, startedAt), identified);
+    } catch (error) {
+      return failed(error);
+    }
+    return result instanceof Promise ? result.then(succeed, failed) : succeed(result);
+  }
+
+  #recordForeign(
+    { name, address }: ForeignCall,
+    response: Pick<RpcResponse, "status" | "requestId" | "problem">,
+    startedAt: Milliseconds,
+  ): void {
+    const { calls, clock, onAnswer } = this.#options;
+    const tookMs = clock.monotonic() - startedAt;
+    calls?.record(name, response.status, tookMs);
+    onAnswer?.(answered(response, name, { address, tookMs }));
   }
 
   /** The workspace of the caller, or null if authentication will reject the call. Never rejects. */
@@ -489,15 +576,20 @@ export class Rpc {
   }
 
   #failure(error: unknown, requestId: string, path: string): RpcResponse {
-    if (error instanceof Problem) return this.#problem(error, requestId);
     if (error instanceof NeedsMainThread) return { status: NEEDS_MAIN_THREAD, requestId, body: "" };
-    if (isOverloaded(error)) return this.#problem(overloadProblem(error), requestId);
+    return this.#problem(this.#problemOf(error, requestId, path), requestId);
+  }
+
+  /** What a caller is told of an error. Bugs and failures of the database are reported. */
+  #problemOf(error: unknown, requestId: string, path: string): Problem {
+    if (error instanceof Problem) return error;
+    if (isOverloaded(error)) return overloadProblem(error);
     if (error instanceof StoreUnavailable) {
       this.#reportUnavailable(error, requestId, path);
-      return this.#problem(unavailable(undefined, 1), requestId);
+      return unavailable(undefined, 1);
     }
     this.#options.onFailure(error, requestId, path);
-    return this.#problem(new Problem("unexpected_error"), requestId);
+    return new Problem("unexpected_error");
   }
 
   /** Reports the first failure of an interval: while the database is unavailable, every call fails alike. */
@@ -580,7 +672,7 @@ function meteredSuccess(requestId: string, answer: MeteredAnswer): RpcResponse {
 }
 
 function answered(
-  { requestId, status, problem }: RpcResponse,
+  { requestId, status, problem }: Pick<RpcResponse, "requestId" | "status" | "problem">,
   path: string,
   more: { address?: string; tookMs?: number } = {},
 ): AnsweredRequest {

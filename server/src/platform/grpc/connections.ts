@@ -1,0 +1,166 @@
+import { constants, type ServerHttp2Session } from "node:http2";
+import type { Clock, Milliseconds } from "../../../../engine/src/clock/clock.ts";
+import type { CallParts, GrpcCall } from "./call.ts";
+import { GrpcCall as Call } from "./call.ts";
+
+/** How often the connections and their calls are checked. */
+export const SWEEP_INTERVAL: Milliseconds = 1_000;
+
+/** Calls that are open on all connections. Further ones are refused, which their clients may repeat elsewhere. */
+export const CALLS_MAX = 20_000;
+
+/** Connections that are looked at to find an unused one. */
+const CANDIDATES_MAX = 1_000;
+
+/**
+ * Between the two GOAWAY frames of a graceful end (RFC 9113, section 6.8): calls that the peer began before it got the first
+ * one are answered.
+ */
+const NOTICE_TIME: Milliseconds = 1_000;
+
+/** The largest number of a stream. */
+const LAST_STREAM = 2 ** 31 - 1;
+
+export interface ConnectionLimits {
+  /** Maximum number of open connections. */
+  connectionsMax: number;
+  /** How long a connection stays open, give or take a tenth. */
+  connectionAge: Milliseconds;
+  /** How long a connection may be open before its first call. */
+  headersTimeout: Milliseconds;
+  /** How long a call may be open, which includes that its answer is read. */
+  requestTimeout: Milliseconds;
+}
+
+/** A connection: *serving* until it is asked to end, then *noticed* for a while, then *closing*. */
+class Connection {
+  readonly session: ServerHttp2Session;
+  readonly openedAt: Milliseconds;
+  /** From when on it is to end. */
+  endsAt: Milliseconds;
+  readonly calls = new Set<GrpcCall>();
+  hasCalled = false;
+  noticedAt: Milliseconds | undefined;
+
+  constructor(session: ServerHttp2Session, openedAt: Milliseconds, endsAt: Milliseconds) {
+    this.session = session;
+    this.openedAt = openedAt;
+    this.endsAt = endsAt;
+  }
+}
+
+/** The connections of the listener and their calls: how many there are, and how long they last. */
+export class GrpcConnections {
+  /** Calls and connections that were refused because there were too many. */
+  readonly refused = { calls: 0, connections: 0 };
+  /** Open calls. */
+  calls = 0;
+  readonly #limits: ConnectionLimits;
+  readonly #clock: Clock;
+  readonly #parts: CallParts;
+  readonly #open = new Set<Connection>();
+  /** A number from 0 to 1, so that connections of one moment do not end at one moment. */
+  readonly #chance: () => number;
+  #isDraining = false;
+
+  constructor(limits: ConnectionLimits, parts: CallParts, chance: () => number) {
+    this.#limits = limits;
+    this.#parts = parts;
+    this.#clock = parts.clock;
+    this.#chance = chance;
+  }
+
+  get size(): number {
+    return this.#open.size;
+  }
+
+  add(session: ServerHttp2Session): void {
+    // A session that fails is closed by Node.
+    session.on("error", ignore);
+    if (this.#open.size >= this.#limits.connectionsMax && !this.#makeRoom()) {
+      this.refused.connections++;
+      session.destroy(undefined, constants.NGHTTP2_ENHANCE_YOUR_CALM);
+      return;
+    }
+    const now = this.#clock.monotonic();
+    const age = this.#limits.connectionAge * (0.9 + 0.2 * this.#chance());
+    const connection = new Connection(session, now, this.#isDraining ? now : now + age);
+    const address = session.socket.remoteAddress ?? "";
+    this.#open.add(connection);
+    session.once("close", () => this.#open.delete(connection));
+    const onEnd = (call: GrpcCall) => {
+      connection.calls.delete(call);
+      this.calls--;
+    };
+    session.on("stream", (stream, headers) => {
+      connection.hasCalled = true;
+      if (this.calls >= CALLS_MAX) {
+        this.refused.calls++;
+        stream.on("error", ignore);
+        stream.close(constants.NGHTTP2_REFUSED_STREAM);
+        return;
+      }
+      const call = new Call(stream, headers, address, this.#parts, onEnd);
+      this.calls++;
+      connection.calls.add(call);
+      call.run();
+    });
+  }
+
+  /** Ends what lasts too long. To be called about once a second. */
+  sweep(): void {
+    const now = this.#clock.monotonic();
+    const { headersTimeout, requestTimeout } = this.#limits;
+    for (const connection of this.#open) {
+      const { session, calls, hasCalled, openedAt, noticedAt } = connection;
+      // In the order of their beginnings.
+      for (const call of calls) {
+        if (now - call.startedAt <= requestTimeout) break;
+        call.cancel();
+      }
+      if (!hasCalled && now - openedAt > headersTimeout) session.destroy();
+      else if (noticedAt !== undefined) {
+        if (now - noticedAt < NOTICE_TIME) continue;
+        // Calls end within the time of a request, so only a peer that does not read keeps its connection longer.
+        if (now - noticedAt > NOTICE_TIME + 2 * requestTimeout) session.destroy();
+        else if (!session.closed) session.close();
+      } else if (now >= connection.endsAt) this.#notice(connection, now);
+    }
+  }
+
+  /** Asks every peer to connect to another node. New connections are still accepted, and asked the same. */
+  drain(): void {
+    this.#isDraining = true;
+    const now = this.#clock.monotonic();
+    for (const connection of this.#open) if (connection.noticedAt === undefined) this.#notice(connection, now);
+  }
+
+  /** Ends each connection after its open calls. */
+  close(): void {
+    for (const { session } of this.#open) if (!session.closed) session.close();
+  }
+
+  destroy(): void {
+    for (const { session } of this.#open) session.destroy();
+  }
+
+  #notice(connection: Connection, now: Milliseconds): void {
+    connection.noticedAt = now;
+    if (!connection.session.destroyed) connection.session.goaway(constants.NGHTTP2_NO_ERROR, LAST_STREAM);
+  }
+
+  /** Ends the oldest connection without an open call. */
+  #makeRoom(): boolean {
+    let left = CANDIDATES_MAX;
+    for (const connection of this.#open) {
+      if (left-- === 0) return false;
+      if (connection.calls.size > 0) continue;
+      this.#open.delete(connection);
+      connection.session.destroy();
+      return true;
+    }
+    return false;
+  }
+}
+
+function ignore(): void {}

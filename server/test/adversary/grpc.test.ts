@@ -1,0 +1,215 @@
+/** Hostile peers of the listener for gRPC. Whatever they do, another peer gets its answers, and nothing of theirs stays. */
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
+import { after, before, describe, it } from "node:test";
+import { seededRandom } from "../../../engine/src/random/seeded.ts";
+import { MessageReader } from "../../src/platform/grpc/protobuf.ts";
+import { encodeMessage } from "../../src/platform/grpc/status.ts";
+import { framed, GrpcClient } from "../grpc/client.ts";
+import { rateLimitRequest, readResponse, SHOULD_RATE_LIMIT } from "../grpc/rate-limit-messages.ts";
+import { TestServer } from "../harness.ts";
+import { eventually } from "../process.ts";
+
+const [OK, INVALID_ARGUMENT, RESOURCE_EXHAUSTED] = [0, 3, 8];
+const [DATA, HEADERS, RST_STREAM, SETTINGS, CONTINUATION] = [0, 1, 3, 4, 9];
+const [END_STREAM, END_HEADERS] = [1, 4];
+
+function frame(type: number, flags: number, stream: number, payload: Buffer = Buffer.alloc(0)): Buffer {
+  const head = Buffer.alloc(9);
+  head.writeUIntBE(payload.length, 0, 3);
+  head[3] = type;
+  head[4] = flags;
+  head.writeUInt32BE(stream, 5);
+  return Buffer.concat([head, payload]);
+}
+
+/** A header field of HPACK, literal and without indexing; shorter than 127 bytes each. */
+function field(name: string, value: string): Buffer {
+  return Buffer.concat([
+    Buffer.from([0, name.length]),
+    Buffer.from(name),
+    Buffer.from([value.length]),
+    Buffer.from(value),
+  ]);
+}
+
+const callHeaders = Buffer.concat([
+  field(":method", "POST"),
+  field(":scheme", "http"),
+  field(":path", `/${SHOULD_RATE_LIMIT}`),
+  field(":authority", "a"),
+  field("content-type", "application/grpc"),
+]);
+
+describe("a hostile peer of gRPC", () => {
+  const server = new TestServer({ settings: { PORT: "0", GRPC_PORT: "0" } });
+  let victim: GrpcClient;
+  let port: number;
+  before(async () => {
+    await server.open();
+    await server.service.listen();
+    port = server.service.grpcAddress!.port;
+    victim = new GrpcClient(`http://127.0.0.1:${port}`, server.rootKey);
+    await server.ok("ratelimits.limit", { namespace: "edge", identifier: "first", limit: 1, duration: 1_000, cost: 0 });
+  });
+  after(async () => {
+    await victim.close();
+    await server.close();
+  });
+
+  const message = rateLimitRequest("edge", [{ entries: [["user", "victim"]], limit: [1_000_000, 2] }]);
+
+  async function victimIsAnswered(): Promise<void> {
+    const { status, body } = await victim.call(SHOULD_RATE_LIMIT, message);
+    assert.equal(status, OK);
+    assert.equal(readResponse(body).code, 1);
+  }
+
+  /** A connection on which frames are written by hand. */
+  async function rawPeer(): Promise<{ socket: Socket; closed: Promise<unknown> }> {
+    const socket = connect(port, "127.0.0.1");
+    socket.on("error", () => {});
+    socket.resume();
+    const closed = new Promise((resolve) => socket.once("close", resolve));
+    await once(socket, "connect");
+    socket.write(Buffer.concat([Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), frame(SETTINGS, 0, 0)]));
+    return { socket, closed };
+  }
+
+  const openCalls = async () => Number(/^latchkey_grpc_calls (\d+)$/m.exec(await server.scrape())![1]);
+
+  it("sends giant messages: they are rejected before they are read", async () => {
+    const peer = new GrpcClient(`http://127.0.0.1:${port}`, server.rootKey);
+    const promise = Buffer.from([0, 0xff, 0xff, 0xff, 0xff]);
+    for (const raw of [promise, Buffer.concat([promise, Buffer.alloc(1_000_000)]), framed(Buffer.alloc(1_000_000))]) {
+      assert.equal((await peer.call(SHOULD_RATE_LIMIT, message, { raw })).status, RESOURCE_EXHAUSTED);
+    }
+    assert.equal((await peer.call(SHOULD_RATE_LIMIT, message)).status, OK);
+    await peer.close();
+  });
+
+  it("sends a megabyte of descriptors, and as many as fit into a message", async () => {
+    const value = "x".repeat(100);
+    const large = rateLimitRequest(
+      "edge",
+      Array.from({ length: 9_000 }, (_, i) => ({ entries: [["key", `${value}${i}`]] as const })),
+    );
+    assert(large.length > 1_000_000);
+    assert.equal((await victim.call(SHOULD_RATE_LIMIT, large)).status, RESOURCE_EXHAUSTED);
+    const empty = rateLimitRequest(
+      "edge",
+      Array.from({ length: 32_000 }, () => ({ entries: [] })),
+    );
+    assert.equal((await victim.call(SHOULD_RATE_LIMIT, empty)).status, INVALID_ARGUMENT);
+    await victimIsAnswered();
+  });
+
+  it("sends any bytes: they are a message or invalid, never a failure of the service (seeded)", async () => {
+    const random = seededRandom(35);
+    for (let round = 0; round < 400; round++) {
+      const bytes = Buffer.from(message);
+      for (let change = 0; change <= random.below(4); change++) bytes[random.below(bytes.length)] = random.below(256);
+      const cut = random.below(3) === 0 ? bytes.subarray(0, random.below(bytes.length)) : bytes;
+      const { status } = await victim.call(SHOULD_RATE_LIMIT, cut);
+      assert([OK, INVALID_ARGUMENT].includes(status), `status ${status} for ${cut.toString("hex")}`);
+    }
+    for (let round = 0; round < 2_000; round++) {
+      const bytes = Buffer.from(Array.from({ length: random.below(60) }, () => random.below(256)));
+      const reader = new MessageReader(bytes);
+      try {
+        for (let tag = reader.tag(); tag !== 0; tag = reader.tag()) reader.skip(tag);
+      } catch (error) {
+        assert.equal((error as Error).name, "Problem");
+      }
+    }
+    assert(!server.logged.some(({ level }) => level === "error"));
+  });
+
+  /** Begins calls whose messages never end. */
+  function beginCalls(socket: Socket, count: number): void {
+    const frames: Buffer[] = [];
+    for (let stream = 1; stream < 2 * count; stream += 2) {
+      frames.push(frame(HEADERS, END_HEADERS, stream, callHeaders), frame(DATA, 0, stream, Buffer.from([0])));
+    }
+    socket.write(Buffer.concat(frames));
+  }
+
+  it("opens thousands of streams although it may have fewer: its connection ends", async () => {
+    const { socket, closed } = await rawPeer();
+    beginCalls(socket, 2_000);
+    await closed;
+    await victimIsAnswered();
+    await eventually("its calls to end", async () => (await openCalls()) === 0);
+  });
+
+  it("opens as many streams as it may and ends none: they are cancelled", async () => {
+    const { socket, closed } = await rawPeer();
+    beginCalls(socket, 256);
+    await eventually("the streams to be open", async () => (await openCalls()) === 256);
+    await victimIsAnswered();
+    await server.pass(62_000);
+    await eventually("the streams to be cancelled", async () => (await openCalls()) === 0);
+    socket.destroy();
+    await closed;
+    await victimIsAnswered();
+  });
+
+  it("reads no answer: its calls are cancelled", async () => {
+    const peer = new GrpcClient(`http://127.0.0.1:${port}`, server.rootKey, { settings: { initialWindowSize: 0 } });
+    const calls = Array.from({ length: 200 }, () => peer.call(SHOULD_RATE_LIMIT, message));
+    await eventually("the calls to be open", async () => (await openCalls()) === 200);
+    await victimIsAnswered();
+    await server.pass(62_000);
+    for (const { body } of await Promise.all(calls)) assert.equal(body.length, 0);
+    assert.equal(await openCalls(), 0);
+    peer.session.destroy();
+  });
+
+  it("resets streams as fast as it can: its connection ends", async () => {
+    const { socket, closed } = await rawPeer();
+    const reset = Buffer.from([0, 0, 0, 8]);
+    const frames: Buffer[] = [];
+    for (let stream = 1; stream < 80_000; stream += 2) {
+      frames.push(frame(HEADERS, END_HEADERS, stream, callHeaders), frame(RST_STREAM, 0, stream, reset));
+    }
+    socket.write(Buffer.concat(frames));
+    await victimIsAnswered();
+    await closed;
+    await victimIsAnswered();
+    await eventually("the calls to end", async () => (await openCalls()) === 0);
+  });
+
+  it("floods with CONTINUATION frames: its connection ends", async () => {
+    const { socket, closed } = await rawPeer();
+    socket.write(frame(HEADERS, END_STREAM, 1, callHeaders));
+    const more = Array.from({ length: 10_000 }, (_, i) => frame(CONTINUATION, 0, 1, field(`x-${i}`, "a")));
+    socket.write(Buffer.concat(more));
+    await closed;
+    await victimIsAnswered();
+  });
+
+  it("sends headers that become large when they are decoded: the call never runs", async () => {
+    const { socket, closed } = await rawPeer();
+    // One entry of the dynamic table, and four thousand references to it.
+    const name = "n".repeat(100);
+    const entry = Buffer.concat([
+      Buffer.from([0x40, 100]),
+      Buffer.from(name),
+      Buffer.from([100]),
+      Buffer.alloc(100, 97),
+    ]);
+    for (let stream = 1; stream < 40; stream += 2) {
+      const block = Buffer.concat([callHeaders, entry, Buffer.alloc(4_000, 0x80 | 62)]);
+      socket.write(frame(HEADERS, END_HEADERS | END_STREAM, stream, block));
+    }
+    await victimIsAnswered();
+    await eventually("its calls to be refused", async () => (await openCalls()) === 0);
+    socket.destroy();
+    await closed;
+  });
+
+  it("cannot put a header into an answer", () => {
+    assert.equal(encodeMessage("a\r\nx-a: 1%\u0000é\ud800"), "a%0D%0Ax-a: 1%25%00%C3%A9%EF%BF%BD");
+  });
+});
