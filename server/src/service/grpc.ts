@@ -36,14 +36,16 @@ export function openGrpc(
   });
 }
 
-function withRootKey({ name, messageBytesMax, handle }: GrpcMethod<Services>, rpc: Rpc, services: Services): UnaryMethod {
+function withRootKey(
+  { name, messageBytesMax, handle }: GrpcMethod<Services>,
+  rpc: Rpc,
+  services: Services,
+): UnaryMethod {
   return {
     name,
     messageBytesMax,
     answer: (message, { authorization, address }) =>
-      rpc.run({ name, credentials: { authorization }, address }, (context) =>
-        handle(message, services, context),
-      ),
+      rpc.run({ name, credentials: { authorization }, address }, (context) => handle(message, services, context)),
   };
 }
 

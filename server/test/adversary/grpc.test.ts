@@ -1,46 +1,29 @@
 /** Hostile peers of the listener for gRPC. Whatever they do, another peer gets its answers, and nothing of theirs stays. */
 import assert from "node:assert/strict";
-import { once } from "node:events";
-import { connect, type Socket } from "node:net";
+import type { Socket } from "node:net";
 import { after, before, describe, it } from "node:test";
 import { seededRandom } from "../../../engine/src/random/seeded.ts";
 import { MessageReader } from "../../src/platform/grpc/protobuf.ts";
 import { encodeMessage } from "../../src/platform/grpc/status.ts";
 import { framed, GrpcClient } from "../grpc/client.ts";
 import { rateLimitRequest, readResponse, SHOULD_RATE_LIMIT } from "../grpc/rate-limit-messages.ts";
+import {
+  CONTINUATION,
+  callHeaders,
+  DATA,
+  END_HEADERS,
+  END_STREAM,
+  field,
+  frame,
+  HEADERS,
+  RST_STREAM,
+  rawPeer,
+} from "../grpc/raw-peer.ts";
 import { TestServer } from "../harness.ts";
 import { eventually } from "../process.ts";
 
 const [OK, INVALID_ARGUMENT, RESOURCE_EXHAUSTED] = [0, 3, 8];
-const [DATA, HEADERS, RST_STREAM, SETTINGS, CONTINUATION] = [0, 1, 3, 4, 9];
-const [END_STREAM, END_HEADERS] = [1, 4];
-
-function frame(type: number, flags: number, stream: number, payload: Buffer = Buffer.alloc(0)): Buffer {
-  const head = Buffer.alloc(9);
-  head.writeUIntBE(payload.length, 0, 3);
-  head[3] = type;
-  head[4] = flags;
-  head.writeUInt32BE(stream, 5);
-  return Buffer.concat([head, payload]);
-}
-
-/** A header field of HPACK, literal and without indexing; shorter than 127 bytes each. */
-function field(name: string, value: string): Buffer {
-  return Buffer.concat([
-    Buffer.from([0, name.length]),
-    Buffer.from(name),
-    Buffer.from([value.length]),
-    Buffer.from(value),
-  ]);
-}
-
-const callHeaders = Buffer.concat([
-  field(":method", "POST"),
-  field(":scheme", "http"),
-  field(":path", `/${SHOULD_RATE_LIMIT}`),
-  field(":authority", "a"),
-  field("content-type", "application/grpc"),
-]);
+const headers = callHeaders(SHOULD_RATE_LIMIT);
 
 describe("a hostile peer of gRPC", () => {
   const server = new TestServer({ settings: { PORT: "0", GRPC_PORT: "0" } });
@@ -64,17 +47,6 @@ describe("a hostile peer of gRPC", () => {
     const { status, body } = await victim.call(SHOULD_RATE_LIMIT, message);
     assert.equal(status, OK);
     assert.equal(readResponse(body).code, 1);
-  }
-
-  /** A connection on which frames are written by hand. */
-  async function rawPeer(): Promise<{ socket: Socket; closed: Promise<unknown> }> {
-    const socket = connect(port, "127.0.0.1");
-    socket.on("error", () => {});
-    socket.resume();
-    const closed = new Promise((resolve) => socket.once("close", resolve));
-    await once(socket, "connect");
-    socket.write(Buffer.concat([Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), frame(SETTINGS, 0, 0)]));
-    return { socket, closed };
   }
 
   const openCalls = async () => Number(/^latchkey_grpc_calls (\d+)$/m.exec(await server.scrape())![1]);
@@ -130,13 +102,13 @@ describe("a hostile peer of gRPC", () => {
   function beginCalls(socket: Socket, count: number): void {
     const frames: Buffer[] = [];
     for (let stream = 1; stream < 2 * count; stream += 2) {
-      frames.push(frame(HEADERS, END_HEADERS, stream, callHeaders), frame(DATA, 0, stream, Buffer.from([0])));
+      frames.push(frame(HEADERS, END_HEADERS, stream, headers), frame(DATA, 0, stream, Buffer.from([0])));
     }
     socket.write(Buffer.concat(frames));
   }
 
   it("opens thousands of streams although it may have fewer: its connection ends", async () => {
-    const { socket, closed } = await rawPeer();
+    const { socket, closed } = await rawPeer(port);
     beginCalls(socket, 2_000);
     await closed;
     await victimIsAnswered();
@@ -144,7 +116,7 @@ describe("a hostile peer of gRPC", () => {
   });
 
   it("opens as many streams as it may and ends none: they are cancelled", async () => {
-    const { socket, closed } = await rawPeer();
+    const { socket, closed } = await rawPeer(port);
     beginCalls(socket, 256);
     await eventually("the streams to be open", async () => (await openCalls()) === 256);
     await victimIsAnswered();
@@ -167,11 +139,11 @@ describe("a hostile peer of gRPC", () => {
   });
 
   it("resets streams as fast as it can: its connection ends", async () => {
-    const { socket, closed } = await rawPeer();
+    const { socket, closed } = await rawPeer(port);
     const reset = Buffer.from([0, 0, 0, 8]);
     const frames: Buffer[] = [];
     for (let stream = 1; stream < 80_000; stream += 2) {
-      frames.push(frame(HEADERS, END_HEADERS, stream, callHeaders), frame(RST_STREAM, 0, stream, reset));
+      frames.push(frame(HEADERS, END_HEADERS, stream, headers), frame(RST_STREAM, 0, stream, reset));
     }
     socket.write(Buffer.concat(frames));
     await victimIsAnswered();
@@ -181,8 +153,8 @@ describe("a hostile peer of gRPC", () => {
   });
 
   it("floods with CONTINUATION frames: its connection ends", async () => {
-    const { socket, closed } = await rawPeer();
-    socket.write(frame(HEADERS, END_STREAM, 1, callHeaders));
+    const { socket, closed } = await rawPeer(port);
+    socket.write(frame(HEADERS, END_STREAM, 1, headers));
     const more = Array.from({ length: 10_000 }, (_, i) => frame(CONTINUATION, 0, 1, field(`x-${i}`, "a")));
     socket.write(Buffer.concat(more));
     await closed;
@@ -190,7 +162,7 @@ describe("a hostile peer of gRPC", () => {
   });
 
   it("sends headers that become large when they are decoded: the call never runs", async () => {
-    const { socket, closed } = await rawPeer();
+    const { socket, closed } = await rawPeer(port);
     // One entry of the dynamic table, and four thousand references to it.
     const name = "n".repeat(100);
     const entry = Buffer.concat([
@@ -200,7 +172,7 @@ describe("a hostile peer of gRPC", () => {
       Buffer.alloc(100, 97),
     ]);
     for (let stream = 1; stream < 40; stream += 2) {
-      const block = Buffer.concat([callHeaders, entry, Buffer.alloc(4_000, 0x80 | 62)]);
+      const block = Buffer.concat([headers, entry, Buffer.alloc(4_000, 0x80 | 62)]);
       socket.write(frame(HEADERS, END_HEADERS | END_STREAM, stream, block));
     }
     await victimIsAnswered();

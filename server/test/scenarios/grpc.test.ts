@@ -10,7 +10,19 @@ import { readConfig } from "../../src/platform/config/config.ts";
 import { ConfigurationError } from "../../src/platform/config/env.ts";
 import { MessageWriter } from "../../src/platform/grpc/protobuf.ts";
 import { framed, GrpcClient } from "../grpc/client.ts";
+import {
+  callHeaders,
+  DATA,
+  END_HEADERS,
+  END_STREAM,
+  type Frame,
+  frame,
+  GOAWAY,
+  HEADERS,
+  rawPeer,
+} from "../grpc/raw-peer.ts";
 import { TestServer } from "../harness.ts";
+import { eventually } from "../process.ts";
 
 const HEALTH = "grpc.health.v1.Health/Check";
 const SERVING = Buffer.from([8, 1]);
@@ -87,28 +99,40 @@ describe("the gRPC listener", () => {
     assert.match(text, /^latchkey_grpc_refused_total 0$/m);
   });
 
-  it("lets a connection end after its age, and loses no call that was sent before (rule 118)", async () => {
-    const aging = new GrpcClient(`http://127.0.0.1:${server.service.grpcAddress!.port}`);
-    assert.equal((await aging.call(HEALTH, all)).status, 0);
-    const closed = once(aging.session, "close");
-    let isAskedToEnd = false;
-    aging.session.on("goaway", () => {
-      isAskedToEnd = true;
-    });
+  it("asks a connection to end after its age, and answers calls that were sent before (rule 118)", async () => {
+    const { port } = server.service.grpcAddress!;
+    const peer = await rawPeer(port);
+    const goaways = () => peer.frames.filter(({ type }) => type === GOAWAY).map(({ payload }) => payload);
+    const ask = async (stream: number) => {
+      const headers = frame(HEADERS, END_HEADERS, stream, callHeaders(HEALTH));
+      peer.socket.write(Buffer.concat([headers, frame(DATA, END_STREAM, stream, framed(all))]));
+      const isEnd = ({ type, flags, stream: of }: Frame) =>
+        type === HEADERS && of === stream && (flags & END_STREAM) > 0;
+      await eventually(`the answer of ${stream}`, async () => peer.frames.some(isEnd));
+      const answer = peer.frames.find(({ type, stream: of }) => type === DATA && of === stream);
+      assert.deepEqual(answer?.payload, framed(SERVING));
+    };
+    await ask(1);
     await server.pass(4.4 * 60_000);
-    assert.equal(isAskedToEnd, false);
-    let seconds = 0;
-    while (!isAskedToEnd) {
-      // They are on their way when the connection is asked to end.
-      const calls = Array.from({ length: 20 }, () => aging.call(HEALTH, all));
+    await ask(3);
+    assert.deepEqual(goaways(), []);
+
+    let stream = 3;
+    while (goaways().length === 0) {
+      assert(stream < 200);
       server.clock.advance(1_000);
-      for (const { status } of await Promise.all(calls)) assert.equal(status, 0);
-      assert(++seconds < 80);
+      // The last of them reaches the service after it has asked the peer to end.
+      stream += 2;
+      await ask(stream);
     }
     await server.pass(3_000);
-    await closed;
-    // That of the tests before has ended too.
-    assert.match(await server.scrape(), /^latchkey_grpc_connections 0$/m);
+    await peer.closed;
+    const [first, second] = goaways();
+    assert.deepEqual([first?.readUInt32BE(0), first?.readUInt32BE(4)], [2 ** 31 - 1, 0]);
+    assert.deepEqual([second?.readUInt32BE(0), second?.readUInt32BE(4)], [stream, 0]);
+    await eventually("all connections to end", async () =>
+      /^latchkey_grpc_connections 0$/m.test(await server.scrape()),
+    );
   });
 
   it("ends a connection without a call after the time for headers", async () => {
