@@ -731,8 +731,8 @@ type PlansOperations struct{ connection *connection }
 
 // CreatePlan creates a plan.
 //
-// A plan gives limits, permissions and roles to many keys, and limits to identities: to those with its name
-// as their `plan`. A change of it reaches all of them within a second.
+// A plan gives limits, credits, permissions and roles to many keys, and limits to identities: to those with
+// its name as their `plan`. A change of it reaches all of them within a second.
 //
 // Permissions of the root key: `plans.*.create_plan`, `permissions.*.create_permission`
 //
@@ -809,7 +809,8 @@ func (o PlansOperations) PreviewUpdate(ctx context.Context, input PreviewUpdateI
 //
 // Permissions of the root key: `plans.{planId}.update_plan`, `permissions.*.create_permission`
 //
-// Errors besides those of every operation: ErrDataPlanNotFound, ErrDataRoleNotFound.
+// Errors besides those of every operation: ErrDataPlanNotFound, ErrDataRoleNotFound,
+// ErrApplicationPreconditionFailed.
 func (o PlansOperations) UpdatePlan(ctx context.Context, input UpdatePlanInput, options ...CallOption) (*Result[Plan], error) {
 	return call[Plan](ctx, o.connection, traits{"plans.updatePlan", never}, input, options)
 }
@@ -2176,12 +2177,32 @@ type Hold struct {
 	Uncovered *int64 `json:"uncovered,omitzero"`
 }
 
+// PlanCreditsRefillInterval is a CreditsRefillInterval.
+type PlanCreditsRefillInterval = CreditsRefillInterval
+
+// PlanCreditsRefill is for the field Refill of PlanCredits.
+type PlanCreditsRefill struct {
+	Interval    CreditsRefillInterval `json:"interval"`
+	RefillDay   *int64                `json:"refillDay,omitzero"`
+	RefillMonth *int64                `json:"refillMonth,omitzero"`
+	TimeZone    string                `json:"timeZone,omitzero"`
+	Rollover    *int64                `json:"rollover,omitzero"`
+}
+
+// PlanCredits is for the field Credits of Plan.
+type PlanCredits struct {
+	Amount int64              `json:"amount"`
+	Refill *PlanCreditsRefill `json:"refill,omitzero"`
+}
+
 // Plan is what many keys and identities get from one place. Fields without a value are omitted.
 type Plan struct {
 	PlanID string `json:"planId"`
 	Name   string `json:"name"`
 	// In the order of their names.
-	Ratelimits []Ratelimit `json:"ratelimits"`
+	Ratelimits  []Ratelimit        `json:"ratelimits"`
+	Concurrency []ConcurrencyLimit `json:"concurrency,omitzero"`
+	Credits     *PlanCredits       `json:"credits,omitzero"`
 	// Without those of its roles.
 	Permissions []string       `json:"permissions"`
 	Roles       []string       `json:"roles"`
@@ -2198,6 +2219,8 @@ type PlanChangeField string
 
 const (
 	PlanChangeFieldRatelimits  PlanChangeField = "ratelimits"
+	PlanChangeFieldConcurrency PlanChangeField = "concurrency"
+	PlanChangeFieldCredits     PlanChangeField = "credits"
 	PlanChangeFieldPermissions PlanChangeField = "permissions"
 	PlanChangeFieldRoles       PlanChangeField = "roles"
 )
@@ -2211,17 +2234,39 @@ const (
 	PlanChangeChangeChanged PlanChangeChange = "changed"
 )
 
+// PlanChangeBeforeRefillInterval is a CreditsRefillInterval.
+type PlanChangeBeforeRefillInterval = CreditsRefillInterval
+
+// PlanChangeBeforeRefill is for the field Refill of PlanChangeBefore.
+type PlanChangeBeforeRefill = PlanCreditsRefill
+
 // PlanChangeBefore is for the field Before of PlanChange.
 type PlanChangeBefore struct {
 	Limit    *int64 `json:"limit,omitzero"`
 	Duration *int64 `json:"duration,omitzero"`
 	// Present if the limit is strict.
-	Mode      string `json:"mode,omitzero"`
-	AutoApply bool   `json:"autoApply,omitzero"`
+	Mode      string                  `json:"mode,omitzero"`
+	AutoApply bool                    `json:"autoApply,omitzero"`
+	Amount    *int64                  `json:"amount,omitzero"`
+	Refill    *PlanChangeBeforeRefill `json:"refill,omitzero"`
 }
 
+// PlanChangeAfterRefillInterval is a CreditsRefillInterval.
+type PlanChangeAfterRefillInterval = CreditsRefillInterval
+
+// PlanChangeAfterRefill is for the field Refill of PlanChangeAfter.
+type PlanChangeAfterRefill = PlanCreditsRefill
+
 // PlanChangeAfter is for the field After of PlanChange.
-type PlanChangeAfter = PlanChangeBefore
+type PlanChangeAfter struct {
+	Limit    *int64 `json:"limit,omitzero"`
+	Duration *int64 `json:"duration,omitzero"`
+	// Present if the limit is strict.
+	Mode      string                 `json:"mode,omitzero"`
+	AutoApply bool                   `json:"autoApply,omitzero"`
+	Amount    *int64                 `json:"amount,omitzero"`
+	Refill    *PlanChangeAfterRefill `json:"refill,omitzero"`
+}
 
 // PlanChange is what a change of a plan would do.
 type PlanChange struct {
@@ -2229,9 +2274,9 @@ type PlanChange struct {
 	// That of the limit.
 	Name   string           `json:"name,omitzero"`
 	Change PlanChangeChange `json:"change"`
-	// Of a limit, unless it is added.
+	// Of a limit or of credits, unless they are added.
 	Before *PlanChangeBefore `json:"before,omitzero"`
-	// Of a limit, unless it is removed.
+	// Of a limit or of credits, unless they are removed.
 	After *PlanChangeAfter `json:"after,omitzero"`
 	// Of permissions and roles: those that keys get.
 	Added []string `json:"added,omitzero"`
@@ -2239,7 +2284,7 @@ type PlanChange struct {
 	Removed []string `json:"removed,omitzero"`
 	// Keys that get the change.
 	Keys int64 `json:"keys"`
-	// Keys that have a limit of this name themselves, which stays.
+	// Keys that have a limit of this name or credits themselves, which stay.
 	KeysKeeping int64 `json:"keysKeeping"`
 	// Identities that get the change. Permissions and roles are those of keys only.
 	Identities        int64 `json:"identities"`
@@ -3476,6 +3521,14 @@ type UpdateKeyInputCredits struct {
 	Refill Nullable[UpdateKeyInputCreditsRefill] `json:"refill,omitzero"`
 }
 
+// UpdateKeyBalances is one of the constants below. A newer service can send others.
+type UpdateKeyBalances string
+
+const (
+	UpdateKeyBalancesKeep  UpdateKeyBalances = "keep"
+	UpdateKeyBalancesReset UpdateKeyBalances = "reset"
+)
+
 // UpdateKeyRatelimitMode is a OverrideMode.
 type UpdateKeyRatelimitMode = OverrideMode
 
@@ -3506,6 +3559,9 @@ type UpdateKeyInput struct {
 	// The plan whose limits, permissions and roles the key has besides its own. All keys of a reroll chain
 	// share it. Null: none. Needs `assign_plan` on the former one and on the new one.
 	Plan Nullable[string] `json:"plan,omitzero"`
+	// With `plan`: what happens to the credits that plans gave. `keep`: what is left stays, until the next
+	// refill. `reset`: the amount of the new plan at once; only once in each period. Omitted: `keep`.
+	Balances UpdateKeyBalances `json:"balances,omitzero"`
 	// All limits of the key. A limit with an existing name keeps its id.
 	Ratelimits Nullable[[]UpdateKeyInputRatelimit] `json:"ratelimits,omitzero"`
 	// How many calls may run at once: all limits of the key. Open holds count for a limit with an existing
@@ -3873,7 +3929,20 @@ type ExplainVerificationOutputPermissions struct {
 type ExplainVerificationConcurrencyFrom = VerifyKeyConcurrencyFrom
 
 // ExplainVerificationOutputConcurrency is for the field Concurrency of ExplainVerificationOutput.
-type ExplainVerificationOutputConcurrency = VerifyKeyOutputConcurrency
+type ExplainVerificationOutputConcurrency struct {
+	Name  string `json:"name"`
+	Limit int64  `json:"limit"`
+	// How many holds are open, with that of this call.
+	InUse int64 `json:"inUse"`
+	// Where the limit comes from. All keys of an identity share its slots.
+	From VerifyKeyConcurrencyFrom `json:"from"`
+	// Whether it denies the call.
+	Exceeded bool `json:"exceeded"`
+	// If it is exceeded: milliseconds until the first of these holds expires, or less. Any can end earlier.
+	RetryAfter *int64 `json:"retryAfter,omitzero"`
+	// The name of the plan that gives it.
+	Plan string `json:"plan,omitzero"`
+}
 
 // ExplainVerificationRatelimitFrom is one of the constants below. A newer service can send others.
 type ExplainVerificationRatelimitFrom string
@@ -3945,6 +4014,8 @@ type ExplainVerificationOutputCredits struct {
 	Held int64 `json:"held"`
 	// What the call costs.
 	Cost int64 `json:"cost"`
+	// The name of the plan that gives it. Absent: it is one of the key.
+	Plan string `json:"plan,omitzero"`
 }
 
 // ExplainVerificationBudgetRefillInterval is a CreditsRefillInterval.
@@ -4126,6 +4197,37 @@ type CreatePlanRatelimitMode = OverrideMode
 // CreatePlanInputRatelimit is for the field Ratelimits of CreatePlanInput.
 type CreatePlanInputRatelimit = CreateKeyInputRatelimit
 
+// CreatePlanInputConcurrency is for the field Concurrency of CreatePlanInput.
+type CreatePlanInputConcurrency = CreateKeyInputConcurrency
+
+// CreatePlanCreditsRefillInterval is a CreditsRefillInterval.
+type CreatePlanCreditsRefillInterval = CreditsRefillInterval
+
+// CreatePlanInputCreditsRefill is for the field Refill of CreatePlanInputCredits.
+type CreatePlanInputCreditsRefill struct {
+	// At the start of each hour, or of a day at midnight.
+	Interval CreditsRefillInterval `json:"interval,omitzero"`
+	// With `weekly`: the day of the week, 1 (Monday) to 7. With `monthly` and `yearly`: the day of the month;
+	// in a shorter month, the last day. Omitted: 1.
+	RefillDay *int64 `json:"refillDay,omitzero"`
+	// With `yearly`: the month. Omitted: January.
+	RefillMonth *int64 `json:"refillMonth,omitzero"`
+	// The time zone whose midnight counts, by its name in the IANA database, such as `Europe/Berlin`. Not
+	// with `hourly`. Omitted: UTC.
+	TimeZone *string `json:"timeZone,omitzero"`
+	// The most of the balance that is kept: a refill adds `amount` to it, and each missed refill counts.
+	// Omitted: nothing is kept.
+	Rollover *int64 `json:"rollover,omitzero"`
+}
+
+// CreatePlanInputCredits is for the field Credits of CreatePlanInput.
+type CreatePlanInputCredits struct {
+	// What each period has. A new amount counts from the next refill.
+	Amount int64 `json:"amount"`
+	// When the next period begins. Omitted: never.
+	Refill *CreatePlanInputCreditsRefill `json:"refill,omitzero"`
+}
+
 // CreatePlanInput is the input of `plans.createPlan`.
 type CreatePlanInput struct {
 	// The name by which keys and identities refer to the plan. Unique in the workspace. Never changes. Not
@@ -4135,6 +4237,12 @@ type CreatePlanInput struct {
 	// same name that a key or an identity has itself takes its place there. `autoApply` is ignored for
 	// identities, as it is for their own limits.
 	Ratelimits []CreatePlanInputRatelimit `json:"ratelimits,omitzero"`
+	// How many calls of each key with the plan, and of the keys of each identity with it, may run at once.
+	// Verifications of such a key need `hold`.
+	Concurrency []CreatePlanInputConcurrency `json:"concurrency,omitzero"`
+	// A balance for each key with the plan, or for its reroll chain. Credits that a key has itself take its
+	// place. A plan with credits is for keys only.
+	Credits *CreatePlanInputCredits `json:"credits,omitzero"`
 	// Slugs that keys with the plan have besides their own. Those that do not exist yet are created.
 	Permissions []string `json:"permissions,omitzero"`
 	// Names of existing roles that keys with the plan have besides their own.
@@ -4176,6 +4284,23 @@ type PreviewUpdateRatelimitMode = OverrideMode
 // PreviewUpdateInputRatelimit is for the field Ratelimits of PreviewUpdateInput.
 type PreviewUpdateInputRatelimit = CreateKeyInputRatelimit
 
+// PreviewUpdateInputConcurrency is for the field Concurrency of PreviewUpdateInput.
+type PreviewUpdateInputConcurrency = CreateKeyInputConcurrency
+
+// PreviewUpdateCreditsRefillInterval is a CreditsRefillInterval.
+type PreviewUpdateCreditsRefillInterval = CreditsRefillInterval
+
+// PreviewUpdateInputCreditsRefill is for the field Refill of PreviewUpdateInputCredits.
+type PreviewUpdateInputCreditsRefill = CreatePlanInputCreditsRefill
+
+// PreviewUpdateInputCredits is for the field Credits of PreviewUpdateInput.
+type PreviewUpdateInputCredits struct {
+	// What each period has. A new amount counts from the next refill.
+	Amount int64 `json:"amount"`
+	// When the next period begins. Omitted: never.
+	Refill *PreviewUpdateInputCreditsRefill `json:"refill,omitzero"`
+}
+
 // PreviewUpdateInput is the input of `plans.previewUpdate`.
 type PreviewUpdateInput struct {
 	// The name of a plan, or its id.
@@ -4184,6 +4309,12 @@ type PreviewUpdateInput struct {
 	// same name that a key or an identity has itself takes its place there. `autoApply` is ignored for
 	// identities, as it is for their own limits.
 	Ratelimits Nullable[[]PreviewUpdateInputRatelimit] `json:"ratelimits,omitzero"`
+	// How many calls of each key with the plan, and of the keys of each identity with it, may run at once.
+	// Verifications of such a key need `hold`.
+	Concurrency Nullable[[]PreviewUpdateInputConcurrency] `json:"concurrency,omitzero"`
+	// A balance for each key with the plan, or for its reroll chain. Credits that a key has itself take its
+	// place. A plan with credits is for keys only.
+	Credits Nullable[PreviewUpdateInputCredits] `json:"credits,omitzero"`
 	// Slugs that keys with the plan have besides their own. Those that do not exist yet are created.
 	Permissions Nullable[[]string] `json:"permissions,omitzero"`
 	// Names of existing roles that keys with the plan have besides their own.
@@ -4217,6 +4348,23 @@ type UpdatePlanRatelimitMode = OverrideMode
 // UpdatePlanInputRatelimit is for the field Ratelimits of UpdatePlanInput.
 type UpdatePlanInputRatelimit = CreateKeyInputRatelimit
 
+// UpdatePlanInputConcurrency is for the field Concurrency of UpdatePlanInput.
+type UpdatePlanInputConcurrency = CreateKeyInputConcurrency
+
+// UpdatePlanCreditsRefillInterval is a CreditsRefillInterval.
+type UpdatePlanCreditsRefillInterval = CreditsRefillInterval
+
+// UpdatePlanInputCreditsRefill is for the field Refill of UpdatePlanInputCredits.
+type UpdatePlanInputCreditsRefill = CreatePlanInputCreditsRefill
+
+// UpdatePlanInputCredits is for the field Credits of UpdatePlanInput.
+type UpdatePlanInputCredits struct {
+	// What each period has. A new amount counts from the next refill.
+	Amount int64 `json:"amount"`
+	// When the next period begins. Omitted: never.
+	Refill *UpdatePlanInputCreditsRefill `json:"refill,omitzero"`
+}
+
 // UpdatePlanInput is the input of `plans.updatePlan`.
 type UpdatePlanInput struct {
 	// The name of a plan, or its id.
@@ -4225,6 +4373,12 @@ type UpdatePlanInput struct {
 	// same name that a key or an identity has itself takes its place there. `autoApply` is ignored for
 	// identities, as it is for their own limits.
 	Ratelimits Nullable[[]UpdatePlanInputRatelimit] `json:"ratelimits,omitzero"`
+	// How many calls of each key with the plan, and of the keys of each identity with it, may run at once.
+	// Verifications of such a key need `hold`.
+	Concurrency Nullable[[]UpdatePlanInputConcurrency] `json:"concurrency,omitzero"`
+	// A balance for each key with the plan, or for its reroll chain. Credits that a key has itself take its
+	// place. A plan with credits is for keys only.
+	Credits Nullable[UpdatePlanInputCredits] `json:"credits,omitzero"`
 	// Slugs that keys with the plan have besides their own. Those that do not exist yet are created.
 	Permissions Nullable[[]string] `json:"permissions,omitzero"`
 	// Names of existing roles that keys with the plan have besides their own.

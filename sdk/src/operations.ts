@@ -289,6 +289,17 @@ export type Plan = {
   name: string;
   /** In the order of their names. */
   ratelimits: Ratelimit[];
+  concurrency?: ConcurrencyLimit[];
+  credits?: {
+    amount: number;
+    refill?: {
+      interval: "hourly" | "daily" | "weekly" | "monthly" | "yearly";
+      refillDay?: number;
+      refillMonth?: number;
+      timeZone?: string;
+      rollover?: number;
+    };
+  };
   /** Without those of its roles. */
   permissions: string[];
   roles: string[];
@@ -302,25 +313,41 @@ export type Plan = {
 
 /** What a change of a plan would do. */
 export type PlanChange = {
-  field: "ratelimits" | "permissions" | "roles";
+  field: "ratelimits" | "concurrency" | "credits" | "permissions" | "roles";
   /** That of the limit. */
   name?: string;
   change: "added" | "removed" | "changed";
-  /** Of a limit, unless it is added. */
+  /** Of a limit or of credits, unless they are added. */
   before?: {
     limit?: number;
     duration?: number;
     /** Present if the limit is strict. */
     mode?: "strict";
     autoApply?: boolean;
+    amount?: number;
+    refill?: {
+      interval: "hourly" | "daily" | "weekly" | "monthly" | "yearly";
+      refillDay?: number;
+      refillMonth?: number;
+      timeZone?: string;
+      rollover?: number;
+    };
   };
-  /** Of a limit, unless it is removed. */
+  /** Of a limit or of credits, unless they are removed. */
   after?: {
     limit?: number;
     duration?: number;
     /** Present if the limit is strict. */
     mode?: "strict";
     autoApply?: boolean;
+    amount?: number;
+    refill?: {
+      interval: "hourly" | "daily" | "weekly" | "monthly" | "yearly";
+      refillDay?: number;
+      refillMonth?: number;
+      timeZone?: string;
+      rollover?: number;
+    };
   };
   /** Of permissions and roles: those that keys get. */
   added?: string[];
@@ -328,7 +355,7 @@ export type PlanChange = {
   removed?: string[];
   /** Keys that get the change. */
   keys: number;
-  /** Keys that have a limit of this name themselves, which stays. */
+  /** Keys that have a limit of this name or credits themselves, which stay. */
   keysKeeping: number;
   /** Identities that get the change. Permissions and roles are those of keys only. */
   identities: number;
@@ -1400,6 +1427,11 @@ export type UpdateKeyInput = {
    * Null: none. Needs `assign_plan` on the former one and on the new one.
    */
   plan?: string | null | undefined;
+  /**
+   * With `plan`: what happens to the credits that plans gave. `keep`: what is left stays, until the next refill.
+   * `reset`: the amount of the new plan at once; only once in each period. Omitted: `keep`.
+   */
+  balances?: "keep" | "reset" | undefined;
   /** All limits of the key. A limit with an existing name keeps its id. */
   ratelimits?: readonly {
       /** Name of the limit, for verifications. */
@@ -1701,6 +1733,8 @@ export type ExplainVerificationOutput = {
       exceeded: boolean;
       /** If it is exceeded: milliseconds until the first of these holds expires, or less. Any can end earlier. */
       retryAfter?: number;
+      /** The name of the plan that gives it. */
+      plan?: string;
     }[];
   /** Every limit of the key, of its identity and of the call. */
   ratelimits?: {
@@ -1756,6 +1790,8 @@ export type ExplainVerificationOutput = {
     held: number;
     /** What the call costs. */
     cost: number;
+    /** The name of the plan that gives it. Absent: it is one of the key. */
+    plan?: string;
   };
   /** The budgets that the call is charged to. Absent: none. */
   budgets?: {
@@ -1946,6 +1982,46 @@ export type CreatePlanInput = {
       /** Whether every verification that does not name the limit is charged 1. Default: false. */
       autoApply?: boolean | undefined;
     }[] | undefined;
+  /**
+   * How many calls of each key with the plan, and of the keys of each identity with it, may run at once. Verifications
+   * of such a key need `hold`.
+   */
+  concurrency?: readonly {
+      /** Name of the limit, for answers. */
+      name: string;
+      /** How many holds may be open at once. */
+      limit: number;
+    }[] | undefined;
+  /**
+   * A balance for each key with the plan, or for its reroll chain. Credits that a key has itself take its place. A
+   * plan with credits is for keys only.
+   */
+  credits?: {
+    /** What each period has. A new amount counts from the next refill. */
+    amount: number;
+    /** When the next period begins. Omitted: never. */
+    refill?: {
+      /** At the start of each hour, or of a day at midnight. */
+      interval: "hourly" | "daily" | "weekly" | "monthly" | "yearly";
+      /**
+       * With `weekly`: the day of the week, 1 (Monday) to 7. With `monthly` and `yearly`: the day of the month; in a
+       * shorter month, the last day. Omitted: 1.
+       */
+      refillDay?: number | undefined;
+      /** With `yearly`: the month. Omitted: January. */
+      refillMonth?: number | undefined;
+      /**
+       * The time zone whose midnight counts, by its name in the IANA database, such as `Europe/Berlin`. Not with
+       * `hourly`. Omitted: UTC.
+       */
+      timeZone?: string | undefined;
+      /**
+       * The most of the balance that is kept: a refill adds `amount` to it, and each missed refill counts. Omitted:
+       * nothing is kept.
+       */
+      rollover?: number | undefined;
+    } | undefined;
+  } | undefined;
   /** Slugs that keys with the plan have besides their own. Those that do not exist yet are created. */
   permissions?: readonly string[] | undefined;
   /** Names of existing roles that keys with the plan have besides their own. */
@@ -2014,6 +2090,46 @@ export type PreviewUpdateInput = {
       /** Whether every verification that does not name the limit is charged 1. Default: false. */
       autoApply?: boolean | undefined;
     }[] | null | undefined;
+  /**
+   * How many calls of each key with the plan, and of the keys of each identity with it, may run at once. Verifications
+   * of such a key need `hold`.
+   */
+  concurrency?: readonly {
+      /** Name of the limit, for answers. */
+      name: string;
+      /** How many holds may be open at once. */
+      limit: number;
+    }[] | null | undefined;
+  /**
+   * A balance for each key with the plan, or for its reroll chain. Credits that a key has itself take its place. A
+   * plan with credits is for keys only.
+   */
+  credits?: {
+    /** What each period has. A new amount counts from the next refill. */
+    amount: number;
+    /** When the next period begins. Omitted: never. */
+    refill?: {
+      /** At the start of each hour, or of a day at midnight. */
+      interval: "hourly" | "daily" | "weekly" | "monthly" | "yearly";
+      /**
+       * With `weekly`: the day of the week, 1 (Monday) to 7. With `monthly` and `yearly`: the day of the month; in a
+       * shorter month, the last day. Omitted: 1.
+       */
+      refillDay?: number | undefined;
+      /** With `yearly`: the month. Omitted: January. */
+      refillMonth?: number | undefined;
+      /**
+       * The time zone whose midnight counts, by its name in the IANA database, such as `Europe/Berlin`. Not with
+       * `hourly`. Omitted: UTC.
+       */
+      timeZone?: string | undefined;
+      /**
+       * The most of the balance that is kept: a refill adds `amount` to it, and each missed refill counts. Omitted:
+       * nothing is kept.
+       */
+      rollover?: number | undefined;
+    } | undefined;
+  } | null | undefined;
   /** Slugs that keys with the plan have besides their own. Those that do not exist yet are created. */
   permissions?: readonly string[] | null | undefined;
   /** Names of existing roles that keys with the plan have besides their own. */
@@ -2063,6 +2179,46 @@ export type UpdatePlanInput = {
       /** Whether every verification that does not name the limit is charged 1. Default: false. */
       autoApply?: boolean | undefined;
     }[] | null | undefined;
+  /**
+   * How many calls of each key with the plan, and of the keys of each identity with it, may run at once. Verifications
+   * of such a key need `hold`.
+   */
+  concurrency?: readonly {
+      /** Name of the limit, for answers. */
+      name: string;
+      /** How many holds may be open at once. */
+      limit: number;
+    }[] | null | undefined;
+  /**
+   * A balance for each key with the plan, or for its reroll chain. Credits that a key has itself take its place. A
+   * plan with credits is for keys only.
+   */
+  credits?: {
+    /** What each period has. A new amount counts from the next refill. */
+    amount: number;
+    /** When the next period begins. Omitted: never. */
+    refill?: {
+      /** At the start of each hour, or of a day at midnight. */
+      interval: "hourly" | "daily" | "weekly" | "monthly" | "yearly";
+      /**
+       * With `weekly`: the day of the week, 1 (Monday) to 7. With `monthly` and `yearly`: the day of the month; in a
+       * shorter month, the last day. Omitted: 1.
+       */
+      refillDay?: number | undefined;
+      /** With `yearly`: the month. Omitted: January. */
+      refillMonth?: number | undefined;
+      /**
+       * The time zone whose midnight counts, by its name in the IANA database, such as `Europe/Berlin`. Not with
+       * `hourly`. Omitted: UTC.
+       */
+      timeZone?: string | undefined;
+      /**
+       * The most of the balance that is kept: a refill adds `amount` to it, and each missed refill counts. Omitted:
+       * nothing is kept.
+       */
+      rollover?: number | undefined;
+    } | undefined;
+  } | null | undefined;
   /** Slugs that keys with the plan have besides their own. Those that do not exist yet are created. */
   permissions?: readonly string[] | null | undefined;
   /** Names of existing roles that keys with the plan have besides their own. */
@@ -4914,8 +5070,8 @@ export interface PlansOperations {
   /**
    * Create a plan.
    *
-   * A plan gives limits, permissions and roles to many keys, and limits to identities: to those with its name as their
-   * `plan`. A change of it reaches all of them within a second.
+   * A plan gives limits, credits, permissions and roles to many keys, and limits to identities: to those with its name
+   * as their `plan`. A change of it reaches all of them within a second.
    *
    * Permissions of the root key: `plans.*.create_plan`, `permissions.*.create_permission`
    *
@@ -4974,7 +5130,8 @@ export interface PlansOperations {
    *
    * Permissions of the root key: `plans.{planId}.update_plan`, `permissions.*.create_permission`
    *
-   * @throws {LatchkeyError} `data/plan_not_found`, `data/role_not_found`. Besides the errors of every operation.
+   * @throws {LatchkeyError} `data/plan_not_found`, `data/role_not_found`, `application/precondition_failed`. Besides
+   * the errors of every operation.
    */
   updatePlan(...args: Args<UpdatePlanInput>): Promise<Result<UpdatePlanOutput>>;
 }

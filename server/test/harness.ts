@@ -118,6 +118,8 @@ const comparedTables = [
   "ratelimit_overrides",
   "permissions",
   "plan_assignments",
+  "plan_credits",
+  "plan_grants",
   "plans",
   "plans_permissions",
   "plans_roles",

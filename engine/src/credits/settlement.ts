@@ -145,6 +145,10 @@ export class Settlement<Charges, Limits extends Decision> {
     for (const call of calls) {
       if (!this.#isNew(call)) continue;
       call.locked = this.#balancesOf(call);
+      if (call.lacksBalance) {
+        call.result = { outcome: "unprepared" };
+        continue;
+      }
       if (call.hold && !call.locked.every((balance) => balance.mayHold(call.amountOf(balance)))) {
         call.failure = new HoldsExceeded();
         continue;

@@ -36,6 +36,8 @@ export interface Spend<Charges, Limits extends Decision> {
   readonly isCurrent?: ((now: Instant) => boolean) | undefined;
   /** The cost is held, and a later settlement says what is spent. Undefined: it is spent. */
   readonly hold?: HoldRequest | undefined;
+  /** Those of its balances and slots that must exist. Of others, a missing one is unlimited. Undefined: none must. */
+  readonly required?: ReadonlySet<string> | undefined;
   /** What the hold takes a slot of. Undefined: of nothing. */
   readonly slots?: readonly SlotLimit[] | undefined;
 }
@@ -100,7 +102,9 @@ export type SpendOutcome<Limits extends Decision> =
       readonly limits: Limits;
     }
   /** The call is no longer current: no credits were spent. */
-  | { readonly outcome: "outdated" };
+  | { readonly outcome: "outdated" }
+  /** A required balance does not exist: no credits were spent. */
+  | { readonly outcome: "unprepared" };
 
 /**
  * A call in the ledger, and its result when it has been decided.
@@ -121,6 +125,7 @@ export class Call<Charges, Limits extends Decision> implements Spend<Charges, Li
   readonly hold: HoldRequest | undefined;
   /** The limits of the balances of which it takes a slot. */
   readonly #slots: ReadonlyMap<string, number> | undefined;
+  readonly #required: ReadonlySet<string> | undefined;
   readonly scope: string | undefined;
   readonly arrivedAt: Milliseconds;
   readonly sequence: number;
@@ -152,6 +157,7 @@ export class Call<Charges, Limits extends Decision> implements Spend<Charges, Li
     this.idempotent = spend.idempotent;
     this.isCurrent = spend.isCurrent;
     this.hold = spend.hold;
+    this.#required = spend.required;
     this.scope = spend.idempotent?.scope;
     this.arrivedAt = arrival.arrivedAt;
     this.sequence = arrival.sequence;
@@ -162,6 +168,14 @@ export class Call<Charges, Limits extends Decision> implements Spend<Charges, Li
 
   get isChange(): false {
     return false;
+  }
+
+  /** Whether a balance that it requires does not exist. */
+  get lacksBalance(): boolean {
+    const required = this.#required;
+    return (
+      required !== undefined && this.locked.some(({ id, remaining }) => remaining === undefined && required.has(id))
+    );
   }
 
   /** Whether it takes a slot of the balance, and not its cost. */

@@ -128,7 +128,7 @@ describe("a cached key", () => {
     const limited = { ...identity, concurrency: JSON.stringify(concurrency) };
     const keys: Record<string, Partial<DirectoryKey>> = {
       limited: { identity: limited },
-      planned: { identity: { ...identity, concurrency: null, plan: { id: "plan_1", name: "gold" } } },
+      planned: { identity: { ...identity, concurrency: null, plan: { id: "plan_1", name: "gold", credits: null } } },
       free: { identity: { ...identity, concurrency: null } },
     };
     const { load } = openCaches((hash) => storedKey({ hash, ...keys[hash] }));
@@ -153,7 +153,7 @@ describe("a cached key", () => {
       tied: { allowed_ips: '["192.0.2.0/24"]' },
       readable: { api_own_key_access: 1 },
       permitted: { permissions: ["read"] },
-      metered: { balance: {} },
+      metered: { balance: { plan_id: null } },
       unused: { start: "" },
       suspended: { workspace_enabled: 0 },
     };

@@ -404,7 +404,7 @@ function sharedPart(key: DirectoryKey) {
     api_allowed_ips: key.api_allowed_ips,
     allowed_ips: key.allowed_ips,
     api_own_key_access: key.api_own_key_access,
-    hasBalance: key.balance !== null,
+    hasBalance: key.balance !== null && key.balance.plan_id === null,
     isUnused: key.start === "",
     hash_version: key.hash_version,
     roles: key.roles,

@@ -1,6 +1,7 @@
 import { compilePermissions, type Permissions } from "../rules/permissions.ts";
+import type { PlanCredits } from "../rules/plan-credits.ts";
 import type { LoadedRecord } from "./record-cache.ts";
-import { type KeyLimit, keyLimit, limitCounter, members } from "./records.ts";
+import { type KeyConcurrency, type KeyLimit, keyConcurrency, keyLimit, limitCounter, members } from "./records.ts";
 import type { DirectoryPlan } from "./stored.ts";
 
 /** A limit of a plan without what depends on its owner. */
@@ -22,6 +23,8 @@ export class PlanRecord {
   readonly name: string;
   /** Increases with each change. */
   readonly version: number;
+  /** The credits of its keys; null: it has none. */
+  readonly credits: PlanCredits | null;
   /** Its permissions, those of its roles included. */
   readonly permissions: ReadonlySet<string>;
   readonly #plan: DirectoryPlan;
@@ -35,6 +38,7 @@ export class PlanRecord {
     this.planId = plan.id;
     this.name = plan.name;
     this.version = plan.version;
+    this.credits = plan.credits === null ? null : JSON.parse(plan.credits);
     this.permissions = new Set(plan.permissions);
     const limitsOf = (owner: KeyLimit["owner"]) =>
       plan.ratelimits.map((limit): PlanLimit => {
@@ -66,6 +70,16 @@ export class PlanRecord {
       });
     }
     return all;
+  }
+
+  /** The same of concurrency. */
+  concurrencyOf(owner: KeyLimit["owner"], ownerId: string, own: readonly KeyConcurrency[]): KeyConcurrency[] {
+    const ofOwner = own.filter((limit) => limit.owner === owner);
+    if (this.#plan.concurrency === null) return ofOwner;
+    const others = keyConcurrency(this.#plan.concurrency, owner, ownerId)
+      .filter(({ name }) => !ofOwner.some((limit) => limit.name === name))
+      .map((limit) => ({ ...limit, plan: this.name }));
+    return [...ofOwner, ...others];
   }
 
   /**
@@ -119,11 +133,15 @@ const PERMISSION_BYTES = 600;
 const LIMIT_BYTES = 1_000;
 
 export function planRecord(plan: DirectoryPlan): LoadedRecord<PlanRecord> {
-  const { workspace_id, ratelimits, permissions, roles } = plan;
+  const { workspace_id, ratelimits, permissions, roles, concurrency } = plan;
   return {
     record: new PlanRecord(plan),
     // A change of a role outdates everything of its workspace.
     tags: [workspace_id],
-    bytes: PLAN_BYTES + PERMISSION_BYTES * (permissions.length + roles.length) + LIMIT_BYTES * ratelimits.length,
+    bytes:
+      PLAN_BYTES +
+      PERMISSION_BYTES * (permissions.length + roles.length) +
+      LIMIT_BYTES * ratelimits.length +
+      2 * (concurrency?.length ?? 0),
   };
 }

@@ -15,6 +15,7 @@ export class PlannedKey implements KeyRecord {
   /** The plan of its identity. */
   readonly planOfIdentity: PlanRecord | null;
   #limits: readonly KeyLimit[] | undefined;
+  #concurrency: readonly KeyConcurrency[] | undefined;
 
   constructor(key: KeyRecord, plan: PlanRecord | null, planOfIdentity: PlanRecord | null) {
     this.#key = key;
@@ -71,7 +72,12 @@ export class PlannedKey implements KeyRecord {
   }
 
   get hasBalance(): boolean {
-    return this.#key.hasBalance;
+    return this.#key.hasBalance || this.isBalanceOfPlan;
+  }
+
+  /** Whether its plan gives it a balance. One of its own takes its place. */
+  get isBalanceOfPlan(): boolean {
+    return !this.#key.hasBalance && this.plan !== null && this.plan.credits !== null;
   }
 
   get budgets(): readonly KeyBudget[] {
@@ -103,12 +109,17 @@ export class PlannedKey implements KeyRecord {
   }
 
   get limits(): readonly KeyLimit[] {
-    this.#limits ??= this.#joinedLimits();
+    this.#limits ??= this.#joined(this.#key.limits, (plan, owner, ownerId) =>
+      plan.limitsOf(owner, ownerId, this.#key.limits),
+    );
     return this.#limits;
   }
 
   get concurrency(): readonly KeyConcurrency[] {
-    return this.#key.concurrency;
+    this.#concurrency ??= this.#joined(this.#key.concurrency, (plan, owner, ownerId) =>
+      plan.concurrencyOf(owner, ownerId, this.#key.concurrency),
+    );
+    return this.#concurrency;
   }
 
   get members(): string {
@@ -124,13 +135,16 @@ export class PlannedKey implements KeyRecord {
   }
 
   /** The limits of the key, and then those of its identity. */
-  #joinedLimits(): KeyLimit[] {
-    const { poolId, identity, limits } = this.#key;
-    const ofKey = this.plan ? this.plan.limitsOf("key", poolId, limits) : limits.filter(({ owner }) => owner === "key");
+  #joined<Limit extends { readonly owner: KeyLimit["owner"] }>(
+    own: readonly Limit[],
+    ofPlan: (plan: PlanRecord, owner: KeyLimit["owner"], ownerId: string) => Limit[],
+  ): readonly Limit[] {
+    const { poolId, identity } = this.#key;
+    const ofKey = this.plan ? ofPlan(this.plan, "key", poolId) : own.filter(({ owner }) => owner === "key");
     const ofIdentity =
       this.planOfIdentity && identity
-        ? this.planOfIdentity.limitsOf("identity", identity.id, limits)
-        : limits.filter(({ owner }) => owner === "identity");
+        ? ofPlan(this.planOfIdentity, "identity", identity.id)
+        : own.filter(({ owner }) => owner === "identity");
     return [...ofKey, ...ofIdentity];
   }
 }

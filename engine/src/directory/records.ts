@@ -35,7 +35,7 @@ export interface KeyRecord {
   /** Whether its holder may read it. */
   readonly hasOwnAccess: boolean;
   readonly permissions: Permissions;
-  /** Whether its pool has a balance. The balance itself is in the ledger. */
+  /** Whether its pool has a balance of its own. The balance itself is in the ledger. */
   readonly hasBalance: boolean;
   /** The budget of the key with its ancestors, then that of its identity with its ancestors; each once. */
   readonly budgets: readonly KeyBudget[];
@@ -100,6 +100,8 @@ export interface KeyConcurrency extends ConcurrencyLimit {
   readonly owner: KeyLimit["owner"];
   /** The balance of its slots: that of the pool of the key, or of the identity. */
   readonly balanceId: string;
+  /** The name of the plan that it comes from. Absent: it is one of its owner. */
+  readonly plan?: string;
 }
 
 /** A root key as authentication needs it. */

@@ -25,6 +25,8 @@ export interface DirectoryPlanUse {
   id: string;
   /** Never changes. */
   name: string;
+  /** JSON of its credits, or null. */
+  credits: string | null;
 }
 
 /** A plan: what it gives to each key and to each identity that has it. */
@@ -36,6 +38,10 @@ export interface DirectoryPlan {
   version: number;
   /** In the order of their names. */
   ratelimits: readonly DirectoryLimit[];
+  /** JSON array of its limits of concurrency, or null. */
+  concurrency: string | null;
+  /** JSON of its credits, or null. */
+  credits: string | null;
   /** Role names in order. */
   roles: readonly string[];
   /** Slugs of its permissions, direct and through roles, distinct and in order. */
@@ -88,8 +94,8 @@ export interface DirectoryKey extends KeyLocation {
   api_allowed_ips: string | null;
   api_own_key_access: StoredBoolean;
   workspace_enabled: StoredBoolean;
-  /** Null: unlimited. */
-  balance: object | null;
+  /** Its own one, or one that a plan gave or has given. Null: none. */
+  balance: { plan_id: string | null } | null;
   /** The budget of the key with its ancestors, then that of its identity with its ancestors; each once. */
   budgets: readonly DirectoryBudget[];
   identity: DirectoryIdentity | null;

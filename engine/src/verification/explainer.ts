@@ -111,7 +111,7 @@ export class Explainer {
         now: request.now,
       }),
     ]);
-    const balance = key.hasBalance ? balanceAt(origins, request.now) : undefined;
+    const balance = balanceAt(key, origins, request.now);
     const cost = request.credits?.cost ?? COST_DEFAULT;
     const budgets = budgetsAt(key, origins, cost, request.now);
     const isCovered = covers(balance?.remaining, cost) && budgets.every(({ exceeded }) => !exceeded);

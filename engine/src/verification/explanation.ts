@@ -7,6 +7,7 @@ import { type AddressList, isListed } from "../rules/address.ts";
 import { hasValidChecksum } from "../rules/key-string.ts";
 import { conjunctsOf, type PermissionQuery, queryText, satisfies, slugsOf } from "../rules/permission-query.ts";
 import { grantOf } from "../rules/permissions.ts";
+import { adoptedColumns } from "../rules/plan-credits.ts";
 import type { Refill, StoredBalance } from "../rules/refill.ts";
 import { nextDue, refillOf, withDueRefill } from "../rules/refill.ts";
 import type { Step, Trace } from "./checks.ts";
@@ -37,7 +38,7 @@ export interface VerificationExplanation {
   record?: ExplainedRecord;
   permissions?: ExplainedPermissions;
   /** Absent: it has none. */
-  concurrency?: ConcurrencyState[];
+  concurrency?: (ConcurrencyState & { plan?: string })[];
   ratelimits?: ExplainedLimit[];
   /** Absent: unlimited. */
   credits?: ExplainedCredits;
@@ -97,9 +98,11 @@ export interface ExplainedCredits {
   held: number;
   cost: number;
   refill?: Refill & { nextAt: number };
+  /** The name of the plan that gives it. Absent: it is one of the key. */
+  plan?: string;
 }
 
-export interface ExplainedBudget extends ExplainedCredits {
+export interface ExplainedBudget extends Omit<ExplainedCredits, "plan"> {
   budgetId: string;
   name: string;
   unit?: string;
@@ -181,9 +184,17 @@ export function explainKey(decided: DecidedKey): VerificationExplanation {
     record,
     ...(decision && {
       permissions,
-      ...(decision.concurrency.states.length > 0 && { concurrency: decision.concurrency.states }),
+      ...(decision.concurrency.states.length > 0 && {
+        concurrency: decision.concurrency.states.map((state, i) => ({ ...state, ...planOf(key.concurrency[i] ?? {}) })),
+      }),
       ratelimits: limitsOf(decision),
-      ...(decision.balance && { credits: { ...heldCreditsOf(decision.balance, request.now), cost: decision.cost } }),
+      ...(decision.balance && {
+        credits: {
+          ...heldCreditsOf(decision.balance, request.now),
+          cost: decision.cost,
+          ...(key instanceof PlannedKey && key.isBalanceOfPlan && key.plan && { plan: key.plan.name }),
+        },
+      }),
       ...(decision.budgets.length > 0 && { budgets: decision.budgets }),
     }),
   };
@@ -399,9 +410,17 @@ function heldCreditsOf(balance: HeldBalance, now: Instant): Omit<ExplainedCredit
   return { ...creditsOf(balance, now), held: balance.held ?? 0 };
 }
 
-/** The balance at this time; undefined: unlimited. */
-export function balanceAt({ balance }: Pick<KeyOrigins, "balance">, now: Instant): HeldBalance | undefined {
-  return balance === null ? undefined : withDueRefill(balance, now);
+/** The balance of a key at this time; undefined: unlimited. */
+export function balanceAt(
+  key: KeyRecord,
+  { balance }: Pick<KeyOrigins, "balance">,
+  now: Instant,
+): HeldBalance | undefined {
+  if (!key.hasBalance) return undefined;
+  if (balance !== null) return withDueRefill(balance, now);
+  const credits = plansOf(key).plan?.credits;
+  // The first verification makes it.
+  return credits ? { remaining: credits.amount, held: null, ...adoptedColumns(credits, now, null) } : undefined;
 }
 
 /** The budgets of a key at this time, in the order of its record, for a call of this cost. */

@@ -53,6 +53,16 @@ export interface VerificationParts {
   upstreams: UpstreamVerifiers;
   /** Counts every answer for the analytics; null without analytics. */
   recorder: Pick<DecisionRecorder, "verification"> | null;
+  /**
+   * Makes the balances and slots that the plans of a key give and that do not exist yet. Returns the ids of those that exist
+   * then.
+   */
+  prepareBalances(key: {
+    workspaceId: string;
+    keyId: string;
+    poolId: string;
+    identityId: string | null;
+  }): Promise<readonly string[]>;
   /** Stores the first uses of imported keys, and invalidates the cached keys. */
   recordFirstUses(uses: readonly ImportedKeyUse[]): Promise<void>;
 }
@@ -86,6 +96,7 @@ export class Verification {
   readonly #unknownKeys: UnknownKeys;
   readonly #recorder: Pick<DecisionRecorder, "verification"> | null;
   readonly #firstUses: FirstUseWriter;
+  readonly #prepare: VerificationParts["prepareBalances"];
   readonly #queries = new PermissionQueries();
   /** Slots of the tags that outdate a key's record. */
   readonly #slotsOfKeys = new WeakMap<KeyRecord, readonly number[]>();
@@ -103,6 +114,7 @@ export class Verification {
     singleCalls,
     upstreams,
     recorder,
+    prepareBalances,
     recordFirstUses,
   }: VerificationParts) {
     this.#clock = clock;
@@ -116,6 +128,7 @@ export class Verification {
     this.#lookup = new KeyLookup(directories);
     this.#unknownKeys = new UnknownKeys(this.#lookup, upstreams);
     this.#recorder = recorder;
+    this.#prepare = prepareBalances;
     this.#firstUses = new FirstUseWriter(recordFirstUses);
   }
 
@@ -374,6 +387,7 @@ export class Verification {
         workspaceId: key.workspaceId,
         balances,
         slots,
+        required: requiredBalances(key),
         cost,
         charges: selected?.charges,
         idempotent: idempotent && { ...idempotent, keyId: key.keyId, outcome: resultText },
@@ -386,6 +400,9 @@ export class Verification {
     if ("replay" in spent) return this.#answerReplay(key, spent, request);
     switch (spent.outcome) {
       case "outdated":
+        return this.#retry(request);
+      case "unprepared":
+        await this.#prepareBalances(key);
         return this.#retry(request);
       case "running":
         return { kind: "replay_running" };
@@ -458,6 +475,18 @@ export class Verification {
     };
   }
 
+  /**
+   * A plan can give credits to keys that exist already, so the first call of such a key makes its balance. If the plan does not
+   * give it, this node has an older record of the plan, which is read again.
+   */
+  async #prepareBalances(key: KeyRecord): Promise<void> {
+    const { workspaceId, keyId, poolId, planId, identity } = key;
+    const existing = await this.#prepare({ workspaceId, keyId, poolId, identityId: identity?.id ?? null });
+    const required = requiredBalances(key) ?? new Set<string>();
+    if (existing.length >= required.size && [...required].every((id) => existing.includes(id))) return;
+    this.#directories.generations.bump([poolId, planId ?? poolId, identity?.planId ?? poolId]);
+  }
+
   /** Decides the call again from the start. Nothing was charged yet. */
   async #retry(request: VerificationRequest): Promise<VerificationAnswer> {
     const monotonic = this.#clock.monotonic();
@@ -505,6 +534,13 @@ function leftOf(balances: readonly (ReadBalance | undefined)[]): BalancesLeft {
 
 function leftText(key: KeyRecord, left: BalancesLeft, { principal, now }: VerificationRequest): string {
   return balancesText(key, left, { seesBudgets: principal !== null, now });
+}
+
+/** The balances that must exist: those that plans give. */
+function requiredBalances(key: KeyRecord): ReadonlySet<string> | undefined {
+  if (!(key instanceof PlannedKey)) return undefined;
+  const slots = key.concurrency.filter(({ plan }) => plan !== undefined).map(({ balanceId }) => balanceId);
+  return new Set(key.isBalanceOfPlan ? [key.poolId, ...slots] : slots);
 }
 
 function holdText(hold: Spent<never>["hold"]): string {

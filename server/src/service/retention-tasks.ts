@@ -1,5 +1,6 @@
 import { auditRetention } from "../features/audit/statements/retention.ts";
 import { budgetIndexes } from "../features/budgets/statements.ts";
+import { planBalancesIndex } from "../features/credits/statements/plan-balances.ts";
 import { slotsIndex } from "../features/credits/statements/slots.ts";
 import { sessionRetention, signInLinkRetention } from "../features/dashboard/statements.ts";
 import { eventRetention } from "../features/events/statements/retention.ts";
@@ -60,5 +61,7 @@ const indexesOfTasks = Object.values(retentionTasks).flatMap(({ index }) => inde
 /** Every index that services of PostgreSQL build. */
 export const lateIndexes: readonly LateIndex[] = [
   deletedKeysIndex,
-  ...new Map([...indexesOfTasks, ...budgetIndexes, slotsIndex].map((index) => [index.name, index])).values(),
+  ...new Map(
+    [...indexesOfTasks, ...budgetIndexes, slotsIndex, planBalancesIndex].map((index) => [index.name, index]),
+  ).values(),
 ];

@@ -128,6 +128,7 @@ export function wire(
     openHolds,
     random,
     recorder,
+    prepareBalances: (of) => store.transact("prepareBalances", { ...of, now: clock.now() }),
     recordFirstUses,
     upstreams,
     singleCalls: new SingleCalls({

@@ -178,6 +178,9 @@ class Process {
       singleCalls,
       upstreams: { ask: () => false },
       recorder: null,
+      async prepareBalances() {
+        return [];
+      },
       async recordFirstUses() {},
     });
   }

@@ -17,7 +17,7 @@ describeOnStores("the first plan", (server, store) => {
       const { rows } = await raw<{ needs: number }>`select max(needs) as needs from schema_steps`.execute(db);
       return Number(rows[0]!.needs);
     });
-    assert.equal(needs, 41);
+    assert.equal(needs, 49);
   });
 });
 

@@ -25,6 +25,8 @@ from latchkey.types import (
     CreateKeyInputRatelimitsEntry,
     CreateKeyOutput,
     CreatePermissionOutput,
+    CreatePlanInputConcurrencyEntry,
+    CreatePlanInputCredits,
     CreatePlanInputRatelimitsEntry,
     CreatePlanOutput,
     CreateRoleOutput,
@@ -83,6 +85,8 @@ from latchkey.types import (
     Permission,
     Plan,
     PortalSession,
+    PreviewUpdateInputConcurrencyEntry,
+    PreviewUpdateInputCredits,
     PreviewUpdateInputRatelimitsEntry,
     PreviewUpdateOutput,
     RedeliverOutput,
@@ -113,6 +117,8 @@ from latchkey.types import (
     UpdateKeyInputRatelimitsEntry,
     UpdateKeyOutput,
     UpdateKeysOutput,
+    UpdatePlanInputConcurrencyEntry,
+    UpdatePlanInputCredits,
     UpdatePlanInputRatelimitsEntry,
     UpdateRoleOutput,
     UpdateRootKeyOutput,
@@ -1173,6 +1179,7 @@ class KeysOperations:
         credits: UpdateKeyInputCredits | None | Unset = UNSET,
         budget_id: str | None | Unset = UNSET,
         plan: str | None | Unset = UNSET,
+        balances: Literal["keep", "reset"] | Unset = UNSET,
         ratelimits: Sequence[UpdateKeyInputRatelimitsEntry] | None | Unset = UNSET,
         concurrency: Sequence[UpdateKeyInputConcurrencyEntry] | None | Unset = UNSET,
         allowed_ips: Sequence[str] | None | Unset = UNSET,
@@ -1201,6 +1208,8 @@ class KeysOperations:
                 `assign_budget` on the former one and on the new one.
             plan: The plan whose limits, permissions and roles the key has besides its own. All keys of a reroll
                 chain share it. Null: none. Needs `assign_plan` on the former one and on the new one.
+            balances: With `plan`: what happens to the credits that plans gave. `keep`: what is left stays, until
+                the next refill. `reset`: the amount of the new plan at once; only once in each period. Omitted: `keep`.
             ratelimits: All limits of the key. A limit with an existing name keeps its id.
             concurrency: How many calls may run at once: all limits of the key. Open holds count for a limit with an
                 existing name, also where it is lower than their number.
@@ -1220,6 +1229,7 @@ class KeysOperations:
             "credits": credits,
             "budgetId": budget_id,
             "plan": plan,
+            "balances": balances,
             "ratelimits": ratelimits,
             "concurrency": concurrency,
             "allowedIps": allowed_ips,
@@ -1608,6 +1618,8 @@ class PlansOperations:
         *,
         name: str,
         ratelimits: Sequence[CreatePlanInputRatelimitsEntry] | Unset = UNSET,
+        concurrency: Sequence[CreatePlanInputConcurrencyEntry] | Unset = UNSET,
+        credits: CreatePlanInputCredits | Unset = UNSET,
         permissions: Sequence[str] | Unset = UNSET,
         roles: Sequence[str] | Unset = UNSET,
         meta: Mapping[str, Any] | Unset = UNSET,
@@ -1615,8 +1627,8 @@ class PlansOperations:
     ) -> Result[CreatePlanOutput]:
         """Create a plan.
 
-        A plan gives limits, permissions and roles to many keys, and limits to identities: to those with its name as
-        their `plan`. A change of it reaches all of them within a second.
+        A plan gives limits, credits, permissions and roles to many keys, and limits to identities: to those with its
+        name as their `plan`. A change of it reaches all of them within a second.
 
         Permissions of the root key: `plans.*.create_plan`, `permissions.*.create_permission`
 
@@ -1626,6 +1638,10 @@ class PlansOperations:
             ratelimits: Limits of each key with the plan, and of each identity with it, whose keys share them. A
                 limit of the same name that a key or an identity has itself takes its place there. `auto_apply` is
                 ignored for identities, as it is for their own limits.
+            concurrency: How many calls of each key with the plan, and of the keys of each identity with it, may run
+                at once. Verifications of such a key need `hold`.
+            credits: A balance for each key with the plan, or for its reroll chain. Credits that a key has itself
+                take its place. A plan with credits is for keys only.
             permissions: Slugs that keys with the plan have besides their own. Those that do not exist yet are
                 created.
             roles: Names of existing roles that keys with the plan have besides their own.
@@ -1638,6 +1654,8 @@ class PlansOperations:
         return self._caller.call(_PLANS_CREATE_PLAN, {
             "name": name,
             "ratelimits": ratelimits,
+            "concurrency": concurrency,
+            "credits": credits,
             "permissions": permissions,
             "roles": roles,
             "meta": meta,
@@ -1679,6 +1697,8 @@ class PlansOperations:
         *,
         plan: str,
         ratelimits: Sequence[PreviewUpdateInputRatelimitsEntry] | None | Unset = UNSET,
+        concurrency: Sequence[PreviewUpdateInputConcurrencyEntry] | None | Unset = UNSET,
+        credits: PreviewUpdateInputCredits | None | Unset = UNSET,
         permissions: Sequence[str] | None | Unset = UNSET,
         roles: Sequence[str] | None | Unset = UNSET,
         meta: Mapping[str, Any] | None | Unset = UNSET,
@@ -1697,6 +1717,10 @@ class PlansOperations:
             ratelimits: Limits of each key with the plan, and of each identity with it, whose keys share them. A
                 limit of the same name that a key or an identity has itself takes its place there. `auto_apply` is
                 ignored for identities, as it is for their own limits.
+            concurrency: How many calls of each key with the plan, and of the keys of each identity with it, may run
+                at once. Verifications of such a key need `hold`.
+            credits: A balance for each key with the plan, or for its reroll chain. Credits that a key has itself
+                take its place. A plan with credits is for keys only.
             permissions: Slugs that keys with the plan have besides their own. Those that do not exist yet are
                 created.
             roles: Names of existing roles that keys with the plan have besides their own.
@@ -1708,6 +1732,8 @@ class PlansOperations:
         return self._caller.call(_PLANS_PREVIEW_UPDATE, {
             "plan": plan,
             "ratelimits": ratelimits,
+            "concurrency": concurrency,
+            "credits": credits,
             "permissions": permissions,
             "roles": roles,
             "meta": meta,
@@ -1718,6 +1744,8 @@ class PlansOperations:
         *,
         plan: str,
         ratelimits: Sequence[UpdatePlanInputRatelimitsEntry] | None | Unset = UNSET,
+        concurrency: Sequence[UpdatePlanInputConcurrencyEntry] | None | Unset = UNSET,
+        credits: UpdatePlanInputCredits | None | Unset = UNSET,
         permissions: Sequence[str] | None | Unset = UNSET,
         roles: Sequence[str] | None | Unset = UNSET,
         meta: Mapping[str, Any] | None | Unset = UNSET,
@@ -1737,17 +1765,24 @@ class PlansOperations:
             ratelimits: Limits of each key with the plan, and of each identity with it, whose keys share them. A
                 limit of the same name that a key or an identity has itself takes its place there. `auto_apply` is
                 ignored for identities, as it is for their own limits.
+            concurrency: How many calls of each key with the plan, and of the keys of each identity with it, may run
+                at once. Verifications of such a key need `hold`.
+            credits: A balance for each key with the plan, or for its reroll chain. Credits that a key has itself
+                take its place. A plan with credits is for keys only.
             permissions: Slugs that keys with the plan have besides their own. Those that do not exist yet are
                 created.
             roles: Names of existing roles that keys with the plan have besides their own.
             meta: Any JSON object, up to 1024 KiB as text and 100 levels deep. Do not store secrets in it.
 
         Raises:
-            LatchkeyError: `data/plan_not_found`, `data/role_not_found`. Besides the errors of every operation.
+            LatchkeyError: `data/plan_not_found`, `data/role_not_found`, `application/precondition_failed`. Besides
+                the errors of every operation.
         """
         return self._caller.call(_PLANS_UPDATE_PLAN, {
             "plan": plan,
             "ratelimits": ratelimits,
+            "concurrency": concurrency,
+            "credits": credits,
             "permissions": permissions,
             "roles": roles,
             "meta": meta,
@@ -5070,6 +5105,7 @@ class AsyncKeysOperations:
         credits: UpdateKeyInputCredits | None | Unset = UNSET,
         budget_id: str | None | Unset = UNSET,
         plan: str | None | Unset = UNSET,
+        balances: Literal["keep", "reset"] | Unset = UNSET,
         ratelimits: Sequence[UpdateKeyInputRatelimitsEntry] | None | Unset = UNSET,
         concurrency: Sequence[UpdateKeyInputConcurrencyEntry] | None | Unset = UNSET,
         allowed_ips: Sequence[str] | None | Unset = UNSET,
@@ -5098,6 +5134,8 @@ class AsyncKeysOperations:
                 `assign_budget` on the former one and on the new one.
             plan: The plan whose limits, permissions and roles the key has besides its own. All keys of a reroll
                 chain share it. Null: none. Needs `assign_plan` on the former one and on the new one.
+            balances: With `plan`: what happens to the credits that plans gave. `keep`: what is left stays, until
+                the next refill. `reset`: the amount of the new plan at once; only once in each period. Omitted: `keep`.
             ratelimits: All limits of the key. A limit with an existing name keeps its id.
             concurrency: How many calls may run at once: all limits of the key. Open holds count for a limit with an
                 existing name, also where it is lower than their number.
@@ -5117,6 +5155,7 @@ class AsyncKeysOperations:
             "credits": credits,
             "budgetId": budget_id,
             "plan": plan,
+            "balances": balances,
             "ratelimits": ratelimits,
             "concurrency": concurrency,
             "allowedIps": allowed_ips,
@@ -5510,6 +5549,8 @@ class AsyncPlansOperations:
         *,
         name: str,
         ratelimits: Sequence[CreatePlanInputRatelimitsEntry] | Unset = UNSET,
+        concurrency: Sequence[CreatePlanInputConcurrencyEntry] | Unset = UNSET,
+        credits: CreatePlanInputCredits | Unset = UNSET,
         permissions: Sequence[str] | Unset = UNSET,
         roles: Sequence[str] | Unset = UNSET,
         meta: Mapping[str, Any] | Unset = UNSET,
@@ -5517,8 +5558,8 @@ class AsyncPlansOperations:
     ) -> Result[CreatePlanOutput]:
         """Create a plan.
 
-        A plan gives limits, permissions and roles to many keys, and limits to identities: to those with its name as
-        their `plan`. A change of it reaches all of them within a second.
+        A plan gives limits, credits, permissions and roles to many keys, and limits to identities: to those with its
+        name as their `plan`. A change of it reaches all of them within a second.
 
         Permissions of the root key: `plans.*.create_plan`, `permissions.*.create_permission`
 
@@ -5528,6 +5569,10 @@ class AsyncPlansOperations:
             ratelimits: Limits of each key with the plan, and of each identity with it, whose keys share them. A
                 limit of the same name that a key or an identity has itself takes its place there. `auto_apply` is
                 ignored for identities, as it is for their own limits.
+            concurrency: How many calls of each key with the plan, and of the keys of each identity with it, may run
+                at once. Verifications of such a key need `hold`.
+            credits: A balance for each key with the plan, or for its reroll chain. Credits that a key has itself
+                take its place. A plan with credits is for keys only.
             permissions: Slugs that keys with the plan have besides their own. Those that do not exist yet are
                 created.
             roles: Names of existing roles that keys with the plan have besides their own.
@@ -5540,6 +5585,8 @@ class AsyncPlansOperations:
         return await self._caller.call(_PLANS_CREATE_PLAN, {
             "name": name,
             "ratelimits": ratelimits,
+            "concurrency": concurrency,
+            "credits": credits,
             "permissions": permissions,
             "roles": roles,
             "meta": meta,
@@ -5581,6 +5628,8 @@ class AsyncPlansOperations:
         *,
         plan: str,
         ratelimits: Sequence[PreviewUpdateInputRatelimitsEntry] | None | Unset = UNSET,
+        concurrency: Sequence[PreviewUpdateInputConcurrencyEntry] | None | Unset = UNSET,
+        credits: PreviewUpdateInputCredits | None | Unset = UNSET,
         permissions: Sequence[str] | None | Unset = UNSET,
         roles: Sequence[str] | None | Unset = UNSET,
         meta: Mapping[str, Any] | None | Unset = UNSET,
@@ -5599,6 +5648,10 @@ class AsyncPlansOperations:
             ratelimits: Limits of each key with the plan, and of each identity with it, whose keys share them. A
                 limit of the same name that a key or an identity has itself takes its place there. `auto_apply` is
                 ignored for identities, as it is for their own limits.
+            concurrency: How many calls of each key with the plan, and of the keys of each identity with it, may run
+                at once. Verifications of such a key need `hold`.
+            credits: A balance for each key with the plan, or for its reroll chain. Credits that a key has itself
+                take its place. A plan with credits is for keys only.
             permissions: Slugs that keys with the plan have besides their own. Those that do not exist yet are
                 created.
             roles: Names of existing roles that keys with the plan have besides their own.
@@ -5610,6 +5663,8 @@ class AsyncPlansOperations:
         return await self._caller.call(_PLANS_PREVIEW_UPDATE, {
             "plan": plan,
             "ratelimits": ratelimits,
+            "concurrency": concurrency,
+            "credits": credits,
             "permissions": permissions,
             "roles": roles,
             "meta": meta,
@@ -5620,6 +5675,8 @@ class AsyncPlansOperations:
         *,
         plan: str,
         ratelimits: Sequence[UpdatePlanInputRatelimitsEntry] | None | Unset = UNSET,
+        concurrency: Sequence[UpdatePlanInputConcurrencyEntry] | None | Unset = UNSET,
+        credits: UpdatePlanInputCredits | None | Unset = UNSET,
         permissions: Sequence[str] | None | Unset = UNSET,
         roles: Sequence[str] | None | Unset = UNSET,
         meta: Mapping[str, Any] | None | Unset = UNSET,
@@ -5639,17 +5696,24 @@ class AsyncPlansOperations:
             ratelimits: Limits of each key with the plan, and of each identity with it, whose keys share them. A
                 limit of the same name that a key or an identity has itself takes its place there. `auto_apply` is
                 ignored for identities, as it is for their own limits.
+            concurrency: How many calls of each key with the plan, and of the keys of each identity with it, may run
+                at once. Verifications of such a key need `hold`.
+            credits: A balance for each key with the plan, or for its reroll chain. Credits that a key has itself
+                take its place. A plan with credits is for keys only.
             permissions: Slugs that keys with the plan have besides their own. Those that do not exist yet are
                 created.
             roles: Names of existing roles that keys with the plan have besides their own.
             meta: Any JSON object, up to 1024 KiB as text and 100 levels deep. Do not store secrets in it.
 
         Raises:
-            LatchkeyError: `data/plan_not_found`, `data/role_not_found`. Besides the errors of every operation.
+            LatchkeyError: `data/plan_not_found`, `data/role_not_found`, `application/precondition_failed`. Besides
+                the errors of every operation.
         """
         return await self._caller.call(_PLANS_UPDATE_PLAN, {
             "plan": plan,
             "ratelimits": ratelimits,
+            "concurrency": concurrency,
+            "credits": credits,
             "permissions": permissions,
             "roles": roles,
             "meta": meta,

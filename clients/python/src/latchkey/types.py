@@ -347,6 +347,21 @@ class Hold:
 
 
 @dataclass(frozen=True, kw_only=True)
+class PlanCreditsRefill:
+    interval: Literal["hourly", "daily", "weekly", "monthly", "yearly"]
+    refill_day: int | None = None
+    refill_month: int | None = None
+    time_zone: str | None = None
+    rollover: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanCredits:
+    amount: int
+    refill: PlanCreditsRefill | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Plan:
     """What many keys and identities get from one place. Fields without a value are omitted."""
 
@@ -354,6 +369,8 @@ class Plan:
     name: str
     ratelimits: list[Ratelimit]
     """In the order of their names."""
+    concurrency: list[ConcurrencyLimit] | None = None
+    credits: PlanCredits | None = None
     permissions: list[str]
     """Without those of its roles."""
     roles: list[str]
@@ -366,39 +383,61 @@ class Plan:
 
 
 @dataclass(frozen=True, kw_only=True)
+class PlanChangeBeforeRefill:
+    interval: Literal["hourly", "daily", "weekly", "monthly", "yearly"]
+    refill_day: int | None = None
+    refill_month: int | None = None
+    time_zone: str | None = None
+    rollover: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class PlanChangeBefore:
-    """Of a limit, unless it is added."""
+    """Of a limit or of credits, unless they are added."""
 
     limit: int | None = None
     duration: int | None = None
     mode: Literal["strict"] | None = None
     """Present if the limit is strict."""
     auto_apply: bool | None = None
+    amount: int | None = None
+    refill: PlanChangeBeforeRefill | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanChangeAfterRefill:
+    interval: Literal["hourly", "daily", "weekly", "monthly", "yearly"]
+    refill_day: int | None = None
+    refill_month: int | None = None
+    time_zone: str | None = None
+    rollover: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class PlanChangeAfter:
-    """Of a limit, unless it is removed."""
+    """Of a limit or of credits, unless they are removed."""
 
     limit: int | None = None
     duration: int | None = None
     mode: Literal["strict"] | None = None
     """Present if the limit is strict."""
     auto_apply: bool | None = None
+    amount: int | None = None
+    refill: PlanChangeAfterRefill | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class PlanChange:
     """What a change of a plan would do."""
 
-    field: Literal["ratelimits", "permissions", "roles"]
+    field: Literal["ratelimits", "concurrency", "credits", "permissions", "roles"]
     name: str | None = None
     """That of the limit."""
     change: Literal["added", "removed", "changed"]
     before: PlanChangeBefore | None = None
-    """Of a limit, unless it is added."""
+    """Of a limit or of credits, unless they are added."""
     after: PlanChangeAfter | None = None
-    """Of a limit, unless it is removed."""
+    """Of a limit or of credits, unless they are removed."""
     added: list[str] | None = None
     """Of permissions and roles: those that keys get."""
     removed: list[str] | None = None
@@ -406,7 +445,7 @@ class PlanChange:
     keys: int
     """Keys that get the change."""
     keys_keeping: int
-    """Keys that have a limit of this name themselves, which stays."""
+    """Keys that have a limit of this name or credits themselves, which stay."""
     identities: int
     """Identities that get the change. Permissions and roles are those of keys only."""
     identities_keeping: int
@@ -1433,6 +1472,8 @@ class ExplainVerificationOutputConcurrencyEntry:
     """Whether it denies the call."""
     retry_after: int | None = None
     """If it is exceeded: milliseconds until the first of these holds expires, or less. Any can end earlier."""
+    plan: str | None = None
+    """The name of the plan that gives it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1500,6 +1541,8 @@ class ExplainVerificationOutputCredits:
     """What open holds have taken from it."""
     cost: int
     """What the call costs."""
+    plan: str | None = None
+    """The name of the plan that gives it. Absent: it is one of the key."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1625,6 +1668,45 @@ class CreatePlanInputRatelimitsEntry(TypedDict):
     """Whether every verification that does not name the limit is charged 1. Default: False."""
 
 
+class CreatePlanInputConcurrencyEntry(TypedDict):
+    name: str
+    """Name of the limit, for answers."""
+    limit: int
+    """How many holds may be open at once."""
+
+
+class CreatePlanInputCreditsRefill(TypedDict):
+    """When the next period begins. Omitted: never."""
+
+    interval: Literal["hourly", "daily", "weekly", "monthly", "yearly"]
+    """At the start of each hour, or of a day at midnight."""
+    refill_day: NotRequired[int]
+    """With `weekly`: the day of the week, 1 (Monday) to 7. With `monthly` and `yearly`: the day of the month; in a
+    shorter month, the last day. Omitted: 1.
+    """
+    refill_month: NotRequired[int]
+    """With `yearly`: the month. Omitted: January."""
+    time_zone: NotRequired[str]
+    """The time zone whose midnight counts, by its name in the IANA database, such as `Europe/Berlin`. Not with
+    `hourly`. Omitted: UTC.
+    """
+    rollover: NotRequired[int]
+    """The most of the balance that is kept: a refill adds `amount` to it, and each missed refill counts. Omitted:
+    nothing is kept.
+    """
+
+
+class CreatePlanInputCredits(TypedDict):
+    """A balance for each key with the plan, or for its reroll chain. Credits that a key has itself take its place. A
+    plan with credits is for keys only.
+    """
+
+    amount: int
+    """What each period has. A new amount counts from the next refill."""
+    refill: NotRequired[CreatePlanInputCreditsRefill]
+    """When the next period begins. Omitted: never."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class CreatePlanOutput:
     plan_id: str
@@ -1648,6 +1730,45 @@ class PreviewUpdateInputRatelimitsEntry(TypedDict):
     """
     auto_apply: NotRequired[bool]
     """Whether every verification that does not name the limit is charged 1. Default: False."""
+
+
+class PreviewUpdateInputConcurrencyEntry(TypedDict):
+    name: str
+    """Name of the limit, for answers."""
+    limit: int
+    """How many holds may be open at once."""
+
+
+class PreviewUpdateInputCreditsRefill(TypedDict):
+    """When the next period begins. Omitted: never."""
+
+    interval: Literal["hourly", "daily", "weekly", "monthly", "yearly"]
+    """At the start of each hour, or of a day at midnight."""
+    refill_day: NotRequired[int]
+    """With `weekly`: the day of the week, 1 (Monday) to 7. With `monthly` and `yearly`: the day of the month; in a
+    shorter month, the last day. Omitted: 1.
+    """
+    refill_month: NotRequired[int]
+    """With `yearly`: the month. Omitted: January."""
+    time_zone: NotRequired[str]
+    """The time zone whose midnight counts, by its name in the IANA database, such as `Europe/Berlin`. Not with
+    `hourly`. Omitted: UTC.
+    """
+    rollover: NotRequired[int]
+    """The most of the balance that is kept: a refill adds `amount` to it, and each missed refill counts. Omitted:
+    nothing is kept.
+    """
+
+
+class PreviewUpdateInputCredits(TypedDict):
+    """A balance for each key with the plan, or for its reroll chain. Credits that a key has itself take its place. A
+    plan with credits is for keys only.
+    """
+
+    amount: int
+    """What each period has. A new amount counts from the next refill."""
+    refill: NotRequired[PreviewUpdateInputCreditsRefill]
+    """When the next period begins. Omitted: never."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1688,6 +1809,45 @@ class UpdatePlanInputRatelimitsEntry(TypedDict):
     """
     auto_apply: NotRequired[bool]
     """Whether every verification that does not name the limit is charged 1. Default: False."""
+
+
+class UpdatePlanInputConcurrencyEntry(TypedDict):
+    name: str
+    """Name of the limit, for answers."""
+    limit: int
+    """How many holds may be open at once."""
+
+
+class UpdatePlanInputCreditsRefill(TypedDict):
+    """When the next period begins. Omitted: never."""
+
+    interval: Literal["hourly", "daily", "weekly", "monthly", "yearly"]
+    """At the start of each hour, or of a day at midnight."""
+    refill_day: NotRequired[int]
+    """With `weekly`: the day of the week, 1 (Monday) to 7. With `monthly` and `yearly`: the day of the month; in a
+    shorter month, the last day. Omitted: 1.
+    """
+    refill_month: NotRequired[int]
+    """With `yearly`: the month. Omitted: January."""
+    time_zone: NotRequired[str]
+    """The time zone whose midnight counts, by its name in the IANA database, such as `Europe/Berlin`. Not with
+    `hourly`. Omitted: UTC.
+    """
+    rollover: NotRequired[int]
+    """The most of the balance that is kept: a refill adds `amount` to it, and each missed refill counts. Omitted:
+    nothing is kept.
+    """
+
+
+class UpdatePlanInputCredits(TypedDict):
+    """A balance for each key with the plan, or for its reroll chain. Credits that a key has itself take its place. A
+    plan with credits is for keys only.
+    """
+
+    amount: int
+    """What each period has. A new amount counts from the next refill."""
+    refill: NotRequired[UpdatePlanInputCreditsRefill]
+    """When the next period begins. Omitted: never."""
 
 
 class CreateBudgetInputRefill(TypedDict):

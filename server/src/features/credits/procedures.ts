@@ -28,6 +28,7 @@ import {
   waitForTurn,
 } from "./statements/balances.ts";
 import { type EndedHold, findExpiredHoldsOf, readEarlierHolds, writeHolds } from "./statements/holds.ts";
+import { prepareBalances } from "./statements/plan-balances.ts";
 
 /** What the ledger needs of a row: most are those of keys, of which it needs the least. */
 function balanceState({
@@ -127,11 +128,20 @@ export function creditProcedures(random: Random) {
         };
       },
 
+      /** Makes the balances and slots that the plans of a key give. */
+      prepareBalances: (sql: Sql, key: Parameters<typeof prepareBalances>[1]): Promise<string[]> =>
+        prepareBalances(sql, key, random),
+
       /** One step of the refill sweep; returns how many refills it wrote. */
       sweepRefills: (sql: Sql, { now, limit }: { now: Instant; limit: number }): Promise<number> =>
         refillDueBalances(sql, random, now, limit),
     },
   };
-  const pools: PoolsOf<typeof procedures> = { spend: "ledger", readBalances: "ledger", sweepRefills: "maintenance" };
+  const pools: PoolsOf<typeof procedures> = {
+    spend: "ledger",
+    readBalances: "ledger",
+    prepareBalances: "metered",
+    sweepRefills: "maintenance",
+  };
   return { ...procedures, pools };
 }

@@ -39,6 +39,9 @@ export const RefillInput = z
   })
   .describe("Sets the balance to an amount at regular intervals.");
 
+/** The refill of a plan, whose amount is that of its credits. */
+export const PlanRefillInput = RefillInput.omit({ amount: true });
+
 export type RefillInput = z.output<typeof RefillInput>;
 
 export const CreditsCreate = z.strictObject({
@@ -63,6 +66,9 @@ const RefillOutput = z.strictObject({
 export const CreditsOutput = z
   .strictObject({ remaining: z.int(), refill: RefillOutput.optional() })
   .meta({ id: "Credits", description: "A balance of credits." });
+
+/** The refill of a plan as the API returns it. */
+export const PlanRefillOutput = RefillOutput.omit({ amount: true });
 
 /** A balance, and when it is refilled. */
 export const CreditsState = z.strictObject({

@@ -11,7 +11,7 @@ import { SlotWriter } from "../credits/statements/slots.ts";
 import { acceptConcurrency, concurrencyColumn, sortedByName } from "../holds/concurrency.ts";
 import { IdentityOutput, toIdentityOutput } from "../keys/record.ts";
 import { choosePlan } from "../plans/assign.ts";
-import { AssignedPlan } from "../plans/record.ts";
+import { AssignedPlan, CREDITS_OF_IDENTITY } from "../plans/record.ts";
 import { PlanWriter } from "../plans/statements/plans.ts";
 import { RatelimitWriter } from "../ratelimits/statements/ratelimits.ts";
 import { metaColumn } from "./record.ts";
@@ -78,6 +78,7 @@ export const updateIdentity = mutation("identities.updateIdentity", {
   const former = identity.budget_id;
   await assignBudgets([{ former, next: input.budgetId === undefined ? former : input.budgetId }], context);
   const plan = input.plan === undefined ? undefined : await choosePlan(identity.plan, input.plan, context);
+  if (plan?.credits) return fail("invalid_input", CREDITS_OF_IDENTITY);
   await acceptConcurrency(input.concurrency, context);
   await identities.update(identity.id, {
     updated_at: now,

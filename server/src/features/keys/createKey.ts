@@ -40,6 +40,7 @@ import { PlanWriter } from "../plans/statements/plans.ts";
 import { RatelimitWriter } from "../ratelimits/statements/ratelimits.ts";
 import { acceptAllowedIps } from "./allowed-ips.ts";
 import { setRolesByNames } from "./permissions-and-roles.ts";
+import { settleCredits } from "./plan-credits.ts";
 import { VAULT_MISSING } from "./record.ts";
 import { KeyGrantWriter } from "./statements/key-grants.ts";
 import { KeyWriter } from "./statements/keys.ts";
@@ -174,6 +175,8 @@ export const createKey = mutation("keys.createKey", {
       ...refillColumns(input.credits.refill, now),
     });
   }
+  const hasOwn = typeof input.credits?.remaining === "number";
+  const granted = plan && !hasOwn ? await settleCredits(poolId, undefined, { planId: plan.id }, context) : undefined;
   invalidate.keyHash(hash);
   const { name, externalId, expires, allowedIps } = input;
   audit(
@@ -183,6 +186,7 @@ export const createKey = mutation("keys.createKey", {
       start,
       budgetId: input.budgetId,
       plan: plan?.name,
+      ...(granted && { granted }),
       allowedIps,
       ...(input.credits?.remaining != null && { credits: input.credits }),
     },

@@ -134,11 +134,15 @@ export const explainVerification = analysis("keys.explainVerification", {
       })
       .optional(),
     concurrency: z
-      .array(ConcurrencyState)
+      .array(ConcurrencyState.extend({ plan: z.string().optional().describe("The name of the plan that gives it.") }))
       .optional()
       .describe("Every limit of concurrency of the key and of its identity. Absent: none."),
     ratelimits: z.array(Limit).optional().describe("Every limit of the key, of its identity and of the call."),
-    credits: CreditsState.extend({ held: Held, cost: z.int().describe("What the call costs.") })
+    credits: CreditsState.extend({
+      held: Held,
+      cost: z.int().describe("What the call costs."),
+      plan: z.string().optional().describe("The name of the plan that gives it. Absent: it is one of the key."),
+    })
       .optional()
       .describe("Absent: unlimited."),
     budgets: z

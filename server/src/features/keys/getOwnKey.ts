@@ -110,7 +110,7 @@ export const getOwnKey = metered("keys.getOwnKey", {
     if (key === null) return fail("key_not_found");
     await admitHolder(key, limiter);
     const { balance: stored, usage } = await holders.run(key.workspaceId, () => readStored(key, services, clock));
-    const balance = balanceAt({ balance: stored }, now);
+    const balance = balanceAt(key, { balance: stored }, now);
     const limits = await ownKeys.readLimits(key);
     return JSON.stringify({
       keyId: key.keyId,

@@ -145,7 +145,10 @@ export function toKeyOutput(
     ...(key.expires_at !== null && { expires: key.expires_at }),
     ...(key.permissions.length > 0 && { permissions: key.permissions }),
     ...(key.roles.length > 0 && { roles: key.roles }),
-    ...(key.balance && { credits: toCreditsOutput(withDueRefill(key.balance, now)) }),
+    ...(key.balance &&
+      (key.balance.plan_id === null || key.plan?.credits) && {
+        credits: toCreditsOutput(withDueRefill(key.balance, now)),
+      }),
     ...(key.budget_id !== null && { budgetId: key.budget_id }),
     ...(key.plan && { plan: key.plan.name }),
     ...(key.identity && { identity: toIdentityOutput(key.identity, slots) }),

@@ -5,7 +5,9 @@ import { exampleKey } from "../../platform/vocabulary/examples.ts";
 import { CREDITS_MAX, integer, KeyId } from "../../platform/vocabulary/schema.ts";
 import { CreditsOutput, newBalanceColumns, toCreditsOutput } from "../credits/record.ts";
 import { BalanceWriter, lowThreshold } from "../credits/statements/balances.ts";
+import { PlanWriter } from "../plans/statements/plans.ts";
 import { keyInEvents, lockKey } from "./lock-key.ts";
+import { settleCredits } from "./plan-credits.ts";
 
 export const updateCredits = mutation("keys.updateCredits", {
   summary: "Update the credits of a key",
@@ -41,7 +43,19 @@ export const updateCredits = mutation("keys.updateCredits", {
   };
   const { pool_id: poolId } = key;
   const balances = store.of(BalanceWriter);
-  const balance = await balances.findForUpdate(poolId, random, now);
+  let balance = await balances.findForUpdate(poolId, random, now);
+  if (!balance && key.plan?.credits) {
+    // The plan got its credits after the key, which was not verified since.
+    await store.of(PlanWriter).lockAssignment(poolId);
+    await settleCredits(poolId, undefined, { planId: key.plan.id }, context);
+    balance = await balances.findForUpdate(poolId, random, now);
+  }
+  if (balance && balance.plan_id !== null && operation === "set" && (value === null || value === undefined)) {
+    return fail(
+      "invalid_input",
+      "The credits come from the plan of the key. Give it another plan, or none, with keys.updateKey.",
+    );
+  }
   // Caches hold whether a key has a balance, not the balance. A verification that waits for its credits has to be decided
   // again after an invalidation, so a key whose credits change often would be slow.
   const isUnlimitedAfter = value === null || value === undefined;

@@ -33,6 +33,7 @@ import {
   toCreditsOutput,
 } from "../credits/record.ts";
 import { BalanceWriter } from "../credits/statements/balances.ts";
+import { PlanBalanceWriter } from "../credits/statements/plan-balances.ts";
 import { SlotWriter } from "../credits/statements/slots.ts";
 import { acceptConcurrency, concurrencyColumn, sortedByName } from "../holds/concurrency.ts";
 import { IdentityWriter } from "../identities/statements.ts";
@@ -45,6 +46,7 @@ import { RatelimitWriter } from "../ratelimits/statements/ratelimits.ts";
 import { acceptAllowedIps } from "./allowed-ips.ts";
 import { lockKey } from "./lock-key.ts";
 import { setRolesByNames } from "./permissions-and-roles.ts";
+import { OWN_CREDITS, settleCredits } from "./plan-credits.ts";
 import { KeyGrantWriter } from "./statements/key-grants.ts";
 import { KeyWriter } from "./statements/keys.ts";
 import type { StoredKey } from "./statements/stored-key.ts";
@@ -73,6 +75,13 @@ export const updateKey = mutation("keys.updateKey", {
       "The plan whose limits, permissions and roles the key has besides its own. All keys of a reroll chain share it. Null: " +
         "none. Needs `assign_plan` on the former one and on the new one.",
     ),
+    balances: z
+      .enum(["keep", "reset"])
+      .optional()
+      .describe(
+        "With `plan`: what happens to the credits that plans gave. `keep`: what is left stays, until the next refill. `reset`: the " +
+          "amount of the new plan at once; only once in each period. Omitted: `keep`.",
+      ),
     ratelimits: ratelimits.nullish().describe("All limits of the key. A limit with an existing name keeps its id."),
     concurrency: concurrency
       .nullish()
@@ -104,7 +113,15 @@ export const updateKey = mutation("keys.updateKey", {
   const { keyId, credits } = input;
   const key = await lockKey(keyId, "update_key", context);
   const balances = store.of(BalanceWriter);
-  const balance = credits === undefined ? undefined : await balances.findForUpdate(key.pool_id, random, now);
+  const found =
+    credits === undefined && input.plan === undefined && key.plan === null
+      ? undefined
+      : await balances.findForUpdate(key.pool_id, random, now);
+  // What a plan gave is not the key's own.
+  const balance = credits === undefined || found?.plan_id !== null ? undefined : found;
+  if (input.balances !== undefined && input.plan === undefined) {
+    return fail("invalid_input", "`balances` says what happens to credits when `plan` changes: send both.");
+  }
   const unlimited = credits?.remaining === null || (credits?.remaining === undefined && !balance);
   const invalid = refillError(credits?.refill, unlimited);
   if (invalid) return fail("invalid_input", invalid);
@@ -137,6 +154,7 @@ export const updateKey = mutation("keys.updateKey", {
       externalId: () => ({ identity_id: identityId }),
       budgetId: (budgetId) => ({ budget_id: budgetId }),
       plan: WRITTEN_APART,
+      balances: WRITTEN_APART,
       concurrency: (limits) => ({ concurrency: concurrencyColumn(limits) }),
       allowedIps: (allowedIps) => ({ allowed_ips: jsonColumn(allowedIps) }),
       credits: WRITTEN_APART,
@@ -146,6 +164,7 @@ export const updateKey = mutation("keys.updateKey", {
     } satisfies ColumnsFor<typeof given>),
   });
   if (plan !== undefined) await store.of(PlanWriter).assign("key", key.pool_id, plan?.id ?? null);
+  else if (key.plan) await store.of(PlanWriter).lockAssignment(key.pool_id);
   if (input.roles) await setRolesByNames(store, keyId, input.roles, fail);
   if (input.permissions) {
     const { permissions } = await store.of(PermissionWriter).ensure(input.permissions, random, now);
@@ -157,12 +176,15 @@ export const updateKey = mutation("keys.updateKey", {
   if (input.concurrency !== undefined) await store.of(SlotWriter).replaceOfPool(key.pool_id);
   let creditsAfter: z.input<typeof CreditsOutput> | null | undefined;
   if (credits === null || credits?.remaining === null) {
-    await balances.remove(key.pool_id, now);
+    if (balance) await balances.remove(key.pool_id, now);
     creditsAfter = null;
   } else if (credits && (credits.remaining !== undefined || (balance && credits.refill !== undefined))) {
+    if (found && found.plan_id !== null) await store.of(PlanBalanceWriter).replace(key.pool_id, found);
     const next = {
       ...newBalanceColumns(now),
       ...balance,
+      plan_id: null,
+      plan_version: null,
       pool_id: key.pool_id,
       // A refill without any balance was rejected above.
       remaining: credits.remaining ?? balance!.remaining,
@@ -171,6 +193,18 @@ export const updateKey = mutation("keys.updateKey", {
     await balances.put(next);
     creditsAfter = toCreditsOutput(next);
   }
+  const planId = plan === undefined ? (key.plan?.id ?? null) : (plan?.id ?? null);
+  const isOwn = creditsAfter != null || (creditsAfter === undefined && found?.plan_id === null);
+  const granted =
+    isOwn || (plan === undefined && creditsAfter === undefined)
+      ? undefined
+      : await settleCredits(
+          key.pool_id,
+          found?.plan_id === null ? undefined : found,
+          { planId, mode: input.balances },
+          context,
+        );
+  if (isOwn && input.balances === "reset") return fail("invalid_input", OWN_CREDITS);
   // The keys of a reroll chain share the balance.
   invalidate.key(keyId);
   invalidate.pool(key.pool_id);
@@ -183,10 +217,15 @@ export const updateKey = mutation("keys.updateKey", {
     roles: given.roles && sortedSet(given.roles),
     permissions: given.permissions && sortedSet(given.permissions),
   };
-  const differing = changedValues(after, values);
+  const { balances: _balances, ...compared } = after;
+  const differing = changedValues(compared, values);
   const externalId = input.externalId === undefined ? key.identity?.external_id : input.externalId;
   const about = { keyId, apiId: key.api_id, ...(externalId && { externalId }) };
-  audit([keyId, key.api_id], { changed, ...differing }, updateEvents("key", keyId, about, differing.after));
+  audit(
+    [keyId, key.api_id],
+    { changed, ...differing, ...(granted && { granted }) },
+    updateEvents("key", keyId, about, differing.after),
+  );
   return {};
 });
 

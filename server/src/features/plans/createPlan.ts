@@ -6,19 +6,21 @@ import { examplePlan, examplePlanInput } from "../../platform/vocabulary/example
 import { metaColumn } from "../identities/record.ts";
 import { setGrants } from "./grants.ts";
 import { storedLimits } from "./limits.ts";
-import { OLDER_PROGRAMS, PlanName, planFields } from "./record.ts";
+import { creditsError, OLDER_PROGRAMS, PlanName, planFields, storedCredits } from "./record.ts";
 import { PlanWriter } from "./statements/plans.ts";
 
 export const createPlan = mutation("plans.createPlan", {
   summary: "Create a plan",
   description:
-    "A plan gives limits, permissions and roles to many keys, and limits to identities: to those with its name as their " +
+    "A plan gives limits, credits, permissions and roles to many keys, and limits to identities: to those with its name as their " +
     "`plan`. A change of it reaches all of them within a second.",
   idempotent: true,
   permissions: ["plans.*.create_plan", "permissions.*.create_permission"],
   input: z.strictObject({
     name: PlanName,
     ratelimits: planFields.ratelimits.optional(),
+    concurrency: planFields.concurrency.optional(),
+    credits: planFields.credits.optional(),
     permissions: planFields.permissions.optional(),
     roles: planFields.roles.optional(),
     meta: planFields.meta.optional(),
@@ -43,15 +45,18 @@ export const createPlan = mutation("plans.createPlan", {
   principal.authorize("plans.*.create_plan");
   const plans = store.of(PlanWriter);
   if (!(await plans.accepts())) return fail("precondition_failed", OLDER_PROGRAMS);
-  const { name, meta, permissions, roles } = input;
+  const { name, meta, permissions, roles, concurrency = [] } = input;
+  const credits = storedCredits(input.credits);
+  const invalid = creditsError(input.credits);
+  if (invalid) return fail("invalid_input", invalid);
   const id = newId(random, "plan");
   const ratelimits = storedLimits(input.ratelimits ?? [], [], random);
-  if (!(await plans.insert({ id, name, ratelimits, meta: metaColumn(meta), created_at: now }))) {
+  if (!(await plans.insert({ id, name, ratelimits, credits, concurrency, meta: metaColumn(meta), created_at: now }))) {
     return fail("plan_already_exists");
   }
   await setGrants(id, { permissions, roles }, context);
   invalidate.nothing("No key has the new plan.");
-  audit([id], { name, ratelimits: limitValues(ratelimits), permissions, roles }, [
+  audit([id], { name, ratelimits: limitValues(ratelimits), permissions, roles, credits, concurrency }, [
     { type: "plan.created", objectId: id, data: { planId: id, name } },
   ]);
   return { planId: id };

@@ -1,10 +1,13 @@
 import { z } from "zod";
 import type { DirectoryLimit } from "../../../../engine/src/directory/stored.ts";
+import type { ConcurrencyLimit } from "../../../../engine/src/rules/slots.ts";
 import { query } from "../../platform/rpc/operation.ts";
 import { limitValues, sortedSet } from "../../platform/vocabulary/changed-values.ts";
 import { examplePlan, examplePlanInput } from "../../platform/vocabulary/examples.ts";
 import { ModeOutput } from "../../platform/vocabulary/schema.ts";
+import { PlanRefillOutput } from "../credits/record.ts";
 import type { RatelimitSettings } from "../ratelimits/statements/ratelimits.ts";
+import { storedCredits } from "./record.ts";
 import { MEMBERS_EXAMINED_MAX, type Members, PlanMembers } from "./statements/members.ts";
 import { PlanReader, type StoredPlan } from "./statements/plans.ts";
 import { planUpdateInput } from "./updatePlan.ts";
@@ -21,19 +24,21 @@ const Value = z.strictObject({
   duration: z.int().optional(),
   mode: ModeOutput.optional(),
   autoApply: z.boolean().optional(),
+  amount: z.int().optional(),
+  refill: PlanRefillOutput.optional(),
 });
 
 const Change = z
   .strictObject({
-    field: z.enum(["ratelimits", "permissions", "roles"]),
+    field: z.enum(["ratelimits", "concurrency", "credits", "permissions", "roles"]),
     name: z.string().optional().describe("That of the limit."),
     change: z.enum(["added", "removed", "changed"]),
-    before: Value.optional().describe("Of a limit, unless it is added."),
-    after: Value.optional().describe("Of a limit, unless it is removed."),
+    before: Value.optional().describe("Of a limit or of credits, unless they are added."),
+    after: Value.optional().describe("Of a limit or of credits, unless they are removed."),
     added: z.array(z.string()).optional().describe("Of permissions and roles: those that keys get."),
     removed: z.array(z.string()).optional().describe("Those that keys lose, unless they have them otherwise."),
     keys: z.int().describe("Keys that get the change."),
-    keysKeeping: z.int().describe("Keys that have a limit of this name themselves, which stays."),
+    keysKeeping: z.int().describe("Keys that have a limit of this name or credits themselves, which stay."),
     identities: z.int().describe("Identities that get the change. Permissions and roles are those of keys only."),
     identitiesKeeping: z.int(),
     startsAtZero: z
@@ -86,6 +91,7 @@ export const previewUpdate = query("plans.previewUpdate", {
   if (!plan) return fail("plan_not_found");
   principal.authorize(`plans.${plan.id}.read_plan`);
   const limits = given.ratelimits === undefined ? [] : changedLimits(plan.ratelimits, given.ratelimits ?? []);
+  const slots = given.concurrency === undefined ? [] : changedValuesOf(plan.concurrency, given.concurrency ?? []);
   const names = limits.map(({ name }) => name);
   const members = store.of(PlanMembers);
   const keys = await members.count(plan.id, "key", names);
@@ -111,6 +117,23 @@ export const previewUpdate = query("plans.previewUpdate", {
             (before.duration !== after.duration || before.mode !== after.mode),
         };
       }),
+      ...(await Promise.all(
+        slots.map(async ({ name, before, after }) => {
+          const keysKeeping = await members.withOwnConcurrency(plan.id, "key", name);
+          const identitiesKeeping = await members.withOwnConcurrency(plan.id, "identity", name);
+          return {
+            field: "concurrency" as const,
+            name,
+            ...changeOf(before, after),
+            keys: keys.count - keysKeeping,
+            keysKeeping,
+            identities: identities.count - identitiesKeeping,
+            identitiesKeeping,
+            startsAtZero: false,
+          };
+        }),
+      )),
+      ...(await changedCredits(plan, given.credits, { keys, members })),
       ...changedSets(plan, given).map((change) => ({
         ...change,
         keys: keys.count,
@@ -146,6 +169,37 @@ function changedLimits(
   return sortedSet([...before.keys(), ...after.keys()])
     .map((name) => ({ name, before: before.get(name), after: after.get(name) }))
     .filter((pair) => JSON.stringify(pair.before) !== JSON.stringify(pair.after));
+}
+
+/** The limits of concurrency that differ, in the order of their names. */
+function changedValuesOf(former: readonly ConcurrencyLimit[], next: readonly ConcurrencyLimit[]) {
+  const byName = (limits: readonly ConcurrencyLimit[]) => new Map(limits.map(({ name, limit }) => [name, { limit }]));
+  const [before, after] = [byName(former), byName(next)];
+  return sortedSet([...before.keys(), ...after.keys()])
+    .map((name) => ({ name, before: before.get(name), after: after.get(name) }))
+    .filter((pair) => pair.before?.limit !== pair.after?.limit);
+}
+
+/** The credits, if they differ. */
+async function changedCredits(
+  plan: StoredPlan,
+  given: Parameters<typeof storedCredits>[0],
+  { keys, members }: { keys: Members; members: PlanMembers },
+) {
+  const [before, after] = [plan.credits, storedCredits(given)];
+  if (given === undefined || JSON.stringify(before) === JSON.stringify(after)) return [];
+  const keysKeeping = await members.withOwnCredits(plan.id);
+  return [
+    {
+      field: "credits" as const,
+      ...changeOf(before ?? undefined, after ?? undefined),
+      keys: keys.count - keysKeeping,
+      keysKeeping,
+      identities: 0,
+      identitiesKeeping: 0,
+      startsAtZero: false,
+    },
+  ];
 }
 
 /** The permissions and the roles, if they differ. */

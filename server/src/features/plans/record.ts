@@ -1,7 +1,12 @@
 import { z } from "zod";
 import { ratelimitRecord } from "../../../../engine/src/directory/records.ts";
+import type { PlanCredits } from "../../../../engine/src/rules/plan-credits.ts";
 import {
+  ConcurrencyOutput,
+  CREDITS_MAX,
+  concurrency,
   IDENTITY_META_BYTES_MAX,
+  integer,
   meta,
   PERMISSIONS_PER_KEY_MAX,
   RatelimitOutput,
@@ -10,6 +15,7 @@ import {
   slug,
   text,
 } from "../../platform/vocabulary/schema.ts";
+import { PlanRefillInput, PlanRefillOutput, refillError } from "../credits/record.ts";
 import type { StoredPlan } from "./statements/plans.ts";
 
 const NAME_LENGTH_MAX = 64;
@@ -38,6 +44,19 @@ export const planFields = {
     "Limits of each key with the plan, and of each identity with it, whose keys share them. A limit of the same name that a " +
       "key or an identity has itself takes its place there. `autoApply` is ignored for identities, as it is for their own limits.",
   ),
+  concurrency: concurrency.describe(
+    "How many calls of each key with the plan, and of the keys of each identity with it, may run at once. Verifications of " +
+      "such a key need `hold`.",
+  ),
+  credits: z
+    .strictObject({
+      amount: integer(1, CREDITS_MAX).describe("What each period has. A new amount counts from the next refill."),
+      refill: PlanRefillInput.optional().describe("When the next period begins. Omitted: never."),
+    })
+    .describe(
+      "A balance for each key with the plan, or for its reroll chain. Credits that a key has itself take its place. A plan " +
+        "with credits is for keys only.",
+    ),
   permissions: z
     .array(slug(1, 128))
     .max(PERMISSIONS_PER_KEY_MAX)
@@ -54,6 +73,8 @@ export const PlanOutput = z
     planId: z.string(),
     name: z.string(),
     ratelimits: z.array(RatelimitOutput).describe("In the order of their names."),
+    concurrency: z.array(ConcurrencyOutput).optional(),
+    credits: z.strictObject({ amount: z.int(), refill: PlanRefillOutput.optional() }).optional(),
     permissions: z.array(z.string()).describe("Without those of its roles."),
     roles: z.array(z.string()),
     meta: z.record(z.string(), z.unknown()).optional(),
@@ -72,6 +93,8 @@ export function toPlanOutput(plan: StoredPlan): z.input<typeof PlanOutput> {
     planId: plan.id,
     name: plan.name,
     ratelimits: plan.ratelimits.map(ratelimitRecord),
+    ...(plan.concurrency.length > 0 && { concurrency: plan.concurrency }),
+    ...(plan.credits && { credits: plan.credits }),
     permissions: [...plan.permissions],
     roles: [...plan.roles],
     ...(plan.meta !== null && { meta: JSON.parse(plan.meta) }),
@@ -80,6 +103,42 @@ export function toPlanOutput(plan: StoredPlan): z.input<typeof PlanOutput> {
     ...(plan.updated_at !== null && { updatedAt: plan.updated_at }),
   };
 }
+
+/** The most versions of its credits that balances of a plan may still have to take. */
+export const VERSIONS_MAX = 100;
+
+/** The credits that a caller gave, as they are stored. */
+export function storedCredits(
+  credits: z.output<(typeof planFields)["credits"]> | null | undefined,
+): PlanCredits | null {
+  if (!credits) return null;
+  const { amount, refill } = credits;
+  if (refill === undefined) return { amount };
+  const { interval, refillDay, refillMonth, timeZone, rollover } = refill;
+  return {
+    amount,
+    refill: {
+      interval,
+      ...(refillDay !== undefined && { refillDay }),
+      ...(refillMonth !== undefined && { refillMonth }),
+      ...(timeZone !== undefined && { timeZone }),
+      ...(rollover !== undefined && { rollover }),
+    },
+  };
+}
+
+/** Why the credits of a plan cannot be changed. */
+export const TOO_MANY_VERSIONS = `The last ${VERSIONS_MAX} changes of the credits have not reached all balances yet. Send the request again in a minute.`;
+
+/** Why credits of valid shape are not allowed, as a sentence; undefined if they are. */
+export function creditsError(credits: z.output<(typeof planFields)["credits"]> | null | undefined): string | undefined {
+  return credits?.refill && refillError({ ...credits.refill, amount: credits.amount }, false);
+}
+
+/** Why an identity cannot have a plan with credits. */
+export const CREDITS_OF_IDENTITY =
+  "A plan with credits is for keys: each key of an identity would have a balance of its own, or none. Give identities a plan without " +
+  "`credits`, and a budget with `budgetId`.";
 
 /** Why plans cannot be stored. */
 export const OLDER_PROGRAMS =

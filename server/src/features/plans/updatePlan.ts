@@ -5,13 +5,25 @@ import { examplePlan, examplePlanInput, exampleTime } from "../../platform/vocab
 import { metaColumn } from "../identities/record.ts";
 import { setGrants } from "./grants.ts";
 import { storedLimits } from "./limits.ts";
-import { PlanOutput, PlanReference, planFields, toPlanOutput } from "./record.ts";
+import {
+  CREDITS_OF_IDENTITY,
+  creditsError,
+  PlanOutput,
+  PlanReference,
+  planFields,
+  storedCredits,
+  TOO_MANY_VERSIONS,
+  toPlanOutput,
+  VERSIONS_MAX,
+} from "./record.ts";
 import { PlanWriter, type StoredPlan } from "./statements/plans.ts";
 
 /** The fields of an update, which its preview has too. */
 export const planUpdateInput = {
   plan: PlanReference,
   ratelimits: planFields.ratelimits.nullish(),
+  concurrency: planFields.concurrency.nullish(),
+  credits: planFields.credits.nullish(),
   permissions: planFields.permissions.nullish(),
   roles: planFields.roles.nullish(),
   meta: planFields.meta.nullish(),
@@ -29,7 +41,7 @@ export const updatePlan = mutation("plans.updatePlan", {
   permissions: ["plans.{planId}.update_plan", "permissions.*.create_permission"],
   input: PlanUpdate,
   output: PlanOutput,
-  problems: ["plan_not_found", "role_not_found"],
+  problems: ["plan_not_found", "role_not_found", "precondition_failed"],
   examples: [
     {
       summary: "Raise a limit for all keys of the plan",
@@ -54,6 +66,15 @@ export const updatePlan = mutation("plans.updatePlan", {
   if (changed.length === 0) return toPlanOutput(plan);
 
   const { meta } = given;
+  const credits = given.credits === undefined ? undefined : storedCredits(given.credits);
+  const concurrency = given.concurrency === null ? [] : given.concurrency;
+  const invalid = creditsError(given.credits);
+  if (invalid) return fail("invalid_input", invalid);
+  if (credits && (await plans.hasIdentities(plan.id))) return fail("invalid_input", CREDITS_OF_IDENTITY);
+  const areChanged = credits !== undefined && JSON.stringify(credits) !== JSON.stringify(plan.credits);
+  if (areChanged && (await plans.countVersions(plan)) >= VERSIONS_MAX) {
+    return fail("precondition_failed", TOO_MANY_VERSIONS);
+  }
   const ratelimits =
     given.ratelimits === undefined ? undefined : storedLimits(given.ratelimits ?? [], plan.ratelimits, random);
   const grants = {
@@ -62,7 +83,12 @@ export const updatePlan = mutation("plans.updatePlan", {
   };
   await plans.update(
     plan,
-    { ...(meta !== undefined && { meta: metaColumn(meta ?? undefined) }), ...(ratelimits && { ratelimits }) },
+    {
+      ...(meta !== undefined && { meta: metaColumn(meta ?? undefined) }),
+      ...(ratelimits && { ratelimits }),
+      ...(areChanged && { credits }),
+      ...(concurrency && { concurrency }),
+    },
     now,
   );
   await setGrants(plan.id, grants, context);
@@ -82,6 +108,8 @@ export const updatePlan = mutation("plans.updatePlan", {
 function valuesOf(plan: StoredPlan, members: readonly string[]): Record<string, unknown> {
   const all: Record<string, unknown> = {
     ratelimits: limitValues(plan.ratelimits),
+    concurrency: plan.concurrency.length > 0 ? plan.concurrency : null,
+    credits: plan.credits,
     permissions: sortedSet(plan.permissions),
     roles: sortedSet(plan.roles),
     meta: plan.meta === null ? null : JSON.parse(plan.meta),

@@ -23,6 +23,8 @@ export interface Schema {
   plans_permissions: { workspace_id: string; plan_id: string; permission_id: string };
   plans_roles: { workspace_id: string; plan_id: string; role_id: string };
   plan_assignments: PlanAssignmentRow;
+  plan_credits: PlanCreditsRow;
+  plan_grants: PlanGrantRow;
   balances: BalanceRow;
   holds: HoldRow;
   keys: KeyRow;
@@ -215,11 +217,39 @@ export interface PlanRow {
   name_folded: string;
   /** JSON array of its limits in the order of their names, each with the columns of `DirectoryLimit`. */
   ratelimits: string;
+  /** JSON array of its limits of concurrency, `{name, limit}`; null: none. */
+  concurrency: string | null;
+  /** JSON of its credits, as `PlanCredits`; null: none. */
+  credits: string | null;
+  /** Increases with each change of the credits. Null: it never had any. */
+  credits_version: number | null;
   meta: string | null;
   /** Increases with each change. */
   version: number;
   created_at: number;
   updated_at: number | null;
+}
+
+/** The credits of a plan since a time, until the next version. Kept while a balance has an earlier one. */
+export interface PlanCreditsRow {
+  plan_id: string;
+  workspace_id: string;
+  version: number;
+  since: number;
+  /** JSON as in `plans`; null: none since then. */
+  credits: string | null;
+}
+
+/** What plans have given to a pool of keys, so that nothing is given twice. */
+export interface PlanGrantRow {
+  pool_id: string;
+  workspace_id: string;
+  /** What was left when the pool lost the balance of its plan; null: it has it. */
+  kept: number | null;
+  /** Until when that was given; null: there is no next period. */
+  granted_until: number | null;
+  /** Until when the balance is not reset again; null: it may be. */
+  reset_until: number | null;
 }
 
 /** What a plan is given to: a pool of keys, or an identity. */
@@ -292,6 +322,10 @@ export interface BalanceRow {
   spent_before: number | null;
   /** 1: it counts, and never denies. */
   watched: SqlBoolean | null;
+  /** The plan that gave it; null: it is one of the keys, or of a budget, or of slots. */
+  plan_id: string | null;
+  /** The version of the credits of the plan that it has. */
+  plan_version: number | null;
   /** The credits of open holds. Null: 0. */
   held: number | null;
   /** No open hold ends earlier. Null: it has none. */

@@ -279,6 +279,7 @@ function openWorker(start: WorkerStart, port: MessagePort): void {
     recorder,
     random: systemRandom,
     ...missing,
+    prepareBalances: needsMainThread,
     recordFirstUses: async (uses) => void (await main.ask(["recordFirstUses", uses])),
   });
   const calls = new CallMetrics(start.counted.operations, start.counted.statuses);

@@ -10,6 +10,7 @@ import {
   spentInPeriod,
   unspent,
 } from "../../../../../engine/src/rules/books.ts";
+import { withPlanVersions } from "../../../../../engine/src/rules/plan-credits.ts";
 import {
   lastDue,
   type Refill,
@@ -26,6 +27,7 @@ import type { BalanceRow, BudgetRow, SqlBoolean } from "../../../platform/store/
 import type { Sql } from "../../../platform/store/store.ts";
 import { WorkspaceRows } from "../../../platform/store/workspace-rows.ts";
 import { findBudgets } from "../../budgets/statements.ts";
+import { findCreditsVersions, type PlanVersions } from "../../plans/statements/plans.ts";
 import { commonTime, EXPIRY_DELAY_MAX } from "./common-time.ts";
 
 /** The columns of `StoredBalance`. */
@@ -39,13 +41,20 @@ export const storedBalance = [
   "refill_rollover",
   "refill_due_at",
   "refill_mark",
+  "plan_id",
+  "plan_version",
 ] as const;
 
 /** The part of a refill that decides which programs know it. */
 type RefillSchedule = Pick<Refill, "interval"> & { timeZone?: string | undefined; rollover?: number | undefined };
 
 /** A balance to write. */
-type Balance = StoredBalance & { pool_id: string; watched?: SqlBoolean | null };
+type Balance = StoredBalance & {
+  pool_id: string;
+  watched?: SqlBoolean | null;
+  plan_id?: string | null;
+  plan_version?: number | null;
+};
 
 /** The credits of one workspace's pools and budgets. A pool without a row is unlimited. */
 export class BalanceWriter extends WorkspaceRows {
@@ -258,6 +267,25 @@ export async function refillDueBalances(sql: Sql, random: Random, now: Instant, 
   // A transaction that has locked a balance writes its refill.
   const { rows } = await locks.lockAvailable(query);
   await applyDueRefills(sql, rows, random, now);
+  return rows.length > 0 ? rows.length : adoptVersions(sql, random, now, limit);
+}
+
+/** Lets up to `limit` balances without calls have the credits that their plans have now; returns how many it wrote. */
+async function adoptVersions(sql: Sql, random: Random, now: Instant, limit: number): Promise<number> {
+  const query = sql.db
+    .selectFrom("balances")
+    .selectAll("balances")
+    .where("plan_id", "is not", null)
+    .where(({ eb, selectFrom }) =>
+      eb(
+        "plan_version",
+        "<",
+        selectFrom("plans").select("credits_version").whereRef("plans.id", "=", "balances.plan_id"),
+      ),
+    )
+    .limit(limit);
+  const { rows } = await sql.dialect.locks.lockAvailable(query);
+  await applyDueRefills(sql, rows, random, now);
   return rows.length;
 }
 
@@ -274,23 +302,60 @@ const refilledColumns = [
   "spent_before",
 ] as const satisfies (keyof BalanceRow)[];
 
-/** Writes columns of balances. */
+/** Writes columns with numbers of balances. */
 export async function setColumns<Column extends keyof BalanceRow>(
   sql: Sql,
   columns: readonly Column[],
   rows: readonly ({ pool_id: string } & Pick<BalanceRow, Column>)[],
 ): Promise<void> {
-  const types = Object.fromEntries(columns.map((column) => [column, "bigint" as const]));
+  await updateBalances(sql, Object.fromEntries(columns.map((column) => [column, "bigint" as const])), rows);
+}
+
+async function updateBalances(
+  sql: Sql,
+  types: Readonly<Record<string, "bigint" | "text">>,
+  rows: readonly (Partial<BalanceRow> & { pool_id: string })[],
+): Promise<void> {
+  const columns = Object.keys(types);
   const input = sql.dialect.values.rows(
     { pool_id: "text", ...types },
-    rows.map((row) => Object.fromEntries(["pool_id" as const, ...columns].map((column) => [column, row[column]]))),
+    rows.map((row) =>
+      Object.fromEntries(Object.entries(row).filter(([column]) => column === "pool_id" || column in types)),
+    ),
   );
   await sql.db
     .updateTable("balances")
     .from(input)
     .set(Object.fromEntries(columns.map((column) => [column, raw`${raw.ref(`input.${column}`)}`])))
-    .whereRef("balances.pool_id", "=", "input.pool_id" as never)
+    .where("balances.pool_id", "=", raw.ref<string>("input.pool_id"))
     .execute();
+}
+
+/** A balance as it is now: with the changes of its plan, if a plan gave it, and with due refills. */
+export function currentBalance<B extends StoredBalance & { plan_id: string | null; plan_version: number | null }>(
+  balance: B,
+  versions: PlanVersions,
+  now: Instant,
+  onRefill?: (before: B, after: B, at: Instant) => void,
+): B {
+  const { plan_id, plan_version } = balance;
+  if (plan_id === null) return withDueRefill(balance, now);
+  const newer = (versions.get(plan_id)?.versions ?? []).filter(({ version }) => version > (plan_version ?? 0));
+  return withPlanVersions(balance, newer, now, onRefill);
+}
+
+/** Writes the refills that balances have by a newer version of their plan. */
+async function setRefills(sql: Sql, rows: readonly BalanceRow[]): Promise<void> {
+  const types = {
+    refill_interval: "text",
+    refill_amount: "bigint",
+    refill_day: "bigint",
+    refill_month: "bigint",
+    refill_zone: "text",
+    refill_rollover: "bigint",
+    plan_version: "bigint",
+  } as const;
+  await updateBalances(sql, types, rows);
 }
 
 /** Writes due refills, each with an audit event that names the budget or the keys of the pool. Returns all balances after. */
@@ -301,9 +366,19 @@ async function applyDueRefills(
   now: Instant,
 ): Promise<BalanceRow[]> {
   const changed: { row: BalanceRow; after: BalanceRow }[] = [];
+  const versions = await findCreditsVersions(
+    sql,
+    rows.flatMap(({ plan_id }) => plan_id ?? []),
+  );
+  const due: { row: BalanceRow; after: BalanceRow; at: Instant }[] = [];
   const current = rows.map((row) => {
-    const after = withDueRefill(row, now);
-    if (after !== row) changed.push({ row, after });
+    const isOfPlan = row.plan_id !== null;
+    const after = currentBalance(row, versions, now, (before, refilled, at) => {
+      if (isOfPlan) due.push({ row: before, after: refilled, at });
+    });
+    if (after === row) return after;
+    changed.push({ row, after });
+    if (!isOfPlan && row.refill_due_at! <= now) due.push({ row, after, at: now });
     return after;
   });
   if (changed.length === 0) return current;
@@ -322,16 +397,27 @@ async function applyDueRefills(
     refilledColumns,
     changed.map(({ after }) => after),
   );
-  const due = changed.filter(({ row }) => row.refill_due_at! <= now);
+  const ofPlans = changed.filter(({ row, after }) => row.plan_version !== after.plan_version);
+  if (ofPlans.length > 0)
+    await setRefills(
+      sql,
+      ofPlans.map(({ after }) => after),
+    );
   if (due.length === 0) return current;
   const keys = await findKeysOfPools(
     sql,
     due.flatMap(({ row }) => (hasBooks(row) ? [] : [row.pool_id])),
   );
-  const entries = due.map(({ row, after }) => {
+  const entries = due.map(({ row, after, at }) => {
     const { remaining } = after;
     const { remaining: before, workspace_id: workspaceId } = row;
-    const meta = { dueAt: lastDue(refillOf(row)!, now), before, remaining };
+    const plan = row.plan_id === null ? undefined : versions.get(row.plan_id);
+    const meta = {
+      dueAt: lastDue(refillOf(row)!, at),
+      before,
+      remaining,
+      ...(plan && { plan: plan.name, version: row.plan_version }),
+    };
     const entry = { workspaceId, occurredAt: now, actor: "system", meta };
     const budget = budgets.get(row.pool_id);
     if (budget) {
@@ -502,7 +588,7 @@ export async function subtractCredits(
       remaining: raw<number>`balances.remaining - input.amount`,
       spent: raw<number>`balances.spent + input.amount`,
     })
-    .whereRef("balances.pool_id", "=", "input.pool_id" as never)
+    .where("balances.pool_id", "=", raw.ref<string>("input.pool_id"))
     .executeTakeFirstOrThrow();
   if (Number(numUpdatedRows) !== spends.length) {
     throw new Error(`${spends.length} balances had to be charged, but ${numUpdatedRows} were`);
@@ -555,9 +641,13 @@ export async function readBalances(
     .selectAll()
     .where(sql.dialect.values.isOneOf("pool_id", poolIds))
     .execute();
+  const versions = await findCreditsVersions(
+    sql,
+    rows.flatMap(({ plan_id }) => plan_id ?? []),
+  );
   return rows.map((row) => ({
     poolId: row.pool_id,
-    remaining: withDueRefill(row, now).remaining,
+    remaining: currentBalance(row, versions, now).remaining,
     held: row.held ?? 0,
   }));
 }

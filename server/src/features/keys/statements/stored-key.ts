@@ -18,7 +18,7 @@ export interface StoredKey extends KeyRow {
   api_allowed_ips: string | null;
   api_own_key_access: SqlBoolean;
   workspace_enabled: SqlBoolean;
-  balance: StoredBalance | null;
+  balance: (StoredBalance & { plan_id: string | null; plan_version: number | null }) | null;
   /** That of its pool. */
   plan: DirectoryPlanUse | null;
   identity: (StoredIdentity & { ratelimits: StoredRatelimit[]; plan: DirectoryPlanUse | null }) | null;

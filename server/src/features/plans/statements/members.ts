@@ -46,6 +46,33 @@ export class PlanMembers extends WorkspaceRows {
     };
   }
 
+  /** How many keys with a plan have credits of their own. */
+  async withOwnCredits(planId: string): Promise<number> {
+    const { count } = await this.sql.db
+      .selectFrom(this.#keys(planId).as("members"))
+      .innerJoin("keys", "keys.id", "members.id")
+      .innerJoin("balances", "balances.pool_id", "keys.pool_id")
+      .select(({ fn }) => fn.countAll<number>().as("count"))
+      .where("balances.plan_id", "is", null)
+      .executeTakeFirstOrThrow();
+    return Number(count);
+  }
+
+  /** How many keys or identities with a plan have a limit of concurrency of this name. */
+  async withOwnConcurrency(planId: string, owner: PlanOwner, name: string): Promise<number> {
+    const { db, dialect } = this.sql;
+    const named = dialect.contains(raw.ref<string>("owners.concurrency"), `"name":${JSON.stringify(name)}`);
+    const members =
+      owner === "key"
+        ? db.selectFrom(this.#keys(planId).as("members")).innerJoin("keys as owners", "owners.id", "members.id")
+        : db
+            .selectFrom(this.#identities(planId).as("members"))
+            .innerJoin("identities as owners", "owners.id", "members.id");
+    const { rows } = await raw<{ count: number }>`select count(*) as count from (
+      ${members.select("owners.id").where(named)}) as named`.execute(db);
+    return Number(rows[0]?.count ?? 0);
+  }
+
   #keys(planId: string) {
     return this.#assigned(planId, "key")
       .innerJoin("keys", "keys.pool_id", "assigned.owner_id")

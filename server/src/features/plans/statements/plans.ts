@@ -1,6 +1,8 @@
 import { sql as raw } from "kysely";
-import type { Instant } from "../../../../../engine/src/clock/clock.ts";
+import { type Instant, instantAt } from "../../../../../engine/src/clock/clock.ts";
 import type { DirectoryLimit, DirectoryPlan, DirectoryPlanUse } from "../../../../../engine/src/directory/stored.ts";
+import type { CreditsVersion, PlanCredits } from "../../../../../engine/src/rules/plan-credits.ts";
+import { type ConcurrencyLimit, concurrencyOf } from "../../../../../engine/src/rules/slots.ts";
 import { insertRows } from "../../../platform/store/insert-rows.ts";
 import type { StoreRules } from "../../../platform/store/inspection.ts";
 import { parsed } from "../../../platform/store/json.ts";
@@ -12,7 +14,9 @@ import type { Sql } from "../../../platform/store/store.ts";
 import { WorkspaceRows } from "../../../platform/store/workspace-rows.ts";
 
 /** A plan with what it gives. */
-export interface StoredPlan extends Omit<PlanRow, "ratelimits"> {
+export interface StoredPlan extends Omit<PlanRow, "ratelimits" | "credits" | "concurrency"> {
+  credits: PlanCredits | null;
+  concurrency: ConcurrencyLimit[];
   /** In the order of their names. */
   ratelimits: DirectoryLimit[];
   /** Slugs in order, without those of its roles. */
@@ -74,6 +78,16 @@ export class PlanReader extends WorkspaceRows {
     return undefined;
   }
 
+  /** Whether identities have the plan, deleted ones included. */
+  async hasIdentities(planId: string): Promise<boolean> {
+    const assigned = this.sql.db
+      .selectFrom("plan_assignments")
+      .select("owner_id")
+      .where("plan_id", "=", planId)
+      .where("owner", "=", "identity");
+    return (await assigned.limit(1).executeTakeFirst()) !== undefined;
+  }
+
   #select() {
     const { db, dialect } = this.sql;
     return db
@@ -116,7 +130,7 @@ export function planOf({ db, dialect }: Sql, owner: "keys.pool_id" | "identities
     db
       .selectFrom("plan_assignments")
       .innerJoin("plans", "plans.id", "plan_assignments.plan_id")
-      .select(["plans.id", "plans.name"])
+      .select(["plans.id", "plans.name", "plans.credits"])
       .where("plan_assignments.owner_id", "=", raw.ref<string>(owner)),
   );
 }
@@ -132,9 +146,19 @@ function asStoredPlan(row: SelectedPlan): StoredPlan {
   return {
     ...row,
     ratelimits: JSON.parse(row.ratelimits),
+    credits: row.credits === null ? null : JSON.parse(row.credits),
+    concurrency: concurrencyOf(row.concurrency),
     roles: parsed(row.roles).map(({ name }) => name),
     permissions: parsed(row.permissions).map(({ slug }) => slug),
   };
+}
+
+/** What an update of a plan sets. */
+export interface PlanValues {
+  meta?: string | null;
+  ratelimits?: readonly DirectoryLimit[];
+  credits?: PlanCredits | null;
+  concurrency?: readonly ConcurrencyLimit[];
 }
 
 /** A plan that a pool of keys or an identity gets. */
@@ -149,11 +173,13 @@ export class PlanWriter extends PlanReader {
 
   /** Whether plans can be stored: programs of earlier releases would not apply them. */
   accepts(): Promise<boolean> {
-    return demandStep(this.sql, "041-plans");
+    return demandStep(this.sql, "049-plan-credits");
   }
 
   /** Inserts a plan; returns whether no other one has its name. */
-  async insert(plan: Pick<StoredPlan, "id" | "name" | "meta" | "ratelimits" | "created_at">): Promise<boolean> {
+  async insert(
+    plan: Pick<StoredPlan, "id" | "name" | "meta" | "ratelimits" | "credits" | "concurrency" | "created_at">,
+  ): Promise<boolean> {
     this.metadataBytes +=
       (plan.meta === null ? 0 : Buffer.byteLength(plan.meta)) + limitsColumn(plan.ratelimits).length;
     const inserted = await this.sql.db
@@ -161,6 +187,9 @@ export class PlanWriter extends PlanReader {
       .values({
         ...plan,
         ratelimits: limitsColumn(plan.ratelimits),
+        concurrency: concurrencyColumn(plan.concurrency),
+        credits: jsonColumn(plan.credits),
+        credits_version: plan.credits === null ? null : 1,
         name_folded: fold(plan.name),
         workspace_id: this.workspaceId,
         version: 1,
@@ -168,6 +197,7 @@ export class PlanWriter extends PlanReader {
       .onConflict((conflict) => conflict.columns(["workspace_id", "name"]).doNothing())
       .returning("id")
       .executeTakeFirst();
+    if (inserted && plan.credits) await this.#addVersion(plan.id, 1, plan.credits, instantAt(plan.created_at));
     return inserted !== undefined;
   }
 
@@ -184,7 +214,7 @@ export class PlanWriter extends PlanReader {
     const kept = new Map<string, DirectoryPlanUse>();
     // In one order, so that two transactions cannot deadlock.
     for (const plan of [...new Set(plans)].sort()) {
-      const query = planIdOf(this.sql, this.workspaceId, plan).select("plans.name");
+      const query = planIdOf(this.sql, this.workspaceId, plan).select(["plans.name", "plans.credits"]);
       const row = await this.sql.dialect.locks.locking(query, "key share").executeTakeFirst();
       if (row) kept.set(plan, row);
     }
@@ -193,8 +223,8 @@ export class PlanWriter extends PlanReader {
 
   /** Writes the new values of a locked plan, with the next version. */
   async update(
-    { id, version }: Pick<StoredPlan, "id" | "version">,
-    { meta, ratelimits }: { meta?: string | null; ratelimits?: readonly DirectoryLimit[] },
+    { id, version, credits_version }: Pick<StoredPlan, "id" | "version" | "credits_version">,
+    { meta, ratelimits, credits, concurrency }: PlanValues,
     at: Instant,
   ): Promise<void> {
     if (meta != null) {
@@ -206,12 +236,48 @@ export class PlanWriter extends PlanReader {
       .set({
         ...(meta !== undefined && { meta }),
         ...(ratelimits !== undefined && { ratelimits: limitsColumn(ratelimits) }),
+        ...(concurrency !== undefined && { concurrency: concurrencyColumn(concurrency) }),
+        ...(credits !== undefined && { credits: jsonColumn(credits), credits_version: (credits_version ?? 0) + 1 }),
         version: version + 1,
         updated_at: at,
       })
       .where("id", "=", id)
       .where("workspace_id", "=", this.workspaceId)
       .execute();
+    if (credits !== undefined) await this.#addVersion(id, (credits_version ?? 0) + 1, credits, at);
+  }
+
+  /** Adds a version of the credits. */
+  async #addVersion(planId: string, version: number, credits: PlanCredits | null, since: Instant): Promise<void> {
+    await this.sql.db
+      .insertInto("plan_credits")
+      .values({ plan_id: planId, workspace_id: this.workspaceId, version, since, credits: jsonColumn(credits) })
+      .execute();
+  }
+
+  /** How many versions of the credits of a plan are stored. Removes those that all its balances have, except the newest. */
+  async countVersions({ id: planId, credits_version }: Pick<StoredPlan, "id" | "credits_version">): Promise<number> {
+    const { db } = this.sql;
+    const first = await db
+      .selectFrom("balances")
+      .select("plan_version")
+      .where("plan_id", "=", planId)
+      .orderBy("plan_version")
+      .limit(1)
+      .executeTakeFirst();
+    await db
+      .deleteFrom("plan_credits")
+      .where("plan_id", "=", planId)
+      .where("workspace_id", "=", this.workspaceId)
+      .where("version", "<", credits_version ?? 0)
+      .$if(first !== undefined, (query) => query.where("version", "<=", first?.plan_version ?? 0))
+      .execute();
+    const { count } = await db
+      .selectFrom("plan_credits")
+      .select(({ fn }) => fn.countAll<number>().as("count"))
+      .where("plan_id", "=", planId)
+      .executeTakeFirstOrThrow();
+    return Number(count);
   }
 
   /** Replaces the permissions of a plan. */
@@ -258,6 +324,16 @@ export class PlanWriter extends PlanReader {
       .execute();
   }
 
+  /** Locks the assignment of a pool until the transaction ends, so that nothing else gives it the credits of its plan. */
+  async lockAssignment(ownerId: string): Promise<void> {
+    const query = this.sql.db
+      .selectFrom("plan_assignments")
+      .select("owner_id")
+      .where("owner_id", "=", ownerId)
+      .where("workspace_id", "=", this.workspaceId);
+    await this.sql.dialect.locks.locking(query, "update").execute();
+  }
+
   /** Deletes a plan that nothing uses. Deleted keys and identities may still refer to it. */
   async delete(planId: string): Promise<void> {
     await this.sql.db
@@ -293,11 +369,40 @@ function limitsColumn(limits: readonly DirectoryLimit[]): string {
   return JSON.stringify(rows.sort((a, b) => (a.name < b.name ? -1 : 1)));
 }
 
+/** The credits of plans in the order of their versions, by the id of the plan. */
+export type PlanVersions = ReadonlyMap<string, { name: string; versions: CreditsVersion[] }>;
+
+/** The versions of credits that balances may lack. No query without ids. */
+export async function findCreditsVersions({ db, dialect }: Sql, planIds: readonly string[]): Promise<PlanVersions> {
+  const found = new Map<string, { name: string; versions: CreditsVersion[] }>();
+  if (planIds.length === 0) return found;
+  const rows = await db
+    .selectFrom("plan_credits")
+    .innerJoin("plans", "plans.id", "plan_credits.plan_id")
+    .select([
+      "plan_credits.plan_id",
+      "plan_credits.version",
+      "plan_credits.since",
+      "plan_credits.credits",
+      "plans.name",
+    ])
+    .where(dialect.values.isOneOf("plan_credits.plan_id", [...new Set(planIds)]))
+    .orderBy("plan_credits.version")
+    .execute();
+  for (const { plan_id, name, version, since, credits } of rows) {
+    const plan = found.get(plan_id) ?? { name, versions: [] };
+    found.set(plan_id, plan);
+    plan.versions.push({ version, since: instantAt(since), credits: credits === null ? null : JSON.parse(credits) });
+  }
+  return found;
+}
+
 /** Plans of any workspace with what they give; the directory loads its records with this. */
 export async function findPlans({ db, dialect }: Sql, ids: readonly string[]): Promise<DirectoryPlan[]> {
   const rows = await db
     .selectFrom("plans")
     .select(["plans.id", "plans.workspace_id", "plans.name", "plans.version", "plans.ratelimits"])
+    .select(["plans.concurrency", "plans.credits"])
     .select((query) => [
       dialect.json
         .array(
@@ -341,6 +446,16 @@ export async function findPlans({ db, dialect }: Sql, ids: readonly string[]): P
   }));
 }
 
+/** The database value of limits of concurrency, in the order of their names. */
+function concurrencyColumn(limits: readonly ConcurrencyLimit[]): string | null {
+  if (limits.length === 0) return null;
+  return JSON.stringify(limits.map(({ name, limit }) => ({ name, limit })).sort((a, b) => (a.name < b.name ? -1 : 1)));
+}
+
+function jsonColumn(value: unknown): string | null {
+  return value === null ? null : JSON.stringify(value);
+}
+
 /** Deletes the assignments of pools without keys and of identities that are about to be deleted for good. */
 export async function deleteAssignmentsOf({ db, dialect }: Sql, ownerIds: readonly string[]): Promise<void> {
   await db
@@ -348,6 +463,13 @@ export async function deleteAssignmentsOf({ db, dialect }: Sql, ownerIds: readon
     .where(dialect.values.isOneOf("owner_id", ownerIds))
     .where(({ not, exists, selectFrom }) =>
       not(exists(selectFrom("keys").select("keys.id").whereRef("keys.pool_id", "=", "plan_assignments.owner_id"))),
+    )
+    .execute();
+  await db
+    .deleteFrom("plan_grants")
+    .where(dialect.values.isOneOf("pool_id", ownerIds))
+    .where(({ not, exists, selectFrom }) =>
+      not(exists(selectFrom("keys").select("keys.id").whereRef("keys.pool_id", "=", "plan_grants.pool_id"))),
     )
     .execute();
 }

@@ -40,6 +40,7 @@ import { up as slots } from "./039-slots.ts";
 import { up as keyAttributes } from "./040-key-attributes.ts";
 import { up as plans } from "./041-plans.ts";
 import { up as oauth } from "./046-oauth.ts";
+import { up as planCredits } from "./049-plan-credits.ts";
 
 export type MigrationStep = (db: Kysely<unknown>, dialect: "sqlite" | "postgres") => Promise<void>;
 
@@ -106,4 +107,5 @@ export const schemaSteps: Readonly<Record<string, SchemaStep>> = {
   "040-key-attributes": expand(keyAttributes),
   "041-plans": expand(plans),
   "046-oauth": expand(oauth),
+  "049-plan-credits": expand(planCredits),
 };
