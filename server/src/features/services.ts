@@ -3,6 +3,7 @@ import type { Ledger } from "../../../engine/src/credits/ledger.ts";
 import type { Charge, LimitDecision } from "../../../engine/src/limits/counters.ts";
 import type { Limiter } from "../../../engine/src/limits/limiter.ts";
 import type { ReplayStore } from "../../../engine/src/limits/replay-store.ts";
+import type { AddressList } from "../../../engine/src/rules/address.ts";
 import type { Explainer } from "../../../engine/src/verification/explainer.ts";
 import type { Namespaces } from "../../../engine/src/verification/namespaces.ts";
 import type { OwnKeys } from "../../../engine/src/verification/own-keys.ts";
@@ -59,6 +60,10 @@ export interface Services {
   readonly portal: {
     /** New keys of an owner. */
     readonly keysPerDay: number;
+  };
+  readonly gateways: {
+    /** Proxies whose `X-Forwarded-For` counts. */
+    readonly trustedProxies: AddressList | null;
   };
   readonly oauth: {
     /** Undefined: access tokens are off. */

@@ -1,5 +1,6 @@
 /** The listener for gRPC with its methods. Loaded only if the configuration has a port for it. */
 import type { AddressInfo } from "node:net";
+import { check } from "../features/keys/gateways/envoy/check.ts";
 import { shouldRateLimit } from "../features/ratelimits/envoy/should-rate-limit.ts";
 import type { Services } from "../features/services.ts";
 import { Certificates } from "../platform/grpc/certificates.ts";
@@ -11,7 +12,7 @@ import type { Rpc } from "../platform/rpc/server.ts";
 import type { Start } from "./open.ts";
 
 /** The methods whose callers need a root key. */
-export const grpcMethods: readonly GrpcMethod<Services>[] = [shouldRateLimit];
+export const grpcMethods: readonly GrpcMethod<Services>[] = [check, shouldRateLimit];
 
 export interface GrpcParts {
   rpc: Rpc;

@@ -1,3 +1,4 @@
+import { addressList } from "../../../engine/src/rules/address.ts";
 import { Explainer } from "../../../engine/src/verification/explainer.ts";
 import { Namespaces } from "../../../engine/src/verification/namespaces.ts";
 import { OwnKeys } from "../../../engine/src/verification/own-keys.ts";
@@ -85,6 +86,7 @@ export function operationServices(
         return analytics.recorder.decisions.latest(workspaceId, since, now);
       },
     },
+    gateways: { trustedProxies: addressList(config.trustedProxies) },
     portal: { keysPerDay: config.portal.keysPerDay },
   };
 }

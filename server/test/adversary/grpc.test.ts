@@ -6,6 +6,7 @@ import { seededRandom } from "../../../engine/src/random/seeded.ts";
 import { MessageReader } from "../../src/platform/grpc/protobuf.ts";
 import { encodeMessage } from "../../src/platform/grpc/status.ts";
 import { framed, GrpcClient } from "../grpc/client.ts";
+import { CHECK, type CheckQuestion, checkRequest, readCheckResponse } from "../grpc/envoy-check.ts";
 import { rateLimitRequest, readResponse, SHOULD_RATE_LIMIT } from "../grpc/rate-limit-messages.ts";
 import {
   CONTINUATION,
@@ -95,7 +96,10 @@ describe("a hostile peer of gRPC", () => {
         assert.equal((error as Error).name, "Problem");
       }
     }
-    assert(!server.logged.some(({ level }) => level === "error"));
+    assert.deepEqual(
+      server.logged.filter(({ level }) => level === "error"),
+      [],
+    );
   });
 
   /** Begins calls whose messages never end. */
@@ -179,6 +183,108 @@ describe("a hostile peer of gRPC", () => {
     await eventually("its calls to be refused", async () => (await openCalls()) === 0);
     socket.destroy();
     await closed;
+  });
+
+  async function checked(question: CheckQuestion) {
+    const { status, body, message } = await victim.call(CHECK, checkRequest(question));
+    assert.equal(status, OK, message);
+    return readCheckResponse(body);
+  }
+
+  const unfriendly = '\r\nx-latchkey-owner: forged\u0001☂"';
+
+  it("cannot put a header into an answer of `Check`, nor a part of one", async () => {
+    const apiId = await server.createApi();
+    const { key } = await server.createKey(apiId, {
+      externalId: "acme",
+      meta: { owner: unfriendly },
+      ratelimits: [{ name: unfriendly, limit: 5, duration: 60_000, autoApply: true }],
+    });
+    const ask = (question: Partial<CheckQuestion>) =>
+      checked({
+        extensions: { api: apiId },
+        ...question,
+        headers: { authorization: `Bearer ${key}`, ...question.headers },
+      });
+    const assertPlain = (headers: Record<string, string>) => {
+      for (const text of Object.entries(headers).flat()) assert.match(text, /^[\x20-\x7e]*$/);
+    };
+    const { ok, metadata } = await ask({
+      headers: { [`x-latchkey-${unfriendly}`]: unfriendly },
+      path: `/${unfriendly}`,
+    });
+    assertPlain({ ...ok!.headers, ...ok!.responseHeaders });
+    assert.equal(metadata.meta.owner, unfriendly);
+    for (const extensions of [
+      { api: apiId, header: unfriendly },
+      { api: apiId, query: unfriendly },
+      { api: apiId, tag: `a,${unfriendly}` },
+      { api: apiId, limit: unfriendly },
+      { api: unfriendly },
+      { [unfriendly]: "" },
+    ] as Record<string, string>[]) {
+      const { denied } = await ask({ extensions });
+      if (denied) assertPlain(denied.headers);
+    }
+    for (const authorization of [unfriendly, `Bearer ${key}${unfriendly}`]) {
+      const { denied } = await ask({ headers: { authorization } });
+      assert.equal(denied!.status, 401);
+      assertPlain(denied!.headers);
+    }
+  });
+
+  it("asks `Check` with thousands of headers and parameters: it is denied", async () => {
+    const apiId = await server.createApi();
+    const { key } = await server.createKey(apiId);
+    const many = (prefix: string, value: string) =>
+      Object.fromEntries(Array.from({ length: 4_000 }, (_, i) => [`${prefix}${i}`, value]));
+    const headers = { authorization: `Bearer ${key}`, ...many("x-latchkey-", "") };
+    const { ok } = await checked({ extensions: { api: apiId }, headers });
+    assert.equal(ok!.headersToRemove.filter((name) => /\d$/.test(name)).length, 4_000);
+    for (const extensions of [
+      many("tag", ""),
+      { api: apiId, tag: "a,".repeat(50_000) },
+      { api: "a,".repeat(50_000) },
+    ]) {
+      const { denied } = await checked({ extensions, headers: { authorization: `Bearer ${key}` } });
+      assert.equal(denied!.status, 400);
+      assert(denied!.body.length < 2_000);
+    }
+    await victimIsAnswered();
+  });
+
+  it("has a key with metadata that Envoy could not read: it is left out", async () => {
+    const apiId = await server.createApi();
+    const nested = (depth: number): object => (depth === 0 ? {} : { a: nested(depth - 1) });
+    for (const [depth, isThere] of [
+      [15, true],
+      [16, false],
+      [60, false],
+    ] as const) {
+      const { key } = await server.createKey(apiId, { meta: nested(depth) });
+      const { code, metadata } = await checked({
+        extensions: { api: apiId },
+        headers: { authorization: `Bearer ${key}` },
+      });
+      assert.deepEqual([code, metadata.meta !== undefined], [0, isThere]);
+    }
+  });
+
+  it("sends any bytes to `Check`: they are a message or invalid (seeded)", async () => {
+    const random = seededRandom(36);
+    const logged = server.logged.length;
+    const extensions = { api: await server.createApi(), limit: "burst:1:1s", tag: "a", cost: "0" };
+    const whole = checkRequest({ extensions, headers: { authorization: "Bearer abc", "x-a": "b" }, path: "/a?b=c" });
+    for (let round = 0; round < 400; round++) {
+      const bytes = Buffer.from(whole);
+      for (let change = 0; change <= random.below(4); change++) bytes[random.below(bytes.length)] = random.below(256);
+      const { status } = await victim.call(CHECK, bytes);
+      assert([OK, INVALID_ARGUMENT].includes(status), `status ${status} for ${bytes.toString("hex")}`);
+    }
+    assert.deepEqual(
+      server.logged.slice(logged).filter(({ level }) => level === "error"),
+      [],
+    );
   });
 
   it("cannot put a header into an answer", () => {

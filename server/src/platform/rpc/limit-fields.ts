@@ -25,11 +25,10 @@ const PARTITION_BYTES = 9;
  * out. The clients answer in the same way: `sdk/test/limit-headers.json` has the cases of all.
  */
 export function limitHeaders(limits: readonly LimitField[], now: Instant | number): Record<string, string> {
-  const share = ({ exceeded, remaining, limit }: LimitField) => (exceeded ? -1 : remaining / Math.max(1, limit));
   const policies: string[] = [];
   const states: string[] = [];
   let length = 0;
-  for (const limit of [...limits].sort((a, b) => share(a) - share(b))) {
+  for (const limit of byTightness(limits)) {
     const name = encoded(limit.name);
     const pk = limit.partition === undefined ? "" : `;pk=${partitionKey(limit.partition)}`;
     const policy = policyItem(name, limit) + pk;
@@ -39,6 +38,12 @@ export function limitHeaders(limits: readonly LimitField[], now: Instant | numbe
     states.push(stateItem(name, limit, now) + pk);
   }
   return policies.length === 0 ? {} : { "RateLimit-Policy": policies.join(", "), RateLimit: states.join(", ") };
+}
+
+/** The limits with the smallest part left come first, exceeded ones before all others. */
+export function byTightness<T extends Pick<LimitField, "exceeded" | "remaining" | "limit">>(limits: readonly T[]): T[] {
+  const share = ({ exceeded, remaining, limit }: T) => (exceeded ? -1 : remaining / Math.max(1, limit));
+  return [...limits].sort((a, b) => share(a) - share(b));
 }
 
 /**
