@@ -145,7 +145,8 @@ async function addressSent(child: ChildProcess): Promise<string> {
 export async function addressLogged(child: ChildProcess): Promise<string> {
   for await (const line of createInterface({ input: child.stdout! })) {
     const { address } = line.startsWith("{") ? JSON.parse(line) : {};
-    if (address !== undefined) return address;
+    // That of gRPC is logged before it.
+    if (address?.startsWith("http") === true) return address;
   }
   throw new Error("The service has ended");
 }
