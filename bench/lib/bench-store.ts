@@ -103,7 +103,9 @@ async function createKeys(
   const store = new StoreWriter(sql, workspaceId);
   const created_at = instantAt(now);
   const apiId = newId(systemRandom, "api");
-  await store.of(ApiWriter).insert({ id: apiId, name: "bench", ownKeyAccess: false, createdAt: created_at });
+  await store
+    .of(ApiWriter)
+    .insert({ id: apiId, name: "bench", ownKeyAccess: false, ownKeyDerivation: false, createdAt: created_at });
   const made: CreatedKey[] = [];
   for (let i = 0; i < count; i++) {
     const { key, start } = formatKey("bench", systemSecrets(16));

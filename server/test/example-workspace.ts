@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { hasValidChecksum } from "../../engine/src/rules/key-string.ts";
+import { hasDerivedChecksum, hasValidChecksum } from "../../engine/src/rules/key-string.ts";
 import { isPortalToken } from "../../engine/src/rules/session-token.ts";
 import type { Example } from "../src/platform/rpc/operation.ts";
 import { problems } from "../src/platform/rpc/problems.ts";
@@ -74,8 +74,10 @@ export class ExampleWorkspace {
       await workspace.perform("keys.verifyKey", holding!);
     }
     if (name === "keys.restoreKey") await workspace.perform("keys.deleteKey", examplesOf("keys.deleteKey")[0]!);
-    if (name === "keys.getOwnKey") {
-      const allowing = examplesOf("apis.updateApi").find(({ input }) => "ownKeyAccess" in (input as object));
+    if (name === "keys.listDerivedKeys") await workspace.perform("keys.deriveKey", examplesOf("keys.deriveKey")[0]!);
+    const setting = { "keys.getOwnKey": "ownKeyAccess", "keys.deriveOwnKey": "ownKeyDerivation" }[name];
+    if (setting !== undefined) {
+      const allowing = examplesOf("apis.updateApi").find(({ input }) => setting in (input as object));
       await workspace.perform("apis.updateApi", allowing!);
     }
     return workspace;
@@ -122,7 +124,7 @@ function compare(documented: unknown, actual: unknown, learned: Learned, at: str
     for (const name of Object.keys(documented)) compare(documented[name], actual[name], learned, `${at}.${name}`);
   } else if (typeof documented === "string" && typeof actual === "string") {
     compareTexts(documented, actual, learned, at);
-  } else if (/(At|\.reset)$/.test(at)) {
+  } else if (/(At|\.reset)$|^keys\..*[dD]eriv.*\.expires$/.test(at)) {
     assert(Number.isInteger(documented) && Number.isInteger(actual), at);
   } else {
     assert.deepEqual(actual, documented, at);
@@ -147,8 +149,9 @@ function compareTexts(written: string, actual: string, learned: Learned, at: str
     // The documented one is signed with the key of another database.
     assert(isPortalToken(actual), `${at} is not the token of a session: ${actual}`);
     learned.set(documented, actual);
-  } else if (hasValidChecksum(documented)) {
-    assert(hasValidChecksum(actual), `${at} is not a key string: ${actual}`);
+  } else if (hasValidChecksum(documented) || hasDerivedChecksum(documented)) {
+    const isOfKind = hasValidChecksum(documented) ? hasValidChecksum : hasDerivedChecksum;
+    assert(isOfKind(actual), `${at} is not such a key string: ${actual}`);
     assert.equal(prefixOf(actual), prefixOf(documented), at);
     learned.set(documented, actual);
   } else {

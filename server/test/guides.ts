@@ -27,6 +27,7 @@ const newcomer = [
   "budgets.md",
   "plans.md",
   "holds.md",
+  "derived-keys.md",
   "roles-and-permissions.md",
   "webhooks.md",
 ];

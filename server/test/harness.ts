@@ -112,6 +112,7 @@ const comparedTables = [
   "budgets",
   "holds",
   "keys",
+  "derived_keys",
   "key_migrations",
   "ratelimits",
   "ratelimit_namespaces",

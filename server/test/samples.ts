@@ -389,6 +389,19 @@ export const samples: { readonly [Name in OperationName]: Sample } = {
     ],
   },
   "keys.deleteKey": { ...ofKey(), named: ({ keyId }) => [{ keyId }, { keyId, permanent: true }] },
+  "keys.deriveKey": { ...ofKey({ ttl: 60_000 }), named: ({ keyId }) => [{ keyId, ttl: 60_000 }] },
+  "keys.deriveOwnKey": {
+    body: async (server) => {
+      const { apiId } = await server.ok("apis.createApi", { name: "derivable", ownKeyDerivation: true });
+      return { key: (await server.createKey(apiId)).key, ttl: 60_000 };
+    },
+    absent: (body) => ({ ...body, key: NEVER_SECRET }),
+    unpermitted: "key_not_found",
+    named: ({ key, importedKey }) => [
+      { key, ttl: 60_000 },
+      { key: importedKey, ttl: 60_000 },
+    ],
+  },
   "keys.explainVerification": ofSecret("NOT_FOUND", ({ key, keyId, importedKey, apiId, migrationId, slug }) => [
     { key, apiId, permissions: slug },
     { key: importedKey },
@@ -403,6 +416,7 @@ export const samples: { readonly [Name in OperationName]: Sample } = {
       return { key: (await server.createKey(apiId)).key };
     },
   },
+  "keys.listDerivedKeys": ofKey(),
   "keys.migrateKeys": {
     ...ofApi("insufficient_permissions"),
     body: async (server) => ({

@@ -129,6 +129,7 @@ const updated: Record<string, Updated> = {
       upstream: { url: "https://old.example.com/verify", timeout: 1_000, onOutage: "not_found" },
       ownKeyAccess: true,
       resources: ["https://api.example.com", "urn:example:documents"],
+      ownKeyDerivation: true,
       portal: { actions: ["list", "usage"], page: { name: "Acme", color: "#246bce", language: "pt" } },
     },
   },

@@ -19,7 +19,7 @@ export interface Decision {
 /** A call that costs credits, together with the limits that it charges, which only the limiter interprets. */
 export interface Spend<Charges, Limits extends Decision> {
   readonly workspaceId: string;
-  /** The ids of its balances, each once, at most 9: the cost is taken from all of them, or from none. */
+  /** The ids of its balances, each once, at most 12: the cost is taken from all of them, or from none. */
   readonly balances: readonly string[];
   /** Credits to spend; 0 only reads the balances. */
   readonly cost: number;

@@ -26,6 +26,7 @@ interface KeyTraits {
   readonly enabled: boolean;
   readonly allowedIps: AllowedAddresses | null;
   readonly hasOwnAccess: boolean;
+  readonly hasOwnDerivation: boolean;
   readonly permissions: Permissions;
   readonly hasBalance: boolean;
   readonly isUnused: boolean;
@@ -47,10 +48,11 @@ interface KeyExtras {
   readonly limits: readonly KeyLimit[];
   readonly budgets: readonly KeyBudget[];
   readonly concurrency: readonly KeyConcurrency[];
-  /** JSON members of an answer between those of the traits: `meta`, `expires`, `identity`, with a comma before them. */
-  readonly members: string;
-  /** The same for a caller without a root key; the same string where nothing is left out. */
-  readonly anonymousMembers: string;
+  /** JSON members of an answer between those of the traits, each with a comma before it: `meta`; `identity`, or nothing. */
+  readonly metaMember: string;
+  readonly identityMember: string;
+  /** `identityMember` for a caller without a root key; the same string where nothing is left out. */
+  readonly anonymousIdentityMember: string;
 }
 
 const NO_BUDGETS: readonly KeyBudget[] = [];
@@ -62,8 +64,9 @@ const NO_EXTRAS: KeyExtras = {
   limits: [],
   budgets: NO_BUDGETS,
   concurrency: NO_CONCURRENCY,
-  members: ',"meta":{}',
-  anonymousMembers: ',"meta":{}',
+  metaMember: ',"meta":{}',
+  identityMember: "",
+  anonymousIdentityMember: "",
 };
 
 /** Estimated memory in bytes. The test compares the estimates with the heap. */
@@ -170,6 +173,10 @@ class CachedKey extends CacheEntry<KeyRecord> implements KeyRecord {
     return this.#traits.hasOwnAccess;
   }
 
+  get hasOwnDerivation(): boolean {
+    return this.#traits.hasOwnDerivation;
+  }
+
   get permissions(): Permissions {
     return this.#traits.permissions;
   }
@@ -219,24 +226,32 @@ class CachedKey extends CacheEntry<KeyRecord> implements KeyRecord {
   }
 
   get members(): string {
-    return this.membersWith(this.#traits.lastMembers);
+    return this.membersOf(this, this.#traits.lastMembers);
+  }
+
+  get anonymousMembers(): string {
+    return this.membersOf(this, null);
   }
 
   get grantMembers(): string {
     return this.#traits.lastMembers;
   }
 
-  membersWith(grantMembers: string): string {
+  membersOf({ keyId, expiresAt }: Pick<KeyRecord, "keyId" | "expiresAt">, grantMembers: string | null): string {
+    const { metaMember, identityMember, anonymousIdentityMember } = this.#extras;
+    const expires = expiresAt === null ? "" : `,"expires":${expiresAt}`;
+    const first = `"keyId":"${keyId}"${this.#traits.firstMembers}${metaMember}${expires}`;
+    if (grantMembers === null) return first + anonymousIdentityMember;
     const name = this.#name === null ? "" : `,"name":${this.#name}`;
-    return `${this.#firstMembers}${this.#extras.members}${name}${grantMembers}`;
+    return `${first}${identityMember}${name}${grantMembers}`;
   }
 
-  get anonymousMembers(): string {
-    return `${this.#firstMembers}${this.#extras.anonymousMembers}`;
+  get top(): KeyRecord {
+    return this;
   }
 
-  get #firstMembers(): string {
-    return `"keyId":"${this.keyId}"${this.#traits.firstMembers}`;
+  get derivation(): null {
+    return null;
   }
 }
 
@@ -268,7 +283,7 @@ export class KeyRecords {
   }
 
   of(key: DirectoryKey): LoadedRecord<KeyRecord> {
-    const { id, api_id, workspace_id, pool_id, identity } = key;
+    const { id, api_id, workspace_id, pool_id, identity, meta } = key;
     const [budgets, bytesOfBudgets] = this.#budgetsOf(key);
     const extras = extrasOf(key, budgets);
     const shared = sharedPart(key);
@@ -284,8 +299,13 @@ export class KeyRecords {
       (extras === NO_EXTRAS
         ? 0
         : EXTRAS_BYTES +
-          textBytes(extras.members, identity?.id ?? "", identity?.external_id ?? "") +
-          (extras.anonymousMembers === extras.members ? 0 : textBytes(extras.anonymousMembers)) +
+          textBytes(
+            meta === null ? "" : extras.metaMember,
+            extras.identityMember,
+            extras.anonymousIdentityMember === extras.identityMember ? "" : extras.anonymousIdentityMember,
+            identity?.id ?? "",
+            identity?.external_id ?? "",
+          ) +
           LIMIT_BYTES * extras.limits.length +
           CONCURRENCY_BYTES * extras.concurrency.length);
     return {
@@ -313,6 +333,7 @@ export class KeyRecords {
       enabled: false,
       allowedIps: null,
       hasOwnAccess: false,
+      hasOwnDerivation: false,
       permissions: compilePermissions([]),
       hasBalance: false,
       isUnused: false,
@@ -374,6 +395,7 @@ export class KeyRecords {
       enabled: enabled === 1,
       allowedIps,
       hasOwnAccess: key.api_own_key_access === 1,
+      hasOwnDerivation: key.api_own_key_derivation === 1,
       permissions: compilePermissions(permissions),
       hasBalance: key.hasBalance,
       isUnused,
@@ -404,6 +426,7 @@ function sharedPart(key: DirectoryKey) {
     api_allowed_ips: key.api_allowed_ips,
     allowed_ips: key.allowed_ips,
     api_own_key_access: key.api_own_key_access,
+    api_own_key_derivation: key.api_own_key_derivation,
     hasBalance: key.balance !== null && key.balance.plan_id === null,
     isUnused: key.start === "",
     hash_version: key.hash_version,
@@ -438,24 +461,24 @@ function extrasOf(key: DirectoryKey, budgets: readonly KeyBudget[]): KeyExtras {
             ...keyConcurrency(concurrency, "key", pool_id),
             ...(identity ? keyConcurrency(identity.concurrency, "identity", identity.id) : []),
           ],
-    ...extraMembers(key),
+    metaMember: meta === null ? NO_EXTRAS.metaMember : `,${members({ meta: JSON.parse(meta) })}`,
+    ...identityMembers(identity),
   };
 }
 
-function extraMembers({ meta, expires_at, identity }: DirectoryKey): Pick<KeyExtras, "members" | "anonymousMembers"> {
-  const textOf = (shown: object | null) =>
-    `,${members({
-      meta: meta === null ? {} : JSON.parse(meta),
-      ...(expires_at !== null && { expires: expires_at }),
-      ...(shown && { identity: shown }),
-    })}`;
-  const record = identity && identityRecord(identity);
-  const all = textOf(record);
-  if (!record || !("concurrency" in record || "plan" in record)) return { members: all, anonymousMembers: all };
+function identityMembers(
+  identity: DirectoryKey["identity"],
+): Pick<KeyExtras, "identityMember" | "anonymousIdentityMember"> {
+  if (identity === null) return { identityMember: "", anonymousIdentityMember: "" };
+  const textOf = (shown: object) => `,${members({ identity: shown })}`;
+  const record = identityRecord(identity);
+  const identityMember = textOf(record);
+  if (!("concurrency" in record || "plan" in record))
+    return { identityMember, anonymousIdentityMember: identityMember };
   // Only holds take slots, and a caller without a root key can neither make a hold nor learn of one. What a customer has bought is
   // not the business of his callers.
   const { concurrency: _, plan: __, ...shown } = record;
-  return { members: all, anonymousMembers: textOf(shown) };
+  return { identityMember, anonymousIdentityMember: textOf(shown) };
 }
 
 /** The root-key permission that is required to verify keys of an API. */

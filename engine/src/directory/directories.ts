@@ -3,6 +3,7 @@ import type { BloomFilter } from "../crypto/bloom-filter.ts";
 import { KeyRecords } from "./cached-key.ts";
 import type { Changes, ChangesCursor } from "./changes.ts";
 import { ChangesFollower } from "./changes-follower.ts";
+import { type DerivedKeyRecord, derivedKeyRecord } from "./derived-key.ts";
 import { Generations, newGenerationsBuffer } from "./generations.ts";
 import { LookupRateLimiter } from "./lookup-rate-limiter.ts";
 import { type PlanRecord, planRecord } from "./plan-record.ts";
@@ -31,6 +32,7 @@ import {
 } from "./records.ts";
 import type {
   DeletedKey,
+  DirectoryDerivedKey,
   DirectoryKey,
   DirectoryKeyMigration,
   DirectoryNamespace,
@@ -47,6 +49,9 @@ import type {
 /** The queries of the record caches. */
 export interface DirectorySource {
   keysAt(locations: readonly KeyLocation[]): Promise<(DirectoryKey | DeletedKey)[]>;
+  /** Those that are not deleted. */
+  keysByIds(ids: readonly string[]): Promise<DirectoryKey[]>;
+  derivedKeysAt(locations: readonly KeyLocation[]): Promise<DirectoryDerivedKey[]>;
   rootKeysByHashes(hashes: readonly string[]): Promise<DirectoryRootKey[]>;
   plans(ids: readonly string[]): Promise<DirectoryPlan[]>;
   workspaces(ids: readonly string[]): Promise<DirectoryWorkspace[]>;
@@ -80,6 +85,7 @@ const RECORD_BYTES_MIN = 400;
 
 export type DirectoryKind =
   | "keys"
+  | "derivedKeys"
   | "rootKeys"
   | "plans"
   | "workspaces"
@@ -106,6 +112,7 @@ export class RecordCaches {
   readonly generations: Generations;
   readonly counts: Readonly<Record<DirectoryKind, RecordCacheCounts>> = {
     keys: newRecordCacheCounts(),
+    derivedKeys: newRecordCacheCounts(),
     rootKeys: newRecordCacheCounts(),
     plans: newRecordCacheCounts(),
     workspaces: newRecordCacheCounts(),
@@ -114,8 +121,10 @@ export class RecordCaches {
     sessions: newRecordCacheCounts(),
     portalSessions: newRecordCacheCounts(),
   };
-  /** By `lookupKey`. */
+  /** By `lookupKey`, and those of which keys were derived by `keyIdName`. */
   readonly keys: RecordCache<KeyRecord>;
+  /** By `keyLocation`. */
+  readonly derivedKeys: RecordCache<DerivedKeyRecord>;
   /** By hash. */
   readonly rootKeys: RecordCache<RootKeyRecord>;
   /** By id. */
@@ -156,17 +165,33 @@ export class RecordCaches {
 
     const keyRecords = new KeyRecords(generations);
     this.keys = openCache<KeyRecord>("keys", 1, {
-      tagOf: (name) => hashOf(name),
+      tagOf: (name) => keyIdOf(name) ?? hashOf(name),
       mayExist: (name) =>
         this.keyFilter === undefined ||
+        keyIdOf(name) !== undefined ||
         locationsOf(name).some((location) => {
           const { hash, workspace_id } = parseKeyLocation(location);
           return this.keyFilter!.mayHave(keyLocation(hash, workspace_id));
         }),
       load: async (names) => {
-        const keys = await source.keysAt(names.flatMap(locationsOf).map(parseKeyLocation));
+        const ids = names.flatMap((name) => keyIdOf(name) ?? []);
+        const located = names.filter((name) => keyIdOf(name) === undefined);
+        const [byIds, keys] = await Promise.all([
+          ids.length === 0 ? [] : source.keysByIds(ids),
+          located.length === 0 ? [] : source.keysAt(located.flatMap(locationsOf).map(parseKeyLocation)),
+        ]);
         const byLocation = new Map(keys.map((key) => [keyLocation(key.hash, key.workspace_id, key.migration_id), key]));
-        return new Map(names.map((name) => [name, keyRecordOf(name, byLocation, keyRecords)]));
+        return new Map([
+          ...located.map((name) => [name, keyRecordOf(name, byLocation, keyRecords)] as const),
+          ...byIds.map((key) => [keyIdName(key.id), keyRecords.of(key)] as const),
+        ]);
+      },
+    });
+    this.derivedKeys = openCache<DerivedKeyRecord>("derivedKeys", 1 / 4, {
+      tagOf: (name) => hashOf(name),
+      load: async (names) => {
+        const keys = await source.derivedKeysAt(names.map(parseKeyLocation));
+        return new Map(keys.map((key) => [keyLocation(key.hash, key.workspace_id), derivedKeyRecord(key)]));
       },
     });
     this.rootKeys = openDirectory({
@@ -297,6 +322,21 @@ export function applyOwnChange(
 /** The location of a key: its hash and its workspace, and its migration if the hash alone does not identify it. */
 export function keyLocation(hash: string, workspaceId: string, migrationId: string | null = null): string {
   return migrationId === null ? `${hash}:${workspaceId}` : `${hash}:${workspaceId}:${migrationId}`;
+}
+
+/**
+ * The name under which a key is cached by its id. It begins with the end of the id, because all ids begin alike; the mark
+ * after it is in no location of a key.
+ */
+export function keyIdName(keyId: string): string {
+  return `${keyId.slice(-ID_END)}#${keyId}`;
+}
+
+const ID_END = 3;
+
+/** The id in a name of `keyIdName`; undefined if it is another one. */
+function keyIdOf(name: string): string | undefined {
+  return name[ID_END] === "#" ? name.slice(ID_END + 1) : undefined;
 }
 
 /** The name under which a key is cached: its possible locations. The first location that has a key applies. */

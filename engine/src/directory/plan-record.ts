@@ -7,6 +7,9 @@ import type { DirectoryPlan } from "./stored.ts";
 /** A limit of a plan without what depends on its owner. */
 type PlanLimit = Omit<KeyLimit, "counter">;
 
+/** Who can have a plan. */
+export type PlanOwner = Exclude<KeyLimit["owner"], "derived">;
+
 /** What a key is granted in all: its permissions, and the members of its answers about them. */
 interface Grants {
   readonly permissions: Permissions;
@@ -28,7 +31,7 @@ export class PlanRecord {
   /** Its permissions, those of its roles included. */
   readonly permissions: ReadonlySet<string>;
   readonly #plan: DirectoryPlan;
-  readonly #limits: Readonly<Record<KeyLimit["owner"], readonly PlanLimit[]>>;
+  readonly #limits: Readonly<Record<PlanOwner, readonly PlanLimit[]>>;
   /** What keys are granted that have the same permissions of their own. */
   readonly #grants = new Map<Permissions, Grants>();
   #grantsBytes = 0;
@@ -40,7 +43,7 @@ export class PlanRecord {
     this.version = plan.version;
     this.credits = plan.credits === null ? null : JSON.parse(plan.credits);
     this.permissions = new Set(plan.permissions);
-    const limitsOf = (owner: KeyLimit["owner"]) =>
+    const limitsOf = (owner: PlanOwner) =>
       plan.ratelimits.map((limit): PlanLimit => {
         const { counter: _, ...others } = keyLimit(limit, owner, "");
         return others;
@@ -49,7 +52,7 @@ export class PlanRecord {
   }
 
   /** The limits of the owner: its own ones, and those of the plan whose names they do not have. */
-  limitsOf(owner: KeyLimit["owner"], ownerId: string, own: readonly KeyLimit[]): KeyLimit[] {
+  limitsOf(owner: PlanOwner, ownerId: string, own: readonly KeyLimit[]): KeyLimit[] {
     const ofOwner = own.filter((limit) => limit.owner === owner);
     const all = [...ofOwner];
     for (const limit of this.#limits[owner]) {
@@ -73,7 +76,7 @@ export class PlanRecord {
   }
 
   /** The same of concurrency. */
-  concurrencyOf(owner: KeyLimit["owner"], ownerId: string, own: readonly KeyConcurrency[]): KeyConcurrency[] {
+  concurrencyOf(owner: PlanOwner, ownerId: string, own: readonly KeyConcurrency[]): KeyConcurrency[] {
     const ofOwner = own.filter((limit) => limit.owner === owner);
     if (this.#plan.concurrency === null) return ofOwner;
     const others = keyConcurrency(this.#plan.concurrency, owner, ownerId)

@@ -1,12 +1,12 @@
 import type { Instant } from "../clock/clock.ts";
 import type { AllowedAddresses } from "../rules/address.ts";
 import type { Permissions } from "../rules/permissions.ts";
-import type { PlanRecord } from "./plan-record.ts";
+import type { PlanOwner, PlanRecord } from "./plan-record.ts";
 import type { KeyBudget, KeyConcurrency, KeyLimit, KeyRecord } from "./records.ts";
 
 /**
  * A key with what its plans give it, for one call. Nothing of it is stored: the cached key names its plans only, so that a
- * change of a plan outdates no key.
+ * change of a plan outdates no key. The key is an issued one: a derived key narrows the key at the top with its plans.
  */
 export class PlannedKey implements KeyRecord {
   readonly #key: KeyRecord;
@@ -71,6 +71,10 @@ export class PlannedKey implements KeyRecord {
     return this.#key.hasOwnAccess;
   }
 
+  get hasOwnDerivation(): boolean {
+    return this.#key.hasOwnDerivation;
+  }
+
   get hasBalance(): boolean {
     return this.#key.hasBalance || this.isBalanceOfPlan;
   }
@@ -123,21 +127,29 @@ export class PlannedKey implements KeyRecord {
   }
 
   get members(): string {
-    return this.membersWith(this.grantMembers);
+    return this.#key.membersOf(this.#key, this.grantMembers);
   }
 
   get anonymousMembers(): string {
     return this.#key.anonymousMembers;
   }
 
-  membersWith(grantMembers: string): string {
-    return this.#key.membersWith(grantMembers);
+  membersOf(other: Pick<KeyRecord, "keyId" | "expiresAt">, grantMembers: string | null): string {
+    return this.#key.membersOf(other, grantMembers);
+  }
+
+  get top(): KeyRecord {
+    return this;
+  }
+
+  get derivation(): null {
+    return null;
   }
 
   /** The limits of the key, and then those of its identity. */
   #joined<Limit extends { readonly owner: KeyLimit["owner"] }>(
     own: readonly Limit[],
-    ofPlan: (plan: PlanRecord, owner: KeyLimit["owner"], ownerId: string) => Limit[],
+    ofPlan: (plan: PlanRecord, owner: PlanOwner, ownerId: string) => Limit[],
   ): readonly Limit[] {
     const { poolId, identity } = this.#key;
     const ofKey = this.plan ? ofPlan(this.plan, "key", poolId) : own.filter(({ owner }) => owner === "key");

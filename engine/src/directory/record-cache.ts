@@ -149,6 +149,16 @@ export class RecordCache<R> {
     return undefined;
   }
 
+  /** The record if it is cached and valid. Without one nothing is counted, and nothing is said about the name. */
+  peek(name: string): R | undefined {
+    const { counts, generations } = this.#options;
+    const entry = counts.entries === 0 ? undefined : this.#shardOf(name).get(name);
+    if (entry === undefined || !isValid(entry, generations)) return undefined;
+    entry.visited = true;
+    counts.hits++;
+    return entry.record;
+  }
+
   /** Whether a record of this name is in the cache, although a change may have outdated it. */
   has(name: string): boolean {
     return this.#shardOf(name).has(name);

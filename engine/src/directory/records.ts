@@ -7,6 +7,7 @@ import { type ConcurrencyLimit, concurrencyOf, slotsId } from "../rules/slots.ts
 import type { LimitMode } from "../rules/strict-window.ts";
 import type { LoadedRecord } from "./record-cache.ts";
 import type {
+  DerivedLevel,
   DirectoryIdentity,
   DirectoryKeyMigration,
   DirectoryLimit,
@@ -34,6 +35,8 @@ export interface KeyRecord {
   readonly allowedIps: AllowedAddresses | null;
   /** Whether its holder may read it. */
   readonly hasOwnAccess: boolean;
+  /** Whether its holder may derive keys from it. */
+  readonly hasOwnDerivation: boolean;
   readonly permissions: Permissions;
   /** Whether its pool has a balance of its own. The balance itself is in the ledger. */
   readonly hasBalance: boolean;
@@ -58,8 +61,12 @@ export interface KeyRecord {
   readonly anonymousMembers: string;
   /** Those of `members` that say what the key is granted, with a comma before them. */
   readonly grantMembers: string;
-  /** `members` with others in the place of `grantMembers`. */
-  membersWith(grantMembers: string): string;
+  /** `members` of a key with another id, expiry and other `grantMembers`; null: those for a caller without a root key. */
+  membersOf(other: Pick<KeyRecord, "keyId" | "expiresAt">, grantMembers: string | null): string;
+  /** The issued key that calls are charged to and counted for: itself, or the one that it was derived from. */
+  readonly top: KeyRecord;
+  /** What a derived key has of its own; null: it was issued. */
+  readonly derivation: Derivation | null;
 }
 
 /** The owner of a key as verification needs it. */
@@ -68,6 +75,15 @@ export interface KeyIdentity {
   readonly externalId: string;
   /** The plan of the identity. */
   readonly planId: string | null;
+}
+
+/** What a derived key has besides what it has of the key at the top. */
+export interface Derivation {
+  /** Ids of the derived key and of its parents that are derived keys, itself first. */
+  readonly ids: readonly string[];
+  /** The balances of what they may spend at most. */
+  readonly balanceIds: readonly string[];
+  readonly levels: readonly DerivedLevel[];
 }
 
 /** A budget as verification needs it. Its balance is in the ledger. */
@@ -84,10 +100,10 @@ export interface KeyLimit {
   /** Milliseconds. */
   readonly duration: number;
   readonly mode: LimitMode;
-  readonly owner: "key" | "identity";
-  /** Whether a verification is charged without naming the limit. Identity limits always apply. */
+  readonly owner: "key" | "identity" | "derived";
+  /** Whether a verification is charged without naming the limit. Those of identities and of derived keys always apply. */
   readonly applies: boolean;
-  /** The name of its counter: the pool of the key, or the identity, and the name of the limit. */
+  /** The name of its counter: the pool of the key, the identity or the derived key, and the name of the limit. */
   readonly counter: string;
   /** JSON members of the state of the limit before `exceeded`, without braces. */
   readonly members: string;
@@ -97,7 +113,7 @@ export interface KeyLimit {
 
 /** A limit of concurrency as verification needs it. Its slots are in the ledger. */
 export interface KeyConcurrency extends ConcurrencyLimit {
-  readonly owner: KeyLimit["owner"];
+  readonly owner: "key" | "identity";
   /** The balance of its slots: that of the pool of the key, or of the identity. */
   readonly balanceId: string;
   /** The name of the plan that it comes from. Absent: it is one of its owner. */
@@ -255,7 +271,11 @@ export function identityRecord(identity: DirectoryIdentity) {
 }
 
 /** The limits of concurrency of the key or the identity with this id: for a key, that of its pool. */
-export function keyConcurrency(column: string | null, owner: KeyLimit["owner"], ownerId: string): KeyConcurrency[] {
+export function keyConcurrency(
+  column: string | null,
+  owner: KeyConcurrency["owner"],
+  ownerId: string,
+): KeyConcurrency[] {
   return concurrencyOf(column).map(({ name, limit }) => ({ name, limit, owner, balanceId: slotsId(ownerId, name) }));
 }
 
@@ -269,7 +289,7 @@ export function keyLimit(stored: DirectoryLimit, owner: KeyLimit["owner"], owner
     duration,
     mode,
     owner,
-    applies: owner === "identity" || auto_apply === 1,
+    applies: owner !== "key" || auto_apply === 1,
     counter: limitCounter(owner, ownerId, name),
     members: members(shown),
   };
@@ -277,7 +297,8 @@ export function keyLimit(stored: DirectoryLimit, owner: KeyLimit["owner"], owner
 
 /**
  * The name of the counter of a limit. A limit of a key counts under the key's pool, which rerolled keys share. A limit of
- * an identity counts under the identity, for all its keys together.
+ * an identity counts under the identity, for all its keys together. A limit of a derived key counts under that key, for all
+ * that were derived of it as well.
  */
 export function limitCounter(owner: KeyLimit["owner"], ownerId: string, name: string): string {
   return `${owner}\0${ownerId}\0${name}`;

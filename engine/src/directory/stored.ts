@@ -93,6 +93,7 @@ export interface DirectoryKey extends KeyLocation {
   /** The same of its API. Both must contain the address. */
   api_allowed_ips: string | null;
   api_own_key_access: StoredBoolean;
+  api_own_key_derivation: StoredBoolean;
   workspace_enabled: StoredBoolean;
   /** Its own one, or one that a plan gave or has given. Null: none. */
   balance: { plan_id: string | null } | null;
@@ -117,6 +118,36 @@ export interface DeletedKey extends KeyLocation {
   identity_id: string | null;
   migration_id: string | null;
   deleted: true;
+}
+
+/** What a derived key, or one that it was derived from, narrows down. */
+export interface DerivedLevel {
+  id: string;
+  /** The key or derived key that it was derived from. */
+  parent_id: string;
+  expires_at: number;
+  /** When it was ended; null: it was not. */
+  deleted_at: number | null;
+  /** JSON array of slugs; null: everything that its parent may. */
+  permissions: string | null;
+  /** JSON array of limits; null: none. */
+  ratelimits: string | null;
+  /** JSON array of CIDRs; null: every address that its parent allows. */
+  allowed_ips: string | null;
+  /** JSON, or null. */
+  meta: string | null;
+  /** The most credits that it may spend; null: as many as its parent. */
+  credits_max: number | null;
+}
+
+/** A derived key with those that it was derived from, up to the key at the top, which is none of them. */
+export interface DirectoryDerivedKey extends KeyLocation {
+  /** The key at the top. */
+  top_id: string;
+  /** Itself first. One that is missing was deleted. */
+  levels: readonly DerivedLevel[];
+  /** How many levels there are, if none is missing. */
+  level: number;
 }
 
 /** A root key with the settings of its workspace that apply to its calls. */

@@ -61,6 +61,8 @@ export class ExceededLimits {
     for (let i = 0; i < charges.length; i++) {
       if (limits[i]!.allowed) continue;
       const { counter, limit, duration } = charges[i]!;
+      // The limits of derived keys are many, and concern only their holders.
+      if (counter.startsWith("derived\0")) continue;
       const windowEnd = (Math.floor(at / duration) + 1) * duration;
       if (this.#windowEnds.get(counter) === windowEnd) continue;
       if (!this.#admits(workspaceId, at)) {

@@ -19,6 +19,7 @@ export function alphanumeric(random: Random, length: number): string {
 export type IdPrefix =
   | "api"
   | "bud"
+  | "dkey"
   | "key"
   | "node"
   | "ps"

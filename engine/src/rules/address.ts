@@ -40,11 +40,17 @@ export function isListed(list: AddressList, address: string): boolean {
 export interface AllowedAddresses {
   readonly ofApi: AddressList | null;
   readonly ofKey: AddressList | null;
+  /** Of a derived key: its own, and those of its parents that are derived keys. Absent: they have none. */
+  readonly ofDerived?: readonly AddressList[];
 }
 
-/** Whether an address is in the list of the API and in that of the key. */
-export function isAllowed({ ofApi, ofKey }: AllowedAddresses, address: string): boolean {
-  return (ofApi === null || isListed(ofApi, address)) && (ofKey === null || isListed(ofKey, address));
+/** Whether an address is in the list of the API, in that of the key and in those of derived keys. */
+export function isAllowed({ ofApi, ofKey, ofDerived }: AllowedAddresses, address: string): boolean {
+  return (
+    (ofApi === null || isListed(ofApi, address)) &&
+    (ofKey === null || isListed(ofKey, address)) &&
+    (ofDerived === undefined || ofDerived.every((list) => isListed(list, address)))
+  );
 }
 
 /** The estimated memory of a list, in bytes. */

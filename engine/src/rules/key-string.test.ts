@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { base58, formatKey, hasValidChecksum, prefixOf } from "./key-string.ts";
+import { base58, formatDerivedKey, formatKey, hasDerivedChecksum, hasValidChecksum, prefixOf } from "./key-string.ts";
 
 const digits = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
 const prefixCharacters = [..."abcxyzABC019_-."];
@@ -168,6 +168,20 @@ describe("prefixOf", () => {
   it("returns the prefix of every formatted key", () => {
     fc.assert(
       fc.property(prefix, random, (prefix, random) => assert.equal(prefixOf(formatKey(prefix, random).start), prefix)),
+    );
+  });
+});
+
+describe("the string of a derived key", () => {
+  it("is told from that of an issued key by its checksum alone", () => {
+    fc.assert(
+      fc.property(prefix, random, (prefix, random) => {
+        const [issued, derived] = [formatKey(prefix, random), formatDerivedKey(prefix, random)];
+        assert.equal(derived.start, issued.start);
+        assert.equal(derived.key.length, issued.key.length);
+        assert.deepEqual([issued.key, derived.key].map(hasValidChecksum), [true, false]);
+        assert.deepEqual([issued.key, derived.key].map(hasDerivedChecksum), [false, true]);
+      }),
     );
   });
 });

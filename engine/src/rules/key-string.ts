@@ -19,6 +19,12 @@ export const RANDOM_BYTES_MAX = 255;
 export const KEY_TEXT_LENGTH_MIN = RANDOM_BYTES_MIN + checksumLength;
 export const KEY_TEXT_LENGTH_MAX = Math.ceil((RANDOM_BYTES_MAX * Math.log(256)) / Math.log(58)) + checksumLength;
 
+/**
+ * What the checksum of a derived key covers besides its text: so its string tells where to look it up, and has the form that
+ * scanners for leaked keys know.
+ */
+const DERIVED = "derived";
+
 /** The prefixes of secrets that give access to the service itself. */
 export const ROOT_KEY_PREFIX = "lk_root";
 export const PORTAL_TOKEN_PREFIX = "lk_portal";
@@ -34,9 +40,18 @@ export function isOwnSecret(text: string): boolean {
  * `start` is stored and shown: the prefix and the first 4 characters of the random part.
  */
 export function formatKey(prefix: string | null, random: Uint8Array): { key: string; start: string } {
+  return formatted(prefix, random, "");
+}
+
+/** Formats a derived key: like other keys, except for its checksum. */
+export function formatDerivedKey(prefix: string | null, random: Uint8Array): { key: string; start: string } {
+  return formatted(prefix, random, DERIVED);
+}
+
+function formatted(prefix: string | null, random: Uint8Array, kind: string): { key: string; start: string } {
   const lead = prefix === null ? "" : `${prefix}_`;
   const text = base58(random);
-  return { key: lead + text + checksum(lead + text), start: lead + text.slice(0, startLength) };
+  return { key: lead + text + checksum(lead + text + kind), start: lead + text.slice(0, startLength) };
 }
 
 /**
@@ -46,9 +61,18 @@ export function formatKey(prefix: string | null, random: Uint8Array): { key: str
  * a key.
  */
 export function hasValidChecksum(key: string): boolean {
+  return endsWithChecksum(key, "");
+}
+
+/** Whether a text ends with the checksum of a derived key. */
+export function hasDerivedChecksum(key: string): boolean {
+  return endsWithChecksum(key, DERIVED);
+}
+
+function endsWithChecksum(key: string, kind: string): boolean {
   const end = key.length - checksumLength;
   if (end <= 0) return false;
-  let rest = crc32(key.slice(0, end));
+  let rest = crc32(key.slice(0, end) + kind);
   for (let at = key.length - 1; at >= end; at--) {
     if (key.charCodeAt(at) !== alphabet.charCodeAt(rest % 58)) return false;
     rest = Math.floor(rest / 58);

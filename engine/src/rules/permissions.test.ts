@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { compilePermissions, holds } from "./permissions.ts";
+import { compilePermissions, holds, intersection } from "./permissions.ts";
 
 /** Slugs of few different characters, so that they often share prefixes. */
 const slug = fc.string({ unit: fc.constantFrom("a", "b", ".", ":", "/", "*", "-"), minLength: 1, maxLength: 7 });
@@ -84,5 +84,21 @@ describe("holds", () => {
     const permissions = compilePermissions(granted);
     granted.push("*");
     assert.ok(!holds(permissions, "b"));
+  });
+});
+
+describe("intersection", () => {
+  it("includes exactly what both include", () => {
+    const slugs = fc.array(slug, { maxLength: 8 });
+    fc.assert(
+      fc.property(slugs, slugs, fc.array(slug, { minLength: 1, maxLength: 20 }), (a, b, asked) => {
+        const [one, other] = [compilePermissions(a), compilePermissions(b)];
+        const common = intersection(one, other);
+        for (const each of [...asked, ...a, ...b]) {
+          assert.equal(holds(common, each), holds(one, each) && holds(other, each), each);
+        }
+      }),
+      { numRuns: 2_000 },
+    );
   });
 });

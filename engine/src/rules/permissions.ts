@@ -42,6 +42,16 @@ export function grantOf(permissions: Permissions, slug: string): string | undefi
   return undefined;
 }
 
+/** The permissions that both include. */
+export function intersection(a: Permissions, b: Permissions): Permissions {
+  if (a.everything) return b;
+  if (b.everything) return a;
+  // Two wildcards include one another or nothing in common, so what is in both is the narrower of two slugs.
+  const common = [...a.slugs].filter((slug) => holds(b, slug));
+  for (const slug of b.slugs) if (holds(a, slug)) common.push(slug);
+  return compilePermissions([...new Set(common)].sort());
+}
+
 function isSeparator(code: number): boolean {
   return code === 46 || code === 58 || code === 47; // . : /
 }

@@ -1,21 +1,24 @@
 import type { Instant } from "../clock/clock.ts";
 import type { Lack, Remaining } from "../credits/spend.ts";
-import type { KeyRecord } from "../directory/records.ts";
+import type { Derivation, KeyRecord } from "../directory/records.ts";
 
 /** Whether a verification of the key charges a balance. */
-export function hasBalances({ hasBalance, budgets }: KeyRecord): boolean {
-  return hasBalance || budgets.length > 0;
+export function hasBalances({ hasBalance, budgets, derivation }: KeyRecord): boolean {
+  return hasBalance || budgets.length > 0 || (derivation !== null && derivation.balanceIds.length > 0);
 }
 
 /**
  * The ids of the balances that a verification of the key charges, if it charges any: its own credits first, if it has them,
- * and its budgets.
+ * its budgets, and what it may spend at most if it is derived.
  */
-export function balancesOf({ hasBalance, poolId, budgets }: KeyRecord): readonly string[] {
-  if (budgets.length === 0) return [poolId];
-  const ids = budgets.map(({ budgetId }) => budgetId);
+export function balancesOf({ hasBalance, poolId, budgets, derivation }: KeyRecord): readonly string[] {
+  const ofDerived = derivation === null ? NONE : derivation.balanceIds;
+  if (budgets.length === 0 && ofDerived.length === 0) return [poolId];
+  const ids = [...budgets.map(({ budgetId }) => budgetId), ...ofDerived];
   return hasBalance ? [poolId, ...ids] : ids;
 }
+
+const NONE: readonly string[] = [];
 
 /** What the balances of a key have after a call, in the order of `balancesOf`. */
 export interface BalancesLeft {
@@ -28,14 +31,17 @@ export interface BalancesLeft {
 
 /** The balances as JSON members: `credits` of the key, and `budgets` if the caller may see them. */
 export function balancesText(
-  { hasBalance, budgets }: KeyRecord,
+  { hasBalance, budgets, derivation }: KeyRecord,
   { remaining, held, lacks = [] }: BalancesLeft,
   { seesBudgets, now }: { seesBudgets: boolean; now: Instant },
 ): string {
-  const credits = hasBalance ? remaining[0] : undefined;
+  const first = hasBalance ? 1 : 0;
+  const own = hasBalance ? remaining[0] : undefined;
+  // A derived key may spend what is left of each.
+  const credits =
+    derivation === null ? own : leastOf([own, ...ofDerived(derivation, remaining, first + budgets.length)]);
   const text = credits === undefined ? "" : `,"credits":${credits}`;
   if (budgets.length === 0 || !seesBudgets) return text;
-  const first = hasBalance ? 1 : 0;
   const states = budgets.flatMap(({ budgetId, name }, i) => {
     const left = remaining[first + i];
     // It has been deleted, which the record of the key does not know yet.
@@ -52,4 +58,14 @@ export function balancesText(
     };
   });
   return `${text},"budgets":${JSON.stringify(states)}`;
+}
+
+/** What is left of what a derived key may spend at most. */
+function ofDerived({ balanceIds }: Derivation, remaining: Remaining, from: number): Remaining {
+  return remaining.slice(from, from + balanceIds.length);
+}
+
+function leastOf(balances: Remaining): number | undefined {
+  const known = balances.filter((one) => one !== undefined);
+  return known.length === 0 ? undefined : Math.min(...known);
 }

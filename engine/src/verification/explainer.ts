@@ -1,5 +1,5 @@
 import { covers } from "../credits/locked-balance.ts";
-import { type CallDirectories, keyLocation } from "../directory/directories.ts";
+import type { CallDirectories } from "../directory/directories.ts";
 import type { KeyRecord } from "../directory/records.ts";
 import type { Limiter } from "../limits/limiter.ts";
 import { codeOfCharge, codeOfState, codeOfVisibility, hasFailed, type Trace } from "./checks.ts";
@@ -8,13 +8,14 @@ import {
   balanceAt,
   budgetsAt,
   type DecidedKey,
+  derivedAt,
   type ExplainedRecord,
   explainKey,
   explainMissing,
   listedPermissions,
   type VerificationExplanation,
 } from "./explanation.ts";
-import { KeyLookup, type LookedUp } from "./key-lookup.ts";
+import { KeyLookup } from "./key-lookup.ts";
 import { chargeOf, readingOf, selectLimits, usedIn } from "./limits.ts";
 import { excessiveHold, missingHold, mixedUnits, unknownLimit } from "./mistakes.ts";
 import { PermissionQueries } from "./queries.ts";
@@ -47,26 +48,21 @@ export class Explainer {
   ): Promise<VerificationExplanation | VerificationMistake> {
     await this.#lookup.requireCurrent(request);
     const record: ExplainedRecord = { source: "cache", currentAt: this.#directories.changes.readAt.wall };
-    const cached = stored ? this.#directories.keys.get(locationOf(stored, request)) : this.#lookup.findCached(request);
-    const loaded = cached === undefined ? await this.#load(stored, request, record) : cached;
-    // A key that was found by its id lacks what its plans give it.
-    const found = stored && loaded && !("kind" in loaded) ? await this.#lookup.withPlans(loaded) : loaded;
+    const onRead = () => {
+      record.source = "database";
+    };
+    const cached = stored ? undefined : this.#lookup.findCached(request);
+    const found = stored
+      ? await this.#lookup.findAt(stored, request, onRead)
+      : cached === undefined
+        ? await this.#lookup.find(request, onRead)
+        : cached;
     if (found !== null && "kind" in found) return found;
     if (found === null || !request.principal!.may(`apis.${found.apiId}.read_key`)) {
       return explainMissing(stored ? undefined : request.key, request.now);
     }
     if (record.source === "database") record.currentAt = request.now;
     return this.#explainKey(found, request, { isById: stored !== undefined, record, readOrigins });
-  }
-
-  #load(stored: KeyPlace | undefined, request: VerificationRequest, explained: ExplainedRecord): Promise<LookedUp> {
-    if (!stored) {
-      return this.#lookup.find(request, () => {
-        explained.source = "database";
-      });
-    }
-    explained.source = "database";
-    return this.#directories.keys.load(locationOf(stored, request));
   }
 
   async #explainKey(
@@ -95,8 +91,9 @@ export class Explainer {
     if (mistake) return mistake;
     const others = key.limits.filter((limit) => !selected?.limits.includes(limit));
     const readings = [...(selected?.charges ?? []), ...others.map((limit) => chargeOf(limit, key))].map(readingOf);
-    const { keyId, poolId, workspaceId } = key;
-    const budgetIds = key.budgets.map(({ budgetId }) => budgetId);
+    const { poolId, workspaceId } = key;
+    const { keyId } = key.top;
+    const budgetIds = [...key.budgets.map(({ budgetId }) => budgetId), ...(key.derivation?.balanceIds ?? [])];
     const slotIds = key.concurrency.map(({ balanceId }) => balanceId);
     const [decided, read, origins] = await Promise.all([
       selected && this.#limiter.peek(selected.charges),
@@ -114,7 +111,11 @@ export class Explainer {
     const balance = balanceAt(key, origins, request.now);
     const cost = request.credits?.cost ?? COST_DEFAULT;
     const budgets = budgetsAt(key, origins, cost, request.now);
-    const isCovered = covers(balance?.remaining, cost) && budgets.every(({ exceeded }) => !exceeded);
+    const derived = derivedAt(key, origins);
+    const isCovered =
+      covers(balance?.remaining, cost) &&
+      budgets.every(({ exceeded }) => !exceeded) &&
+      derived.every(({ credits }) => covers(credits?.remaining, cost));
     const concurrency = decideConcurrency(key, storedSlotUse(origins.slots));
     codeOfCharge({ areSlotsFree: !concurrency.exceeded, limits: decided, isCovered }, trace);
     const counted = [...(selected?.limits ?? []), ...others].map((limit, i) => {
@@ -126,11 +127,7 @@ export class Explainer {
       request,
       trace,
       ...found,
-      decision: { query, selected, decided, counted, origins, balance, budgets, concurrency, cost },
+      decision: { query, selected, decided, counted, origins, balance, budgets, concurrency, derived, cost },
     });
   }
-}
-
-function locationOf({ hash, migrationId }: KeyPlace, { workspaceId }: VerificationRequest): string {
-  return keyLocation(hash, workspaceId, migrationId);
 }

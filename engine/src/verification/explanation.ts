@@ -44,6 +44,21 @@ export interface VerificationExplanation {
   credits?: ExplainedCredits;
   /** Absent: it has none. */
   budgets?: ExplainedBudget[];
+  /** The derived key, and its parents that are derived keys. Absent: it was issued. */
+  derived?: ExplainedDerivation[];
+}
+
+/** A derived key in the chain from the key that was presented to the one that was issued. */
+export interface ExplainedDerivation {
+  keyId: string;
+  parentKeyId: string;
+  expires: number;
+  /** Whether it was ended. */
+  ended: boolean;
+  /** The permissions to which it narrows those of its parent. Absent: it has them all. */
+  permissions?: string[];
+  /** The most that it may spend, and what is left of that. Absent: as much as its parent. */
+  credits?: { max: number; remaining: number };
 }
 
 export interface ExplainedStep {
@@ -80,7 +95,7 @@ export interface ExplainedLimit {
   limit: number;
   duration: number;
   mode?: "strict";
-  from: "key" | "identity" | "call";
+  from: "key" | "identity" | "derived" | "call";
   /** The name of the plan that gives it to the key or to the identity. */
   plan?: string;
   use: "charged" | "checked" | "replaced" | "unused";
@@ -135,6 +150,7 @@ interface Decision {
   balance: HeldBalance | undefined;
   budgets: ExplainedBudget[];
   concurrency: ConcurrencyDecision;
+  derived: ExplainedDerivation[];
   cost: number;
 }
 
@@ -192,17 +208,18 @@ export function explainKey(decided: DecidedKey): VerificationExplanation {
         credits: {
           ...heldCreditsOf(decision.balance, request.now),
           cost: decision.cost,
-          ...(key instanceof PlannedKey && key.isBalanceOfPlan && key.plan && { plan: key.plan.name }),
+          ...(key.top instanceof PlannedKey && key.top.isBalanceOfPlan && key.top.plan && { plan: key.top.plan.name }),
         },
       }),
       ...(decision.budgets.length > 0 && { budgets: decision.budgets }),
     }),
+    ...(key.derivation && { derived: decision?.derived ?? derivedAt(key) }),
   };
 }
 
-/** The plans of a key and of its identity, if the key has been joined with them. */
-function plansOf(key: KeyRecord): Pick<PlannedKey, "plan" | "planOfIdentity"> {
-  return key instanceof PlannedKey ? key : { plan: null, planOfIdentity: null };
+/** The plans of a key and of its identity, if the key has been joined with them. A derived key has those of the key at the top. */
+function plansOf({ top }: KeyRecord): Pick<PlannedKey, "plan" | "planOfIdentity"> {
+  return top instanceof PlannedKey ? top : { plan: null, planOfIdentity: null };
 }
 
 function explainedKey(key: KeyRecord): NonNullable<VerificationExplanation["key"]> {
@@ -225,15 +242,38 @@ function planOf({ plan }: { plan?: string }) {
   return plan === undefined ? {} : { plan };
 }
 
+/** The chain of a derived key. `origins`: with what is left of what each may spend. */
+export function derivedAt({ derivation }: KeyRecord, origins?: KeyOrigins): ExplainedDerivation[] {
+  return (derivation?.levels ?? []).map(({ id, parent_id, expires_at, deleted_at, permissions, credits_max }) => {
+    const stored = origins?.budgets.find(({ pool_id }) => pool_id === id);
+    return {
+      keyId: id,
+      parentKeyId: parent_id,
+      expires: expires_at,
+      ended: deleted_at !== null,
+      ...(permissions !== null && { permissions: JSON.parse(permissions) as string[] }),
+      ...(credits_max !== null && stored && { credits: { max: credits_max, remaining: stored.remaining } }),
+    };
+  });
+}
+
 type Detail = Omit<DecidedKey, "decision"> &
   Partial<Decision> & { permissions: ExplainedPermissions | undefined; isFailed: boolean };
 
 /** What each step compared, as a sentence. */
 const details: Readonly<Record<Step, (decided: Detail) => string>> = {
-  lookup: ({ key, isById }) =>
-    isById ? `The key ${key.keyId} exists.` : `The string is that of the key ${key.keyId}.`,
-  deletion: ({ isFailed }) =>
-    isFailed ? "The key or its API was deleted." : "Neither the key nor its API is deleted.",
+  lookup: ({ key, isById }) => {
+    const found = isById ? `The key ${key.keyId} exists.` : `The string is that of the key ${key.keyId}.`;
+    const parents = key.derivation?.levels.map(({ parent_id }) => parent_id) ?? [];
+    return parents.length === 0 ? found : `${found} It was derived from ${parents.join(", which was derived from ")}.`;
+  },
+  deletion: ({ key: { derivation }, isFailed }) => {
+    if (derivation === null)
+      return isFailed ? "The key or its API was deleted." : "Neither the key nor its API is deleted.";
+    return isFailed
+      ? "The key, one that it was derived from, or its API was deleted."
+      : "Neither the key, nor those that it was derived from, nor its API is deleted.";
+  },
   api: ({ key: { apiId: own }, request: { apiId, keyspaces } }) => {
     const accepted = [apiId, keyspaces?.join(", ")].filter((one) => one !== undefined);
     return `The key belongs to ${own}, and the call accepts ${accepted.length === 0 ? "every API" : accepted.join(" out of ")}.`;
@@ -243,11 +283,13 @@ const details: Readonly<Record<Step, (decided: Detail) => string>> = {
       ? `The root key lacks the permission '${key.verifyRequirement}'.`
       : `The root key may verify keys of ${key.apiId}.`,
   workspace: ({ isFailed }) => (isFailed ? "The workspace is disabled." : "The workspace is enabled."),
-  enabled: ({ isFailed }) => (isFailed ? "The key is disabled." : "The key is enabled."),
-  expiry: ({ key: { expiresAt }, request: { now }, isFailed }) =>
-    expiresAt === null
-      ? "The key never expires."
-      : `The key ${isFailed ? "expired" : "expires"} at ${iso(expiresAt)}, and it is ${iso(now)}.`,
+  enabled: ({ key: { top, derivation }, isFailed }) =>
+    `${derivation === null ? "The key" : `The key ${top.keyId}, of which it was derived,`} is ${isFailed ? "disabled" : "enabled"}.`,
+  expiry: ({ key: { expiresAt, top, derivation }, request: { now }, isFailed }) => {
+    if (expiresAt === null) return "The key never expires.";
+    const whose = derivation !== null && top.expiresAt === expiresAt ? `, with ${top.keyId}` : "";
+    return `The key ${isFailed ? "expired" : "expires"} at ${iso(expiresAt)}${whose}, and it is ${iso(now)}.`;
+  },
   address: ({ key: { allowedIps }, request: { address } }) => {
     if (allowedIps === null) return "Neither the API nor the key has an allow-list of addresses.";
     const shown = address || "an address that cannot be read";
@@ -255,7 +297,8 @@ const details: Readonly<Record<Step, (decided: Detail) => string>> = {
       list === null
         ? []
         : `the allow-list of the ${name} ${isListed(list, address) ? "contains" : "does not contain"} ${shown}`;
-    const compared = [of("API", allowedIps.ofApi), of("key", allowedIps.ofKey)].flat().join(", and ");
+    const ofDerived = (allowedIps.ofDerived ?? []).flatMap((list) => of("derived key", list));
+    const compared = [of("API", allowedIps.ofApi), of("key", allowedIps.ofKey), ofDerived].flat().join(", and ");
     return `${compared.charAt(0).toUpperCase()}${compared.slice(1)}.`;
   },
   permissions: ({ permissions }) => {
@@ -283,8 +326,10 @@ const details: Readonly<Record<Step, (decided: Detail) => string>> = {
         : `Without other calls it passes in ${inWords(decided.retryAfter)}.`;
     return `These limits are exhausted: ${exceeded.join(", ")}. ${wait}`;
   },
-  credits: ({ balance, budgets = [], cost }) => {
-    if (balance === undefined && budgets.length === 0) return "The key has no balance: it is unlimited.";
+  credits: ({ balance, budgets = [], derived = [], cost }) => {
+    const bounded = derived.filter(({ credits }) => credits !== undefined);
+    if (balance === undefined && budgets.length === 0 && bounded.length === 0)
+      return "The key has no balance: it is unlimited.";
     const left = [
       ...(balance ? [`the balance is ${balance.remaining}`] : []),
       ...budgets.map(({ name, remaining, onEmpty }) =>
@@ -292,6 +337,7 @@ const details: Readonly<Record<Step, (decided: Detail) => string>> = {
           ? `the budget '${name}' has ${remaining}`
           : `the budget '${name}', which never denies, has ${remaining}`,
       ),
+      ...bounded.map(({ keyId, credits }) => `${keyId} may still spend ${credits?.remaining}`),
     ];
     return `The call costs ${cost}, and ${left.join(", and ")}.`;
   },

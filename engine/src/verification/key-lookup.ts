@@ -1,12 +1,19 @@
 import { hashPeppered, hashSecret, hashSecret512 } from "../crypto/hash.ts";
-import { type CallDirectories, keyLocation, keyMigrationLookupKey, lookupKey } from "../directory/directories.ts";
+import type { DerivedKeyRecord } from "../directory/derived-key.ts";
+import {
+  type CallDirectories,
+  keyIdName,
+  keyLocation,
+  keyMigrationLookupKey,
+  lookupKey,
+} from "../directory/directories.ts";
 import { PlannedKey } from "../directory/planned-key.ts";
 import type { KeyMigrationRecord, KeyRecord, WorkspaceRecord } from "../directory/records.ts";
 import { StoreUnavailable } from "../errors/store-unavailable.ts";
 import { addressNetwork } from "../rules/address.ts";
 import { longTokenOf } from "../rules/imported-keys.ts";
-import { hasValidChecksum } from "../rules/key-string.ts";
-import type { VerificationMistake, VerificationRequest } from "./request.ts";
+import { hasDerivedChecksum, hasValidChecksum } from "../rules/key-string.ts";
+import type { KeyPlace, VerificationMistake, VerificationRequest } from "./request.ts";
 
 /** The result of a look-up in the database: a key or null, or an error in the request. */
 export type LookedUp = KeyRecord | null | VerificationMistake;
@@ -17,9 +24,12 @@ const TOKEN_FORM = "A key of this migration has three parts, joined by underscor
 export interface SoughtKey {
   /** Its id. A key with another one counts as not found. */
   readonly keyId?: string | undefined;
-  /** Where it is stored, as `keyLocation` says: its string is not known, and the one in the request is not looked up. */
-  readonly location?: string | undefined;
+  /** Where it is stored: its string is not known, and the one in the request is not looked up. */
+  readonly place?: KeyPlace | undefined;
 }
+
+/** How often a derived key and the key at the top are read, if one of them changes meanwhile. */
+const ATTEMPTS_MAX = 20;
 
 /** Finds keys by their strings. */
 export class KeyLookup {
@@ -36,20 +46,25 @@ export class KeyLookup {
 
   /** The key, or null, from the cache; undefined if it or one of its plans must be looked up. */
   findCached(request: VerificationRequest): KeyRecord | null | undefined {
-    const record = this.#findCached(request);
-    return record && hasPlan(record) ? this.#plannedCached(record) : record;
+    const location = keyLocation(hashSecret(request.key), request.workspaceId);
+    const derived = this.#directories.derivedKeys.peek(location);
+    if (derived) return this.#narrowed(derived);
+    const record = this.#issuedCached(location, request);
+    return record && this.#plannedCached(record);
   }
 
-  #findCached(request: VerificationRequest): KeyRecord | null | undefined {
-    const location = keyLocation(hashSecret(request.key), request.workspaceId);
+  /** A key that was issued, or null, without what its plans give it; undefined if it must be looked up. */
+  #issuedCached(location: string, request: VerificationRequest): KeyRecord | null | undefined {
     const record = this.#directories.keys.get(location);
     if (record && !record.isDeleted) return record;
     // Only imported keys can be at other locations.
     const workspace = this.#directories.workspaces.get(request.workspaceId);
     if (!workspace || request.migrationId !== undefined) return undefined;
-    return workspace.hasSha512Keys
+    const found = workspace.hasSha512Keys
       ? this.#directories.keys.get(lookupKey([location, sha512Location(request)]))
       : record;
+    // That no issued key has this string says nothing about derived keys.
+    return found === null && hasDerivedChecksum(request.key) ? undefined : found;
   }
 
   /**
@@ -58,6 +73,10 @@ export class KeyLookup {
    */
   async find(request: VerificationRequest, onRead?: () => void): Promise<LookedUp> {
     const location = keyLocation(hashSecret(request.key), request.workspaceId);
+    if (hasDerivedChecksum(request.key)) {
+      const derived = await this.#findDerived(location, request, onRead);
+      if (derived) return derived;
+    }
     const workspace = await this.workspace(request.workspaceId);
     // A key with a wrong checksum cannot exist, except an imported one.
     if (!workspace?.hasImportedKeys && !hasValidChecksum(request.key)) return null;
@@ -76,15 +95,14 @@ export class KeyLookup {
         ? await keys.load(name)
         : await keyLookups.spend(sourceOf(request), () => keys.load(name));
     }
-    if (record) return this.withPlans(record);
+    if (record) return this.#withPlans(record);
     return hash === INVALID_TOKEN ? { kind: "token_unreadable", message: TOKEN_FORM } : null;
   }
 
   /**
    * A key with what its plans give it. Each plan is read once, so a call sees a change of a plan whole or not at all.
    */
-  async withPlans(key: KeyRecord): Promise<KeyRecord> {
-    if (!hasPlan(key)) return key;
+  async #withPlans(key: KeyRecord): Promise<KeyRecord> {
     const cached = this.#plannedCached(key);
     if (cached) return cached;
     const { plans } = this.#directories;
@@ -101,6 +119,7 @@ export class KeyLookup {
 
   /** The same without a look-up; undefined if it needs one. */
   #plannedCached(key: KeyRecord): KeyRecord | undefined {
+    if (!hasPlan(key)) return key;
     const { plans } = this.#directories;
     const { planId, identity } = key;
     const idOfIdentity = identity?.planId ?? null;
@@ -109,12 +128,70 @@ export class KeyLookup {
     return plan === undefined || ofIdentity === undefined ? undefined : new PlannedKey(key, plan, ofIdentity);
   }
 
-  /** The key at a location that a query gave, so that its look-up is free; null if it has left. */
-  async at(location: string): Promise<KeyRecord | null> {
+  /**
+   * A derived key with what the key at the top has now, with its plans; null if there is none; undefined if that key or one
+   * of its plans must be looked up.
+   */
+  #narrowed(derived: DerivedKeyRecord): KeyRecord | null | undefined {
+    const top = this.#directories.keys.get(keyIdName(derived.topId));
+    const planned = top && this.#plannedCached(top);
+    return planned && derived.narrow(planned);
+  }
+
+  /** Looks up what `#narrowed` has not found in the caches. */
+  async #loadTop(topId: string): Promise<void> {
+    const { keys } = this.#directories;
+    const name = keyIdName(topId);
+    const cached = keys.get(name);
+    const top = cached === undefined ? await keys.load(name) : cached;
+    if (top) await this.#withPlans(top);
+  }
+
+  /**
+   * A derived key, from the database if it, the key at the top or one of the plans is not cached. What changed during these reads
+   * is read again: a key that ended while the other one was read must not be valid.
+   */
+  async #findDerived(location: string, request: VerificationRequest, onRead?: () => void): Promise<KeyRecord | null> {
+    const { derivedKeys, keyLookups } = this.#directories;
+    for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
+      const cached = derivedKeys.get(location);
+      if (cached === null) return null;
+      if (cached === undefined) {
+        onRead?.();
+        const isKnown = derivedKeys.has(location);
+        const load = () => derivedKeys.load(location);
+        const loaded = isKnown ? await load() : await keyLookups.spend(sourceOf(request), load);
+        if (loaded === null) return null;
+        // Without a second look-up if the other one is cached.
+        const found = this.#narrowed(loaded);
+        if (found !== undefined) return found;
+        await this.#loadTop(loaded.topId);
+        continue;
+      }
+      const found = this.#narrowed(cached);
+      if (found !== undefined) return found;
+      onRead?.();
+      await this.#loadTop(cached.topId);
+    }
+    throw new StoreUnavailable("A derived key changed faster than it could be read");
+  }
+
+  /**
+   * The key at a place that a query gave, so that its look-up is free; null if it has left. `onRead` is called before the
+   * database is read.
+   */
+  async findAt(
+    { hash, migrationId, isDerived = false }: KeyPlace,
+    request: VerificationRequest,
+    onRead?: () => void,
+  ): Promise<KeyRecord | null> {
+    const location = keyLocation(hash, request.workspaceId, migrationId);
+    if (isDerived) return this.#findDerived(location, request, onRead);
     const { keys } = this.#directories;
     const cached = keys.get(location);
+    if (cached === undefined) onRead?.();
     const found = cached === undefined ? await keys.load(location) : cached;
-    return found && this.withPlans(found);
+    return found && this.#withPlans(found);
   }
 
   #migration(name: string, request: VerificationRequest) {

@@ -96,7 +96,7 @@ function selectDefault(key: KeyRecord): SelectedLimits | undefined {
       charges: applying.map((limit) => charge(limit, 1, true, key.workspaceId)),
       limits: applying,
     };
-    if (!(key instanceof PlannedKey)) defaultSelections.set(key, selected);
+    if (!(key.top instanceof PlannedKey)) defaultSelections.set(key, selected);
   }
   return selected.charges.length === 0 ? undefined : selected;
 }

@@ -2,6 +2,7 @@ import type { CallDirectories } from "../directory/directories.ts";
 import type { KeyLimit, KeyRecord } from "../directory/records.ts";
 import type { Limiter } from "../limits/limiter.ts";
 import { isAllowed } from "../rules/address.ts";
+import { codeOfState } from "./checks.ts";
 import type { CountedLimit } from "./explanation.ts";
 import { KeyLookup } from "./key-lookup.ts";
 import { chargeOf, readingOf, usedIn } from "./limits.ts";
@@ -22,13 +23,27 @@ export class OwnKeys {
    * holder read, or if the caller's address or root key may not.
    */
   async find(request: VerificationRequest): Promise<KeyRecord | null> {
+    const found = await this.#find(request, "read_key");
+    return found?.hasOwnAccess ? found : null;
+  }
+
+  /**
+   * The key of a holder who wants to derive keys from it, looked up in the same way. Null as well if the key is not valid, or if
+   * its API lets no holder derive.
+   */
+  async findParent(request: VerificationRequest): Promise<KeyRecord | null> {
+    const found = await this.#find(request, "create_key");
+    if (!found?.hasOwnDerivation) return null;
+    return codeOfState(found, request, undefined) === undefined ? found : null;
+  }
+
+  async #find(request: VerificationRequest, action: string): Promise<KeyRecord | null> {
     await this.#lookup.requireCurrent(request);
     const cached = this.#lookup.findCached(request);
     const found = cached === undefined ? await this.#lookup.find(request) : cached;
-    if (found === null || "kind" in found || found.isDeleted || !found.workspaceEnabled || !found.hasOwnAccess)
-      return null;
+    if (found === null || "kind" in found || found.isDeleted || !found.workspaceEnabled) return null;
     const { principal, address } = request;
-    if (principal && !principal.may(`apis.${found.apiId}.read_key`)) return null;
+    if (principal && !principal.may(`apis.${found.apiId}.${action}`)) return null;
     return found.allowedIps === null || isAllowed(found.allowedIps, address) ? found : null;
   }
 

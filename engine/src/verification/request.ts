@@ -48,6 +48,7 @@ export interface KeyPlace {
   readonly hash: string;
   /** Null unless the key is found only through its migration. */
   readonly migrationId: string | null;
+  readonly isDerived?: boolean;
 }
 
 /** The holder of a root key. */

@@ -24,6 +24,7 @@ import { excessiveHold, missingHold, mixedUnits, unknownLimit } from "./mistakes
 import { PermissionQueries } from "./queries.ts";
 import {
   COST_DEFAULT,
+  type KeyPlace,
   type VerificationAnswer,
   type VerificationCode,
   type VerificationRequest,
@@ -150,9 +151,9 @@ export class Verification {
    */
   async inspect(request: VerificationRequest, sought: SoughtKey = {}): Promise<KeyRecord | null> {
     await this.#lookup.requireCurrent(request);
-    const found = await this.#find(request, sought.location);
+    const found = await this.#find(request, sought.place);
     if (found === null) {
-      if (sought.location !== undefined || !(await this.#unknownKeys.ask(request))) return this.#notInspected(request);
+      if (sought.place !== undefined || !(await this.#unknownKeys.ask(request))) return this.#notInspected(request);
       const now = this.#clock.now();
       const principal = request.principal && (await request.principal.renew(now));
       const startedAt = this.#clock.monotonic();
@@ -164,15 +165,15 @@ export class Verification {
     const code = codeOfState(found, request, undefined) ?? "VALID";
     this.#record(found, code, request, 0);
     if (code !== "VALID") return null;
-    if (found.isUnused && sought.location === undefined) {
+    if (found.isUnused && sought.place === undefined) {
       if (found.isTokenPending) await this.#recordToken(found, request, VALID_START);
       else this.#recordStart(found, request, VALID_START);
     }
     return found;
   }
 
-  async #find(request: VerificationRequest, location: string | undefined): Promise<KeyRecord | null> {
-    if (location !== undefined) return this.#lookup.at(location);
+  async #find(request: VerificationRequest, place: KeyPlace | undefined): Promise<KeyRecord | null> {
+    if (place !== undefined) return this.#lookup.findAt(place, request);
     const cached = this.#lookup.findCached(request);
     const found = cached === undefined ? await this.#lookup.find(request) : cached;
     return found === null || "kind" in found ? null : found;
@@ -235,7 +236,7 @@ export class Verification {
       at: now,
       startedAt,
       workspaceId,
-      key,
+      key: key?.top ?? null,
       code,
       tags,
       creditsSpent,
@@ -330,7 +331,7 @@ export class Verification {
     request: VerificationRequest,
   ): VerificationAnswer {
     if ("replay" in decided) return this.#answerReplay(key, decided, request);
-    if (!decided.allowed) this.#limiter.exceeded.add(key.workspaceId, selected.charges, decided, key);
+    if (!decided.allowed) this.#limiter.exceeded.add(key.workspaceId, selected.charges, decided, key.top);
     const code = codeOfCharge({ limits: decided }) ?? "VALID";
     return this.#answer(key, code, request, limitsText(selected, decided), 0, exceededLimit(selected, decided));
   }
@@ -363,7 +364,7 @@ export class Verification {
     if (selected && !idempotent) {
       peeked = await this.#limiter.peek(selected.charges);
       if (!peeked.allowed) {
-        this.#limiter.exceeded.add(key.workspaceId, selected.charges, peeked, key);
+        this.#limiter.exceeded.add(key.workspaceId, selected.charges, peeked, key.top);
         const text = limitsText(selected, peeked);
         return this.#withBalances(key, "RATE_LIMITED", request, text, exceededLimit(selected, peeked));
       }
@@ -390,7 +391,7 @@ export class Verification {
         required: requiredBalances(key),
         cost,
         charges: selected?.charges,
-        idempotent: idempotent && { ...idempotent, keyId: key.keyId, outcome: resultText },
+        idempotent: idempotent && { ...idempotent, keyId: key.top.keyId, outcome: resultText },
         isCurrent,
         hold,
       });
@@ -419,7 +420,7 @@ export class Verification {
         return this.#answer(key, code, request, resultText({ ...spent, limits }), 0, limit);
       }
       case "limited":
-        this.#limiter.exceeded.add(key.workspaceId, selected!.charges, spent.limits, key);
+        this.#limiter.exceeded.add(key.workspaceId, selected!.charges, spent.limits, key.top);
         return this.#answer(key, "RATE_LIMITED", request, resultText(spent), 0, exceededLimit(selected, spent.limits));
       case "spent": {
         // The pool may have become unlimited in the meantime. Without budgets, nothing was charged then.
@@ -437,14 +438,15 @@ export class Verification {
     make: (hold: HoldRequest) => Promise<Outcome>,
   ): Promise<Outcome | Replay> {
     try {
-      await this.#openHolds.add(key);
+      await this.#openHolds.add(key.top);
     } catch (error) {
       // A repetition makes no other hold.
       const before = idempotent && (await this.#singleCalls.find(idempotent));
       if (before) return before;
       throw error;
     }
-    const { keyId, apiId, identity } = key;
+    // A hold of a derived key is one of the key at the top: it ends like others, whatever became of the derived key.
+    const { keyId, apiId, identity } = key.top;
     const subject = identity ? JSON.stringify({ identityId: identity.id }) : undefined;
     let isMade = false;
     try {
@@ -452,7 +454,7 @@ export class Verification {
       isMade = "hold" in outcome && outcome.hold !== undefined;
       return outcome;
     } finally {
-      if (!isMade) this.#openHolds.remove(key);
+      if (!isMade) this.#openHolds.remove(key.top);
     }
   }
 
@@ -462,11 +464,12 @@ export class Verification {
     const generation = generations.newest();
     let slots = this.#slotsOfKeys.get(key);
     if (!slots) {
-      const { keyId, apiId, workspaceId, poolId, planId, identity, budgets } = key;
+      const { top, derivation, apiId, workspaceId, poolId, planId, identity, budgets } = key;
       const ofIdentity = identity === null ? [] : [identity.id, identity.planId ?? identity.id];
-      const ofOthers = [...ofIdentity, planId ?? poolId, ...budgets.map(({ budgetId }) => budgetId)];
-      slots = [keyId, apiId, workspaceId, poolId, ...ofOthers].map((tag) => generations.slot(tag));
-      if (!(key instanceof PlannedKey)) this.#slotsOfKeys.set(key, slots);
+      const ofBudgets = budgets.map(({ budgetId }) => budgetId);
+      const ofOthers = [...ofIdentity, planId ?? poolId, ...ofBudgets, ...(derivation?.ids ?? [])];
+      slots = [top.keyId, apiId, workspaceId, poolId, ...ofOthers].map((tag) => generations.slot(tag));
+      if (!(top instanceof PlannedKey)) this.#slotsOfKeys.set(key, slots);
     }
     const { expiresAt } = key;
     return (now) => {
@@ -480,8 +483,8 @@ export class Verification {
    * give it, this node has an older record of the plan, which is read again.
    */
   async #prepareBalances(key: KeyRecord): Promise<void> {
-    const { workspaceId, keyId, poolId, planId, identity } = key;
-    const existing = await this.#prepare({ workspaceId, keyId, poolId, identityId: identity?.id ?? null });
+    const { workspaceId, top, poolId, planId, identity } = key;
+    const existing = await this.#prepare({ workspaceId, keyId: top.keyId, poolId, identityId: identity?.id ?? null });
     const required = requiredBalances(key) ?? new Set<string>();
     if (existing.length >= required.size && [...required].every((id) => existing.includes(id))) return;
     this.#directories.generations.bump([poolId, planId ?? poolId, identity?.planId ?? poolId]);
@@ -507,7 +510,7 @@ export class Verification {
     limit: string | undefined = undefined,
   ): Promise<string> {
     // Callers without a root key see no budgets.
-    const ids = request.principal ? balancesOf(key) : key.hasBalance ? [key.poolId] : [];
+    const ids = request.principal || key.derivation ? balancesOf(key) : key.hasBalance ? [key.poolId] : [];
     const read = Promise.all(ids.map((id) => this.#balances.read(id)));
     const balances = await read.catch(() => undefined);
     const members = balances === undefined ? more : leftText(key, leftOf(balances), request) + more;
@@ -537,10 +540,10 @@ function leftText(key: KeyRecord, left: BalancesLeft, { principal, now }: Verifi
 }
 
 /** The balances that must exist: those that plans give. */
-function requiredBalances(key: KeyRecord): ReadonlySet<string> | undefined {
-  if (!(key instanceof PlannedKey)) return undefined;
-  const slots = key.concurrency.filter(({ plan }) => plan !== undefined).map(({ balanceId }) => balanceId);
-  return new Set(key.isBalanceOfPlan ? [key.poolId, ...slots] : slots);
+function requiredBalances({ top }: KeyRecord): ReadonlySet<string> | undefined {
+  if (!(top instanceof PlannedKey)) return undefined;
+  const slots = top.concurrency.filter(({ plan }) => plan !== undefined).map(({ balanceId }) => balanceId);
+  return new Set(top.isBalanceOfPlan ? [top.poolId, ...slots] : slots);
 }
 
 function holdText(hold: Spent<never>["hold"]): string {

@@ -18,6 +18,7 @@ import type { AnalyticsQueries } from "./analytics/queries.ts";
 import type { Recorder } from "./analytics/recorder.ts";
 import type { HoldSubjects } from "./holds/hold-subjects.ts";
 import type { OpenHolds } from "./holds/open-holds.ts";
+import type { OwnDerivations } from "./keys/own-derivation.ts";
 import type { LeakReports } from "./leaks/reports.ts";
 import type { AccessTokens } from "./oauth/access-tokens.ts";
 import type { KeyFacts } from "./oauth/key-facts.ts";
@@ -38,7 +39,9 @@ export interface Services {
   };
   readonly verification: Pick<Verification, "verify" | "inspect">;
   readonly explainer: Pick<Explainer, "explain">;
-  readonly ownKeys: Pick<OwnKeys, "find" | "readLimits">;
+  readonly ownKeys: Pick<OwnKeys, "find" | "findParent" | "readLimits">;
+  /** Derives keys for holders. */
+  readonly derivations: Pick<OwnDerivations, "derive">;
   readonly keys: {
     /** What the record of a key leaves out. */
     origins(question: KeyOriginsQuestion): Promise<KeyOrigins>;
@@ -68,7 +71,7 @@ export interface Services {
   readonly oauth: {
     /** Undefined: access tokens are off. */
     readonly tokens: Pick<AccessTokens, "issue" | "read"> | undefined;
-    readonly facts: Pick<KeyFacts, "location" | "createdAt">;
+    readonly facts: Pick<KeyFacts, "place" | "createdAt">;
     /** The resources for which keys of an API get access tokens. */
     resources(api: { workspaceId: string; apiId: string }): Promise<readonly string[]>;
     /** The queue of signatures. */

@@ -35,6 +35,7 @@ export async function openStore(
     allowPrivateWebhooks: config.webhooks.allowPrivate,
     allowPrivateUpstreams: config.upstreamAllowPrivate,
     portalEndedKeysMax: config.portal.endedKeys,
+    derivedKeys: config.derivedKeys,
     limits: limitsOf(config),
   };
   if (config.database.kind === "postgres") {

@@ -7,6 +7,8 @@ import type { AppProcedures } from "./procedures.ts";
 export function directorySource(store: Pick<Store<AppProcedures>, "read">, clock: Pick<Clock, "now">): DirectorySource {
   return {
     keysAt: (locations) => store.read("keysAt", locations),
+    keysByIds: (ids) => store.read("keysByIds", ids),
+    derivedKeysAt: (locations) => store.read("derivedKeysAt", locations),
     rootKeysByHashes: (hashes) => store.read("rootKeysByHashes", hashes),
     plans: (ids) => store.read("plansByIds", ids),
     workspaces: (ids) => store.read("workspacesByIds", ids),

@@ -51,7 +51,7 @@ export async function openOAuth({
   const { tokens: isOn, tokenLife, algorithm, rotation: every } = config.oauth;
   const common = {
     facts: new KeyFacts({
-      findLocation: (question) => store.read("keyLocation", question),
+      findPlace: (question) => store.read("keyPlace", question),
       findCreation: (question) => store.read("keyCreation", question),
     }),
     resources: (api: { workspaceId: string; apiId: string }) => store.read("tokenResources", api),

@@ -4,6 +4,7 @@ import { Namespaces } from "../../../engine/src/verification/namespaces.ts";
 import { OwnKeys } from "../../../engine/src/verification/own-keys.ts";
 import { oldestKept } from "../features/analytics/levels.ts";
 import { AnalyticsQueries } from "../features/analytics/queries.ts";
+import { OwnDerivations } from "../features/keys/own-derivation.ts";
 import { namespaceCreation } from "../features/ratelimits/namespace-creation.ts";
 import type { Services } from "../features/services.ts";
 import type { CallQueues } from "../platform/rpc/call-queues.ts";
@@ -29,7 +30,7 @@ interface Wiring
 
 /** What operations get on the main thread. */
 export function operationServices(
-  { config, folder }: Start,
+  { config, clock, folder }: Start,
   { store, directories, limits: { limiter }, analytics }: Parts,
   {
     verification,
@@ -53,6 +54,14 @@ export function operationServices(
     holdSubjects,
     explainer: new Explainer(directories, limiter),
     ownKeys: new OwnKeys(directories, limiter),
+    derivations: new OwnDerivations({
+      clock,
+      limiter,
+      queues,
+      quotas,
+      perMinute: config.derivedKeys.perMinute,
+      transact: (derivation) => store.transact("deriveForHolder", derivation),
+    }),
     limiter,
     replays,
     recorder,

@@ -39,9 +39,12 @@ import { addPermissions } from "../features/keys/addPermissions.ts";
 import { addRoles } from "../features/keys/addRoles.ts";
 import { createKey } from "../features/keys/createKey.ts";
 import { deleteKey } from "../features/keys/deleteKey.ts";
+import { deriveKey } from "../features/keys/deriveKey.ts";
+import { deriveOwnKey } from "../features/keys/deriveOwnKey.ts";
 import { explainVerification } from "../features/keys/explainVerification.ts";
 import { getKey } from "../features/keys/getKey.ts";
 import { getOwnKey } from "../features/keys/getOwnKey.ts";
+import { listDerivedKeys } from "../features/keys/listDerivedKeys.ts";
 import { migrateKeys } from "../features/keys/migrateKeys.ts";
 import { removePermissions } from "../features/keys/removePermissions.ts";
 import { removeRoles } from "../features/keys/removeRoles.ts";
@@ -152,8 +155,11 @@ const all = [
   addRoles,
   createKey,
   deleteKey,
+  deriveKey,
+  deriveOwnKey,
   getKey,
   getOwnKey,
+  listDerivedKeys,
   migrateKeys,
   removePermissions,
   removeRoles,

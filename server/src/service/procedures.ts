@@ -13,7 +13,9 @@ import type { DatabaseServices } from "../features/database-services.ts";
 import { eventProcedures } from "../features/events/procedures.ts";
 import { holdProcedures } from "../features/holds/procedures.ts";
 import { holdRules } from "../features/holds/statements.ts";
+import { DERIVATION_BOUNDS, type DerivationBounds } from "../features/keys/derivation.ts";
 import { keyProcedures } from "../features/keys/procedures.ts";
+import { derivedKeyRules } from "../features/keys/statements/derived-keys.ts";
 import { watchKeyLocations } from "../features/keys/statements/key-locations.ts";
 import { keyRules } from "../features/keys/statements/keys.ts";
 import { leakProcedures } from "../features/leaks/procedures.ts";
@@ -60,6 +62,8 @@ export interface ProcedureOptions {
   allowPrivateUpstreams?: boolean | undefined;
   /** Keys of an owner that expired and are not deleted yet. Omitted: the default of the setting. */
   portalEndedKeysMax?: number | undefined;
+  /** What the owner of keys may derive. Omitted: the defaults of the settings. */
+  derivedKeys?: DerivationBounds | undefined;
   /** What a workspace may have. Omitted: the defaults of the settings. */
   limits?: QuotaLimits | undefined;
   /** Gets the locations of keys: those that `recordKeyLocations` reads and, after `prepare`, each new key. SQLite only. */
@@ -78,6 +82,7 @@ const defaultLimits: QuotaLimits = {
 const rules: StoreRules = {
   ...balanceRules,
   ...budgetRules,
+  ...derivedKeyRules,
   ...holdRules,
   ...keyRules,
   ...planRules,
@@ -104,7 +109,7 @@ function mayTakeLong(name: string, argument: { operation: string }): boolean {
 export function openProcedures(options: ProcedureOptions) {
   const { seed, vault: keyRingSource, publicUrl = "", keyFilter: filterState } = options;
   const { allowPrivateWebhooks = false, allowPrivateUpstreams = false } = options;
-  const { portalEndedKeysMax = 20, limits = defaultLimits } = options;
+  const { portalEndedKeysMax = 20, derivedKeys = DERIVATION_BOUNDS, limits = defaultLimits } = options;
   const vault = new Vault(new KeyRing(keyRingSource));
   const random = seed === undefined ? systemRandom : seededRandom(seed);
   const secrets = systemSecrets;
@@ -126,6 +131,7 @@ export function openProcedures(options: ProcedureOptions) {
   };
   const services: DatabaseServices = {
     portal: { endedKeysMax: portalEndedKeysMax },
+    derivedKeys,
     webhooks: { findUrlFault: (url) => findUrlFault(url, allowPrivateWebhooks) },
     upstreams: { findUrlFault: (url) => findUrlFault(url, allowPrivateUpstreams) },
   };
@@ -147,7 +153,14 @@ export function openProcedures(options: ProcedureOptions) {
     sessionProcedures({ random, secrets }),
     portalProcedures,
     vaultProcedures(vault),
-    keyProcedures({ random, keyFilter, openPepper: vault.openPepper.bind(vault) }),
+    keyProcedures({
+      random,
+      secrets,
+      keyFilter,
+      openPepper: vault.openPepper.bind(vault),
+      derivedKeys,
+      limits,
+    }),
     planProcedures,
     leakProcedures({ random }),
     upstreamProcedures({ random, vault, limits }),

@@ -6,6 +6,7 @@ import { sessionRetention, signInLinkRetention } from "../features/dashboard/sta
 import { eventRetention } from "../features/events/statements/retention.ts";
 import { closedHoldsRetention, expiredHoldsRetention } from "../features/holds/statements.ts";
 import { identityRetention } from "../features/identities/statements.ts";
+import { derivedKeyRetention } from "../features/keys/statements/derived-keys.ts";
 import {
   endedKeysRetention,
   keyRetention,
@@ -42,6 +43,7 @@ const tasks = {
   expired_holds: expiredHoldsRetention,
   keys_of_apis: keysOfApisRetention,
   ended_keys: endedKeysRetention,
+  derived_keys: derivedKeyRetention,
   purged_keys: purgedKeysRetention,
   keys: keyRetention,
   identities: identityRetention,

@@ -50,6 +50,12 @@ const lists: Record<string, List> = {
     shows: "name",
     search: true,
   },
+  "keys.listDerivedKeys": {
+    within: async (server) => ({ keyId: (await server.createKey(await server.createApi())).keyId }),
+    create: (server, name, { keyId }) => server.ok("keys.deriveKey", { keyId, ttl: 86_400_000, meta: { name } }),
+    shows: "meta",
+    nameOf: (meta) => (meta as { name: string }).name,
+  },
   "permissions.listPermissions": {
     create: (server, slug) => server.ok("permissions.createPermission", { name: slug, slug }),
     shows: "slug",

@@ -32,6 +32,17 @@ const creations: Record<Exclude<Quota, "permissions">, Record<string, Creation>>
   budgets: {
     createBudget: (server, { as }, i) => server.call("budgets.createBudget", { name: `b${i}`, remaining: 1 }, { as }),
   },
+  derivedKeys: {
+    deriveKey: async (server, { as, apiId }) => {
+      const { keyId } = await server.ok("keys.createKey", { apiId }, { as });
+      return server.call("keys.deriveKey", { keyId, ttl: 60_000 }, { as });
+    },
+    deriveOwnKey: async (server, { as, apiId }) => {
+      await server.ok("apis.updateApi", { apiId, ownKeyDerivation: true }, { as });
+      const { key } = await server.ok("keys.createKey", { apiId }, { as });
+      return server.call("keys.deriveOwnKey", { key, ttl: 60_000 }, { as });
+    },
+  },
   identities: {
     createIdentity: (server, { as }, i) => server.call("identities.createIdentity", { externalId: `a${i}` }, { as }),
     "a new key of a new owner": (server, { as, apiId }, i) =>

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { exampleEmptyStats, exampleKey, exampleRange, exampleStats } from "../../platform/vocabulary/examples.ts";
 import { KeyId } from "../../platform/vocabulary/schema.ts";
+import { rejectMissing } from "../keys/derived.ts";
 import { KeyReader } from "../keys/statements/keys.ts";
 import { analysis } from "../services.ts";
 import { answerCounts, type Counted } from "./counts.ts";
@@ -41,7 +42,7 @@ export const getKeyStats = analysis("analytics.getKeyStats", {
 })
   .authorize(async ({ keyId, tags, ...range }, { store, principal, fail }): Promise<Counted> => {
     const key = await store.of(KeyReader).findOwner(keyId);
-    if (!key) return fail("key_not_found");
+    if (!key) return rejectMissing(keyId, "read_analytics", { store, principal, fail });
     principal.authorize(`apis.${key.api_id}.read_analytics`);
     const { level, start, end } = bucketsOf(range, fail);
     return {

@@ -33,6 +33,10 @@ export const ApiOutput = z
       .array(z.string())
       .optional()
       .describe("The resources for which its keys get access tokens. Absent: they get none."),
+    ownKeyDerivation: z
+      .boolean()
+      .optional()
+      .describe("Present and true if holders of its keys may derive keys from them with `keys.deriveOwnKey`."),
     portal: ApiPortalOutput.optional(),
   })
   .meta({ id: "Api", description: "A namespace of keys. `id` and `apiId` are equal." });
@@ -51,6 +55,7 @@ export function toApiOutput(api: ApiRow): z.input<typeof ApiOutput> {
     ...(api.upstream !== null && { upstream: toUpstreamOutput(api.upstream) }),
     ...(api.own_key_access === 1 && { ownKeyAccess: true }),
     ...(api.resources !== null && { resources: JSON.parse(api.resources) as string[] }),
+    ...(api.own_key_derivation === 1 && { ownKeyDerivation: true }),
     ...(api.portal !== null && { portal: JSON.parse(api.portal) as StoredApiPortal }),
   };
 }

@@ -64,7 +64,13 @@ export class ApiReader extends WorkspaceRows {
 export class ApiWriter extends ApiReader {
   static readonly writes = true;
 
-  async insert(api: { id: string; name: string; ownKeyAccess: boolean; createdAt: Instant }): Promise<void> {
+  async insert(api: {
+    id: string;
+    name: string;
+    ownKeyAccess: boolean;
+    ownKeyDerivation: boolean;
+    createdAt: Instant;
+  }): Promise<void> {
     await this.sql.db
       .insertInto("apis")
       .values({
@@ -74,6 +80,7 @@ export class ApiWriter extends ApiReader {
         name_folded: fold(api.name),
         delete_protection: 0,
         own_key_access: api.ownKeyAccess ? 1 : 0,
+        own_key_derivation: api.ownKeyDerivation ? 1 : 0,
         created_at: api.createdAt,
       })
       .execute();
@@ -93,6 +100,7 @@ export class ApiWriter extends ApiReader {
       | "upstream"
       | "own_key_access"
       | "resources"
+      | "own_key_derivation"
       | "portal"
     >,
     at: Instant,

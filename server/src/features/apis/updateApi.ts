@@ -10,6 +10,7 @@ import {
   Empty,
   Name,
   OwnKeyAccess,
+  OwnKeyDerivation,
   Prefix,
   Resources,
 } from "../../platform/vocabulary/schema.ts";
@@ -57,6 +58,7 @@ export const updateApi = mutation("apis.updateApi", {
       ),
     ownKeyAccess: OwnKeyAccess.optional(),
     resources: Resources.nullable().optional(),
+    ownKeyDerivation: OwnKeyDerivation.optional(),
     portal: ApiPortalInput.nullable()
       .optional()
       .describe(
@@ -114,6 +116,7 @@ export const updateApi = mutation("apis.updateApi", {
       input: { apiId: exampleApi.apiId, resources: ["https://api.example.com"] },
       output: {},
     },
+    { summary: "Let holders derive keys", input: { apiId: exampleApi.apiId, ownKeyDerivation: true }, output: {} },
     { summary: "Allow every address", input: { apiId: exampleApi.apiId, allowedIps: null }, output: {} },
     {
       summary: "An API that does not exist",
@@ -144,6 +147,7 @@ export const updateApi = mutation("apis.updateApi", {
     upstream: (upstream) => ({ upstream: jsonColumn(upstream) }),
     ownKeyAccess: (hasAccess) => ({ own_key_access: flag(hasAccess) }),
     resources: (resources) => ({ resources: jsonColumn(resources) }),
+    ownKeyDerivation: (mayDerive) => ({ own_key_derivation: flag(mayDerive) }),
     portal: (portal) => ({ portal: jsonColumn(portal) }),
   } satisfies ColumnsFor<typeof settings>);
   await apis.update(apiId, columns, now);
@@ -164,6 +168,7 @@ export const updateApi = mutation("apis.updateApi", {
     upstream: api.upstream && toUpstreamOutput(api.upstream),
     ownKeyAccess: api.own_key_access === 1,
     resources: api.resources && JSON.parse(api.resources),
+    ownKeyDerivation: api.own_key_derivation === 1,
     portal: api.portal && JSON.parse(api.portal),
   };
   const after = { ...changed, ...(stored !== undefined && { upstream: stored && shownUpstream(stored) }) };

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { mutation } from "../../platform/rpc/operation.ts";
 import { exampleKey } from "../../platform/vocabulary/examples.ts";
 import { Empty, KeyId } from "../../platform/vocabulary/schema.ts";
+import { endDerivedKey } from "./derived.ts";
 import { keyInEvents, lockKey } from "./lock-key.ts";
 import { KeyWriter } from "./statements/keys.ts";
 
@@ -9,7 +10,8 @@ export const deleteKey = mutation("keys.deleteKey", {
   summary: "Delete a key",
   description:
     "The next verification on the same node answers NOT_FOUND. The key stays in the database for " +
-    "`LATCHKEY_RETENTION_DELETED`, by default 90 days, in which `keys.restoreKey` restores it. With `permanent`, the key is erased together with its limits, roles, permissions and encrypted key string.",
+    "`LATCHKEY_RETENTION_DELETED`, by default 90 days, in which `keys.restoreKey` restores it. With `permanent`, the key is erased together with its limits, roles, permissions, derived keys and encrypted key string. " +
+    "What was derived of a key ends with it. A derived key ends with all that was derived of it, and cannot be restored.",
   permissions: ["apis.{apiId}.delete_key"],
   input: z.strictObject({ keyId: KeyId, permanent: z.boolean().default(false).describe("Whether to erase the key.") }),
   output: Empty,
@@ -21,6 +23,7 @@ export const deleteKey = mutation("keys.deleteKey", {
   ],
 }).handle(async ({ keyId, permanent }, context) => {
   const { store, now, invalidate, audit } = context;
+  if (await endDerivedKey(keyId, context)) return {};
   const key = await lockKey(keyId, "delete_key", context);
   const keys = store.of(KeyWriter);
   await (permanent ? keys.erase(keyId, key.pool_id, now) : keys.markDeleted(keyId, now));

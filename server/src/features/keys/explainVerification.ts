@@ -1,8 +1,9 @@
 import { z } from "zod";
 import { stepNames } from "../../../../engine/src/verification/checks.ts";
 import { PERMISSIONS_LISTED_MAX } from "../../../../engine/src/verification/explanation.ts";
-import { verificationCodes } from "../../../../engine/src/verification/request.ts";
+import { type KeyPlace, verificationCodes } from "../../../../engine/src/verification/request.ts";
 import type { KeyOriginsQuestion } from "../../../../engine/src/verification/stored.ts";
+import type { QueryContext } from "../../platform/rpc/operation.ts";
 import { Problem } from "../../platform/rpc/problems.ts";
 import { exampleSecret, exampleTime, exampleVerification } from "../../platform/vocabulary/examples.ts";
 import { KeyId, ModeOutput, WindowOutput } from "../../platform/vocabulary/schema.ts";
@@ -11,6 +12,7 @@ import { CreditsState } from "../credits/record.ts";
 import { ConcurrencyState } from "../holds/record.ts";
 import { analysis } from "../services.ts";
 import { mistakeProblems } from "./mistakes.ts";
+import { DerivedKeyReader } from "./statements/derived-keys.ts";
 import { KeyReader } from "./statements/keys.ts";
 import { KeyString, verificationFields } from "./verification-fields.ts";
 
@@ -49,8 +51,11 @@ const Limit = z.strictObject({
   duration: z.int().describe("Length of the window in milliseconds."),
   mode: ModeOutput.optional(),
   from: z
-    .enum(["key", "identity", "call"])
-    .describe("Where the limit comes from. All keys of an identity share the counters of its limits."),
+    .enum(["key", "identity", "derived", "call"])
+    .describe(
+      "Where the limit comes from. All keys of an identity share the counters of its limits. `derived`: a derived key, or one " +
+        "that it was derived from.",
+    ),
   plan: z
     .string()
     .optional()
@@ -159,6 +164,25 @@ export const explainVerification = analysis("keys.explainVerification", {
       )
       .optional()
       .describe("The budgets that the call is charged to. Absent: none."),
+    derived: z
+      .array(
+        z.strictObject({
+          keyId: z.string(),
+          parentKeyId: z.string(),
+          expires: z.int().describe("Unix time in milliseconds."),
+          ended: z.boolean().describe("Whether it was ended before."),
+          permissions: z
+            .array(z.string())
+            .optional()
+            .describe("It has those permissions of its parent that are also here. Absent: all of them."),
+          credits: z
+            .strictObject({ max: z.int(), remaining: z.int() })
+            .optional()
+            .describe("What it may spend at most."),
+        }),
+      )
+      .optional()
+      .describe("The derived key, and each one that it was derived from. Absent: it is no derived key."),
   }),
   problems: ["key_not_found", "permissions_query_syntax_error", "hold_required", "precondition_failed"],
   examples: [
@@ -194,12 +218,7 @@ export const explainVerification = analysis("keys.explainVerification", {
 })
   .authorize(async ({ key, keyId, clientIp, ...request }, { store, principal, fail }) => {
     if ((key === undefined) === (keyId === undefined)) fail("invalid_input", "Give `key` or `keyId`, and not both.");
-    const found = keyId === undefined ? undefined : await store.of(KeyReader).find(keyId);
-    if (keyId !== undefined) {
-      if (!found) return fail("key_not_found");
-      principal.authorize(`apis.${found.api_id}.read_key`);
-    }
-    const stored = found && { hash: found.hash, migrationId: found.migration_id };
+    const stored = keyId === undefined ? undefined : await placeOf(keyId, { store, principal, fail });
     return { request: { key: key ?? "", ...request }, clientIp, stored };
   })
   .answer(
@@ -212,3 +231,18 @@ export const explainVerification = analysis("keys.explainVerification", {
       return explained;
     },
   );
+
+/** Where a key or a derived key is stored, which the caller may read. */
+async function placeOf(
+  keyId: string,
+  { store, principal, fail }: Pick<QueryContext<"key_not_found">, "store" | "principal" | "fail">,
+): Promise<KeyPlace> {
+  const keys = store.of(KeyReader);
+  const key = await keys.find(keyId);
+  const derived = key ? undefined : await store.of(DerivedKeyReader).find(keyId);
+  const top = key ?? (derived && (await keys.find(derived.top_id)));
+  if (!top) return fail("key_not_found");
+  principal.authorize(`apis.${top.api_id}.read_key`);
+  if (derived) return { hash: derived.hash, migrationId: null, isDerived: true };
+  return { hash: top.hash, migrationId: top.migration_id };
+}

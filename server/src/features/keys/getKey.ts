@@ -3,6 +3,7 @@ import { query } from "../../platform/rpc/operation.ts";
 import { exampleKey } from "../../platform/vocabulary/examples.ts";
 import { KeyId } from "../../platform/vocabulary/schema.ts";
 import { SlotReader } from "../credits/statements/slots.ts";
+import { rejectMissing } from "./derived.ts";
 import { KeyOutput, slotsOfKey, toKeyOutput, VAULT_MISSING } from "./record.ts";
 import { KeyReader } from "./statements/keys.ts";
 
@@ -30,7 +31,7 @@ export const getKey = query("keys.getKey", {
 }).handle(async ({ keyId, decrypt, deleted }, { store, vault, principal, now, fail }) => {
   const keys = store.of(KeyReader);
   const key = await (deleted ? keys.findAny(keyId) : keys.find(keyId));
-  if (!key) return fail("key_not_found");
+  if (!key) return rejectMissing(keyId, "read_key", { store, principal, fail });
   principal.authorize(`apis.${key.api_id}.read_key`);
   const slots = await store.of(SlotReader).inUse(slotsOfKey(key));
   if (!decrypt || key.deleted_at !== null) return toKeyOutput(key, now, { slots });

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { Clock, Instant } from "../../../../engine/src/clock/clock.ts";
 import type { KeyRecord } from "../../../../engine/src/directory/records.ts";
-import { balanceAt, creditsOf } from "../../../../engine/src/verification/explanation.ts";
+import { balanceAt, creditsOf, derivedAt } from "../../../../engine/src/verification/explanation.ts";
 import { admitCall } from "../../platform/rpc/workspace-limit.ts";
 import {
   exampleKeyInput,
@@ -61,7 +61,10 @@ export const getOwnKey = metered("keys.getOwnKey", {
           .describe("The days with verifications, the oldest first."),
       })
       .optional()
-      .describe("Verifications of the last 30 days in UTC, with today. Absent if the service keeps no analytics."),
+      .describe(
+        "Verifications of the last 30 days in UTC, with today. Absent if the service keeps no analytics, and of a derived key, " +
+          "whose calls count for the key at the top.",
+      ),
   }),
   problems: ["key_not_found"],
   examples: [
@@ -109,14 +112,21 @@ export const getOwnKey = metered("keys.getOwnKey", {
     const key = await ownKeys.find({ key: secret, workspaceId, principal, address, requestId, now, startedAt });
     if (key === null) return fail("key_not_found");
     await admitHolder(key, limiter);
-    const { balance: stored, usage } = await holders.run(key.workspaceId, () => readStored(key, services, clock));
-    const balance = balanceAt(key, { balance: stored }, now);
+    const { origins, usage } = await holders.run(key.workspaceId, () => readStored(key, services, clock));
+    const balance = balanceAt(key, origins, now);
+    const bounds = derivedAt(key, origins).flatMap(({ credits }) => credits ?? []);
+    const own = balance && creditsOf(balance, now);
+    // A derived key may spend what is left of each.
+    const credits = bounds.reduce<typeof own>(
+      (least, { remaining }) => (least && least.remaining <= remaining ? least : { remaining }),
+      own,
+    );
     const limits = await ownKeys.readLimits(key);
     return JSON.stringify({
       keyId: key.keyId,
       enabled: key.enabled,
       expires: key.expiresAt ?? undefined,
-      credits: balance && creditsOf(balance, now),
+      credits,
       ratelimits: limits.map(({ limit: { name, limit, duration, mode, owner }, used, reset }) => ({
         name,
         limit,
@@ -133,7 +143,7 @@ export const getOwnKey = metered("keys.getOwnKey", {
 );
 
 /** Counts a call of the holder of a key against the limit of the key. */
-function admitHolder({ keyId, workspaceId }: KeyRecord, limiter: Services["limiter"]): Promise<void> {
+function admitHolder({ top: { keyId, workspaceId } }: KeyRecord, limiter: Services["limiter"]): Promise<void> {
   return admitCall(
     { counter: `o\0${keyId}`, limit: HOLDER_REQUESTS_PER_MINUTE, owner: workspaceId },
     "own-key",
@@ -142,18 +152,19 @@ function admitHolder({ keyId, workspaceId }: KeyRecord, limiter: Services["limit
   );
 }
 
-/** What the record of the key leaves out: its balance and its usage, undefined if analytics are off. */
+/** What the record of the key leaves out: its balances and its usage, undefined if analytics are off, or if it is derived. */
 async function readStored(
-  { keyId, workspaceId, poolId }: KeyRecord,
+  { keyId, workspaceId, poolId, derivation }: KeyRecord,
   { keys, analytics }: Pick<Services, "keys" | "analytics">,
   clock: Pick<Clock, "now">,
 ) {
   const now = clock.now();
-  const [{ balance }, usage] = await Promise.all([
-    keys.origins({ workspaceId, keyId, poolId, budgetIds: [], slotIds: [], slugs: [], now }),
-    analytics.isOn ? readUsage(workspaceId, keyId, analytics, now) : undefined,
+  const budgetIds = derivation?.balanceIds ?? [];
+  const [origins, usage] = await Promise.all([
+    keys.origins({ workspaceId, keyId, poolId, budgetIds, slotIds: [], slugs: [], now }),
+    analytics.isOn && derivation === null ? readUsage(workspaceId, keyId, analytics, now) : undefined,
   ]);
-  return { balance, usage };
+  return { origins, usage };
 }
 
 /** The counts of a key in a day, or in all days. */

@@ -1,4 +1,5 @@
 import type { MutationContext } from "../../platform/rpc/operation.ts";
+import { rejectMissing } from "./derived.ts";
 import { KeyWriter } from "./statements/keys.ts";
 import type { StoredKey } from "./statements/stored-key.ts";
 
@@ -10,7 +11,7 @@ export function keyInEvents(key: Pick<StoredKey, "id" | "api_id" | "identity">) 
 
 /**
  * Locks a key for a change. The call fails if the key does not exist, or if the root key may not perform `action` on the
- * keys of its API.
+ * keys of its API, or if it is a derived key, which cannot be changed.
  */
 export async function lockKey(
   keyId: string,
@@ -18,7 +19,7 @@ export async function lockKey(
   { store, principal, fail }: MutationContext<"key_not_found">,
 ): Promise<StoredKey> {
   const key = await store.of(KeyWriter).findForUpdate(keyId);
-  if (!key) return fail("key_not_found");
+  if (!key) return rejectMissing(keyId, action, { store, principal, fail });
   principal.authorize(`apis.${key.api_id}.${action}`);
   return key;
 }

@@ -7,22 +7,22 @@ import type {
   KeyLocation,
   KeyMigrationReference,
 } from "../../../../engine/src/directory/stored.ts";
-import type { Random } from "../../../../engine/src/random/random.ts";
 import type { ImportedKeyUse, KeyOriginsQuestion } from "../../../../engine/src/verification/stored.ts";
 import { insertChange } from "../../platform/store/changes.ts";
 import type { PoolsOf, Sql } from "../../platform/store/store.ts";
+import { deriveForHolder, type OwnDerivation, type OwnDerivationDependencies } from "./own-derivation.ts";
+import { findDerivedKeysAt } from "./statements/derived-keys.ts";
 import { keyLocationsAfter, RECORD_KEY_LOCATION } from "./statements/key-locations.ts";
 import { findKeyMigrations, recordFirstUses } from "./statements/key-migrations.ts";
 import { findKeyOrigins } from "./statements/key-origins.ts";
 import { type KeyUse, recordKeyUses } from "./statements/key-usage.ts";
-import { findKeysAt } from "./statements/lookup.ts";
+import { findKeysAt, findKeysByIds } from "./statements/lookup.ts";
 import { lastUsesAfter, recentKeysAfter } from "./statements/recent-keys.ts";
 
 /** Locations that one call adds to the filter: it occupies the reading thread for about two milliseconds. */
 const KEY_LOCATIONS_PER_CHUNK = 500;
 
-export interface KeyProceduresOptions {
-  random: Random;
+export interface KeyProceduresOptions extends OwnDerivationDependencies {
   /** Opens the pepper of a key migration. */
   openPepper(sql: Sql, workspaceId: string, migrationId: string, sealed: string): Promise<Uint8Array>;
   /** Gets the locations of keys; SQLite only. */
@@ -30,10 +30,13 @@ export interface KeyProceduresOptions {
 }
 
 /** The procedures of keys. */
-export function keyProcedures({ random, openPepper, keyFilter }: KeyProceduresOptions) {
+export function keyProcedures({ openPepper, keyFilter, ...dependencies }: KeyProceduresOptions) {
+  const { random } = dependencies;
   const procedures = {
     reading: {
       keysAt: (sql: Sql, locations: readonly KeyLocation[]) => findKeysAt(sql, locations),
+      keysByIds: (sql: Sql, ids: readonly string[]) => findKeysByIds(sql, ids),
+      derivedKeysAt: (sql: Sql, locations: readonly KeyLocation[]) => findDerivedKeysAt(sql, locations),
       keyMigrationsByReferences: async (sql: Sql, references: readonly KeyMigrationReference[]) => {
         const opened: DirectoryKeyMigration[] = [];
         for (const migration of await findKeyMigrations(sql, references)) {
@@ -61,6 +64,7 @@ export function keyProcedures({ random, openPepper, keyFilter }: KeyProceduresOp
         const tags = uses.flatMap(({ keyId, hash }) => (hash === null ? [] : [keyId, hash]));
         return { tags, sequence: tags.length === 0 ? undefined : await insertChange(sql, tags, now) };
       },
+      deriveForHolder: (sql: Sql, derivation: OwnDerivation) => deriveForHolder(sql, derivation, dependencies),
       recordKeyUses: (sql: Sql, uses: readonly KeyUse[]) => recordKeyUses(sql, uses, random),
     },
     functions: {
@@ -72,10 +76,13 @@ export function keyProcedures({ random, openPepper, keyFilter }: KeyProceduresOp
   };
   const pools: PoolsOf<typeof procedures> = {
     keysAt: "lookup",
+    keysByIds: "lookup",
+    derivedKeysAt: "lookup",
     keyMigrationsByReferences: "lookup",
     lastUsesAfter: "maintenance",
     recentKeysAfter: "maintenance",
     recordFirstUses: "metered",
+    deriveForHolder: "metered",
     recordKeyUses: "maintenance",
   };
   return { ...procedures, pools };

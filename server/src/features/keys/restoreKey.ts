@@ -5,6 +5,7 @@ import { exampleKey } from "../../platform/vocabulary/examples.ts";
 import { KeyId } from "../../platform/vocabulary/schema.ts";
 import { BudgetWriter } from "../budgets/statements.ts";
 import { PlanWriter } from "../plans/statements/plans.ts";
+import { rejectMissing } from "./derived.ts";
 import { KeyWriter } from "./statements/keys.ts";
 
 export const restoreKey = mutation("keys.restoreKey", {
@@ -29,7 +30,7 @@ export const restoreKey = mutation("keys.restoreKey", {
 }).handle(async ({ keyId }, { store, principal, now, invalidate, audit, fail }) => {
   const keys = store.of(KeyWriter);
   const key = await keys.findAnyForUpdate(keyId);
-  if (!key) return fail("key_not_found");
+  if (!key) return rejectMissing(keyId, "restore_key", { store, principal, fail });
   principal.authorize(`apis.${key.api_id}.restore_key`);
   if (key.api_deleted_at !== null) {
     return fail("api_not_found", `The API of the key, '${key.api_id}', was deleted. The key cannot be restored.`);

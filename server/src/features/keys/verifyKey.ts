@@ -66,6 +66,13 @@ const output = z.strictObject({
     "The hold that this verification made. Present if it is valid and asked for one.",
   ),
   identity: IdentityOutput.optional(),
+  derived: z
+    .strictObject({
+      parentKeyId: z.string().describe("The key, or the derived key, that it was derived from."),
+      meta: z.record(z.string(), z.unknown()).describe("Its own. The holder of a key may have chosen it."),
+    })
+    .optional()
+    .describe("Present if it is a derived key. Then `name`, `meta` and `identity` are those of the key at the top."),
   concurrency: z
     .array(ConcurrencyState)
     .optional()

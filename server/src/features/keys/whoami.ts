@@ -3,7 +3,9 @@ import { hashSecret, hashSecret512 } from "../../../../engine/src/crypto/hash.ts
 import { query } from "../../platform/rpc/operation.ts";
 import { exampleKey, exampleSecret } from "../../platform/vocabulary/examples.ts";
 import { asSecret, KEY_LENGTH_MAX, text } from "../../platform/vocabulary/schema.ts";
+import { rejectMissing } from "./derived.ts";
 import { KeyOutput, toKeyOutput } from "./record.ts";
+import { DerivedKeyReader } from "./statements/derived-keys.ts";
 import { KeyReader } from "./statements/keys.ts";
 
 export const whoami = query("keys.whoami", {
@@ -22,7 +24,15 @@ export const whoami = query("keys.whoami", {
     },
   ],
 }).handle(async ({ key: secret }, { store, principal, now, fail }) => {
-  const key = await store.of(KeyReader).findByHashes([hashSecret(secret), hashSecret512(secret)]);
+  const hash = hashSecret(secret);
+  const key = await store.of(KeyReader).findByHashes([hash, hashSecret512(secret)]);
+  if (!key) {
+    const derived = await store.of(DerivedKeyReader).findByHash(hash);
+    const top = derived && (await store.of(KeyReader).find(derived.top_id));
+    if (top && principal.may(`apis.${top.api_id}.read_key`)) {
+      return rejectMissing(derived.id, "read_key", { store, principal, fail });
+    }
+  }
   // A key that the caller may not read must look like one that does not exist.
   if (!key || !principal.may(`apis.${key.api_id}.read_key`)) return fail("key_not_found");
   return toKeyOutput(key, now);

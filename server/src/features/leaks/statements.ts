@@ -5,6 +5,7 @@ import { findRootKeysByHashes } from "../../platform/store/access/root-key-looku
 import { type AuditEntry, recordChanges } from "../../platform/store/audit/audit.ts";
 import { insertChange } from "../../platform/store/changes.ts";
 import type { Sql } from "../../platform/store/store.ts";
+import { DerivedKeyWriter } from "../keys/statements/derived-keys.ts";
 import { RootKeyWriter } from "../rootKeys/statements.ts";
 
 /** `github`: GitHub's secret scanning. `report`: a call of `keys.reportLeak`. */
@@ -25,14 +26,15 @@ const KEYS_PER_REPORT_MAX = 20;
 /** Those of these hashes that a key or a root key of any workspace has. */
 export async function findLeakedHashes(sql: Sql, hashes: readonly string[]): Promise<string[]> {
   const keys = await keysWithHashes(sql, hashes).select("keys.hash").distinct().execute();
+  const derived = await derivedWithHashes(sql, hashes).select("derived_keys.hash").execute();
   const rootKeys = await findRootKeysByHashes(sql, hashes);
-  return [...new Set([...keys, ...rootKeys].map(({ hash }) => hash))];
+  return [...new Set([...keys, ...derived, ...rootKeys].map(({ hash }) => hash))];
 }
 
 /**
  * Marks the reported keys and root keys, and disables those whose API says so, or which say so themselves, with an entry in
  * the audit log and an event for each. One that was reported before is disabled again if it has been enabled since, and
- * otherwise does not change.
+ * otherwise does not change. A derived key is ended: it is short-lived, and easily replaced.
  *
  * @returns the change; null if no key changed.
  */
@@ -46,6 +48,7 @@ export async function recordLeaks(
   // First, because the lock on root keys comes before all others.
   const tags = await recordLeakedRootKeys(sql, reportOf, now, random);
   tags.push(...(await recordLeakedKeys(sql, reportOf, now, random)));
+  tags.push(...(await recordLeakedDerivedKeys(sql, reportOf, now, random)));
   return tags.length === 0 ? null : { tags, sequence: await insertChange(sql, tags, now) };
 }
 
@@ -156,6 +159,46 @@ async function recordLeakedKeys(
   });
   await recordChanges(sql, entries, random);
   return leaked.map(({ id }) => id);
+}
+
+/** Ends the derived keys that were reported, and what was derived of them. Returns their ids. */
+async function recordLeakedDerivedKeys(
+  sql: Sql,
+  reportOf: ReadonlyMap<string, LeakReport>,
+  now: Instant,
+  random: Random,
+): Promise<string[]> {
+  const leaked = await derivedWithHashes(sql, [...reportOf.keys()])
+    .innerJoin("keys", "keys.id", "derived_keys.top_id")
+    .leftJoin("identities", "identities.id", "keys.identity_id")
+    .select(["derived_keys.id", "derived_keys.hash", "derived_keys.workspace_id", "derived_keys.parent_id"])
+    .select(["derived_keys.top_id", "keys.api_id", "identities.external_id"])
+    .where("derived_keys.deleted_at", "is", null)
+    .orderBy("derived_keys.id")
+    .execute();
+  for (const key of leaked) {
+    await new DerivedKeyWriter(sql, key.workspace_id).end(key, now);
+    const { source, url } = reportOf.get(key.hash)!;
+    const reported = { source, ...(url !== null && { url }), disabled: true };
+    const externalId = key.external_id === null ? {} : { externalId: key.external_id };
+    const data = { keyId: key.id, apiId: key.api_id, ...externalId, ...reported };
+    const entry: AuditEntry = {
+      workspaceId: key.workspace_id,
+      occurredAt: now,
+      actor: "system",
+      action: "keys.reportLeak",
+      targets: [...new Set([key.id, key.parent_id, key.top_id, key.api_id])],
+      meta: reported,
+      events: [{ type: "leak.reported", objectId: key.id, data }],
+    };
+    await recordChanges(sql, [entry], random);
+  }
+  return leaked.map(({ id }) => id);
+}
+
+/** Selects the derived keys of these hashes in every workspace. */
+function derivedWithHashes(sql: Sql, hashes: readonly string[]) {
+  return sql.db.selectFrom("derived_keys").where(sql.dialect.values.isOneOf("derived_keys.hash", hashes));
 }
 
 /** The keys of these hashes in every workspace, locked in a fixed order until the transaction ends. */

@@ -66,8 +66,8 @@ export const introspect = metered("oauth.introspect", {
   if (claims === null) return INACTIVE;
   if (claims !== undefined) {
     const { sub: keyId, scope, aud, iss, jti, iat, exp } = claims;
-    const location = await oauth.facts.location(workspaceId, keyId);
-    const key = location && (await verification.inspect({ ...asked, key: keyId }, { location, keyId }));
+    const place = await oauth.facts.place(workspaceId, keyId);
+    const key = place && (await verification.inspect({ ...asked, key: keyId }, { place, keyId }));
     if (!key) return INACTIVE;
     const held = scope?.split(" ").filter((one) => holds(key.permissions, one));
     return JSON.stringify({

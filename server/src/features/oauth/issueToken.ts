@@ -75,7 +75,11 @@ function isAboutToExpire({ expiresAt }: KeyRecord, now: number): boolean {
   return expiresAt !== null && Math.floor(expiresAt / 1_000) <= Math.floor(now / 1_000);
 }
 
-async function admitTokens({ keyId, workspaceId: owner }: KeyRecord, limiter: Services["limiter"]): Promise<void> {
+/** Tokens of derived keys count for the key at the top. */
+async function admitTokens(
+  { top: { keyId }, workspaceId: owner }: KeyRecord,
+  limiter: Services["limiter"],
+): Promise<void> {
   const ofKey = { counter: `t\0${keyId}`, limit: TOKENS_PER_KEY, owner };
   const advice = `A key gets ${TOKENS_PER_KEY} access tokens per minute. Use one until it expires.`;
   await admitCall(ofKey, "key-tokens", advice, limiter);

@@ -1,8 +1,9 @@
 import type { KeyRecord } from "../../../../engine/src/directory/records.ts";
 import { StoreUnavailable } from "../../../../engine/src/errors/store-unavailable.ts";
+import type { KeyPlace } from "../../../../engine/src/verification/request.ts";
 
-/** Locations that are remembered: some 200 bytes each. */
-const LOCATIONS_MAX = 10_000;
+/** Places that are remembered: some 300 bytes each. */
+const PLACES_MAX = 10_000;
 
 interface KeyQuestion {
   readonly workspaceId: string;
@@ -10,7 +11,7 @@ interface KeyQuestion {
 }
 
 export interface KeyFactsOptions {
-  findLocation(question: KeyQuestion): Promise<string | undefined>;
+  findPlace(question: KeyQuestion): Promise<KeyPlace | undefined>;
   findCreation(question: KeyQuestion): Promise<number | undefined>;
 }
 
@@ -18,24 +19,24 @@ export interface KeyFactsOptions {
 export class KeyFacts {
   readonly #options: KeyFactsOptions;
   /** Least recently read first. */
-  readonly #locations = new Map<string, string>();
+  readonly #places = new Map<string, KeyPlace>();
   readonly #creations = new WeakMap<KeyRecord, number>();
 
   constructor(options: KeyFactsOptions) {
     this.#options = options;
   }
 
-  /** Where the cache of keys has the key with this id. */
-  async location(workspaceId: string, keyId: string): Promise<string | undefined> {
-    const known = this.#locations.get(keyId);
+  /** Where the key, or the derived key, with this id is stored. */
+  async place(workspaceId: string, keyId: string): Promise<KeyPlace | undefined> {
+    const known = this.#places.get(keyId);
     if (known !== undefined) return known;
-    const found = await this.#options.findLocation({ workspaceId, keyId });
+    const found = await this.#options.findPlace({ workspaceId, keyId });
     if (found === undefined) return undefined;
-    for (const first of this.#locations.keys()) {
-      if (this.#locations.size < LOCATIONS_MAX) break;
-      this.#locations.delete(first);
+    for (const first of this.#places.keys()) {
+      if (this.#places.size < PLACES_MAX) break;
+      this.#places.delete(first);
     }
-    this.#locations.set(keyId, found);
+    this.#places.set(keyId, found);
     return found;
   }
 

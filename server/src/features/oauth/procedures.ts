@@ -1,14 +1,14 @@
 import type { Random } from "../../../../engine/src/random/random.ts";
 import type { PoolsOf, Sql } from "../../platform/store/store.ts";
 import type { Vault } from "../../platform/vault/vault.ts";
-import { addSigningKey, findKeyCreation, findKeyLocation, findResources, findSigningKeys } from "./statements.ts";
+import { addSigningKey, findKeyCreation, findKeyPlace, findResources, findSigningKeys } from "./statements.ts";
 
 /** The procedures of introspection and access tokens. */
 export function oauthProcedures({ random, vault }: { random: Random; vault: Vault }) {
   const procedures = {
     reading: {
       signingKeys: (sql: Sql, workspaceId: string) => findSigningKeys(sql, workspaceId, vault),
-      keyLocation: (sql: Sql, key: Parameters<typeof findKeyLocation>[1]) => findKeyLocation(sql, key),
+      keyPlace: (sql: Sql, key: Parameters<typeof findKeyPlace>[1]) => findKeyPlace(sql, key),
       keyCreation: (sql: Sql, key: Parameters<typeof findKeyCreation>[1]) => findKeyCreation(sql, key),
       tokenResources: (sql: Sql, api: Parameters<typeof findResources>[1]) => findResources(sql, api),
     },
@@ -17,7 +17,7 @@ export function oauthProcedures({ random, vault }: { random: Random; vault: Vaul
     },
   };
   const pools: PoolsOf<typeof procedures> = {
-    keyLocation: "metered",
+    keyPlace: "metered",
     keyCreation: "metered",
     tokenResources: "metered",
   };

@@ -1,11 +1,12 @@
 import type { Instant } from "../../../../engine/src/clock/clock.ts";
-import { keyLocation } from "../../../../engine/src/directory/directories.ts";
 import type { Random } from "../../../../engine/src/random/random.ts";
+import type { KeyPlace } from "../../../../engine/src/verification/request.ts";
 import { recordChange } from "../../platform/store/audit/audit.ts";
 import type { SigningAlgorithm, SigningKeyRow } from "../../platform/store/schema.ts";
 import type { Sql } from "../../platform/store/store.ts";
 import { lockVaultFingerprint } from "../../platform/store/vault.ts";
 import type { Vault } from "../../platform/vault/vault.ts";
+import { DerivedKeyReader } from "../keys/statements/derived-keys.ts";
 import { nextActiveFrom, publishedKeysAt, type Rotation } from "./rotation.ts";
 
 /** A signing key with its private key, which no log and no answer contains. */
@@ -90,18 +91,20 @@ interface KeyQuestion {
   readonly keyId: string;
 }
 
-/** Where the cache of keys has this key; undefined if the workspace has none with this id. */
-export async function findKeyLocation(sql: Sql, { workspaceId, keyId }: KeyQuestion): Promise<string | undefined> {
+/** Where this key, or derived key, is stored; undefined if the workspace has none with this id. */
+export async function findKeyPlace(sql: Sql, { workspaceId, keyId }: KeyQuestion): Promise<KeyPlace | undefined> {
   const row = await sql.db
     .selectFrom("keys")
     .select(["hash", "migration_id"])
     .where("id", "=", keyId)
     .where("workspace_id", "=", workspaceId)
     .executeTakeFirst();
-  return row && keyLocation(row.hash, workspaceId, row.migration_id);
+  if (row) return { hash: row.hash, migrationId: row.migration_id };
+  const derived = await new DerivedKeyReader(sql, workspaceId).find(keyId);
+  return derived && { hash: derived.hash, migrationId: null, isDerived: true };
 }
 
-/** When a key was created; undefined if it was erased. */
+/** When a key, or a derived key, was created; undefined if it was erased. */
 export async function findKeyCreation(sql: Sql, { workspaceId, keyId }: KeyQuestion): Promise<number | undefined> {
   const row = await sql.db
     .selectFrom("keys")
@@ -109,7 +112,8 @@ export async function findKeyCreation(sql: Sql, { workspaceId, keyId }: KeyQuest
     .where("id", "=", keyId)
     .where("workspace_id", "=", workspaceId)
     .executeTakeFirst();
-  return row && Number(row.created_at);
+  const made = row ?? (await new DerivedKeyReader(sql, workspaceId).find(keyId));
+  return made && Number(made.created_at);
 }
 
 /** The resources for which keys of an API get access tokens. */

@@ -350,6 +350,20 @@ export const configSettings = {
       help: "maximum number of open holds of a workspace",
     }),
   },
+  derivedKeys: {
+    perKey: wholeNumber("DERIVED_KEYS_PER_KEY", {
+      default: 1_000,
+      min: 1,
+      max: 100_000,
+      help: "maximum number of living keys that were derived from a key, on all levels",
+    }),
+    perMinute: wholeNumber("DERIVED_KEYS_PER_MINUTE", {
+      default: 600,
+      min: 1,
+      max: 100_000,
+      help: "maximum number of keys that are derived per minute from the keys of one owner",
+    }),
+  },
   portal: {
     keysPerDay: wholeNumber("PORTAL_KEYS_PER_DAY", {
       default: 50,

@@ -28,6 +28,7 @@ export interface Schema {
   balances: BalanceRow;
   holds: HoldRow;
   keys: KeyRow;
+  derived_keys: DerivedKeyRow;
   key_migrations: KeyMigrationRow;
   key_usage: KeyUsageRow;
   ratelimits: RatelimitRow;
@@ -177,6 +178,8 @@ export interface ApiRow {
   allowed_ips: string | null;
   /** Whether the holder of a key may read it. */
   own_key_access: SqlBoolean;
+  /** Whether the holder of a key may derive keys from it. Null: no. */
+  own_key_derivation: SqlBoolean | null;
   /** JSON array of the days before their expiry at which keys have an event; null: the default. */
   expiry_notices: string | null;
   /** What happens to keys that are reported as leaked; null: `mark`. */
@@ -191,6 +194,38 @@ export interface ApiRow {
   resources: string | null;
   created_at: number;
   updated_at: number | null;
+  deleted_at: number | null;
+}
+
+/** A key that somebody derived from a key, or from another derived key. It never changes; it can be ended. */
+export interface DerivedKeyRow {
+  id: string;
+  workspace_id: string;
+  /** The key or derived key that it was derived from. */
+  parent_id: string;
+  /** The key at the top. */
+  top_id: string;
+  /** The identity of that key, or that key itself if it has none: whose rate its creation counted for. */
+  owner_id: string;
+  /** How many levels it is below that key. */
+  level: number;
+  hash: string;
+  start: string;
+  /** JSON array of slugs; null: everything that its parent may. */
+  permissions: string | null;
+  /** JSON array of limits; null: none. */
+  ratelimits: string | null;
+  /** JSON array of CIDRs; null: every address that its parent allows. */
+  allowed_ips: string | null;
+  /** The most credits that it may spend, which are a balance with its id; null: as many as its parent. */
+  credits_max: number | null;
+  meta: string | null;
+  /** Whether the holder of its parent made it. */
+  by_holder: SqlBoolean;
+  created_at: number;
+  /** Never later than that of its parent, if that is a derived key. Of one that was ended: when. */
+  expires_at: number;
+  /** When it was ended; null: it was not. */
   deleted_at: number | null;
 }
 

@@ -70,6 +70,23 @@ export const exampleKey = {
   ratelimits: [exampleRatelimit],
 };
 
+/** The string of a derived key. */
+export const exampleDerivedSecret = "prod_MQLXGcb3PfueTL1HeupnCw1ERqQC";
+
+/** A key that was derived from it, as operations return it. */
+export const exampleDerivedKey = {
+  keyId: "dkey_Nq4wXc8ZtRb2LmYs",
+  parentKeyId: exampleVerification.keyId,
+  level: 1,
+  start: "prod_MQLX",
+  createdAt: exampleTime,
+  expires: exampleTime + 3_600_000,
+  permissions: ["documents.read"],
+  ratelimits: [{ name: "agent", limit: 10, duration: 60_000 }],
+  credits: { max: 500, remaining: 500 },
+  meta: { agent: "research" },
+};
+
 /** The direct permissions of the key, as operations return them. */
 export const exampleKeyPermissions = [
   { id: "perm_Zr3oWc6bVhZf1nQe", name: "documents.read", slug: "documents.read" },

@@ -95,6 +95,13 @@ export const ExternalId = text(1, 255, {
 }).describe("Your own identifier of the owner of the key, such as a user id.");
 /** Without a maximum length: a text that is too long to be an id matches no identity. */
 export const Identity = text(1).describe("The identity's id, or your external id.");
+export const OwnKeyDerivation = z
+  .boolean()
+  .describe(
+    "Whether holders of keys may derive keys from them with `keys.deriveOwnKey`, without a root key: short-lived keys that can " +
+      "do no more than their own.",
+  );
+
 export const OwnKeyAccess = z
   .boolean()
   .describe("Whether holders of its keys may read what is left of them, without a root key: see `keys.getOwnKey`.");

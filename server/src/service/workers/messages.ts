@@ -43,6 +43,8 @@ export interface WorkerStart {
 /** The names of the queries that load records. */
 export type RecordQuery =
   | "keysAt"
+  | "keysByIds"
+  | "derivedKeysAt"
   | "rootKeysByHashes"
   | "plansByIds"
   | "workspacesByIds"

@@ -408,6 +408,8 @@ function openDirectories(
     (await main.ask<never[]>(["load", query, names])).answer;
   const source: Omit<DirectorySource, "changes"> = {
     keysAt: load("keysAt"),
+    keysByIds: load("keysByIds"),
+    derivedKeysAt: load("derivedKeysAt"),
     rootKeysByHashes: load("rootKeysByHashes"),
     plans: load("plansByIds"),
     workspaces: load("workspacesByIds"),

@@ -656,8 +656,9 @@ export async function readBalances(
 export const balanceRules: StoreRules = {
   "balances are not negative, unless they are watched": `select count(*) as count from balances
     where remaining < 0 and coalesce(watched, 0) = 0`,
-  "every balance belongs to a key, a budget or an identity": `select count(*) as count from balances
+  "every balance belongs to a key, a derived key, a budget or an identity": `select count(*) as count from balances
     where not exists (select 1 from keys where keys.pool_id = coalesce(balances.slots_of, balances.pool_id))
     and not exists (select 1 from budgets where budgets.id = balances.pool_id)
-    and not exists (select 1 from identities where identities.id = balances.slots_of)`,
+    and not exists (select 1 from identities where identities.id = balances.slots_of)
+    and not exists (select 1 from derived_keys where derived_keys.id = balances.pool_id)`,
 };

@@ -57,14 +57,17 @@ export function decide(data: VerifyKeyAnswer, place: KeyPlace, now: Instant): De
     const retry = isLimited ? { "Retry-After": String(Math.max(1, Math.ceil(retryAfter / 1_000))) } : {};
     return { ...answer, headers: { ...answer.headers, ...limits, ...retry } };
   }
-  const { keyId = "", identity, credits } = data;
+  const { keyId = "", identity, credits, derived } = data;
   const meta = encoded(JSON.stringify(data.meta ?? {}));
+  const derivedMeta = derived ? encoded(JSON.stringify(derived.meta)) : "";
   // Each is always there: some proxies would otherwise pass on the end user's, or the name of a variable.
   const owner = {
     "X-Latchkey-Code": data.code,
     "X-Latchkey-Key-Id": keyId,
     "X-Latchkey-Owner": identity ? encoded(identity.externalId) : "",
     "X-Latchkey-Meta": meta.length <= META_LENGTH_MAX ? meta : "",
+    "X-Latchkey-Parent-Key-Id": derived?.parentKeyId ?? "",
+    "X-Latchkey-Derived-Meta": derivedMeta.length <= META_LENGTH_MAX ? derivedMeta : "",
     "X-Latchkey-Remaining": credits === undefined ? "" : String(credits),
   };
   return { status: 200, owner, headers: limits, error: undefined };

@@ -9,6 +9,7 @@ import type { KeyRow, SqlBoolean } from "../../../platform/store/schema.ts";
 import { fold } from "../../../platform/store/search.ts";
 import { WorkspaceRows } from "../../../platform/store/workspace-rows.ts";
 import { deleteAssignmentsOf } from "../../plans/statements/plans.ts";
+import { DerivedKeyWriter } from "./derived-keys.ts";
 import {
   countKeys,
   findNewestOfPools,
@@ -375,6 +376,7 @@ export class KeyWriter extends KeyReader {
       .execute();
     await this.sql.db.deleteFrom("keys").where("id", "=", keyId).where("workspace_id", "=", this.workspaceId).execute();
     await deleteAssignmentsOf(this.sql, [poolId]);
+    await new DerivedKeyWriter(this.sql, this.workspaceId).erase(keyId);
     await this.sql.db
       .deleteFrom("balances")
       .where(({ or, eb }) => or([eb("pool_id", "=", poolId), eb("slots_of", "=", poolId)]))

@@ -30,7 +30,9 @@ describe("the look-up of keys", () => {
           .execute();
         const store = new StoreWriter(sql, "ws_1");
         const createdAt = instantAt(1);
-        await store.of(ApiWriter).insert({ id: "api_1", name: "first", ownKeyAccess: false, createdAt });
+        await store
+          .of(ApiWriter)
+          .insert({ id: "api_1", name: "first", ownKeyAccess: false, ownKeyDerivation: false, createdAt });
         await store.of(KeyWriter).insert({
           id: "key_1",
           api_id: "api_1",

@@ -40,6 +40,14 @@ export async function findKeysAt(
   return [...active, ...deleted.map((key) => ({ ...key, deleted: true as const }))];
 }
 
+/** The keys of these ids that are not deleted. */
+export async function findKeysByIds(connection: Sql, ids: readonly string[]): Promise<FoundKey[]> {
+  const { rows } = await connection.db.executeQuery<SelectedKey>(
+    connection.dialect.values.completedByOneOf(`${queryOf(connection)} and keys.id`, [...ids]),
+  );
+  return withBudgets(connection, rows.map(asStoredKey));
+}
+
 /** A key with the budgets that it spends from. */
 type FoundKey = StoredKey & { budgets: readonly DirectoryBudget[] };
 

@@ -1,3 +1,4 @@
+import { sql as raw } from "kysely";
 import type { DirectoryPlanUse } from "../../../../../engine/src/directory/stored.ts";
 import type { StoredBalance } from "../../../../../engine/src/rules/refill.ts";
 import { parsed } from "../../../platform/store/json.ts";
@@ -17,6 +18,7 @@ export interface StoredKey extends KeyRow {
   /** JSON array of CIDRs, or null. */
   api_allowed_ips: string | null;
   api_own_key_access: SqlBoolean;
+  api_own_key_derivation: SqlBoolean;
   workspace_enabled: SqlBoolean;
   balance: (StoredBalance & { plan_id: string | null; plan_version: number | null }) | null;
   /** That of its pool. */
@@ -56,6 +58,7 @@ export function selectAnyKeys(connection: Sql) {
       "apis.byte_length as api_byte_length",
       "apis.allowed_ips as api_allowed_ips",
       "apis.own_key_access as api_own_key_access",
+      raw<SqlBoolean>`coalesce(apis.own_key_derivation, 0)`.as("api_own_key_derivation"),
       "workspaces.enabled as workspace_enabled",
     ])
     .select((query) => [

@@ -93,6 +93,17 @@ export const eventTypes = {
       actor,
     }),
   },
+  "key.derived": {
+    summary:
+      "A key was derived from a key of which no derived key is stored: its first one, or the first after a while.",
+    version: 1,
+    data: z.strictObject({
+      ...key,
+      derivedKeyId: z.string(),
+      expires: z.int().describe("When the derived key ends at the latest, as Unix time in milliseconds."),
+      actor,
+    }),
+  },
   "key.expiring": {
     summary: "A key expires soon.",
     version: 1,

@@ -40,6 +40,7 @@ import { up as slots } from "./039-slots.ts";
 import { up as keyAttributes } from "./040-key-attributes.ts";
 import { up as plans } from "./041-plans.ts";
 import { up as oauth } from "./046-oauth.ts";
+import { up as derivedKeys } from "./047-derived-keys.ts";
 import { up as planCredits } from "./049-plan-credits.ts";
 
 export type MigrationStep = (db: Kysely<unknown>, dialect: "sqlite" | "postgres") => Promise<void>;
@@ -107,5 +108,6 @@ export const schemaSteps: Readonly<Record<string, SchemaStep>> = {
   "040-key-attributes": expand(keyAttributes),
   "041-plans": expand(plans),
   "046-oauth": expand(oauth),
+  "047-derived-keys": expand(derivedKeys),
   "049-plan-credits": expand(planCredits),
 };

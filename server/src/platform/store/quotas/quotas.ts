@@ -30,6 +30,14 @@ export const quotas = {
     hasDeletedRows: false,
     order: "created_at, id",
   },
+  derivedKeys: {
+    things: "derived keys",
+    setting: "DERIVED_KEYS",
+    max: { default: 1_000_000, highest: 100_000_000 },
+    table: "derived_keys",
+    hasDeletedRows: false,
+    order: "id",
+  },
   identities: {
     things: "identities",
     setting: "IDENTITIES",
