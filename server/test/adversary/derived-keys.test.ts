@@ -1,8 +1,9 @@
 /**
  * What holders can do with derived keys: no sequence of changes gives one anything that its parent lacks at that moment.
  *
- * Changes of the key at the top, of roles and of derived keys follow one another by a seed. After each, every derived key is
- * verified with permissions and addresses, and compared with its parent and with a model of what it narrows down.
+ * Changes of the key at the top, of roles, of plans and of derived keys follow one another by a seed. After each, derived keys
+ * are verified with permissions and addresses, and compared with the key at the top and with a model of what they narrow
+ * down. What they spend, and what they count, the key at the top must have spent and counted too.
  */
 import assert from "node:assert/strict";
 import { it } from "node:test";
@@ -29,20 +30,29 @@ interface Node {
   ended: boolean;
 }
 
+interface Answer {
+  ratelimits?: { name: string; limit: number; remaining: number }[];
+}
+
 /** A key, and everything that is derived of it. */
 class Family {
   readonly #server: TestServer;
   readonly #pick: (count: number) => number;
   readonly #apiId: string;
-  readonly #role: string;
+  /** The name of a role, of the identity, and the start of the names of plans. */
+  readonly #name: string;
+  readonly #plans: readonly string[];
   readonly top: Node;
   readonly derived: Node[] = [];
   compared = 0;
+  /** Verifications with limits and credits that were compared. */
+  charged = 0;
 
-  constructor(server: TestServer, apiId: string, role: string, top: Node, pick: (count: number) => number) {
+  constructor(server: TestServer, apiId: string, name: string, top: Node, pick: (count: number) => number) {
     this.#server = server;
     this.#apiId = apiId;
-    this.#role = role;
+    this.#name = name;
+    this.#plans = [0, 1].map((i) => `${name}-${i}`);
     this.top = top;
     this.#pick = pick;
   }
@@ -55,18 +65,48 @@ class Family {
     return of.filter(() => this.#pick(2) === 0);
   }
 
+  async open(): Promise<this> {
+    for (const name of this.#plans) await this.#server.ok("plans.createPlan", { name });
+    return this;
+  }
+
+  /** A limit that no test uses up. */
+  #limit(name: string) {
+    return { name, limit: 1_000_000 + this.#pick(1_000), duration: 60_000, autoApply: true };
+  }
+
+  #changePlan(): Promise<unknown> {
+    const ratelimits = this.#some(["requests", "exports"]).map((name) => this.#limit(name));
+    const permissions = this.#some(grants);
+    return this.#server.ok("plans.updatePlan", { plan: this.#one(this.#plans), permissions, ratelimits });
+  }
+
   async change(): Promise<void> {
     const { keyId } = this.top;
     const update = (fields: object) => this.#server.ok("keys.updateKey", { keyId, ...fields });
     const now = this.#server.clock.now();
+    // Otherwise the key at the top is invalid most of the time.
+    if (this.#pick(3) === 0) {
+      await update({ enabled: true, expires: null, allowedIps: null });
+      await this.#server.ok("apis.updateApi", { apiId: this.#apiId, allowedIps: null });
+    }
     const changes: (() => Promise<unknown>)[] = [
       () => this.#derive(),
       () => this.#derive(),
       () => this.#derive(),
       () => this.#server.ok("keys.setPermissions", { keyId, permissions: this.#some(grants) }),
       () => this.#server.ok("keys.setPermissions", { keyId, permissions: this.#some(grants) }),
-      () => this.#server.ok("keys.setRoles", { keyId, roles: this.#some([this.#role]) }),
-      () => this.#server.ok("permissions.setRolePermissions", { role: this.#role, permissions: this.#some(slugs) }),
+      () => this.#server.ok("keys.setRoles", { keyId, roles: this.#some([this.#name]) }),
+      () => this.#server.ok("permissions.setRolePermissions", { role: this.#name, permissions: this.#some(slugs) }),
+      () => this.#changePlan(),
+      () => this.#changePlan(),
+      () => update({ plan: this.#one([null, ...this.#plans]) }),
+      () => update({ plan: this.#one(this.#plans) }),
+      () => {
+        const plan = this.#one([null, ...this.#plans]);
+        return this.#server.ok("identities.updateIdentity", { identity: this.#name, plan });
+      },
+      () => update({ ratelimits: this.#some(["requests"]).map((name) => this.#limit(name)) }),
       () => update({ enabled: this.#pick(3) > 0 }),
       () => update({ expires: this.#one([null, now + 1, now + HOUR]) }),
       () => update({ allowedIps: this.#one([null, [this.#one(networks)], [...networks]]) }),
@@ -127,9 +167,28 @@ class Family {
           assert.deepEqual([answer.meta, answer.name, answer.identity], [ofTop.meta, ofTop.name, ofTop.identity]);
           const has = compilePermissions(ofTop.permissions ?? []);
           for (const slug of answer.permissions ?? []) assert(holds(has, slug), `${slug} is not of the key at the top`);
+          assert.equal(answer.plan, ofTop.plan);
+          if (answer.valid) this.#compareCounts(ofTop, answer);
         }
       }
+      await this.#compareSpending(node);
     }
+  }
+
+  /** Between the two verifications no time passes, so each limit of the first one has counted the second one. */
+  #compareCounts(ofTop: Answer, answer: Answer): void {
+    const left = ({ ratelimits = [] }: Answer, counted: number) =>
+      ratelimits.map(({ name, limit, remaining }) => [name, limit, remaining - counted]);
+    assert.deepEqual(left(answer, 0), left(ofTop, 1));
+    this.charged++;
+  }
+
+  async #compareSpending({ key, keyId }: Node): Promise<void> {
+    const left = async () =>
+      (await this.#server.ok("keys.getKey", { keyId: this.top.keyId, deleted: true })).credits.remaining;
+    const before = await left();
+    const { valid } = await this.#server.verify(key, { clientIp: addresses[0], credits: { cost: 2 } });
+    assert.equal(await left(), before - (valid ? 2 : 0), `${keyId} spends what the key at the top has`);
   }
 }
 
@@ -138,20 +197,21 @@ describeOnStores("derived keys under changes by a seed", (server) => {
     it(`never have what their parents lack (rule 109, seed ${seed})`, async () => {
       const random = seededRandom(seed);
       const apiId = await server.createApi();
-      const role = `seeded${seed}`;
-      await server.createRole(role);
+      const name = `seeded${seed}`;
+      await server.createRole(name);
       const made = await server.createKey(apiId, {
         permissions: ["a.*"],
-        externalId: role,
-        credits: { remaining: 1_000 },
+        externalId: name,
+        credits: { remaining: 100_000 },
       });
       const top: Node = { ...made, parent: undefined, expires: Number.POSITIVE_INFINITY, ended: false };
-      const family = new Family(server, apiId, role, top, (count) => random.below(count));
+      const family = await new Family(server, apiId, name, top, (count) => random.below(count)).open();
       for (let i = 0; i < CHANGES; i++) {
         await family.change();
         await family.compare();
       }
       assert(family.compared > 100, `${family.compared} comparisons say little`);
+      assert(family.charged >= 10, `${family.charged} comparisons of counts say little`);
     });
   }
 });

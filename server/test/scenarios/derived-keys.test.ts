@@ -3,9 +3,11 @@ import assert from "node:assert/strict";
 import { it } from "node:test";
 import { sql as raw } from "kysely";
 import { describeOnStores, openTestServer, type TestServer } from "../harness.ts";
+import { introspect } from "../oauth-caller.ts";
 
 const HOUR = 3_600_000;
 const limit = (name: string, most: number) => ({ name, limit: most, duration: 60_000 });
+const planned = (name: string, most: number) => ({ ...limit(name, most), autoApply: true });
 
 const derive = (server: TestServer, keyId: string, more: object = {}) =>
   server.ok("keys.deriveKey", { keyId, ttl: HOUR, ...more });
@@ -77,7 +79,7 @@ describeOnStores("derived keys", (server, store) => {
     const parent = await server.createKey(apiId, {
       credits: { remaining: 20 },
       budgetId,
-      ratelimits: [{ ...limit("requests", 6), autoApply: true }],
+      ratelimits: [planned("requests", 6)],
     });
     const child = await derive(server, parent.keyId, { credits: { max: 7 }, ratelimits: [limit("agent", 2)] });
     const sibling = await derive(server, parent.keyId);
@@ -108,6 +110,109 @@ describeOnStores("derived keys", (server, store) => {
     assert.equal((await server.verify(grandchild.key, { credits: { cost: 4 } })).credits, 0);
     assert.equal(await codeOf(server, child.key), "USAGE_EXCEEDED");
     assert.equal((await server.getKey(parent.keyId)).credits.remaining, 9);
+  });
+
+  it("have what the plan of the key at the top gives at that moment (rule 109)", async () => {
+    const apiId = await server.createApi();
+    const plan = { name: "derived-gold", permissions: ["documents.*"], ratelimits: [planned("requests", 5)] };
+    await server.ok("plans.createPlan", plan);
+    await server.createRole("exporter");
+    await server.ok("plans.createPlan", { name: "of-owner", ratelimits: [planned("all", 9)] });
+    await server.ok("identities.createIdentity", { externalId: "planned", plan: "of-owner" });
+    const parent = await server.createKey(apiId, {
+      plan: plan.name,
+      externalId: "planned",
+      permissions: ["billing.read"],
+    });
+    const child = await derive(server, parent.keyId, { permissions: ["documents.read", "admin.*"] });
+    const grandchild = await derive(server, child.keyId, { permissions: ["documents.*", "billing.read"] });
+    const first = await server.verify(grandchild.key);
+    assert.deepEqual([first.code, first.permissions, first.plan], ["VALID", ["documents.read"], plan.name]);
+    const leftOf = ({ ratelimits = [] }: { ratelimits?: { name: string; limit: number; remaining: number }[] }) =>
+      ratelimits.map(({ name, limit, remaining }) => `${name} ${remaining} of ${limit}`);
+    assert.deepEqual(leftOf(first), ["requests 4 of 5", "all 8 of 9"]);
+    assert.deepEqual(leftOf(await server.verify(parent.key)), ["requests 3 of 5", "all 7 of 9"]);
+    const explained = await server.ok("keys.explainVerification", { keyId: grandchild.keyId });
+    assert.equal(explained.key.plan, plan.name);
+    assert.equal(explained.key.identity.plan, "of-owner");
+    assert.deepEqual(
+      explained.ratelimits.map(({ name, plan: of }: { name: string; plan?: string }) => [name, of]),
+      [
+        ["requests", plan.name],
+        ["all", "of-owner"],
+      ],
+    );
+    assert.equal(explained.permissions.effective[0].slug, "documents.read");
+
+    await server.ok("plans.updatePlan", { plan: plan.name, ratelimits: [planned("requests", 3)], roles: ["exporter"] });
+    const limited = await server.verify(child.key);
+    assert.deepEqual([leftOf(limited), limited.roles], [["requests 0 of 3", "all 6 of 9"], undefined]);
+    assert.equal(await codeOf(server, grandchild.key), "RATE_LIMITED");
+    await server.ok("plans.updatePlan", { plan: plan.name, permissions: ["admin.users"], ratelimits: null });
+    assert.deepEqual((await server.verify(child.key)).permissions, ["admin.users"]);
+    assert.equal("permissions" in (await server.verify(grandchild.key)), false);
+    await server.ok("keys.updateKey", { keyId: parent.keyId, plan: null });
+    const without = await server.verify(child.key);
+    assert.deepEqual([without.plan, without.permissions], [undefined, undefined]);
+    await server.ok("identities.updateIdentity", { identity: "planned", plan: null });
+    assert.deepEqual(leftOf(await server.verify(child.key)), []);
+  });
+
+  it("get no more by asking for more, and nothing by what their parent gets of others (rule 109)", async () => {
+    const apiId = await server.createApi();
+    const parent = await server.createKey(apiId, {
+      permissions: ["models.chat"],
+      credits: { remaining: 10 },
+      ratelimits: [planned("requests", 4)],
+      expires: server.clock.now() + 60_000,
+    });
+    const wide = await derive(server, parent.keyId, {
+      ttl: 24 * HOUR,
+      permissions: ["*"],
+      credits: { max: 1_000_000 },
+      ratelimits: [limit("requests", 1_000_000)],
+    });
+    // It expires with its parent, and says so.
+    assert.equal(wide.expires, server.clock.now() + 60_000);
+    const answer = await server.verify(wide.key, { permissions: "models.chat" });
+    assert.deepEqual([answer.code, answer.permissions, answer.credits], ["VALID", ["models.chat"], 9]);
+    assert.equal(await codeOf(server, wide.key, { permissions: "models.train" }), "INSUFFICIENT_PERMISSIONS");
+    assert.equal(await codeOf(server, wide.key, { credits: { cost: 11 } }), "USAGE_EXCEEDED");
+    // A grandchild of it has no more, and a narrow sibling stays narrow when the parent gets more.
+    const below = await derive(server, wide.keyId, { permissions: ["*"] });
+    const narrow = await derive(server, parent.keyId, { permissions: ["models.chat"] });
+    await server.ok("keys.addPermissions", { keyId: parent.keyId, permissions: ["models.train"] });
+    const train = (key: string) => codeOf(server, key, { permissions: "models.train" });
+    assert.deepEqual([await train(below.key), await train(narrow.key)], ["VALID", "INSUFFICIENT_PERMISSIONS"]);
+    await server.ok("keys.updateKey", { keyId: parent.keyId, enabled: false });
+    for (const { key } of [wide, below, narrow]) assert.equal(await codeOf(server, key), "DISABLED");
+    await server.ok("keys.deleteKey", { keyId: parent.keyId });
+    for (const { key } of [wide, below, narrow]) assert.equal(await codeOf(server, key), "NOT_FOUND");
+  });
+
+  it("are introspected with what they have (rules 109, 111 and 126)", async () => {
+    const parent = await server.createKey(await server.createApi(), { permissions: ["a.*", "b"], meta: { tenant: 7 } });
+    const child = await derive(server, parent.keyId, { permissions: ["a.read", "c"], meta: { admin: true } });
+    const made = Math.floor(server.clock.now() / 1_000);
+    const { latchkey, ...introspected } = await introspect(server, child.key);
+    assert.deepEqual(introspected, {
+      active: true,
+      sub: child.keyId,
+      client_id: child.keyId,
+      scope: "a.read",
+      exp: Math.floor(child.expires / 1_000),
+      iat: made,
+    });
+    assert.deepEqual(latchkey.meta, { tenant: 7 });
+    assert.deepEqual(latchkey.derived, { parentKeyId: parent.keyId, meta: { admin: true } });
+    await server.ok("keys.setPermissions", { keyId: parent.keyId, permissions: ["b"] });
+    assert.equal((await introspect(server, child.key)).scope, undefined);
+    await server.ok("keys.updateKey", { keyId: parent.keyId, enabled: false });
+    assert.deepEqual(await introspect(server, child.key), { active: false });
+    await server.ok("keys.updateKey", { keyId: parent.keyId, enabled: true });
+    assert.equal((await introspect(server, child.key)).active, true);
+    await server.ok("keys.deleteKey", { keyId: child.keyId });
+    assert.deepEqual(await introspect(server, child.key), { active: false });
   });
 
   it("have holds and slots of their parent", async () => {
@@ -196,11 +301,13 @@ describeOnStores("derived keys", (server, store) => {
     const long = await derive(server, keyId, { ttl: 2 * HOUR, credits: { max: 3 } });
     // Not later than the derived key that it was derived from.
     assert.equal((await derive(server, long.keyId, { ttl: 24 * HOUR })).expires, long.expires);
-    await server.pass(2 * HOUR);
+    server.clock.advance(2 * HOUR);
+    await server.pass(1_000);
     assert.equal(await codeOf(server, long.key), "EXPIRED");
     assert.deepEqual(await server.ok("keys.listDerivedKeys", { keyId }), []);
     await server.rejected("keys.deriveKey", { keyId: long.keyId, ttl: HOUR }, "precondition_failed");
-    await server.pass(HOUR + 1);
+    server.clock.advance(HOUR + 1);
+    // The task of retention runs every 15 minutes.
     await server.pass(15 * 60_000);
     // A node that has it in its cache still knows that it expired.
     assert(["EXPIRED", "NOT_FOUND"].includes(await codeOf(server, long.key)));
