@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { exampleEmptyStats, exampleKey, exampleRange, exampleStats } from "../../platform/vocabulary/examples.ts";
 import { KeyId } from "../../platform/vocabulary/schema.ts";
-import { rejectMissing } from "../keys/derived.ts";
 import { KeyReader } from "../keys/statements/keys.ts";
+import { rejectMissing } from "../keys/statements/missing-key.ts";
 import { analysis } from "../services.ts";
 import { answerCounts, type Counted } from "./counts.ts";
 import { bucketsOf, rangeInput, rangeOutput, tagSetOf, tagsInput, verificationStats } from "./range.ts";

@@ -3,9 +3,9 @@ import { query } from "../../platform/rpc/operation.ts";
 import { exampleKey } from "../../platform/vocabulary/examples.ts";
 import { KeyId } from "../../platform/vocabulary/schema.ts";
 import { SlotReader } from "../credits/statements/slots.ts";
-import { rejectMissing } from "./derived.ts";
 import { KeyOutput, slotsOfKey, toKeyOutput, VAULT_MISSING } from "./record.ts";
 import { KeyReader } from "./statements/keys.ts";
+import { rejectMissing } from "./statements/missing-key.ts";
 
 export const getKey = query("keys.getKey", {
   summary: "Get a key",

@@ -1,6 +1,6 @@
 import type { MutationContext } from "../../platform/rpc/operation.ts";
-import { rejectMissing } from "./derived.ts";
 import { KeyWriter } from "./statements/keys.ts";
+import { rejectMissing } from "./statements/missing-key.ts";
 import type { StoredKey } from "./statements/stored-key.ts";
 
 /** What the events of a key say of it. */

@@ -5,8 +5,8 @@ import { exampleKey } from "../../platform/vocabulary/examples.ts";
 import { KeyId } from "../../platform/vocabulary/schema.ts";
 import { BudgetWriter } from "../budgets/statements.ts";
 import { PlanWriter } from "../plans/statements/plans.ts";
-import { rejectMissing } from "./derived.ts";
 import { KeyWriter } from "./statements/keys.ts";
+import { rejectMissing } from "./statements/missing-key.ts";
 
 export const restoreKey = mutation("keys.restoreKey", {
   summary: "Restore a deleted key",

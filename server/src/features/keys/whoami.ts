@@ -3,10 +3,10 @@ import { hashSecret, hashSecret512 } from "../../../../engine/src/crypto/hash.ts
 import { query } from "../../platform/rpc/operation.ts";
 import { exampleKey, exampleSecret } from "../../platform/vocabulary/examples.ts";
 import { asSecret, KEY_LENGTH_MAX, text } from "../../platform/vocabulary/schema.ts";
-import { rejectMissing } from "./derived.ts";
 import { KeyOutput, toKeyOutput } from "./record.ts";
 import { DerivedKeyReader } from "./statements/derived-keys.ts";
 import { KeyReader } from "./statements/keys.ts";
+import { rejectMissing } from "./statements/missing-key.ts";
 
 export const whoami = query("keys.whoami", {
   summary: "Get a key by its key string",

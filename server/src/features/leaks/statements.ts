@@ -177,8 +177,10 @@ async function recordLeakedDerivedKeys(
     .orderBy("derived_keys.id")
     .execute();
   for (const key of leaked) {
+    const report = reportOf.get(key.hash);
+    if (report === undefined) continue;
     await new DerivedKeyWriter(sql, key.workspace_id).end(key, now);
-    const { source, url } = reportOf.get(key.hash)!;
+    const { source, url } = report;
     const reported = { source, ...(url !== null && { url }), disabled: true };
     const externalId = key.external_id === null ? {} : { externalId: key.external_id };
     const data = { keyId: key.id, apiId: key.api_id, ...externalId, ...reported };
