@@ -152,7 +152,7 @@ describe("a dump of PostgreSQL that was made while the service ran", () => {
       /^schema: missing: index keys_hash, trigger announce_changes$/m,
       /^references: \d+ rows of keys without identities$/m,
       /^balances are not negative, unless they are watched: 1 rows break it$/m,
-      /^every balance belongs to a key, a budget or an identity: 1 rows break it$/m,
+      /^every balance belongs to a key, a derived key, a budget or an identity: 1 rows break it$/m,
       /^the credits granted to a budget are spent, held, remaining or lapsed: 1 rows break it$/m,
       /^every budget has a balance with books: 1 rows break it$/m,
       /^the budget of every key exists: 1 rows break it$/m,

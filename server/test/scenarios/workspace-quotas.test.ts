@@ -24,6 +24,19 @@ interface Workspace {
   apiId: string;
 }
 
+/** The key of each workspace that keys are derived from. */
+const parents = new Map<string, Promise<{ keyId: string; key: string }>>();
+
+function parentOf(server: TestServer, { as, apiId }: Workspace): Promise<{ keyId: string; key: string }> {
+  const known = parents.get(apiId);
+  if (known) return known;
+  const made = server
+    .ok("apis.updateApi", { apiId, ownKeyDerivation: true }, { as })
+    .then(() => server.ok("keys.createKey", { apiId }, { as }));
+  parents.set(apiId, made);
+  return made;
+}
+
 /** Each quota, with calls that add one row to it: explicit ones, and those that do so beside something else. */
 type Creation = (server: TestServer, workspace: Workspace, i: number) => Promise<Reply>;
 
@@ -33,14 +46,13 @@ const creations: Record<Exclude<Quota, "permissions">, Record<string, Creation>>
     createBudget: (server, { as }, i) => server.call("budgets.createBudget", { name: `b${i}`, remaining: 1 }, { as }),
   },
   derivedKeys: {
-    deriveKey: async (server, { as, apiId }) => {
-      const { keyId } = await server.ok("keys.createKey", { apiId }, { as });
-      return server.call("keys.deriveKey", { keyId, ttl: 60_000 }, { as });
+    deriveKey: async (server, workspace) => {
+      const { keyId } = await parentOf(server, workspace);
+      return server.call("keys.deriveKey", { keyId, ttl: 60_000 }, { as: workspace.as });
     },
-    deriveOwnKey: async (server, { as, apiId }) => {
-      await server.ok("apis.updateApi", { apiId, ownKeyDerivation: true }, { as });
-      const { key } = await server.ok("keys.createKey", { apiId }, { as });
-      return server.call("keys.deriveOwnKey", { key, ttl: 60_000 }, { as });
+    deriveOwnKey: async (server, workspace) => {
+      const { key } = await parentOf(server, workspace);
+      return server.call("keys.deriveOwnKey", { key, ttl: 60_000 }, { as: workspace.as });
     },
   },
   identities: {
@@ -117,6 +129,10 @@ describeOnStores(
           }
           // The first one of the database raises its demand on programs, and others wait for that.
           if (quota === "plans") await server.ok("plans.createPlan", { name: what });
+          if (quota === "derivedKeys") {
+            const { keyId } = await server.createKey(await server.createApi());
+            await server.ok("keys.deriveKey", { keyId, ttl: 60_000 });
+          }
           if (quota === "budgets") await server.ok("budgets.createBudget", { name: "first", remaining: 1 });
           // The workspace itself has one API and one root key.
           const room = quota === "keys" ? KEYS_MAX : quota === "apis" || quota === "rootKeys" ? MAX - 1 : MAX;
