@@ -124,6 +124,8 @@ func newEventData(eventType EventType) any {
 		return new(KeyRestoredEvent)
 	case "key.rerolled":
 		return new(KeyRerolledEvent)
+	case "key.derived":
+		return new(KeyDerivedEvent)
 	case "key.expiring":
 		return new(KeyExpiringEvent)
 	case "key.expired":
@@ -431,13 +433,44 @@ func (o KeysOperations) CreateKey(ctx context.Context, input CreateKeyInput, opt
 //
 // The next verification on the same node answers NOT_FOUND. The key stays in the database for
 // `LATCHKEY_RETENTION_DELETED`, by default 90 days, in which `keys.restoreKey` restores it. With `permanent`,
-// the key is erased together with its limits, roles, permissions and encrypted key string.
+// the key is erased together with its limits, roles, permissions, derived keys and encrypted key string. What
+// was derived of a key ends with it. A derived key ends with all that was derived of it, and cannot be
+// restored.
 //
 // Permissions of the root key: `apis.{apiId}.delete_key`
 //
 // Errors besides those of every operation: ErrDataKeyNotFound.
 func (o KeysOperations) DeleteKey(ctx context.Context, input DeleteKeyInput, options ...CallOption) (*Result[Empty], error) {
 	return call[Empty](ctx, o.connection, traits{"keys.deleteKey", never}, input, options)
+}
+
+// DeriveKey derives a key.
+//
+// Makes a short-lived key that can do less than its parent, for an agent, a job or a browser. Whatever its
+// parent has is judged at each verification: the derived key is charged to the limits, credits and budgets of
+// its parent, has no permission that its parent lacks, and ends with its parent. Derived keys can be derived
+// from too, up to three levels. They are not in `apis.listKeys`: `keys.listDerivedKeys` lists them, and
+// `keys.deleteKey` ends one.
+//
+// Permissions of the root key: `apis.{apiId}.create_key`
+//
+// Errors besides those of every operation: ErrDataKeyNotFound, ErrApplicationPreconditionFailed.
+func (o KeysOperations) DeriveKey(ctx context.Context, input DeriveKeyInput, options ...CallOption) (*Result[DeriveKeyOutput], error) {
+	return call[DeriveKeyOutput](ctx, o.connection, traits{"keys.deriveKey", withKey}, input, options)
+}
+
+// DeriveOwnKey derives a key from the key that you hold.
+//
+// For the holder of a key, without a root key: the same as `keys.deriveKey`, with the key as the credential.
+// It works only for valid keys of APIs with `ownKeyDerivation`; every other string is answered alike with
+// 404. Without a root key, keys of the default workspace are found; a root key finds those of its workspace,
+// and needs `create_key`.
+//
+// Permissions of the root key: `apis.{apiId}.create_key`
+//
+// Errors besides those of every operation: ErrDataKeyNotFound, ErrApplicationPreconditionFailed.
+func (o KeysOperations) DeriveOwnKey(ctx context.Context, input DeriveOwnKeyInput, options ...CallOption) (*Result[DeriveOwnKeyOutput], error) {
+	return call[DeriveOwnKeyOutput](ctx, o.connection, traits{"keys.deriveOwnKey", never}, input.wire(), options)
 }
 
 // GetKey gets a key.
@@ -465,6 +498,30 @@ func (o KeysOperations) GetKey(ctx context.Context, input GetKeyInput, options .
 // Errors besides those of every operation: ErrDataKeyNotFound.
 func (o KeysOperations) GetOwnKey(ctx context.Context, input GetOwnKeyInput, options ...CallOption) (*Result[GetOwnKeyOutput], error) {
 	return call[GetOwnKeyOutput](ctx, o.connection, traits{"keys.getOwnKey", always}, input.wire(), options)
+}
+
+// ListDerivedKeys lists derived keys.
+//
+// The keys that were derived from a key, directly or not, ordered by creation time. Those that have expired
+// or were ended are not in the list. With the id of a derived key: those that were derived from it.
+//
+// Permissions of the root key: `apis.{apiId}.read_key`
+//
+// Errors besides those of every operation: ErrDataKeyNotFound.
+func (o KeysOperations) ListDerivedKeys(ctx context.Context, input ListDerivedKeysInput, options ...CallOption) (*Page[[]DerivedKey], error) {
+	return callPage[[]DerivedKey](ctx, o.connection, traits{"keys.listDerivedKeys", always}, input, options)
+}
+
+// ListDerivedKeysAll returns the entries of all pages of ListDerivedKeys, from `Cursor` on. It gets the next
+// page when the entries of one are used up. An error is the last pair.
+func (o KeysOperations) ListDerivedKeysAll(ctx context.Context, input ListDerivedKeysInput, options ...CallOption) iter.Seq2[DerivedKey, error] {
+	return entries("keys.listDerivedKeys", func(cursor *string) (*Page[[]DerivedKey], error) {
+		page := input
+		if cursor != nil {
+			page.Cursor = cursor
+		}
+		return o.ListDerivedKeys(ctx, page, options...)
+	}, func(data []DerivedKey) []DerivedKey { return data })
 }
 
 // MigrateKeys imports keys from another system.
@@ -1959,6 +2016,8 @@ type API struct {
 	OwnKeyAccess bool `json:"ownKeyAccess,omitzero"`
 	// The resources for which its keys get access tokens. Absent: they get none.
 	Resources []string `json:"resources,omitzero"`
+	// Present and true if holders of its keys may derive keys from them with `keys.deriveOwnKey`.
+	OwnKeyDerivation bool `json:"ownKeyDerivation,omitzero"`
 	// What sessions of the portal inherit unless they say otherwise. Absent: nothing.
 	Portal *APIPortal `json:"portal,omitzero"`
 }
@@ -2083,6 +2142,48 @@ type Role struct {
 	Description string `json:"description,omitzero"`
 	// The permissions of the role, sorted by slug.
 	Permissions []Permission `json:"permissions,omitzero"`
+}
+
+// DerivedKeyRatelimit is for the field Ratelimits of DerivedKey.
+type DerivedKeyRatelimit struct {
+	Name     string `json:"name"`
+	Limit    int64  `json:"limit"`
+	Duration int64  `json:"duration"`
+	// Present if the limit is strict.
+	Mode string `json:"mode,omitzero"`
+}
+
+// DerivedKeyCredits is for the field Credits of DerivedKey.
+type DerivedKeyCredits struct {
+	Max int64 `json:"max"`
+	// What it may still spend.
+	Remaining int64 `json:"remaining"`
+}
+
+// DerivedKey is a key that was derived from another one.
+type DerivedKey struct {
+	KeyID string `json:"keyId"`
+	// The key, or the derived key, that it was derived from.
+	ParentKeyID string `json:"parentKeyId"`
+	// How many levels it is below the key at the top: 1 to 3.
+	Level int64 `json:"level"`
+	// The readable beginning of the key string.
+	Start string `json:"start"`
+	// Unix time in milliseconds.
+	CreatedAt int64 `json:"createdAt"`
+	// When it ends, unless one of its parents ends before. Unix time in milliseconds.
+	Expires int64 `json:"expires"`
+	// Present and true if the holder of its parent derived it.
+	ByHolder bool `json:"byHolder,omitzero"`
+	// It has those permissions of its parent that are also here. Absent: all of them.
+	Permissions []string `json:"permissions,omitzero"`
+	// Limits besides those of its parent.
+	Ratelimits []DerivedKeyRatelimit `json:"ratelimits,omitzero"`
+	// A bound besides the credits and budgets of its parent. Absent: none.
+	Credits *DerivedKeyCredits `json:"credits,omitzero"`
+	// Addresses and CIDRs that may use it. Absent: those of its parent.
+	AllowedIPs []string       `json:"allowedIps,omitzero"`
+	Meta       map[string]any `json:"meta,omitzero"`
 }
 
 // BudgetOnEmpty is one of the constants below. A newer service can send others.
@@ -2430,6 +2531,7 @@ const (
 	EventTypeKeyDeleted             EventType = "key.deleted"
 	EventTypeKeyRestored            EventType = "key.restored"
 	EventTypeKeyRerolled            EventType = "key.rerolled"
+	EventTypeKeyDerived             EventType = "key.derived"
 	EventTypeKeyExpiring            EventType = "key.expiring"
 	EventTypeKeyExpired             EventType = "key.expired"
 	EventTypeKeyFirstUsed           EventType = "key.first_used"
@@ -2746,6 +2848,9 @@ type CreateAPIInput struct {
 	// Whether holders of its keys may read what is left of them, without a root key: see `keys.getOwnKey`.
 	// Default: false.
 	OwnKeyAccess *bool `json:"ownKeyAccess,omitzero"`
+	// Whether holders of keys may derive keys from them with `keys.deriveOwnKey`, without a root key:
+	// short-lived keys that can do no more than their own. Default: false.
+	OwnKeyDerivation *bool `json:"ownKeyDerivation,omitzero"`
 }
 
 // CreateAPIOutput is the `data` of an answer of `apis.createApi`.
@@ -2958,6 +3063,9 @@ type UpdateAPIInput struct {
 	// The absolute URIs for which its keys get access tokens at `/oauth/token`, if the service issues any:
 	// each is an audience.
 	Resources Nullable[[]string] `json:"resources,omitzero"`
+	// Whether holders of keys may derive keys from them with `keys.deriveOwnKey`, without a root key:
+	// short-lived keys that can do no more than their own.
+	OwnKeyDerivation *bool `json:"ownKeyDerivation,omitzero"`
 	// What sessions of the portal inherit unless they say otherwise. It is set as a whole. The root key needs
 	// the permission of each action. Null: nothing.
 	Portal Nullable[UpdateAPIInputPortal] `json:"portal,omitzero"`
@@ -3191,6 +3299,108 @@ type DeleteKeyInput struct {
 	Permanent *bool `json:"permanent,omitzero"`
 }
 
+// DeriveKeyRatelimitMode is a OverrideMode.
+type DeriveKeyRatelimitMode = OverrideMode
+
+// DeriveKeyInputRatelimit is for the field Ratelimits of DeriveKeyInput.
+type DeriveKeyInputRatelimit struct {
+	// Name of the limit.
+	Name string `json:"name"`
+	// Maximum cost per window.
+	Limit int64 `json:"limit"`
+	// Length of the window in milliseconds, at most a day.
+	Duration int64 `json:"duration"`
+	// How the limit counts. `standard`: a sliding window. `strict`: never more than the limit in any trailing
+	// `duration`. Default: "standard".
+	Mode OverrideMode `json:"mode,omitzero"`
+}
+
+// DeriveKeyInputCredits is for the field Credits of DeriveKeyInput.
+type DeriveKeyInputCredits struct {
+	// The most that it may spend in its life.
+	Max int64 `json:"max"`
+}
+
+// DeriveKeyInput is the input of `keys.deriveKey`.
+type DeriveKeyInput struct {
+	// The key, or the derived key, to derive from.
+	KeyID string `json:"keyId"`
+	// When the derived key ends at the latest, in milliseconds from now.
+	Ttl int64 `json:"ttl"`
+	// Slugs. Of its parent's permissions at each verification, it has those that are also here. Omitted: all
+	// of them.
+	Permissions []string `json:"permissions,omitzero"`
+	// Limits besides those of its parent. Every verification is charged to them, like those of an identity.
+	Ratelimits []DeriveKeyInputRatelimit `json:"ratelimits,omitzero"`
+	// A bound besides the credits and budgets of its parent. Omitted: none.
+	Credits *DeriveKeyInputCredits `json:"credits,omitzero"`
+	// IPv4 and IPv6 addresses and CIDRs that may use it. The lists of its parent and of the API must contain
+	// the address too.
+	AllowedIPs []string `json:"allowedIps,omitzero"`
+	// Verifications answer it as `derived.meta`. Their `meta` is that of the key at the top, which its holder
+	// cannot choose.
+	Meta map[string]any `json:"meta,omitzero"`
+}
+
+// DeriveKeyOutput is the `data` of an answer of `keys.deriveKey`.
+type DeriveKeyOutput struct {
+	KeyID string `json:"keyId"`
+	// The key string. Only this response contains it.
+	Key Secret `json:"key"`
+	// When it ends at the latest: the earliest of its own end and those of its parents, Unix time in
+	// milliseconds.
+	Expires int64 `json:"expires"`
+}
+
+// DeriveOwnKeyRatelimitMode is a OverrideMode.
+type DeriveOwnKeyRatelimitMode = OverrideMode
+
+// DeriveOwnKeyInputRatelimit is for the field Ratelimits of DeriveOwnKeyInput.
+type DeriveOwnKeyInputRatelimit = DeriveKeyInputRatelimit
+
+// DeriveOwnKeyInputCredits is for the field Credits of DeriveOwnKeyInput.
+type DeriveOwnKeyInputCredits = DeriveKeyInputCredits
+
+// DeriveOwnKeyInput is the input of `keys.deriveOwnKey`.
+type DeriveOwnKeyInput struct {
+	// The key string: that of a key, or of a derived key.
+	Key Secret `json:"key,omitzero"`
+	// When the derived key ends at the latest, in milliseconds from now.
+	Ttl int64 `json:"ttl"`
+	// Slugs. Of its parent's permissions at each verification, it has those that are also here. Omitted: all
+	// of them.
+	Permissions []string `json:"permissions,omitzero"`
+	// Limits besides those of its parent. Every verification is charged to them, like those of an identity.
+	Ratelimits []DeriveOwnKeyInputRatelimit `json:"ratelimits,omitzero"`
+	// A bound besides the credits and budgets of its parent. Omitted: none.
+	Credits *DeriveOwnKeyInputCredits `json:"credits,omitzero"`
+	// IPv4 and IPv6 addresses and CIDRs that may use it. The lists of its parent and of the API must contain
+	// the address too.
+	AllowedIPs []string `json:"allowedIps,omitzero"`
+	// Verifications answer it as `derived.meta`. Their `meta` is that of the key at the top, which its holder
+	// cannot choose.
+	Meta map[string]any `json:"meta,omitzero"`
+}
+
+// DeriveOwnKeyOutput is the `data` of an answer of `keys.deriveOwnKey`.
+type DeriveOwnKeyOutput struct {
+	KeyID string `json:"keyId"`
+	// The key string. Only this response contains it.
+	Key Secret `json:"key"`
+	// When it ends at the latest: the earliest of its own end and those of its parents, Unix time in
+	// milliseconds.
+	Expires int64 `json:"expires"`
+}
+
+// wire returns the input with its secrets.
+func (input DeriveOwnKeyInput) wire() any {
+	type members DeriveOwnKeyInput
+	return struct {
+		members
+		Key string `json:"key,omitzero"`
+	}{members(input), input.Key.Reveal()}
+}
+
 // GetKeyInput is the input of `keys.getKey`.
 type GetKeyInput struct {
 	// Identifier of a key, as createKey gave it; not the secret.
@@ -3275,7 +3485,8 @@ type GetOwnKeyOutput struct {
 	// Absent: unlimited.
 	Credits    *GetOwnKeyOutputCredits    `json:"credits,omitzero"`
 	Ratelimits []GetOwnKeyOutputRatelimit `json:"ratelimits"`
-	// Verifications of the last 30 days in UTC, with today. Absent if the service keeps no analytics.
+	// Verifications of the last 30 days in UTC, with today. Absent if the service keeps no analytics, and of
+	// a derived key, whose calls count for the key at the top.
 	Usage *GetOwnKeyOutputUsage `json:"usage,omitzero"`
 }
 
@@ -3286,6 +3497,16 @@ func (input GetOwnKeyInput) wire() any {
 		members
 		Key string `json:"key,omitzero"`
 	}{members(input), input.Key.Reveal()}
+}
+
+// ListDerivedKeysInput is the input of `keys.listDerivedKeys`.
+type ListDerivedKeysInput struct {
+	// Identifier of a key, as createKey gave it; not the secret.
+	KeyID string `json:"keyId"`
+	// Maximum number of entries per page. Default: 100.
+	Limit *int64 `json:"limit,omitzero"`
+	// Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page.
+	Cursor *string `json:"cursor,omitzero"`
 }
 
 // MigrateKeysAlgorithm is one of the constants below. A newer service can send others.
@@ -3671,6 +3892,14 @@ type VerifyKeyOutputHold struct {
 	ExpiresAt int64 `json:"expiresAt"`
 }
 
+// VerifyKeyOutputDerived is for the field Derived of VerifyKeyOutput.
+type VerifyKeyOutputDerived struct {
+	// The key, or the derived key, that it was derived from.
+	ParentKeyID string `json:"parentKeyId"`
+	// Its own. The holder of a key may have chosen it.
+	Meta map[string]any `json:"meta"`
+}
+
 // VerifyKeyConcurrencyFrom is one of the constants below. A newer service can send others.
 type VerifyKeyConcurrencyFrom string
 
@@ -3736,6 +3965,8 @@ type VerifyKeyOutput struct {
 	// The hold that this verification made. Present if it is valid and asked for one.
 	Hold     *VerifyKeyOutputHold `json:"hold,omitzero"`
 	Identity *Identity            `json:"identity,omitzero"`
+	// Present if it is a derived key. Then `name`, `meta` and `identity` are those of the key at the top.
+	Derived *VerifyKeyOutputDerived `json:"derived,omitzero"`
 	// Every limit of concurrency, with `hold`. Absent if the key has none, or if the call failed before.
 	Concurrency []VerifyKeyOutputConcurrency `json:"concurrency,omitzero"`
 	// Every limit that was checked.
@@ -3950,6 +4181,7 @@ type ExplainVerificationRatelimitFrom string
 const (
 	ExplainVerificationRatelimitFromKey      ExplainVerificationRatelimitFrom = "key"
 	ExplainVerificationRatelimitFromIdentity ExplainVerificationRatelimitFrom = "identity"
+	ExplainVerificationRatelimitFromDerived  ExplainVerificationRatelimitFrom = "derived"
 	ExplainVerificationRatelimitFromCall     ExplainVerificationRatelimitFrom = "call"
 )
 
@@ -3979,7 +4211,8 @@ type ExplainVerificationOutputRatelimit struct {
 	Duration int64 `json:"duration"`
 	// Present if the limit is strict.
 	Mode string `json:"mode,omitzero"`
-	// Where the limit comes from. All keys of an identity share the counters of its limits.
+	// Where the limit comes from. All keys of an identity share the counters of its limits. `derived`: a
+	// derived key, or one that it was derived from.
 	From ExplainVerificationRatelimitFrom `json:"from"`
 	// The name of the plan that gives it to the key or to the identity. Absent: it is one of their own.
 	Plan string `json:"plan,omitzero"`
@@ -4045,6 +4278,26 @@ type ExplainVerificationOutputBudget struct {
 	Exceeded bool `json:"exceeded"`
 }
 
+// ExplainVerificationOutputDerivedCredits is for the field Credits of ExplainVerificationOutputDerived.
+type ExplainVerificationOutputDerivedCredits struct {
+	Max       int64 `json:"max"`
+	Remaining int64 `json:"remaining"`
+}
+
+// ExplainVerificationOutputDerived is for the field Derived of ExplainVerificationOutput.
+type ExplainVerificationOutputDerived struct {
+	KeyID       string `json:"keyId"`
+	ParentKeyID string `json:"parentKeyId"`
+	// Unix time in milliseconds.
+	Expires int64 `json:"expires"`
+	// Whether it was ended before.
+	Ended bool `json:"ended"`
+	// It has those permissions of its parent that are also here. Absent: all of them.
+	Permissions []string `json:"permissions,omitzero"`
+	// What it may spend at most.
+	Credits *ExplainVerificationOutputDerivedCredits `json:"credits,omitzero"`
+}
+
 // ExplainVerificationOutput is the `data` of an answer of `keys.explainVerification`.
 type ExplainVerificationOutput struct {
 	Valid bool `json:"valid"`
@@ -4066,6 +4319,8 @@ type ExplainVerificationOutput struct {
 	Credits *ExplainVerificationOutputCredits `json:"credits,omitzero"`
 	// The budgets that the call is charged to. Absent: none.
 	Budgets []ExplainVerificationOutputBudget `json:"budgets,omitzero"`
+	// The derived key, and each one that it was derived from. Absent: it is no derived key.
+	Derived []ExplainVerificationOutputDerived `json:"derived,omitzero"`
 }
 
 // wire returns the input with its secrets.
@@ -6216,6 +6471,20 @@ type KeyRerolledEvent struct {
 	NewKeyID   string `json:"newKeyId"`
 	// When the old key expires, as Unix time in milliseconds. Null: never.
 	Expires *int64 `json:"expires"`
+	// Id of the root key, `cli` for an operator, or `system` for the service itself.
+	Actor string `json:"actor"`
+}
+
+// KeyDerivedEvent is the data of `key.derived`: a key was derived from a key of which no derived key is
+// stored: its first one, or the first after a while.
+type KeyDerivedEvent struct {
+	KeyID string `json:"keyId"`
+	APIID string `json:"apiId"`
+	// Your own identifier of the owner of the key, if it has one.
+	ExternalID   string `json:"externalId,omitzero"`
+	DerivedKeyID string `json:"derivedKeyId"`
+	// When the derived key ends at the latest, as Unix time in milliseconds.
+	Expires int64 `json:"expires"`
 	// Id of the root key, `cli` for an operator, or `system` for the service itself.
 	Actor string `json:"actor"`
 }

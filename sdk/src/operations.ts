@@ -90,6 +90,8 @@ export type Api = {
   ownKeyAccess?: boolean;
   /** The resources for which its keys get access tokens. Absent: they get none. */
   resources?: string[];
+  /** Present and true if holders of its keys may derive keys from them with `keys.deriveOwnKey`. */
+  ownKeyDerivation?: boolean;
   /** What sessions of the portal inherit unless they say otherwise. Absent: nothing. */
   portal?: {
     actions?: ("list" | "create" | "reroll" | "rename" | "delete" | "usage" | "left")[];
@@ -211,6 +213,42 @@ export type Role = {
   description?: string;
   /** The permissions of the role, sorted by slug. */
   permissions?: Permission[];
+};
+
+/** A key that was derived from another one. */
+export type DerivedKey = {
+  keyId: string;
+  /** The key, or the derived key, that it was derived from. */
+  parentKeyId: string;
+  /** How many levels it is below the key at the top: 1 to 3. */
+  level: number;
+  /** The readable beginning of the key string. */
+  start: string;
+  /** Unix time in milliseconds. */
+  createdAt: number;
+  /** When it ends, unless one of its parents ends before. Unix time in milliseconds. */
+  expires: number;
+  /** Present and true if the holder of its parent derived it. */
+  byHolder?: boolean;
+  /** It has those permissions of its parent that are also here. Absent: all of them. */
+  permissions?: string[];
+  /** Limits besides those of its parent. */
+  ratelimits?: {
+      name: string;
+      limit: number;
+      duration: number;
+      /** Present if the limit is strict. */
+      mode?: "strict";
+    }[];
+  /** A bound besides the credits and budgets of its parent. Absent: none. */
+  credits?: {
+    max: number;
+    /** What it may still spend. */
+    remaining: number;
+  };
+  /** Addresses and CIDRs that may use it. Absent: those of its parent. */
+  allowedIps?: string[];
+  meta?: { [name: string]: unknown };
 };
 
 /** Credits that many keys share. Fields without a value are omitted. */
@@ -472,7 +510,7 @@ export type AuditEvent = {
 /** A change of state, or a moment that it led to. */
 export type Event = {
   id: string;
-  type: "key.created" | "key.updated" | "key.disabled" | "key.enabled" | "key.deleted" | "key.restored" | "key.rerolled" | "key.expiring" | "key.expired" | "key.first_used" | "key.unused" | "keys.imported" | "credits.low" | "credits.refilled" | "plan.created" | "plan.updated" | "plan.deleted" | "budget.created" | "budget.updated" | "budget.deleted" | "budget.refilled" | "budget.threshold_reached" | "hold.expired" | "hold.uncovered" | "limit.exceeded" | "root_key.created" | "root_key.updated" | "root_key.disabled" | "root_key.enabled" | "root_key.deleted" | "root_key.leaked" | "root_key.rerolled" | "identity.created" | "identity.updated" | "identity.deleted" | "role.created" | "role.updated" | "role.deleted" | "permission.created" | "permission.updated" | "permission.deleted" | "api.created" | "api.updated" | "api.deleted" | "namespace.created" | "namespace.deleted" | "override.set" | "override.deleted" | "workspace.created" | "workspace.updated" | "quota.near" | "webhook.created" | "webhook.updated" | "webhook.disabled" | "webhook.enabled" | "webhook.deleted" | "webhook.test" | "leak.reported" | "auth.failures";
+  type: "key.created" | "key.updated" | "key.disabled" | "key.enabled" | "key.deleted" | "key.restored" | "key.rerolled" | "key.derived" | "key.expiring" | "key.expired" | "key.first_used" | "key.unused" | "keys.imported" | "credits.low" | "credits.refilled" | "plan.created" | "plan.updated" | "plan.deleted" | "budget.created" | "budget.updated" | "budget.deleted" | "budget.refilled" | "budget.threshold_reached" | "hold.expired" | "hold.uncovered" | "limit.exceeded" | "root_key.created" | "root_key.updated" | "root_key.disabled" | "root_key.enabled" | "root_key.deleted" | "root_key.leaked" | "root_key.rerolled" | "identity.created" | "identity.updated" | "identity.deleted" | "role.created" | "role.updated" | "role.deleted" | "permission.created" | "permission.updated" | "permission.deleted" | "api.created" | "api.updated" | "api.deleted" | "namespace.created" | "namespace.deleted" | "override.set" | "override.deleted" | "workspace.created" | "workspace.updated" | "quota.near" | "webhook.created" | "webhook.updated" | "webhook.disabled" | "webhook.enabled" | "webhook.deleted" | "webhook.test" | "leak.reported" | "auth.failures";
   /** The version of the schema of `data`, among those of the type. */
   version: number;
   /** Unix time in milliseconds. */
@@ -669,6 +707,11 @@ export type CreateApiInput = {
    * false.
    */
   ownKeyAccess?: boolean | undefined;
+  /**
+   * Whether holders of keys may derive keys from them with `keys.deriveOwnKey`, without a root key: short-lived keys
+   * that can do no more than their own. Default: false.
+   */
+  ownKeyDerivation?: boolean | undefined;
 };
 
 /** The `data` of an answer of `apis.createApi`. */
@@ -835,6 +878,11 @@ export type UpdateApiInput = {
    * audience.
    */
   resources?: readonly string[] | null | undefined;
+  /**
+   * Whether holders of keys may derive keys from them with `keys.deriveOwnKey`, without a root key: short-lived keys
+   * that can do no more than their own.
+   */
+  ownKeyDerivation?: boolean | undefined;
   /**
    * What sessions of the portal inherit unless they say otherwise. It is set as a whole. The root key needs the
    * permission of each action. Null: nothing.
@@ -1086,6 +1134,102 @@ export type DeleteKeyInput = {
 /** The `data` of an answer of `keys.deleteKey`. */
 export type DeleteKeyOutput = Record<string, never>;
 
+/** The input of `keys.deriveKey`. */
+export type DeriveKeyInput = {
+  /** The key, or the derived key, to derive from. */
+  keyId: string;
+  /** When the derived key ends at the latest, in milliseconds from now. */
+  ttl: number;
+  /** Slugs. Of its parent's permissions at each verification, it has those that are also here. Omitted: all of them. */
+  permissions?: readonly string[] | undefined;
+  /** Limits besides those of its parent. Every verification is charged to them, like those of an identity. */
+  ratelimits?: readonly {
+      /** Name of the limit. */
+      name: string;
+      /** Maximum cost per window. */
+      limit: number;
+      /** Length of the window in milliseconds, at most a day. */
+      duration: number;
+      /**
+       * How the limit counts. `standard`: a sliding window. `strict`: never more than the limit in any trailing
+       * `duration`. Default: "standard".
+       */
+      mode?: "standard" | "strict" | undefined;
+    }[] | undefined;
+  /** A bound besides the credits and budgets of its parent. Omitted: none. */
+  credits?: {
+    /** The most that it may spend in its life. */
+    max: number;
+  } | undefined;
+  /**
+   * IPv4 and IPv6 addresses and CIDRs that may use it. The lists of its parent and of the API must contain the address
+   * too.
+   */
+  allowedIps?: readonly string[] | undefined;
+  /**
+   * Verifications answer it as `derived.meta`. Their `meta` is that of the key at the top, which its holder cannot
+   * choose.
+   */
+  meta?: { [name: string]: unknown } | undefined;
+};
+
+/** The `data` of an answer of `keys.deriveKey`. */
+export type DeriveKeyOutput = {
+  keyId: string;
+  /** The key string. Only this response contains it. */
+  key: Secret;
+  /** When it ends at the latest: the earliest of its own end and those of its parents, Unix time in milliseconds. */
+  expires: number;
+};
+
+/** The input of `keys.deriveOwnKey`. */
+export type DeriveOwnKeyInput = {
+  /** The key string: that of a key, or of a derived key. */
+  key: string | Secret;
+  /** When the derived key ends at the latest, in milliseconds from now. */
+  ttl: number;
+  /** Slugs. Of its parent's permissions at each verification, it has those that are also here. Omitted: all of them. */
+  permissions?: readonly string[] | undefined;
+  /** Limits besides those of its parent. Every verification is charged to them, like those of an identity. */
+  ratelimits?: readonly {
+      /** Name of the limit. */
+      name: string;
+      /** Maximum cost per window. */
+      limit: number;
+      /** Length of the window in milliseconds, at most a day. */
+      duration: number;
+      /**
+       * How the limit counts. `standard`: a sliding window. `strict`: never more than the limit in any trailing
+       * `duration`. Default: "standard".
+       */
+      mode?: "standard" | "strict" | undefined;
+    }[] | undefined;
+  /** A bound besides the credits and budgets of its parent. Omitted: none. */
+  credits?: {
+    /** The most that it may spend in its life. */
+    max: number;
+  } | undefined;
+  /**
+   * IPv4 and IPv6 addresses and CIDRs that may use it. The lists of its parent and of the API must contain the address
+   * too.
+   */
+  allowedIps?: readonly string[] | undefined;
+  /**
+   * Verifications answer it as `derived.meta`. Their `meta` is that of the key at the top, which its holder cannot
+   * choose.
+   */
+  meta?: { [name: string]: unknown } | undefined;
+};
+
+/** The `data` of an answer of `keys.deriveOwnKey`. */
+export type DeriveOwnKeyOutput = {
+  keyId: string;
+  /** The key string. Only this response contains it. */
+  key: Secret;
+  /** When it ends at the latest: the earliest of its own end and those of its parents, Unix time in milliseconds. */
+  expires: number;
+};
+
 /** The input of `keys.getKey`. */
 export type GetKeyInput = {
   /** Identifier of a key, as createKey gave it; not the secret. */
@@ -1145,7 +1289,10 @@ export type GetOwnKeyOutput = {
       /** Whether all keys of the owner share the limit. */
       shared: boolean;
     }[];
-  /** Verifications of the last 30 days in UTC, with today. Absent if the service keeps no analytics. */
+  /**
+   * Verifications of the last 30 days in UTC, with today. Absent if the service keeps no analytics, and of a derived
+   * key, whose calls count for the key at the top.
+   */
   usage?: {
     startAt: number;
     endAt: number;
@@ -1161,6 +1308,19 @@ export type GetOwnKeyOutput = {
       }[];
   };
 };
+
+/** The input of `keys.listDerivedKeys`. */
+export type ListDerivedKeysInput = {
+  /** Identifier of a key, as createKey gave it; not the secret. */
+  keyId: string;
+  /** Maximum number of entries per page. Default: 100. */
+  limit?: number | undefined;
+  /** Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page. */
+  cursor?: string | undefined;
+};
+
+/** The `data` of an answer of `keys.listDerivedKeys`. */
+export type ListDerivedKeysOutput = DerivedKey[];
 
 /** The input of `keys.migrateKeys`. */
 export type MigrateKeysInput = {
@@ -1558,6 +1718,13 @@ export type VerifyKeyOutput = {
     expiresAt: number;
   };
   identity?: Identity;
+  /** Present if it is a derived key. Then `name`, `meta` and `identity` are those of the key at the top. */
+  derived?: {
+    /** The key, or the derived key, that it was derived from. */
+    parentKeyId: string;
+    /** Its own. The holder of a key may have chosen it. */
+    meta: { [name: string]: unknown };
+  };
   /** Every limit of concurrency, with `hold`. Absent if the key has none, or if the call failed before. */
   concurrency?: {
       name: string;
@@ -1746,8 +1913,11 @@ export type ExplainVerificationOutput = {
       duration: number;
       /** Present if the limit is strict. */
       mode?: "strict";
-      /** Where the limit comes from. All keys of an identity share the counters of its limits. */
-      from: "key" | "identity" | "call";
+      /**
+       * Where the limit comes from. All keys of an identity share the counters of its limits. `derived`: a derived
+       * key, or one that it was derived from.
+       */
+      from: "key" | "identity" | "derived" | "call";
       /** The name of the plan that gives it to the key or to the identity. Absent: it is one of their own. */
       plan?: string;
       /**
@@ -1820,6 +1990,22 @@ export type ExplainVerificationOutput = {
       cost: number;
       /** Whether it does not cover the call. */
       exceeded: boolean;
+    }[];
+  /** The derived key, and each one that it was derived from. Absent: it is no derived key. */
+  derived?: {
+      keyId: string;
+      parentKeyId: string;
+      /** Unix time in milliseconds. */
+      expires: number;
+      /** Whether it was ended before. */
+      ended: boolean;
+      /** It has those permissions of its parent that are also here. Absent: all of them. */
+      permissions?: string[];
+      /** What it may spend at most. */
+      credits?: {
+        max: number;
+        remaining: number;
+      };
     }[];
 };
 
@@ -3571,7 +3757,7 @@ export type EventsListEventsInput = {
   /** Only events after this one: the id of an event. */
   after?: string | undefined;
   /** Only events of these types. */
-  types?: readonly ("key.created" | "key.updated" | "key.disabled" | "key.enabled" | "key.deleted" | "key.restored" | "key.rerolled" | "key.expiring" | "key.expired" | "key.first_used" | "key.unused" | "keys.imported" | "credits.low" | "credits.refilled" | "plan.created" | "plan.updated" | "plan.deleted" | "budget.created" | "budget.updated" | "budget.deleted" | "budget.refilled" | "budget.threshold_reached" | "hold.expired" | "hold.uncovered" | "limit.exceeded" | "root_key.created" | "root_key.updated" | "root_key.disabled" | "root_key.enabled" | "root_key.deleted" | "root_key.leaked" | "root_key.rerolled" | "identity.created" | "identity.updated" | "identity.deleted" | "role.created" | "role.updated" | "role.deleted" | "permission.created" | "permission.updated" | "permission.deleted" | "api.created" | "api.updated" | "api.deleted" | "namespace.created" | "namespace.deleted" | "override.set" | "override.deleted" | "workspace.created" | "workspace.updated" | "quota.near" | "webhook.created" | "webhook.updated" | "webhook.disabled" | "webhook.enabled" | "webhook.deleted" | "webhook.test" | "leak.reported" | "auth.failures")[] | undefined;
+  types?: readonly ("key.created" | "key.updated" | "key.disabled" | "key.enabled" | "key.deleted" | "key.restored" | "key.rerolled" | "key.derived" | "key.expiring" | "key.expired" | "key.first_used" | "key.unused" | "keys.imported" | "credits.low" | "credits.refilled" | "plan.created" | "plan.updated" | "plan.deleted" | "budget.created" | "budget.updated" | "budget.deleted" | "budget.refilled" | "budget.threshold_reached" | "hold.expired" | "hold.uncovered" | "limit.exceeded" | "root_key.created" | "root_key.updated" | "root_key.disabled" | "root_key.enabled" | "root_key.deleted" | "root_key.leaked" | "root_key.rerolled" | "identity.created" | "identity.updated" | "identity.deleted" | "role.created" | "role.updated" | "role.deleted" | "permission.created" | "permission.updated" | "permission.deleted" | "api.created" | "api.updated" | "api.deleted" | "namespace.created" | "namespace.deleted" | "override.set" | "override.deleted" | "workspace.created" | "workspace.updated" | "quota.near" | "webhook.created" | "webhook.updated" | "webhook.disabled" | "webhook.enabled" | "webhook.deleted" | "webhook.test" | "leak.reported" | "auth.failures")[] | undefined;
   /** Only events of this object: the id of a key, an API, a root key or any other resource. */
   objectId?: string | undefined;
   /** Only events at or after this Unix time in milliseconds. */
@@ -3597,7 +3783,7 @@ export type CreateWebhookInput = {
   /** A label for you. */
   name?: string | null | undefined;
   /** The types of events that it gets. Null or omitted: all. */
-  eventTypes?: readonly ("key.created" | "key.updated" | "key.disabled" | "key.enabled" | "key.deleted" | "key.restored" | "key.rerolled" | "key.expiring" | "key.expired" | "key.first_used" | "key.unused" | "keys.imported" | "credits.low" | "credits.refilled" | "plan.created" | "plan.updated" | "plan.deleted" | "budget.created" | "budget.updated" | "budget.deleted" | "budget.refilled" | "budget.threshold_reached" | "hold.expired" | "hold.uncovered" | "limit.exceeded" | "root_key.created" | "root_key.updated" | "root_key.disabled" | "root_key.enabled" | "root_key.deleted" | "root_key.leaked" | "root_key.rerolled" | "identity.created" | "identity.updated" | "identity.deleted" | "role.created" | "role.updated" | "role.deleted" | "permission.created" | "permission.updated" | "permission.deleted" | "api.created" | "api.updated" | "api.deleted" | "namespace.created" | "namespace.deleted" | "override.set" | "override.deleted" | "workspace.created" | "workspace.updated" | "quota.near" | "webhook.created" | "webhook.updated" | "webhook.disabled" | "webhook.enabled" | "webhook.deleted" | "webhook.test" | "leak.reported" | "auth.failures")[] | null | undefined;
+  eventTypes?: readonly ("key.created" | "key.updated" | "key.disabled" | "key.enabled" | "key.deleted" | "key.restored" | "key.rerolled" | "key.derived" | "key.expiring" | "key.expired" | "key.first_used" | "key.unused" | "keys.imported" | "credits.low" | "credits.refilled" | "plan.created" | "plan.updated" | "plan.deleted" | "budget.created" | "budget.updated" | "budget.deleted" | "budget.refilled" | "budget.threshold_reached" | "hold.expired" | "hold.uncovered" | "limit.exceeded" | "root_key.created" | "root_key.updated" | "root_key.disabled" | "root_key.enabled" | "root_key.deleted" | "root_key.leaked" | "root_key.rerolled" | "identity.created" | "identity.updated" | "identity.deleted" | "role.created" | "role.updated" | "role.deleted" | "permission.created" | "permission.updated" | "permission.deleted" | "api.created" | "api.updated" | "api.deleted" | "namespace.created" | "namespace.deleted" | "override.set" | "override.deleted" | "workspace.created" | "workspace.updated" | "quota.near" | "webhook.created" | "webhook.updated" | "webhook.disabled" | "webhook.enabled" | "webhook.deleted" | "webhook.test" | "leak.reported" | "auth.failures")[] | null | undefined;
   /**
    * The APIs of whose keys it gets events, and of which it gets their own events. Events without an `apiId`, such as
    * those of root keys, are left out. Null or omitted: all events.
@@ -3712,7 +3898,7 @@ export type UpdateWebhookInput = {
   /** A label for you. */
   name?: string | null | undefined;
   /** The types of events that it gets. Null or omitted: all. */
-  eventTypes?: readonly ("key.created" | "key.updated" | "key.disabled" | "key.enabled" | "key.deleted" | "key.restored" | "key.rerolled" | "key.expiring" | "key.expired" | "key.first_used" | "key.unused" | "keys.imported" | "credits.low" | "credits.refilled" | "plan.created" | "plan.updated" | "plan.deleted" | "budget.created" | "budget.updated" | "budget.deleted" | "budget.refilled" | "budget.threshold_reached" | "hold.expired" | "hold.uncovered" | "limit.exceeded" | "root_key.created" | "root_key.updated" | "root_key.disabled" | "root_key.enabled" | "root_key.deleted" | "root_key.leaked" | "root_key.rerolled" | "identity.created" | "identity.updated" | "identity.deleted" | "role.created" | "role.updated" | "role.deleted" | "permission.created" | "permission.updated" | "permission.deleted" | "api.created" | "api.updated" | "api.deleted" | "namespace.created" | "namespace.deleted" | "override.set" | "override.deleted" | "workspace.created" | "workspace.updated" | "quota.near" | "webhook.created" | "webhook.updated" | "webhook.disabled" | "webhook.enabled" | "webhook.deleted" | "webhook.test" | "leak.reported" | "auth.failures")[] | null | undefined;
+  eventTypes?: readonly ("key.created" | "key.updated" | "key.disabled" | "key.enabled" | "key.deleted" | "key.restored" | "key.rerolled" | "key.derived" | "key.expiring" | "key.expired" | "key.first_used" | "key.unused" | "keys.imported" | "credits.low" | "credits.refilled" | "plan.created" | "plan.updated" | "plan.deleted" | "budget.created" | "budget.updated" | "budget.deleted" | "budget.refilled" | "budget.threshold_reached" | "hold.expired" | "hold.uncovered" | "limit.exceeded" | "root_key.created" | "root_key.updated" | "root_key.disabled" | "root_key.enabled" | "root_key.deleted" | "root_key.leaked" | "root_key.rerolled" | "identity.created" | "identity.updated" | "identity.deleted" | "role.created" | "role.updated" | "role.deleted" | "permission.created" | "permission.updated" | "permission.deleted" | "api.created" | "api.updated" | "api.deleted" | "namespace.created" | "namespace.deleted" | "override.set" | "override.deleted" | "workspace.created" | "workspace.updated" | "quota.near" | "webhook.created" | "webhook.updated" | "webhook.disabled" | "webhook.enabled" | "webhook.deleted" | "webhook.test" | "leak.reported" | "auth.failures")[] | null | undefined;
   /**
    * The APIs of whose keys it gets events, and of which it gets their own events. Events without an `apiId`, such as
    * those of root keys, are left out. Null or omitted: all events.
@@ -4035,6 +4221,22 @@ export type KeyRerolledEvent = {
   newKeyId: string;
   /** When the old key expires, as Unix time in milliseconds. Null: never. */
   expires: number | null;
+  /** Id of the root key, `cli` for an operator, or `system` for the service itself. */
+  actor: string;
+};
+
+/**
+ * The `data` of `key.derived`. A key was derived from a key of which no derived key is stored: its first one, or the
+ * first after a while.
+ */
+export type KeyDerivedEvent = {
+  keyId: string;
+  apiId: string;
+  /** Your own identifier of the owner of the key, if it has one. */
+  externalId?: string;
+  derivedKeyId: string;
+  /** When the derived key ends at the latest, as Unix time in milliseconds. */
+  expires: number;
   /** Id of the root key, `cli` for an operator, or `system` for the service itself. */
   actor: string;
 };
@@ -4585,6 +4787,7 @@ export type EventData = {
   "key.deleted": KeyDeletedEvent;
   "key.restored": KeyRestoredEvent;
   "key.rerolled": KeyRerolledEvent;
+  "key.derived": KeyDerivedEvent;
   "key.expiring": KeyExpiringEvent;
   "key.expired": KeyExpiredEvent;
   "key.first_used": KeyFirstUsedEvent;
@@ -4803,13 +5006,42 @@ export interface KeysOperations {
    *
    * The next verification on the same node answers NOT_FOUND. The key stays in the database for
    * `LATCHKEY_RETENTION_DELETED`, by default 90 days, in which `keys.restoreKey` restores it. With `permanent`, the
-   * key is erased together with its limits, roles, permissions and encrypted key string.
+   * key is erased together with its limits, roles, permissions, derived keys and encrypted key string. What was
+   * derived of a key ends with it. A derived key ends with all that was derived of it, and cannot be restored.
    *
    * Permissions of the root key: `apis.{apiId}.delete_key`
    *
    * @throws {LatchkeyError} `data/key_not_found`. Besides the errors of every operation.
    */
   deleteKey(...args: Args<DeleteKeyInput>): Promise<Result<DeleteKeyOutput>>;
+  /**
+   * Derive a key.
+   *
+   * Makes a short-lived key that can do less than its parent, for an agent, a job or a browser. Whatever its parent
+   * has is judged at each verification: the derived key is charged to the limits, credits and budgets of its parent,
+   * has no permission that its parent lacks, and ends with its parent. Derived keys can be derived from too, up to
+   * three levels. They are not in `apis.listKeys`: `keys.listDerivedKeys` lists them, and `keys.deleteKey` ends one.
+   *
+   * Permissions of the root key: `apis.{apiId}.create_key`
+   *
+   * @throws {LatchkeyError} `data/key_not_found`, `application/precondition_failed`. Besides the errors of every
+   * operation.
+   */
+  deriveKey(...args: Args<DeriveKeyInput>): Promise<Result<DeriveKeyOutput>>;
+  /**
+   * Derive a key from the key that you hold.
+   *
+   * For the holder of a key, without a root key: the same as `keys.deriveKey`, with the key as the credential. It
+   * works only for valid keys of APIs with `ownKeyDerivation`; every other string is answered alike with 404. Without
+   * a root key, keys of the default workspace are found; a root key finds those of its workspace, and needs
+   * `create_key`.
+   *
+   * Permissions of the root key: `apis.{apiId}.create_key`
+   *
+   * @throws {LatchkeyError} `data/key_not_found`, `application/precondition_failed`. Besides the errors of every
+   * operation.
+   */
+  deriveOwnKey(...args: Args<DeriveOwnKeyInput>): Promise<Result<DeriveOwnKeyOutput>>;
   /**
    * Get a key.
    *
@@ -4836,6 +5068,17 @@ export interface KeysOperations {
    * @throws {LatchkeyError} `data/key_not_found`. Besides the errors of every operation.
    */
   getOwnKey(...args: Args<GetOwnKeyInput>): Promise<Result<GetOwnKeyOutput>>;
+  /**
+   * List derived keys.
+   *
+   * The keys that were derived from a key, directly or not, ordered by creation time. Those that have expired or were
+   * ended are not in the list. With the id of a derived key: those that were derived from it.
+   *
+   * Permissions of the root key: `apis.{apiId}.read_key`
+   *
+   * @throws {LatchkeyError} `data/key_not_found`. Besides the errors of every operation.
+   */
+  listDerivedKeys: List<ListDerivedKeysInput, ListDerivedKeysOutput, ListDerivedKeysOutput[number]>;
   /**
    * Import keys from another system.
    *
@@ -5976,8 +6219,11 @@ export class Operations {
       addRoles: make("keys.addRoles", {}),
       createKey: make("keys.createKey", { repeatable: "idempotent", secrets: ["key"] }),
       deleteKey: make("keys.deleteKey", {}),
+      deriveKey: make("keys.deriveKey", { repeatable: "idempotent", secrets: ["key"] }),
+      deriveOwnKey: make("keys.deriveOwnKey", { secrets: ["key"] }),
       getKey: make("keys.getKey", { repeatable: "always", secrets: ["plaintext"] }),
       getOwnKey: make("keys.getOwnKey", { repeatable: "always" }),
+      listDerivedKeys: make("keys.listDerivedKeys", { repeatable: "always" }),
       migrateKeys: make("keys.migrateKeys", {}),
       removePermissions: make("keys.removePermissions", {}),
       removeRoles: make("keys.removeRoles", {}),

@@ -158,6 +158,27 @@ describeOnStores("derived keys", (server, store) => {
     assert.deepEqual(leftOf(await server.verify(child.key)), []);
   });
 
+  it("spend the credits that the plan of the key at the top gives (rule 110)", async () => {
+    const apiId = await server.createApi();
+    const plan = "derived-credits";
+    await server.ok("plans.createPlan", {
+      name: plan,
+      credits: { amount: 9, refill: { interval: "monthly" } },
+    });
+    const parent = await server.createKey(apiId, { plan });
+    const child = await derive(server, parent.keyId, { credits: { max: 6 } });
+    const explained = await server.ok("keys.explainVerification", { keyId: child.keyId });
+    assert.deepEqual([explained.code, explained.credits.plan, explained.credits.remaining], ["VALID", plan, 9]);
+    // The first call that needs the balance is one of the derived key.
+    const held = await server.verify(child.key, { credits: { cost: 4 }, hold: { ttl: 60_000 } });
+    assert.deepEqual([held.code, held.credits], ["VALID", 2]);
+    assert.equal((await server.verify(parent.key)).credits, 4);
+    assert.equal(await codeOf(server, child.key, { credits: { cost: 3 } }), "USAGE_EXCEEDED");
+    assert.equal(await codeOf(server, parent.key, { credits: { cost: 3 } }), "VALID");
+    assert.equal(await codeOf(server, child.key, { credits: { cost: 2 } }), "USAGE_EXCEEDED");
+    assert.equal(await codeOf(server, child.key), "VALID");
+  });
+
   it("get no more by asking for more, and nothing by what their parent gets of others (rule 109)", async () => {
     const apiId = await server.createApi();
     const parent = await server.createKey(apiId, {

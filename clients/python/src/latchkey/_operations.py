@@ -51,6 +51,13 @@ from latchkey.types import (
     DeleteRootKeyOutput,
     DeleteSessionsOutput,
     DeleteWebhookOutput,
+    DeriveKeyInputCredits,
+    DeriveKeyInputRatelimitsEntry,
+    DeriveKeyOutput,
+    DeriveOwnKeyInputCredits,
+    DeriveOwnKeyInputRatelimitsEntry,
+    DeriveOwnKeyOutput,
+    DerivedKey,
     Event,
     ExplainLimitOutput,
     ExplainVerificationInputCredits,
@@ -147,8 +154,11 @@ _KEYS_ADD_PERMISSIONS: Final = Operation("keys.addPermissions", list[Permission]
 _KEYS_ADD_ROLES: Final = Operation("keys.addRoles", list[Role])
 _KEYS_CREATE_KEY: Final = Operation("keys.createKey", CreateKeyOutput, repeatable="idempotent")
 _KEYS_DELETE_KEY: Final = Operation("keys.deleteKey", DeleteKeyOutput)
+_KEYS_DERIVE_KEY: Final = Operation("keys.deriveKey", DeriveKeyOutput, repeatable="idempotent")
+_KEYS_DERIVE_OWN_KEY: Final = Operation("keys.deriveOwnKey", DeriveOwnKeyOutput)
 _KEYS_GET_KEY: Final = Operation("keys.getKey", Key, repeatable="always")
 _KEYS_GET_OWN_KEY: Final = Operation("keys.getOwnKey", GetOwnKeyOutput, repeatable="always")
+_KEYS_LIST_DERIVED_KEYS: Final = Operation("keys.listDerivedKeys", list[DerivedKey], repeatable="always", is_paged=True)
 _KEYS_MIGRATE_KEYS: Final = Operation("keys.migrateKeys", MigrateKeysOutput)
 _KEYS_REMOVE_PERMISSIONS: Final = Operation("keys.removePermissions", list[Permission])
 _KEYS_REMOVE_ROLES: Final = Operation("keys.removeRoles", list[Role])
@@ -473,6 +483,7 @@ class ApisOperations:
         *,
         name: str,
         own_key_access: bool | Unset = UNSET,
+        own_key_derivation: bool | Unset = UNSET,
         options: CallOptions | None = None,
     ) -> Result[CreateApiOutput]:
         """Create an API.
@@ -485,8 +496,14 @@ class ApisOperations:
             name: A label for you. End users never see it.
             own_key_access: Whether holders of its keys may read what is left of them, without a root key: see
                 `keys.get_own_key`. Default: False.
+            own_key_derivation: Whether holders of keys may derive keys from them with `keys.derive_own_key`,
+                without a root key: short-lived keys that can do no more than their own. Default: False.
         """
-        return self._caller.call(_APIS_CREATE_API, {"name": name, "ownKeyAccess": own_key_access}, options)
+        return self._caller.call(_APIS_CREATE_API, {
+            "name": name,
+            "ownKeyAccess": own_key_access,
+            "ownKeyDerivation": own_key_derivation,
+        }, options)
 
     def delete_api(self, *, api_id: str, options: CallOptions | None = None) -> Result[DeleteApiOutput]:
         """Delete an API and its keys.
@@ -560,6 +577,7 @@ class ApisOperations:
         upstream: UpdateApiInputUpstream | None | Unset = UNSET,
         own_key_access: bool | Unset = UNSET,
         resources: Sequence[str] | None | Unset = UNSET,
+        own_key_derivation: bool | Unset = UNSET,
         portal: UpdateApiInputPortal | None | Unset = UNSET,
         options: CallOptions | None = None,
     ) -> Result[UpdateApiOutput]:
@@ -587,6 +605,8 @@ class ApisOperations:
                 `keys.get_own_key`.
             resources: The absolute URIs for which its keys get access tokens at `/oauth/token`, if the service
                 issues any: each is an audience.
+            own_key_derivation: Whether holders of keys may derive keys from them with `keys.derive_own_key`,
+                without a root key: short-lived keys that can do no more than their own.
             portal: What sessions of the portal inherit unless they say otherwise. It is set as a whole. The root
                 key needs the permission of each action. Null: nothing.
 
@@ -606,6 +626,7 @@ class ApisOperations:
             "upstream": upstream,
             "ownKeyAccess": own_key_access,
             "resources": resources,
+            "ownKeyDerivation": own_key_derivation,
             "portal": portal,
         }, options)
 
@@ -751,11 +772,55 @@ class ApisOperations:
         }, options)
 
 
+class ListDerivedKeys:
+    """The operation `list_derived_keys`: a call returns one page, `all` the entries of all pages."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    def __call__(
+        self,
+        *,
+        key_id: str,
+        limit: int | Unset = UNSET,
+        cursor: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Page[list[DerivedKey]]:
+        """List derived keys.
+
+        The keys that were derived from a key, directly or not, ordered by creation time. Those that have expired or
+        were ended are not in the list. With the id of a derived key: those that were derived from it.
+
+        Permissions of the root key: `apis.{apiId}.read_key`
+
+        Args:
+            key_id: Identifier of a key, as create_key gave it; not the secret.
+            limit: Maximum number of entries per page. Default: 100.
+            cursor: Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page.
+
+        Raises:
+            LatchkeyError: `data/key_not_found`. Besides the errors of every operation.
+        """
+        return self._caller.page(_KEYS_LIST_DERIVED_KEYS, {"keyId": key_id, "limit": limit, "cursor": cursor}, options)
+
+    def all(
+        self,
+        *,
+        key_id: str,
+        limit: int | Unset = UNSET,
+        cursor: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Iterator[DerivedKey]:
+        """Every entry, from the page of `cursor` on. It gets the next page when the entries of one are used up."""
+        return self._caller.all(_KEYS_LIST_DERIVED_KEYS, {"keyId": key_id, "limit": limit, "cursor": cursor}, options)
+
+
 class KeysOperations:
     """Keys that you issue to your users and verify on their requests."""
 
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
+        self.list_derived_keys: Final = ListDerivedKeys(caller)
 
     def add_permissions(
         self,
@@ -882,7 +947,8 @@ class KeysOperations:
 
         The next verification on the same node answers NOT_FOUND. The key stays in the database for
         `LATCHKEY_RETENTION_DELETED`, by default 90 days, in which `keys.restore_key` restores it. With `permanent`, the
-        key is erased together with its limits, roles, permissions and encrypted key string.
+        key is erased together with its limits, roles, permissions, derived keys and encrypted key string. What was
+        derived of a key ends with it. A derived key ends with all that was derived of it, and cannot be restored.
 
         Permissions of the root key: `apis.{apiId}.delete_key`
 
@@ -894,6 +960,103 @@ class KeysOperations:
             LatchkeyError: `data/key_not_found`. Besides the errors of every operation.
         """
         return self._caller.call(_KEYS_DELETE_KEY, {"keyId": key_id, "permanent": permanent}, options)
+
+    def derive_key(
+        self,
+        *,
+        key_id: str,
+        ttl: int,
+        permissions: Sequence[str] | Unset = UNSET,
+        ratelimits: Sequence[DeriveKeyInputRatelimitsEntry] | Unset = UNSET,
+        credits: DeriveKeyInputCredits | Unset = UNSET,
+        allowed_ips: Sequence[str] | Unset = UNSET,
+        meta: Mapping[str, Any] | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[DeriveKeyOutput]:
+        """Derive a key.
+
+        Makes a short-lived key that can do less than its parent, for an agent, a job or a browser. Whatever its parent
+        has is judged at each verification: the derived key is charged to the limits, credits and budgets of its parent,
+        has no permission that its parent lacks, and ends with its parent. Derived keys can be derived from too, up to
+        three levels. They are not in `apis.list_keys`: `keys.list_derived_keys` lists them, and `keys.delete_key` ends
+        one.
+
+        Permissions of the root key: `apis.{apiId}.create_key`
+
+        Args:
+            key_id: The key, or the derived key, to derive from.
+            ttl: When the derived key ends at the latest, in milliseconds from now.
+            permissions: Slugs. Of its parent's permissions at each verification, it has those that are also here.
+                Omitted: all of them.
+            ratelimits: Limits besides those of its parent. Every verification is charged to them, like those of an
+                identity.
+            credits: A bound besides the credits and budgets of its parent. Omitted: none.
+            allowed_ips: IPv4 and IPv6 addresses and CIDRs that may use it. The lists of its parent and of the API
+                must contain the address too.
+            meta: Verifications answer it as `derived.meta`. Their `meta` is that of the key at the top, which its
+                holder cannot choose.
+
+        Raises:
+            LatchkeyError: `data/key_not_found`, `application/precondition_failed`. Besides the errors of every
+                operation.
+        """
+        return self._caller.call(_KEYS_DERIVE_KEY, {
+            "keyId": key_id,
+            "ttl": ttl,
+            "permissions": permissions,
+            "ratelimits": ratelimits,
+            "credits": credits,
+            "allowedIps": allowed_ips,
+            "meta": meta,
+        }, options)
+
+    def derive_own_key(
+        self,
+        *,
+        key: str | Secret,
+        ttl: int,
+        permissions: Sequence[str] | Unset = UNSET,
+        ratelimits: Sequence[DeriveOwnKeyInputRatelimitsEntry] | Unset = UNSET,
+        credits: DeriveOwnKeyInputCredits | Unset = UNSET,
+        allowed_ips: Sequence[str] | Unset = UNSET,
+        meta: Mapping[str, Any] | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[DeriveOwnKeyOutput]:
+        """Derive a key from the key that you hold.
+
+        For the holder of a key, without a root key: the same as `keys.derive_key`, with the key as the credential. It
+        works only for valid keys of APIs with `own_key_derivation`; every other string is answered alike with 404.
+        Without a root key, keys of the default workspace are found; a root key finds those of its workspace, and needs
+        `create_key`.
+
+        Permissions of the root key: `apis.{apiId}.create_key`
+
+        Args:
+            key: The key string: that of a key, or of a derived key.
+            ttl: When the derived key ends at the latest, in milliseconds from now.
+            permissions: Slugs. Of its parent's permissions at each verification, it has those that are also here.
+                Omitted: all of them.
+            ratelimits: Limits besides those of its parent. Every verification is charged to them, like those of an
+                identity.
+            credits: A bound besides the credits and budgets of its parent. Omitted: none.
+            allowed_ips: IPv4 and IPv6 addresses and CIDRs that may use it. The lists of its parent and of the API
+                must contain the address too.
+            meta: Verifications answer it as `derived.meta`. Their `meta` is that of the key at the top, which its
+                holder cannot choose.
+
+        Raises:
+            LatchkeyError: `data/key_not_found`, `application/precondition_failed`. Besides the errors of every
+                operation.
+        """
+        return self._caller.call(_KEYS_DERIVE_OWN_KEY, {
+            "key": key,
+            "ttl": ttl,
+            "permissions": permissions,
+            "ratelimits": ratelimits,
+            "credits": credits,
+            "allowedIps": allowed_ips,
+            "meta": meta,
+        }, options)
 
     def get_key(
         self,
@@ -3689,7 +3852,7 @@ class EventsListEvents:
         *,
         order: Literal["asc", "desc"] | Unset = UNSET,
         after: str | Unset = UNSET,
-        types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.restored", "key.rerolled", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "plan.created", "plan.updated", "plan.deleted", "budget.created", "budget.updated", "budget.deleted", "budget.refilled", "budget.threshold_reached", "hold.expired", "hold.uncovered", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.leaked", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "quota.near", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]] | Unset = UNSET,
+        types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.restored", "key.rerolled", "key.derived", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "plan.created", "plan.updated", "plan.deleted", "budget.created", "budget.updated", "budget.deleted", "budget.refilled", "budget.threshold_reached", "hold.expired", "hold.uncovered", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.leaked", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "quota.near", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]] | Unset = UNSET,
         object_id: str | Unset = UNSET,
         start: int | Unset = UNSET,
         end: int | Unset = UNSET,
@@ -3732,7 +3895,7 @@ class EventsListEvents:
         *,
         order: Literal["asc", "desc"] | Unset = UNSET,
         after: str | Unset = UNSET,
-        types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.restored", "key.rerolled", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "plan.created", "plan.updated", "plan.deleted", "budget.created", "budget.updated", "budget.deleted", "budget.refilled", "budget.threshold_reached", "hold.expired", "hold.uncovered", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.leaked", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "quota.near", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]] | Unset = UNSET,
+        types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.restored", "key.rerolled", "key.derived", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "plan.created", "plan.updated", "plan.deleted", "budget.created", "budget.updated", "budget.deleted", "budget.refilled", "budget.threshold_reached", "hold.expired", "hold.uncovered", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.leaked", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "quota.near", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]] | Unset = UNSET,
         object_id: str | Unset = UNSET,
         start: int | Unset = UNSET,
         end: int | Unset = UNSET,
@@ -3872,7 +4035,7 @@ class WebhooksOperations:
         *,
         endpoint: str,
         name: str | None | Unset = UNSET,
-        event_types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.restored", "key.rerolled", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "plan.created", "plan.updated", "plan.deleted", "budget.created", "budget.updated", "budget.deleted", "budget.refilled", "budget.threshold_reached", "hold.expired", "hold.uncovered", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.leaked", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "quota.near", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]] | None | Unset = UNSET,
+        event_types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.restored", "key.rerolled", "key.derived", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "plan.created", "plan.updated", "plan.deleted", "budget.created", "budget.updated", "budget.deleted", "budget.refilled", "budget.threshold_reached", "hold.expired", "hold.uncovered", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.leaked", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "quota.near", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]] | None | Unset = UNSET,
         api_ids: Sequence[str] | None | Unset = UNSET,
         options: CallOptions | None = None,
     ) -> Result[CreateWebhookOutput]:
@@ -4006,7 +4169,7 @@ class WebhooksOperations:
         webhook_id: str,
         endpoint: str | Unset = UNSET,
         name: str | None | Unset = UNSET,
-        event_types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.restored", "key.rerolled", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "plan.created", "plan.updated", "plan.deleted", "budget.created", "budget.updated", "budget.deleted", "budget.refilled", "budget.threshold_reached", "hold.expired", "hold.uncovered", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.leaked", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "quota.near", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]] | None | Unset = UNSET,
+        event_types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.restored", "key.rerolled", "key.derived", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "plan.created", "plan.updated", "plan.deleted", "budget.created", "budget.updated", "budget.deleted", "budget.refilled", "budget.threshold_reached", "hold.expired", "hold.uncovered", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.leaked", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "quota.near", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]] | None | Unset = UNSET,
         api_ids: Sequence[str] | None | Unset = UNSET,
         enabled: bool | Unset = UNSET,
         options: CallOptions | None = None,
@@ -4387,6 +4550,7 @@ class AsyncApisOperations:
         *,
         name: str,
         own_key_access: bool | Unset = UNSET,
+        own_key_derivation: bool | Unset = UNSET,
         options: CallOptions | None = None,
     ) -> Result[CreateApiOutput]:
         """Create an API.
@@ -4399,8 +4563,14 @@ class AsyncApisOperations:
             name: A label for you. End users never see it.
             own_key_access: Whether holders of its keys may read what is left of them, without a root key: see
                 `keys.get_own_key`. Default: False.
+            own_key_derivation: Whether holders of keys may derive keys from them with `keys.derive_own_key`,
+                without a root key: short-lived keys that can do no more than their own. Default: False.
         """
-        return await self._caller.call(_APIS_CREATE_API, {"name": name, "ownKeyAccess": own_key_access}, options)
+        return await self._caller.call(_APIS_CREATE_API, {
+            "name": name,
+            "ownKeyAccess": own_key_access,
+            "ownKeyDerivation": own_key_derivation,
+        }, options)
 
     async def delete_api(self, *, api_id: str, options: CallOptions | None = None) -> Result[DeleteApiOutput]:
         """Delete an API and its keys.
@@ -4474,6 +4644,7 @@ class AsyncApisOperations:
         upstream: UpdateApiInputUpstream | None | Unset = UNSET,
         own_key_access: bool | Unset = UNSET,
         resources: Sequence[str] | None | Unset = UNSET,
+        own_key_derivation: bool | Unset = UNSET,
         portal: UpdateApiInputPortal | None | Unset = UNSET,
         options: CallOptions | None = None,
     ) -> Result[UpdateApiOutput]:
@@ -4501,6 +4672,8 @@ class AsyncApisOperations:
                 `keys.get_own_key`.
             resources: The absolute URIs for which its keys get access tokens at `/oauth/token`, if the service
                 issues any: each is an audience.
+            own_key_derivation: Whether holders of keys may derive keys from them with `keys.derive_own_key`,
+                without a root key: short-lived keys that can do no more than their own.
             portal: What sessions of the portal inherit unless they say otherwise. It is set as a whole. The root
                 key needs the permission of each action. Null: nothing.
 
@@ -4520,6 +4693,7 @@ class AsyncApisOperations:
             "upstream": upstream,
             "ownKeyAccess": own_key_access,
             "resources": resources,
+            "ownKeyDerivation": own_key_derivation,
             "portal": portal,
         }, options)
 
@@ -4665,11 +4839,55 @@ class AsyncApisOperations:
         }, options)
 
 
+class AsyncListDerivedKeys:
+    """The operation `list_derived_keys`: a call returns one page, `all` the entries of all pages."""
+
+    def __init__(self, caller: AsyncCaller) -> None:
+        self._caller = caller
+
+    async def __call__(
+        self,
+        *,
+        key_id: str,
+        limit: int | Unset = UNSET,
+        cursor: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Page[list[DerivedKey]]:
+        """List derived keys.
+
+        The keys that were derived from a key, directly or not, ordered by creation time. Those that have expired or
+        were ended are not in the list. With the id of a derived key: those that were derived from it.
+
+        Permissions of the root key: `apis.{apiId}.read_key`
+
+        Args:
+            key_id: Identifier of a key, as create_key gave it; not the secret.
+            limit: Maximum number of entries per page. Default: 100.
+            cursor: Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page.
+
+        Raises:
+            LatchkeyError: `data/key_not_found`. Besides the errors of every operation.
+        """
+        return await self._caller.page(_KEYS_LIST_DERIVED_KEYS, {"keyId": key_id, "limit": limit, "cursor": cursor}, options)
+
+    def all(
+        self,
+        *,
+        key_id: str,
+        limit: int | Unset = UNSET,
+        cursor: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> AsyncIterator[DerivedKey]:
+        """Every entry, from the page of `cursor` on. It gets the next page when the entries of one are used up."""
+        return self._caller.all(_KEYS_LIST_DERIVED_KEYS, {"keyId": key_id, "limit": limit, "cursor": cursor}, options)
+
+
 class AsyncKeysOperations:
     """Keys that you issue to your users and verify on their requests."""
 
     def __init__(self, caller: AsyncCaller) -> None:
         self._caller = caller
+        self.list_derived_keys: Final = AsyncListDerivedKeys(caller)
 
     async def add_permissions(
         self,
@@ -4802,7 +5020,8 @@ class AsyncKeysOperations:
 
         The next verification on the same node answers NOT_FOUND. The key stays in the database for
         `LATCHKEY_RETENTION_DELETED`, by default 90 days, in which `keys.restore_key` restores it. With `permanent`, the
-        key is erased together with its limits, roles, permissions and encrypted key string.
+        key is erased together with its limits, roles, permissions, derived keys and encrypted key string. What was
+        derived of a key ends with it. A derived key ends with all that was derived of it, and cannot be restored.
 
         Permissions of the root key: `apis.{apiId}.delete_key`
 
@@ -4814,6 +5033,103 @@ class AsyncKeysOperations:
             LatchkeyError: `data/key_not_found`. Besides the errors of every operation.
         """
         return await self._caller.call(_KEYS_DELETE_KEY, {"keyId": key_id, "permanent": permanent}, options)
+
+    async def derive_key(
+        self,
+        *,
+        key_id: str,
+        ttl: int,
+        permissions: Sequence[str] | Unset = UNSET,
+        ratelimits: Sequence[DeriveKeyInputRatelimitsEntry] | Unset = UNSET,
+        credits: DeriveKeyInputCredits | Unset = UNSET,
+        allowed_ips: Sequence[str] | Unset = UNSET,
+        meta: Mapping[str, Any] | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[DeriveKeyOutput]:
+        """Derive a key.
+
+        Makes a short-lived key that can do less than its parent, for an agent, a job or a browser. Whatever its parent
+        has is judged at each verification: the derived key is charged to the limits, credits and budgets of its parent,
+        has no permission that its parent lacks, and ends with its parent. Derived keys can be derived from too, up to
+        three levels. They are not in `apis.list_keys`: `keys.list_derived_keys` lists them, and `keys.delete_key` ends
+        one.
+
+        Permissions of the root key: `apis.{apiId}.create_key`
+
+        Args:
+            key_id: The key, or the derived key, to derive from.
+            ttl: When the derived key ends at the latest, in milliseconds from now.
+            permissions: Slugs. Of its parent's permissions at each verification, it has those that are also here.
+                Omitted: all of them.
+            ratelimits: Limits besides those of its parent. Every verification is charged to them, like those of an
+                identity.
+            credits: A bound besides the credits and budgets of its parent. Omitted: none.
+            allowed_ips: IPv4 and IPv6 addresses and CIDRs that may use it. The lists of its parent and of the API
+                must contain the address too.
+            meta: Verifications answer it as `derived.meta`. Their `meta` is that of the key at the top, which its
+                holder cannot choose.
+
+        Raises:
+            LatchkeyError: `data/key_not_found`, `application/precondition_failed`. Besides the errors of every
+                operation.
+        """
+        return await self._caller.call(_KEYS_DERIVE_KEY, {
+            "keyId": key_id,
+            "ttl": ttl,
+            "permissions": permissions,
+            "ratelimits": ratelimits,
+            "credits": credits,
+            "allowedIps": allowed_ips,
+            "meta": meta,
+        }, options)
+
+    async def derive_own_key(
+        self,
+        *,
+        key: str | Secret,
+        ttl: int,
+        permissions: Sequence[str] | Unset = UNSET,
+        ratelimits: Sequence[DeriveOwnKeyInputRatelimitsEntry] | Unset = UNSET,
+        credits: DeriveOwnKeyInputCredits | Unset = UNSET,
+        allowed_ips: Sequence[str] | Unset = UNSET,
+        meta: Mapping[str, Any] | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[DeriveOwnKeyOutput]:
+        """Derive a key from the key that you hold.
+
+        For the holder of a key, without a root key: the same as `keys.derive_key`, with the key as the credential. It
+        works only for valid keys of APIs with `own_key_derivation`; every other string is answered alike with 404.
+        Without a root key, keys of the default workspace are found; a root key finds those of its workspace, and needs
+        `create_key`.
+
+        Permissions of the root key: `apis.{apiId}.create_key`
+
+        Args:
+            key: The key string: that of a key, or of a derived key.
+            ttl: When the derived key ends at the latest, in milliseconds from now.
+            permissions: Slugs. Of its parent's permissions at each verification, it has those that are also here.
+                Omitted: all of them.
+            ratelimits: Limits besides those of its parent. Every verification is charged to them, like those of an
+                identity.
+            credits: A bound besides the credits and budgets of its parent. Omitted: none.
+            allowed_ips: IPv4 and IPv6 addresses and CIDRs that may use it. The lists of its parent and of the API
+                must contain the address too.
+            meta: Verifications answer it as `derived.meta`. Their `meta` is that of the key at the top, which its
+                holder cannot choose.
+
+        Raises:
+            LatchkeyError: `data/key_not_found`, `application/precondition_failed`. Besides the errors of every
+                operation.
+        """
+        return await self._caller.call(_KEYS_DERIVE_OWN_KEY, {
+            "key": key,
+            "ttl": ttl,
+            "permissions": permissions,
+            "ratelimits": ratelimits,
+            "credits": credits,
+            "allowedIps": allowed_ips,
+            "meta": meta,
+        }, options)
 
     async def get_key(
         self,
@@ -7637,7 +7953,7 @@ class AsyncEventsListEvents:
         *,
         order: Literal["asc", "desc"] | Unset = UNSET,
         after: str | Unset = UNSET,
-        types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.restored", "key.rerolled", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "plan.created", "plan.updated", "plan.deleted", "budget.created", "budget.updated", "budget.deleted", "budget.refilled", "budget.threshold_reached", "hold.expired", "hold.uncovered", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.leaked", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "quota.near", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]] | Unset = UNSET,
+        types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.restored", "key.rerolled", "key.derived", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "plan.created", "plan.updated", "plan.deleted", "budget.created", "budget.updated", "budget.deleted", "budget.refilled", "budget.threshold_reached", "hold.expired", "hold.uncovered", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.leaked", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "quota.near", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]] | Unset = UNSET,
         object_id: str | Unset = UNSET,
         start: int | Unset = UNSET,
         end: int | Unset = UNSET,
@@ -7680,7 +7996,7 @@ class AsyncEventsListEvents:
         *,
         order: Literal["asc", "desc"] | Unset = UNSET,
         after: str | Unset = UNSET,
-        types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.restored", "key.rerolled", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "plan.created", "plan.updated", "plan.deleted", "budget.created", "budget.updated", "budget.deleted", "budget.refilled", "budget.threshold_reached", "hold.expired", "hold.uncovered", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.leaked", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "quota.near", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]] | Unset = UNSET,
+        types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.restored", "key.rerolled", "key.derived", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "plan.created", "plan.updated", "plan.deleted", "budget.created", "budget.updated", "budget.deleted", "budget.refilled", "budget.threshold_reached", "hold.expired", "hold.uncovered", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.leaked", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "quota.near", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]] | Unset = UNSET,
         object_id: str | Unset = UNSET,
         start: int | Unset = UNSET,
         end: int | Unset = UNSET,
@@ -7820,7 +8136,7 @@ class AsyncWebhooksOperations:
         *,
         endpoint: str,
         name: str | None | Unset = UNSET,
-        event_types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.restored", "key.rerolled", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "plan.created", "plan.updated", "plan.deleted", "budget.created", "budget.updated", "budget.deleted", "budget.refilled", "budget.threshold_reached", "hold.expired", "hold.uncovered", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.leaked", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "quota.near", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]] | None | Unset = UNSET,
+        event_types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.restored", "key.rerolled", "key.derived", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "plan.created", "plan.updated", "plan.deleted", "budget.created", "budget.updated", "budget.deleted", "budget.refilled", "budget.threshold_reached", "hold.expired", "hold.uncovered", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.leaked", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "quota.near", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]] | None | Unset = UNSET,
         api_ids: Sequence[str] | None | Unset = UNSET,
         options: CallOptions | None = None,
     ) -> Result[CreateWebhookOutput]:
@@ -7959,7 +8275,7 @@ class AsyncWebhooksOperations:
         webhook_id: str,
         endpoint: str | Unset = UNSET,
         name: str | None | Unset = UNSET,
-        event_types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.restored", "key.rerolled", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "plan.created", "plan.updated", "plan.deleted", "budget.created", "budget.updated", "budget.deleted", "budget.refilled", "budget.threshold_reached", "hold.expired", "hold.uncovered", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.leaked", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "quota.near", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]] | None | Unset = UNSET,
+        event_types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.restored", "key.rerolled", "key.derived", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "plan.created", "plan.updated", "plan.deleted", "budget.created", "budget.updated", "budget.deleted", "budget.refilled", "budget.threshold_reached", "hold.expired", "hold.uncovered", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.leaked", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "quota.near", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]] | None | Unset = UNSET,
         api_ids: Sequence[str] | None | Unset = UNSET,
         enabled: bool | Unset = UNSET,
         options: CallOptions | None = None,

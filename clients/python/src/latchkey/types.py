@@ -135,6 +135,8 @@ class Api:
     """Present and true if holders of its keys may read them with `keys.get_own_key`."""
     resources: list[str] | None = None
     """The resources for which its keys get access tokens. Absent: they get none."""
+    own_key_derivation: bool | None = None
+    """Present and true if holders of its keys may derive keys from them with `keys.derive_own_key`."""
     portal: ApiPortal | None = None
     """What sessions of the portal inherit unless they say otherwise. Absent: nothing."""
 
@@ -263,6 +265,52 @@ class Role:
     description: str | None = None
     permissions: list[Permission] | None = None
     """The permissions of the role, sorted by slug."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DerivedKeyRatelimitsEntry:
+    name: str
+    limit: int
+    duration: int
+    mode: Literal["strict"] | None = None
+    """Present if the limit is strict."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DerivedKeyCredits:
+    """A bound besides the credits and budgets of its parent. Absent: none."""
+
+    max: int
+    remaining: int
+    """What it may still spend."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DerivedKey:
+    """A key that was derived from another one."""
+
+    key_id: str
+    parent_key_id: str
+    """The key, or the derived key, that it was derived from."""
+    level: int
+    """How many levels it is below the key at the top: 1 to 3."""
+    start: str
+    """The readable beginning of the key string."""
+    created_at: int
+    """Unix time in milliseconds."""
+    expires: int
+    """When it ends, unless one of its parents ends before. Unix time in milliseconds."""
+    by_holder: bool | None = None
+    """Present and true if the holder of its parent derived it."""
+    permissions: list[str] | None = None
+    """It has those permissions of its parent that are also here. Absent: all of them."""
+    ratelimits: list[DerivedKeyRatelimitsEntry] | None = None
+    """Limits besides those of its parent."""
+    credits: DerivedKeyCredits | None = None
+    """A bound besides the credits and budgets of its parent. Absent: none."""
+    allowed_ips: list[str] | None = None
+    """Addresses and CIDRs that may use it. Absent: those of its parent."""
+    meta: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -574,7 +622,7 @@ class Event:
     """A change of state, or a moment that it led to."""
 
     id: str
-    type: Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.restored", "key.rerolled", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "plan.created", "plan.updated", "plan.deleted", "budget.created", "budget.updated", "budget.deleted", "budget.refilled", "budget.threshold_reached", "hold.expired", "hold.uncovered", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.leaked", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "quota.near", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]
+    type: Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.restored", "key.rerolled", "key.derived", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "plan.created", "plan.updated", "plan.deleted", "budget.created", "budget.updated", "budget.deleted", "budget.refilled", "budget.threshold_reached", "hold.expired", "hold.uncovered", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.leaked", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "quota.near", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]
     version: int
     """The version of the schema of `data`, among those of the type."""
     created_at: int
@@ -949,6 +997,64 @@ class DeleteKeyOutput:
     pass
 
 
+class DeriveKeyInputRatelimitsEntry(TypedDict):
+    name: str
+    """Name of the limit."""
+    limit: int
+    """Maximum cost per window."""
+    duration: int
+    """Length of the window in milliseconds, at most a day."""
+    mode: NotRequired[Literal["standard", "strict"]]
+    """How the limit counts. `standard`: a sliding window. `strict`: never more than the limit in any trailing
+    `duration`. Default: "standard".
+    """
+
+
+class DeriveKeyInputCredits(TypedDict):
+    """A bound besides the credits and budgets of its parent. Omitted: none."""
+
+    max: int
+    """The most that it may spend in its life."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeriveKeyOutput:
+    key_id: str
+    key: Secret
+    """The key string. Only this response contains it."""
+    expires: int
+    """When it ends at the latest: the earliest of its own end and those of its parents, Unix time in milliseconds."""
+
+
+class DeriveOwnKeyInputRatelimitsEntry(TypedDict):
+    name: str
+    """Name of the limit."""
+    limit: int
+    """Maximum cost per window."""
+    duration: int
+    """Length of the window in milliseconds, at most a day."""
+    mode: NotRequired[Literal["standard", "strict"]]
+    """How the limit counts. `standard`: a sliding window. `strict`: never more than the limit in any trailing
+    `duration`. Default: "standard".
+    """
+
+
+class DeriveOwnKeyInputCredits(TypedDict):
+    """A bound besides the credits and budgets of its parent. Omitted: none."""
+
+    max: int
+    """The most that it may spend in its life."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeriveOwnKeyOutput:
+    key_id: str
+    key: Secret
+    """The key string. Only this response contains it."""
+    expires: int
+    """When it ends at the latest: the earliest of its own end and those of its parents, Unix time in milliseconds."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class GetOwnKeyOutputCreditsRefill:
     interval: Literal["hourly", "daily", "weekly", "monthly", "yearly"]
@@ -998,7 +1104,9 @@ class GetOwnKeyOutputUsageDaysEntry:
 
 @dataclass(frozen=True, kw_only=True)
 class GetOwnKeyOutputUsage:
-    """Verifications of the last 30 days in UTC, with today. Absent if the service keeps no analytics."""
+    """Verifications of the last 30 days in UTC, with today. Absent if the service keeps no analytics, and of a derived
+    key, whose calls count for the key at the top.
+    """
 
     start_at: int
     end_at: int
@@ -1019,7 +1127,9 @@ class GetOwnKeyOutput:
     """Absent: unlimited."""
     ratelimits: list[GetOwnKeyOutputRatelimitsEntry]
     usage: GetOwnKeyOutputUsage | None = None
-    """Verifications of the last 30 days in UTC, with today. Absent if the service keeps no analytics."""
+    """Verifications of the last 30 days in UTC, with today. Absent if the service keeps no analytics, and of a derived
+    key, whose calls count for the key at the top.
+    """
 
 
 class MigrateKeysInputKeysEntryCreditsRefill(TypedDict):
@@ -1274,6 +1384,16 @@ class VerifyKeyOutputHold:
 
 
 @dataclass(frozen=True, kw_only=True)
+class VerifyKeyOutputDerived:
+    """Present if it is a derived key. Then `name`, `meta` and `identity` are those of the key at the top."""
+
+    parent_key_id: str
+    """The key, or the derived key, that it was derived from."""
+    meta: dict[str, Any]
+    """Its own. The holder of a key may have chosen it."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class VerifyKeyOutputConcurrencyEntry:
     name: str
     limit: int
@@ -1331,6 +1451,8 @@ class VerifyKeyOutput:
     hold: VerifyKeyOutputHold | None = None
     """The hold that this verification made. Present if it is valid and asked for one."""
     identity: Identity | None = None
+    derived: VerifyKeyOutputDerived | None = None
+    """Present if it is a derived key. Then `name`, `meta` and `identity` are those of the key at the top."""
     concurrency: list[VerifyKeyOutputConcurrencyEntry] | None = None
     """Every limit of concurrency, with `hold`. Absent if the key has none, or if the call failed before."""
     ratelimits: list[VerifyKeyOutputRatelimitsEntry] | None = None
@@ -1496,8 +1618,10 @@ class ExplainVerificationOutputRatelimitsEntry:
     """Length of the window in milliseconds."""
     mode: Literal["strict"] | None = None
     """Present if the limit is strict."""
-    from_: Literal["key", "identity", "call"]
-    """Where the limit comes from. All keys of an identity share the counters of its limits."""
+    from_: Literal["key", "identity", "derived", "call"]
+    """Where the limit comes from. All keys of an identity share the counters of its limits. `derived`: a derived key,
+    or one that it was derived from.
+    """
     plan: str | None = None
     """The name of the plan that gives it to the key or to the identity. Absent: it is one of their own."""
     use: Literal["charged", "checked", "replaced", "unused"]
@@ -1577,6 +1701,28 @@ class ExplainVerificationOutputBudgetsEntry:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ExplainVerificationOutputDerivedEntryCredits:
+    """What it may spend at most."""
+
+    max: int
+    remaining: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExplainVerificationOutputDerivedEntry:
+    key_id: str
+    parent_key_id: str
+    expires: int
+    """Unix time in milliseconds."""
+    ended: bool
+    """Whether it was ended before."""
+    permissions: list[str] | None = None
+    """It has those permissions of its parent that are also here. Absent: all of them."""
+    credits: ExplainVerificationOutputDerivedEntryCredits | None = None
+    """What it may spend at most."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class ExplainVerificationOutput:
     valid: bool
     code: Literal["VALID", "NOT_FOUND", "FORBIDDEN", "INSUFFICIENT_PERMISSIONS", "USAGE_EXCEEDED", "RATE_LIMITED", "DISABLED", "EXPIRED"]
@@ -1597,6 +1743,8 @@ class ExplainVerificationOutput:
     """Absent: unlimited."""
     budgets: list[ExplainVerificationOutputBudgetsEntry] | None = None
     """The budgets that the call is charged to. Absent: none."""
+    derived: list[ExplainVerificationOutputDerivedEntry] | None = None
+    """The derived key, and each one that it was derived from. Absent: it is no derived key."""
 
 
 class CreateIdentityInputRatelimitsEntry(TypedDict):
@@ -2973,6 +3121,23 @@ class KeyRerolledEvent:
 
 
 @dataclass(frozen=True, kw_only=True)
+class KeyDerivedEvent:
+    """The data of `key.derived`. A key was derived from a key of which no derived key is stored: its first one, or the
+    first after a while.
+    """
+
+    key_id: str
+    api_id: str
+    external_id: str | None = None
+    """Your own identifier of the owner of the key, if it has one."""
+    derived_key_id: str
+    expires: int
+    """When the derived key ends at the latest, as Unix time in milliseconds."""
+    actor: str
+    """Id of the root key, `cli` for an operator, or `system` for the service itself."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class KeyExpiringEvent:
     """The data of `key.expiring`. A key expires soon."""
 
@@ -3622,6 +3787,7 @@ EventData = (
     | KeyDeletedEvent
     | KeyRestoredEvent
     | KeyRerolledEvent
+    | KeyDerivedEvent
     | KeyExpiringEvent
     | KeyExpiredEvent
     | KeyFirstUsedEvent
@@ -3685,6 +3851,7 @@ _EVENTS: Mapping[str, type[EventData]] = {
     "key.deleted": KeyDeletedEvent,
     "key.restored": KeyRestoredEvent,
     "key.rerolled": KeyRerolledEvent,
+    "key.derived": KeyDerivedEvent,
     "key.expiring": KeyExpiringEvent,
     "key.expired": KeyExpiredEvent,
     "key.first_used": KeyFirstUsedEvent,
