@@ -128,6 +128,19 @@ const budget = createRoute({
   component: lazyRouteComponent(() => loadCode(() => import("./pages/budgets/budget.tsx")), "BudgetPage"),
 });
 
+const plans = createRoute({
+  getParentRoute: () => shell,
+  path: "/plans",
+  validateSearch: listSearch,
+  component: lazyRouteComponent(() => loadCode(() => import("./pages/plans/plans.tsx")), "PlansPage"),
+});
+
+const plan = createRoute({
+  getParentRoute: () => shell,
+  path: "/plans/$planId",
+  component: lazyRouteComponent(() => loadCode(() => import("./pages/plans/plan.tsx")), "PlanPage"),
+});
+
 const namespaces = createRoute({
   getParentRoute: () => shell,
   path: "/ratelimits",
@@ -215,6 +228,8 @@ export const router = createRouter({
       identity,
       budgets,
       budget,
+      plans,
+      plan,
       namespaces,
       namespace,
       roles,

@@ -14,7 +14,7 @@ describeDashboard(
     let paths: Record<string, string>;
 
     before(async () => {
-      const { api, key, identity, budget, namespace, webhook } = await demoPlaces(dashboard);
+      const { api, key, identity, budget, plan, namespace, webhook } = await demoPlaces(dashboard);
       paths = {
         "/sign-in": "/sign-in",
         "/": "/",
@@ -28,6 +28,8 @@ describeDashboard(
         "/identities/$identityId": identity,
         "/budgets": "/budgets",
         "/budgets/$budgetId": budget,
+        "/plans": "/plans",
+        "/plans/$planId": plan,
         "/ratelimits": "/ratelimits",
         "/ratelimits/$namespaceId": namespace,
         "/roles": "/roles",

@@ -14,6 +14,8 @@ import { createPermission } from "../src/features/permissions/createPermission.t
 import { createRole } from "../src/features/permissions/createRole.ts";
 import { updatePermission } from "../src/features/permissions/updatePermission.ts";
 import { updateRole } from "../src/features/permissions/updateRole.ts";
+import { createPlan } from "../src/features/plans/createPlan.ts";
+import { updatePlan } from "../src/features/plans/updatePlan.ts";
 import { setOverride } from "../src/features/ratelimits/setOverride.ts";
 import { createRootKey } from "../src/features/rootKeys/createRootKey.ts";
 import { updateRootKey } from "../src/features/rootKeys/updateRootKey.ts";
@@ -45,6 +47,18 @@ const document = {
     { name: "company", remaining: 300, refill: { interval: "weekly", amount: 300, refillDay: 1 }, unit: "token" },
     { name: "search", remaining: 100, parent: "company", unit: "token", thresholds: [80, 100] },
   ],
+  plans: [
+    {
+      name: "gold",
+      ratelimits: [
+        { name: "exports", limit: 5, duration: 86_400_000, mode: "strict", autoApply: false },
+        { name: "requests", limit: 600, duration: 60_000, autoApply: true },
+      ],
+      permissions: ["documents.read"],
+      roles: ["editor"],
+    },
+    { name: "silver" },
+  ],
   rootKeys: [
     {
       name: "sign-up",
@@ -53,6 +67,7 @@ const document = {
         "apis.{Twice#2}.read_key",
         "ratelimits.{emails}.limit",
         "budgets.{search}.assign_budget",
+        "plans.{gold}.assign_plan",
       ],
     },
     { name: "old", permissions: ["apis.*.read_key"], enabled: false, expires: "2030-01-01T00:00:00.000Z" },
@@ -103,7 +118,7 @@ describe("documents", () => {
     const planned = await diff(document);
     assert.equal(planned.code, 1, planned.stderr);
     assert.match(planned.stdout, /^\+ permission documents\.read {2}name: Read documents, description: Reads\.\n/);
-    assert.match(planned.stdout, /\n15 to create, 0 to update, 0 to delete\.\n$/);
+    assert.match(planned.stdout, /\n17 to create, 0 to update, 0 to delete\.\n$/);
     assert.deepEqual(await ok("apis.listApis", {}), [], "diff has changed something");
 
     const first = await apply(document);
@@ -129,7 +144,7 @@ describe("documents", () => {
       permissions: [document.permissions[0], { slug: "documents.write", name: "documents.write" }],
     });
     assert.deepEqual(rootKeys.slice(1), document.rootKeys);
-    assert(!/lk_root|api_|rlns_|bud_/.test(exported), "the export has a secret or an id");
+    assert(!/lk_root|api_|rlns_|bud_|plan_/.test(exported), "the export has a secret or an id");
 
     const applied = await target.apply(exported);
     assert.equal(applied.code, 0, applied.stderr);
@@ -171,6 +186,13 @@ describe("documents", () => {
       onEmpty: "allow",
       thresholds: [50, 100],
     };
+    const plan = {
+      name: "gold",
+      ratelimits: [{ name: "requests", limit: 600, duration: 60_000, autoApply: true }],
+      permissions: ["documents.read"],
+      roles: ["editor"],
+      meta: { price: 20 },
+    };
     const override = { identifier: "a_*", limit: 1, duration: 60_000, mode: "strict" };
     const withUpstream = (upstream: object) => ({
       permissions: [{ slug: "documents.read", name: "Read documents", description: "Reads." }],
@@ -178,6 +200,7 @@ describe("documents", () => {
       namespaces: [{ name: "emails", overrides: [override] }],
       apis: [apiOf(upstream)],
       budgets: [{ name: "company", remaining: 10, unit: "token" }, budget],
+      plans: [plan],
       rootKeys: [rootKey],
     });
     const upstream = { url: "https://old.example.com/verify", headers: [], timeout: 1_000, onOutage: "not_found" };
@@ -189,6 +212,7 @@ describe("documents", () => {
       [upstream, inputOf(updateApi).shape.upstream.unwrap().unwrap(), [], []],
       [rootKey, memberOf("rootKeys"), [inputOf(createRootKey), inputOf(updateRootKey)], ["rootKeyId"]],
       [budget, memberOf("budgets"), [inputOf(createBudget), inputOf(updateBudget)], ["budgetId", "parentId"]],
+      [plan, memberOf("plans"), [inputOf(createPlan), inputOf(updatePlan)], ["plan"]],
       [whole.roles[0]!, memberOf("roles"), [inputOf(createRole), inputOf(updateRole)], ["role"]],
       [
         whole.permissions[0]!,
@@ -286,6 +310,43 @@ describe("documents", () => {
     const { code, stderr, stdout } = await run("export", "--sections", "rootKeys");
     assert.equal(code, 0, stderr);
     assert.match(stdout, /narrow/);
+  });
+
+  it("say what a change of a plan does to how many keys, before it is made", async (t) => {
+    const { apply, diff, run, ok } = await workspace(t);
+    const gold = (limit: number, duration: unknown = "1m") => ({
+      plans: [{ name: "gold", ratelimits: [{ name: "requests", limit, duration, autoApply: true }] }],
+    });
+    assert.equal((await apply(gold(600))).code, 0);
+    const { apiId } = await ok("apis.createApi", { name: "planned" });
+    const own = { ratelimits: [{ name: "requests", limit: 1, duration: 1_000, autoApply: true }] };
+    for (const more of [{}, {}, own]) await ok("keys.createKey", { apiId, plan: "gold", ...more });
+    await ok("identities.createIdentity", { externalId: "acme", plan: "gold" });
+
+    const raised = await diff(gold(1_000));
+    assert.equal(raised.code, 1);
+    assert.equal(
+      raised.stdout,
+      '~ plan gold  limit requests: {"limit":600,"duration":60000,"autoApply":true} → ' +
+        '{"limit":1000,"duration":60000,"autoApply":true}\n' +
+        "    requests: 2 keys and 1 identity; 1 key with a limit of their own stay\n" +
+        "0 to create, 1 to update, 0 to delete.\n",
+    );
+    const [change] = JSON.parse((await diff(gold(1_000, "1h"), "--json")).stdout).changes;
+    assert.match(change.effects[0], /; what was counted so far no longer counts$/);
+    assert.equal((await ok("plans.getPlan", { plan: "gold" })).version, 1, "diff has changed something");
+
+    const applied = await apply(gold(1_000));
+    assert.equal(applied.code, 0, applied.stderr);
+    assert.match(applied.stdout, /\n {4}requests: 2 keys and 1 identity;/);
+    const { ratelimits } = await ok("plans.getPlan", { plan: "gold" });
+    assert.equal(ratelimits[0].limit, 1_000);
+    const emptied = await apply({ plans: [{ name: "gold" }] });
+    assert.match(emptied.stdout, /limit requests: \{.*\} → none/);
+    assert.deepEqual((await ok("plans.getPlan", { plan: "gold" })).ratelimits, []);
+    const used = await apply({ plans: [] }, "--prune", "--yes");
+    assert.deepEqual([used.code, /delete plan gold: /.test(used.stderr)], [1, true]);
+    assert.equal((await run("export", "--sections", "plans")).stdout, "plans:\n  - name: gold\n");
   });
 
   it("say what never changes of a budget, and need its parent first", async (t) => {

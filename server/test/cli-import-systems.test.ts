@@ -96,6 +96,18 @@ for (const store of stores)
       return { ...real, report };
     }
 
+    type Limit = { name: string; limit: number; duration: number };
+    /** The plans of a workspace: the name, what it was, and the limits of each. */
+    const plansIn = async ({ as }: { as: string }) => {
+      const plans = await server.ok("plans.listPlans", {}, { as });
+      return plans.map(
+        ({ name, meta, ratelimits }: { name: string; meta: { importedFrom: string }; ratelimits: Limit[] }) => [
+          name,
+          meta.importedFrom,
+          ratelimits.map(({ name, limit, duration }) => `${name} ${limit} ${duration}`),
+        ],
+      );
+    };
     const notesOf = ({ notes }: ReportRow) => notes!.map(({ field }) => field);
 
     it("Unkey, a dump of the database", async (t) => {
@@ -485,7 +497,9 @@ for (const store of stores)
       assert.deepEqual(await spend("own-budget", 1), ["VALID", 11_249_999]);
       assert.equal((await own.verify("sk-test-of-blocked-team")).code, "DISABLED");
       const { credits, ratelimits } = await own.verify("sk-test-of-table", { credits: { cost: 500_000 } });
-      assert.deepEqual([credits, ratelimits[0].limit], [2_000_000, 7]);
+      // Its own limit comes before that of the plan.
+      assert.deepEqual([credits, ratelimits.length, ratelimits[0].limit], [2_000_000, 1, 7]);
+      assert.deepEqual(await plansIn(own), [["budget-hourly", "litellm budget budget-hourly", ["requests 9 60000"]]]);
       const named = { ratelimits: [{ name: "tokens", cost: 900 }] };
       assert.equal((await own.verify("sk-test-own-budget", named)).code, "VALID");
       assert.equal((await own.verify("sk-test-own-budget", named)).code, "RATE_LIMITED");
@@ -494,6 +508,7 @@ for (const store of stores)
       rmSync(join(own.directory, "litellm-budgets.sql.import-state.json"));
       await own.run("litellm-budgets.sql", "--from", "litellm");
       assert.equal((await server.ok("budgets.listBudgets", {}, { as: own.as })).length, budgets.length);
+      assert.equal((await plansIn(own)).length, 1);
     });
 
     it("a CSV of hashes in each encoding", async (t) => {
@@ -589,7 +604,9 @@ for (const store of stores)
         report.map(({ name }) => name),
         ["Acme Inc.", "Acme Inc.", "globex", "initech", "hooli", "hooli"],
       );
-      assert.deepEqual(notesOf(report[0]!), ["acls", "groups", "plugins"]);
+      assert.deepEqual(notesOf(report[0]!), ["acls", "plugins"]);
+      assert.deepEqual(report[0]!.mapped?.includes("plan"), true);
+      assert.deepEqual(await plansIn(own), [["gold", "kong consumer group gold", ["60 s 500 60000"]]]);
       const first = await own.verify("IkVd1WBEXv6K8ZQf3mYpT0nRs7uLaGcH");
       assert.deepEqual(
         [first.code, first.owner, first.meta],
@@ -600,6 +617,7 @@ for (const store of stores)
         ],
       );
       assert.deepEqual(limitsOf(await own.verify("0123456789")), [
+        ["60 s", 500, 60_000],
         ["hour", 1_000, 3_600_000],
         ["minute", 60, 60_000],
       ]);
@@ -691,6 +709,20 @@ for (const store of stores)
         },
       );
       assert.equal((await own.verify("kD2v9Qm4tX7cR1zN8bY6pL3hW5sJ0gFa2uE4oIqT")).code, "DISABLED");
+      const made = [
+        ["orders", "aws usage plan c7y23b", ["throttle 25 10000"]],
+        ["weekly", "aws usage plan glvrsr", ["quota 700 604800000"]],
+      ];
+      assert.deepEqual(await plansIn(own), made);
+
+      // One change of the plan is for all its keys, and another import leaves it as it is.
+      const raised = { name: "throttle", limit: 99, duration: 10_000, autoApply: true };
+      await server.ok("plans.updatePlan", { plan: "orders", ratelimits: [raised] }, { as: own.as });
+      rmSync(join(own.directory, "aws-api-keys.json.import-state.json"));
+      await own.run("aws-api-keys.json", "--from", "aws", "--with", ...plans);
+      assert.deepEqual(await plansIn(own), [["orders", "aws usage plan c7y23b", ["throttle 99 10000"]], made[1]]);
+      const { ratelimits } = await own.verify("8bklk8bl1k3sB38D9B3l0enyWT8c09B30lkq0blk");
+      assert.equal(ratelimits[0].limit, 99);
     });
 
     it("Amazon API Gateway, only the keys of one API", async (t) => {

@@ -25,6 +25,7 @@ import {
   type Plan,
   planChanges,
 } from "./plan.ts";
+import { effectsOf } from "./plans.ts";
 import { DOCUMENT_BYTES_MAX, readDocument } from "./read-document.ts";
 import { readService } from "./service-state.ts";
 
@@ -65,10 +66,11 @@ export function addDeclaration(
     const endpoint = await connect(options, environment);
     const plan = await makePlan(endpoint, options, loadRules, headerValues(environment));
     const deletions = options.prune ? plan.extras : [];
-    if (!options.json) for (const line of planLines(plan, options.prune === true)) console.log(line);
+    const effects = await readEffects(plan, callerOf(endpoint, options));
+    if (!options.json) for (const line of planLines(plan, options.prune === true, effects)) console.log(line);
     if (deletions.length > 0) {
       // The question is about these lines, and the standard output is for the JSON.
-      if (options.json && !options.yes) for (const line of planLines(plan, true)) console.error(line);
+      if (options.json && !options.yes) for (const line of planLines(plan, true, effects)) console.error(line);
       const question = `Delete ${deletions.length} of these at ${endpoint.url}?`;
       await confirmDeletion(question, { yes: options.yes, usesInput: options.file === "-" });
     }
@@ -89,7 +91,8 @@ export function addDeclaration(
           throw interrupted(change, error);
         });
     }
-    if (options.json) console.log(jsonText({ changes: [...plan.changes, ...deletions].map(summaryOf), issued }));
+    if (options.json)
+      console.log(jsonText({ changes: [...plan.changes, ...deletions].map((change) => summaryOf(change)), issued }));
     else if (plan.changes.length + deletions.length > 0) console.log("Done.");
   });
 
@@ -97,10 +100,12 @@ export function addDeclaration(
   diff.action(async () => {
     const options = diff.opts<DeclarationOptions>();
     // Its changes never run, so they need no values: a check in CI works without these secrets.
-    const plan = await makePlan(await connect(options, environment), options, loadRules, () => "");
+    const endpoint = await connect(options, environment);
+    const plan = await makePlan(endpoint, options, loadRules, () => "");
+    const effects = await readEffects(plan, callerOf(endpoint, options));
     const pending = [...plan.changes, ...(options.prune ? plan.extras : [])];
-    if (options.json) console.log(jsonText({ changes: pending.map(summaryOf) }));
-    else for (const line of planLines(plan, options.prune === true)) console.log(line);
+    if (options.json) console.log(jsonText({ changes: pending.map((change) => summaryOf(change, effects)) }));
+    else for (const line of planLines(plan, options.prune === true, effects)) console.log(line);
     if (pending.length > 0) process.exitCode = 1;
   });
 
@@ -166,12 +171,30 @@ function callerOf(endpoint: Endpoint, { timeout }: CommandFlags): CallOperation 
 
 const signs = { create: ["+", "green"], update: ["~", "yellow"], delete: ["-", "red"] } as const;
 
-function planLines({ changes, extras }: Plan, prunes: boolean): string[] {
-  const lines = [...changes, ...extras].map((change) => {
+/** What changes do to how many keys, as lines. */
+type Effects = ReadonlyMap<Change, readonly string[]>;
+
+/** Asks the service what the changes of plans would do. It knows a plan as it is now, so a change is asked about alone. */
+async function readEffects({ changes }: Plan, call: CallOperation): Promise<Effects> {
+  const effects = new Map<Change, readonly string[]>();
+  for (const change of changes) {
+    if (!change.preview) continue;
+    effects.set(change, effectsOf((await call("plans.previewUpdate", change.preview)) as Preview));
+  }
+  return effects;
+}
+
+type Preview = Parameters<typeof effectsOf>[0] & Record<string, unknown>;
+
+function planLines({ changes, extras }: Plan, prunes: boolean, effects: Effects): string[] {
+  const lines = [...changes, ...extras].flatMap((change) => {
     const details = change.details.map(printable).join(", ");
     const [sign, colour] = signs[change.action];
     const isKept = change.action === "delete" && !prunes;
-    return `${isKept ? " " : coloured(colour, sign)} ${change.kind} ${printable(change.name)}${details ? `  ${details}` : ""}${isKept ? "  (only in the service; --prune deletes it)" : ""}`;
+    return [
+      `${isKept ? " " : coloured(colour, sign)} ${change.kind} ${printable(change.name)}${details ? `  ${details}` : ""}${isKept ? "  (only in the service; --prune deletes it)" : ""}`,
+      ...(effects.get(change) ?? []).map((line) => `    ${printable(line)}`),
+    ];
   });
   const count = (action: Change["action"]) => changes.filter((change) => change.action === action).length;
   const deletions = prunes ? extras.length : 0;
@@ -184,8 +207,10 @@ function planLines({ changes, extras }: Plan, prunes: boolean): string[] {
   ];
 }
 
-function summaryOf({ action, kind, name, details }: Change) {
-  return { action, kind, name, details };
+function summaryOf(change: Change, effects?: Effects) {
+  const { action, kind, name, details } = change;
+  const found = effects?.get(change);
+  return { action, kind, name, details, ...(found && { effects: found }) };
 }
 
 /** The error of a change. What ran before it stays, and the next apply continues. */

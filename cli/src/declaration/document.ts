@@ -6,6 +6,7 @@ import type {
   UpdateApiInput,
   UpdateRootKeyInput,
 } from "../../../sdk/src/index.ts";
+import type { DocumentPlan } from "./plans.ts";
 
 /** What a service should have. A section that is absent is left alone. Its members are those of the operations. */
 export interface Document {
@@ -14,6 +15,7 @@ export interface Document {
   namespaces?: readonly DocumentNamespace[] | undefined;
   apis?: readonly DocumentApi[] | undefined;
   budgets?: readonly DocumentBudget[] | undefined;
+  plans?: readonly DocumentPlan[] | undefined;
   rootKeys?: readonly DocumentRootKey[] | undefined;
 }
 
@@ -45,7 +47,7 @@ export interface DocumentRootKey {
   leakAction?: UpdateRootKeyInput["leakAction"];
 }
 
-export const sections = ["permissions", "roles", "namespaces", "apis", "budgets", "rootKeys"] as const;
+export const sections = ["permissions", "roles", "namespaces", "apis", "budgets", "plans", "rootKeys"] as const;
 export type Section = (typeof sections)[number];
 
 /** A document with all sections. */

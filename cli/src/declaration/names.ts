@@ -14,7 +14,7 @@ export function labels(names: readonly string[]): string[] {
 }
 
 /** The ids of the resources that a permission can name, by label, for each kind of resource. */
-export type Ids = Readonly<Record<"apis" | "ratelimits" | "budgets" | "rootKeys", Map<string, string>>>;
+export type Ids = Readonly<Record<"apis" | "ratelimits" | "budgets" | "plans" | "rootKeys", Map<string, string>>>;
 
 /** The name of the resource with this id. */
 function labelOf(ids: ReadonlyMap<string, string>, id: unknown): string | undefined {

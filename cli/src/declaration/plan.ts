@@ -10,6 +10,7 @@ import type {
   WholeDocument,
 } from "./document.ts";
 import { type Ids, labels, withIds } from "./names.ts";
+import { comparablePlan, planMembers } from "./plans.ts";
 import type { ServiceState } from "./service-state.ts";
 
 type Json = Record<string, unknown>;
@@ -32,6 +33,8 @@ export interface Change {
   readonly name: string;
   /** The members with their new values, and with the former ones in an update. */
   readonly details: readonly string[];
+  /** The body of `plans.previewUpdate` that says what the change does to how many keys; only of plans. */
+  readonly preview?: Json;
   run(call: CallOperation, onIssued: (issued: CreatedRootKey) => void): Promise<void>;
 }
 
@@ -60,6 +63,7 @@ export function planChanges(
     apis: new Map(known.apis),
     ratelimits: new Map(known.ratelimits),
     budgets: new Map(known.budgets),
+    plans: new Map(known.plans),
     rootKeys: new Map(known.rootKeys),
   };
   const isOwn = (label: string) => starts.get(label) !== "" && rootKey?.startsWith(starts.get(label)!) === true;
@@ -70,6 +74,7 @@ export function planChanges(
     planNamespaces(desired, actual, ids),
     planApis(desired, actual, ids, headerValue),
     planBudgets(desired, actual, ids),
+    planPlans(desired, actual, ids),
     planRootKeys(desired, actual, ids, isOwn),
   ];
   return {
@@ -327,6 +332,40 @@ function budgetMembers({ refill, onEmpty = "deny", thresholds = [], meta = {} }:
     thresholds: [...new Set(thresholds)].sort((a, b) => a - b),
     meta: Object.keys(meta).length > 0 ? meta : null,
   };
+}
+
+function planPlans(desired: Document, actual: WholeDocument, ids: Ids): Plan {
+  const changes: Change[] = [];
+  const extras: Change[] = [];
+  const plans = compare(desired.plans, actual.plans, ({ name }) => name);
+  for (const { name, ...members } of plans.created) {
+    changes.push(
+      create("plan", name, given(members), async (call) => {
+        await pause(CREATION_GAP);
+        const { planId } = await call("plans.createPlan", given({ name, ...members }));
+        ids.plans.set(name, String(planId));
+      }),
+    );
+  }
+  for (const [wanted, found] of plans.common) {
+    const [next, former] = [comparablePlan(wanted), comparablePlan(found)];
+    const details = differences({ ...noneOf(former), ...next }, former);
+    if (details.length === 0) continue;
+    const body = { plan: wanted.name, ...changedMembers(planMembers(wanted), planMembers(found)) };
+    changes.push({
+      ...update("plan", wanted.name, details, (call) => call("plans.updatePlan", body)),
+      preview: body,
+    });
+  }
+  for (const { name } of plans.extra) {
+    extras.push(remove("plan", name, (call) => call("plans.deletePlan", { plan: name })));
+  }
+  return { changes, extras };
+}
+
+/** The same members without a value, so that those that are no longer there differ. */
+function noneOf(members: Json): Json {
+  return Object.fromEntries(Object.keys(members).map((name) => [name, null]));
 }
 
 function planRootKeys(desired: Document, actual: WholeDocument, ids: Ids, isOwn: (label: string) => boolean): Plan {

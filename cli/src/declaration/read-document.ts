@@ -34,8 +34,13 @@ function withDurations(document: unknown): unknown {
     isObject(namespace) && Array.isArray(namespace.overrides)
       ? { ...namespace, overrides: namespace.overrides.map((override) => withDuration(override, "duration")) }
       : namespace;
+  const withLimits = (plan: unknown) =>
+    isObject(plan) && Array.isArray(plan.ratelimits)
+      ? { ...plan, ratelimits: plan.ratelimits.map((limit) => withDuration(limit, "duration")) }
+      : plan;
   return {
     ...document,
+    ...(Array.isArray(document.plans) && { plans: document.plans.map(withLimits) }),
     ...(Array.isArray(document.apis) && { apis: document.apis.map(withTimeout) }),
     ...(Array.isArray(document.namespaces) && { namespaces: document.namespaces.map(withOverrides) }),
   };

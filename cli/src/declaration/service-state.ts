@@ -14,7 +14,7 @@ export interface ServiceState {
   readonly starts: ReadonlyMap<string, string>;
 }
 
-/** Reads these sections. Root keys need APIs and namespaces too, and budgets if possible, because their permissions name them. */
+/** Reads these sections. Root keys need APIs and namespaces too, and budgets and plans if possible, because their permissions name them. */
 export async function readService(
   endpoint: Endpoint,
   wanted: readonly Section[],
@@ -45,6 +45,11 @@ export async function readService(
     : needsNames
       ? await allReadable("budgets.listBudgets")
       : [];
+  const plans = isWanted("plans")
+    ? await all("plans.listPlans")
+    : needsNames
+      ? await allReadable("plans.listPlans")
+      : [];
   const listed = needsNames ? await all("rootKeys.listRootKeys") : [];
   // The root key of the configuration can be changed only there.
   const rootKeys = listed.filter(({ source }) => source !== "environment");
@@ -52,6 +57,7 @@ export async function readService(
     apis: named(apis, "apiId"),
     ratelimits: named(namespaces, "id"),
     budgets: named(budgets, "budgetId"),
+    plans: named(plans, "planId"),
     rootKeys: named(rootKeys, "rootKeyId"),
   };
   const labelsOfBudgets = new Map([...ids.budgets].map(([label, id]) => [id, label]));
@@ -101,6 +107,18 @@ export async function readService(
       ...(row.onEmpty === "allow" && { onEmpty: "allow" }),
       ...(Array.isArray(row.thresholds) && row.thresholds.length > 0 && { thresholds: row.thresholds }),
     })),
+    plans: plans
+      .map((row) => ({
+        ...pick(row, "name", "meta"),
+        ...withoutEmpty({
+          ratelimits: (row.ratelimits as Json[]).map((limit) =>
+            pick(limit, "name", "limit", "duration", "mode", "autoApply"),
+          ),
+          permissions: row.permissions,
+          roles: row.roles,
+        }),
+      }))
+      .sort(by("name")),
     rootKeys: rootKeys.map((row) => ({
       name: row.name,
       permissions: (row.permissions as string[]).map((grant) => withNames(grant, ids)),
@@ -127,6 +145,11 @@ function withHeaders({ headers, ...upstream }: Upstream): Json {
 /** What happens to leaked keys, if it is not the default. */
 function withLeakAction({ leakAction }: Json): Json {
   return leakAction === undefined || leakAction === "mark" ? {} : { leakAction };
+}
+
+/** The lists that have entries. */
+function withoutEmpty(lists: Json): Json {
+  return Object.fromEntries(Object.entries(lists).filter(([, list]) => Array.isArray(list) && list.length > 0));
 }
 
 /** The members that are present. */

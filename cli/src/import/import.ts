@@ -12,6 +12,7 @@ import type { ServiceRules } from "../service-rules.ts";
 import { ImportedBudgets, type PlannedBudget } from "./budgets.ts";
 import { Fields, fieldName, type Note } from "./fields.ts";
 import { OWNER_NOTE, writeOwner } from "./owners.ts";
+import { ImportedPlans, type PlannedPlan } from "./plans.ts";
 import { type InputFormat, type InputRow, readRows } from "./rows.ts";
 import type { HashedKey, Mapped, Source } from "./sources/source.ts";
 import { count, ImportFiles, type ReportedRow } from "./state.ts";
@@ -68,6 +69,7 @@ interface Prepared {
   /** Set if the external id of the key is a written form of it. */
   owner: string | undefined;
   budget: PlannedBudget | undefined;
+  plan: PlannedPlan | undefined;
   notes: readonly Note[];
 }
 
@@ -146,6 +148,7 @@ export async function importRows(task: ImportTask, endpoint: Endpoint): Promise<
   const files = new ImportFiles(filePrefix(task), await identify(task, endpoint, others.digests));
   const { state } = files;
   const budgets = new ImportedBudgets(endpoint, { ...retryOptions, timeout: task.timeout });
+  const plans = new ImportedPlans(endpoint, { ...retryOptions, timeout: task.timeout });
   const progress = new Progress("imported");
   let block: { bytes: number; keys: Prepared[]; reported: ReportedRow[] } = emptyBlock();
   const rowsIn = () => block.keys.length + block.reported.length;
@@ -157,7 +160,10 @@ export async function importRows(task: ImportTask, endpoint: Endpoint): Promise<
     for (const { number, name, owner } of block.keys) {
       if (owner !== undefined && clashes.has(owner)) reported.push(rejection(number, name, OWNER_CLASHES));
     }
-    for (const row of keys) if (row.budget) row.key.budgetId = await budgets.idOf(row.budget);
+    for (const { key, budget, plan } of keys) {
+      if (budget) key.budgetId = await budgets.idOf(budget);
+      if (plan) key.plan = await plans.nameOf(plan);
+    }
     if (keys.length > 0) {
       let isRepeated = state.isSending;
       files.begin();
@@ -204,12 +210,13 @@ function rejection(row: number, name: string | undefined, reason: string): Repor
 }
 
 function accepted(
-  { number: row, name, key, owner, budget, notes }: Prepared,
+  { number: row, name, key, owner, budget, plan, notes }: Prepared,
   outcome: "imported" | "present" | "valid",
   keyId?: string,
 ): ReportedRow {
-  const mapped = Object.keys(key).filter((member) => member !== "hash" && member !== "budgetId");
+  const mapped = Object.keys(key).filter((member) => member !== "hash" && member !== "budgetId" && member !== "plan");
   if (budget) mapped.push("budgetId");
+  if (plan) mapped.push("plan");
   return {
     row,
     ...(name !== undefined && { name }),
@@ -279,7 +286,15 @@ function preparation(task: ImportTask, others: readonly unknown[]): (row: InputR
       const note = left.has(field) ? left.get(field)! : UNKNOWN;
       if (note !== null) fields.note(fields.spelling(field), note);
     }
-    return { number: row.number, name, key, owner: original, budget: mapped.budget, notes: fields.notes };
+    return {
+      number: row.number,
+      name,
+      key,
+      owner: original,
+      budget: mapped.budget,
+      plan: mapped.plan,
+      notes: fields.notes,
+    };
   };
 }
 

@@ -7,11 +7,12 @@ const RETRY_MS = { first: 1_000, most: 30_000 };
 /** The scopes of operations that show objects of a kind. Everything is read again for a kind that is not here. */
 const scopes: Readonly<Record<string, readonly string[]>> = {
   api: ["apis", "identities"],
-  key: ["keys", "apis", "identities", "portal"],
-  keys: ["keys", "apis", "identities"],
+  key: ["keys", "apis", "identities", "portal", "plans"],
+  keys: ["keys", "apis", "identities", "plans"],
   credits: ["keys", "apis"],
-  identity: ["identities", "keys", "apis"],
+  identity: ["identities", "keys", "apis", "plans"],
   budget: ["budgets"],
+  plan: ["plans", "keys", "apis", "identities"],
   role: ["permissions", "keys"],
   permission: ["permissions", "keys"],
   namespace: ["ratelimits"],

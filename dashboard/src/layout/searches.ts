@@ -30,6 +30,8 @@ export interface KeysSearch {
   owner?: string | undefined;
   /** The id of a budget. */
   budget?: string | undefined;
+  /** The name of a plan. */
+  plan?: string | undefined;
   order?: KeysOrder | undefined;
   key?: string | undefined;
   /** Whether a key is created. */
@@ -44,6 +46,7 @@ export const keysSearch = (search: Record<string, unknown>): KeysSearch =>
     role: text(search.role),
     owner: text(search.owner),
     budget: text(search.budget),
+    plan: text(search.plan),
     order: oneOf(search.order, keysOrders),
     key: text(search.key),
     create: search.create === true || undefined,

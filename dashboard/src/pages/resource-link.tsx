@@ -31,6 +31,13 @@ export function ResourceLink({ id, apiId }: { id: string; apiId: string | undefi
       </Link>
     );
   }
+  if (id.startsWith("plan_")) {
+    return (
+      <Link to="/plans/$planId" params={{ planId: id }} className={look}>
+        {id}
+      </Link>
+    );
+  }
   if (id.startsWith("rlns_")) {
     return (
       <Link to="/ratelimits/$namespaceId" params={{ namespaceId: id }} className={look}>

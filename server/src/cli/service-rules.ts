@@ -5,6 +5,7 @@ import { createBudget } from "../features/budgets/createBudget.ts";
 import { migrateKeys } from "../features/keys/migrateKeys.ts";
 import { createPermission } from "../features/permissions/createPermission.ts";
 import { createRole } from "../features/permissions/createRole.ts";
+import { createPlan } from "../features/plans/createPlan.ts";
 import { setOverride } from "../features/ratelimits/setOverride.ts";
 import { updateRootKey } from "../features/rootKeys/updateRootKey.ts";
 import { UPSTREAM_HEADERS_MAX, UpstreamInput } from "../features/upstreams/record.ts";
@@ -55,9 +56,10 @@ export const Document = z
     namespaces: z.array(Namespace).optional(),
     apis: z.array(Api).optional(),
     budgets: z.array(Budget).optional(),
+    plans: z.array(createPlan.declaration.input).optional(),
     rootKeys: z.array(RootKey).optional(),
   })
-  .check(({ value: { permissions, roles, namespaces }, issues }) => {
+  .check(({ value: { permissions, roles, namespaces, plans }, issues }) => {
     const unique = (path: (string | number)[], names: readonly string[] | undefined) =>
       names?.forEach((name, i) => {
         if (names.indexOf(name) === i) return;
@@ -74,6 +76,10 @@ export const Document = z
     unique(
       ["namespaces"],
       namespaces?.map(({ name }) => name),
+    );
+    unique(
+      ["plans"],
+      plans?.map(({ name }) => name),
     );
     for (const [i, { overrides }] of namespaces?.entries() ?? []) {
       unique(

@@ -16,15 +16,8 @@ const joinedTables = {
 
 type TableName = keyof typeof joinedTables;
 
-/** Values that a key has from its row of `LiteLLM_BudgetTable` where its own are null. */
-const inherited = [
-  "max_budget",
-  "budget_duration",
-  "tpm_limit",
-  "rpm_limit",
-  "max_parallel_requests",
-  "model_max_budget",
-];
+/** Values that a key has from its row of `LiteLLM_BudgetTable` where its own are null. The limits of that row are a plan. */
+const inherited = ["max_budget", "budget_duration", "max_parallel_requests", "model_max_budget"];
 
 /** What a team, a user or an organization has besides its budget that restricts its keys. */
 export const restrictions = [

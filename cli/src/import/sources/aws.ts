@@ -1,6 +1,7 @@
 import { hashSecret } from "../../../../engine/src/crypto/hash.ts";
 import { UsageError } from "../../output.ts";
 import { type Fields, isObject } from "../fields.ts";
+import type { PlannedPlan } from "../plans.ts";
 import { keyOf, limitOf, type Mapped, presentObject, type Source } from "./source.ts";
 
 const NAME_MAX = 255;
@@ -15,7 +16,7 @@ interface UsagePlans {
 
 /**
  * API keys of Amazon API Gateway: `get-api-keys --include-values`, or the CSV file of `import-api-keys`. `--with` gives
- * the usage plans, whose throttles and quotas become limits and credits.
+ * the usage plans, which become plans with their throttles; the quota of a day or a month becomes credits of each key.
  */
 export const aws: Source = {
   mapping: ({ others, sourceApi }) => {
@@ -53,18 +54,24 @@ function map(row: Fields, plans: UsagePlans, sourceApi: string | undefined): Map
   const name = row.text("name");
   if (name !== undefined && name.length > NAME_MAX)
     row.note("name", `names have at most ${NAME_MAX} characters: it is cut`);
-  return keyOf(key === undefined ? undefined : hashSecret(key), "has no value; export the keys with --include-values", {
-    name: name?.slice(0, NAME_MAX),
-    externalId: row.text("customerId"),
-    enabled: row.boolean("enabled"),
-    meta: presentObject({
-      description: row.text("description"),
-      tags: nonEmpty(row.json("tags")),
-      usagePlanIds: nonEmpty(ids),
-      stageKeys: nonEmpty(row.list("stageKeys")),
-    }),
-    ...limitsOf(row, chosen),
-  });
+  const { plan, credits } = allowanceOf(row, chosen);
+  const mapped = keyOf(
+    key === undefined ? undefined : hashSecret(key),
+    "has no value; export the keys with --include-values",
+    {
+      name: name?.slice(0, NAME_MAX),
+      externalId: row.text("customerId"),
+      enabled: row.boolean("enabled"),
+      meta: presentObject({
+        description: row.text("description"),
+        tags: nonEmpty(row.json("tags")),
+        usagePlanIds: nonEmpty(ids),
+        stageKeys: nonEmpty(row.list("stageKeys")),
+      }),
+      credits,
+    },
+  );
+  return { ...mapped, ...("key" in mapped && plan && { plan }) };
 }
 
 function nonEmpty(value: unknown): unknown {
@@ -73,13 +80,15 @@ function nonEmpty(value: unknown): unknown {
 
 const DAY_SECONDS = 86_400;
 
-/** The limits and credits of the usage plan of a key. */
-function limitsOf(row: Fields, plans: readonly Plan[]) {
+/** The usage plan of a key as a plan, and the credits that the key has of its quota. */
+function allowanceOf(row: Fields, plans: readonly Plan[]): { plan?: PlannedPlan; credits?: object } {
   if (plans.length > 1) {
     row.note("usagePlanIds", "it has several usage plans, of which none was imported: choose one with --source-api");
     return {};
   }
-  const { throttle, quota, apiStages }: Partial<Plan> = plans[0] ?? {};
+  const [usagePlan] = plans;
+  if (usagePlan === undefined) return {};
+  const { id, name, throttle, quota, apiStages } = usagePlan;
   const limit = isObject(throttle) ? limitOf("throttle", throttle.rateLimit, 1) : undefined;
   if (limit && isObject(throttle) && Number(throttle.burstLimit) > Number(throttle.rateLimit)) {
     row.note("throttle.burstLimit", "a limit here has no burst: raise the limit if the rate alone is too low");
@@ -90,21 +99,19 @@ function limitsOf(row: Fields, plans: readonly Plan[]) {
   ) {
     row.note("apiStages.throttle", "throttles of single methods are not imported: name a limit at the verification");
   }
-  const limits = [limit].filter((one) => one !== undefined);
-  if (!isObject(quota)) return { ratelimits: limits.length > 0 ? limits : undefined };
+  const planOf = (...limits: (object | undefined)[]): PlannedPlan => ({
+    source: `aws usage plan ${id}`,
+    name: typeof name === "string" && name !== "" ? name : id,
+    ratelimits: limits.filter((one) => one !== undefined),
+  });
+  if (!isObject(quota)) return { plan: planOf(limit) };
   row.note("quota", "what is used of a quota is not imported: the key begins with the whole quota");
-  if (quota.period === "WEEK") {
-    const weekly = limitOf("quota", quota.limit, 7 * DAY_SECONDS);
-    return { ratelimits: weekly ? [...limits, weekly] : limits };
-  }
+  if (quota.period === "WEEK") return { plan: planOf(limit, limitOf("quota", quota.limit, 7 * DAY_SECONDS)) };
   const refill =
     quota.period === "DAY"
       ? { interval: "daily", amount: quota.limit }
       : { interval: "monthly", amount: quota.limit, refillDay: 1 };
-  return {
-    ratelimits: limits.length > 0 ? limits : undefined,
-    credits: { remaining: quota.limit, refill },
-  };
+  return { plan: planOf(limit), credits: { remaining: quota.limit, refill } };
 }
 
 function stagesOf(plan: Plan): Record<string, unknown>[] {

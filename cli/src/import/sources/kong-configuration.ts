@@ -14,7 +14,11 @@ export function credentialsInConfiguration(document: unknown): Entity[] | undefi
   if (!isObject(document)) return undefined;
   const consumers = entitiesIn(document.consumers);
   if (!Array.isArray(document.consumers) && !Array.isArray(document.keyauth_credentials)) return undefined;
-  const complete = consumers.map((consumer) => ({ ...consumer }));
+  const pluginsOfGroups = new Map(entitiesIn(document.consumer_groups).map(({ name, plugins }) => [name, plugins]));
+  const complete: Entity[] = consumers.map((consumer) => ({
+    ...consumer,
+    ...(Array.isArray(consumer.groups) && { groups: consumer.groups.map(withPlugins(pluginsOfGroups)) }),
+  }));
   const byReference = new Map<unknown, Entity>();
   for (const consumer of complete) {
     for (const name of [consumer.username, consumer.id]) if (typeof name === "string") byReference.set(name, consumer);
@@ -36,6 +40,14 @@ export function credentialsInConfiguration(document: unknown): Entity[] | undefi
     }
   }
   return [...complete.flatMap((consumer) => credentialsOf({ ...consumer, ...added.get(consumer) })), ...rows];
+}
+
+/** Adds to a membership in a consumer group the plugins of the group. */
+function withPlugins(plugins: ReadonlyMap<unknown, unknown>) {
+  return (membership: unknown): unknown => {
+    const name = isObject(membership) ? membership.name : membership;
+    return { name, plugins: plugins.get(name) };
+  };
 }
 
 /** The credentials of a consumer, or the consumer itself if it has none. */

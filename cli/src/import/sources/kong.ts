@@ -1,6 +1,7 @@
 import { hashSecret } from "../../../../engine/src/crypto/hash.ts";
 import { kongDumpRows } from "../dump/kong.ts";
 import { type Fields, isObject } from "../fields.ts";
+import type { PlannedPlan } from "../plans.ts";
 import { credentialsInConfiguration, credentialsOf } from "./kong-configuration.ts";
 import { keyOf, limitOf, presentObject, type Source } from "./source.ts";
 
@@ -48,12 +49,15 @@ function map(row: Fields, consumers: ReadonlyMap<string, Record<string, unknown>
     row.note("consumer", "the external id is the id of the consumer. Give --with consumers.json to import its name");
   }
   const groups = namesIn(row.json("acls"), "group");
-  const consumerGroups = namesIn(row.json("groups"), "name");
+  const memberships = row.json("groups");
+  const consumerGroups = namesIn(memberships, "name");
+  const plans = plansOf(memberships);
   if (groups) row.note("acls", GROUPS);
-  if (consumerGroups) row.note("groups", GROUPS);
+  if (consumerGroups && plans.length === 0) row.note("groups", GROUPS);
+  if (plans.length > 1) row.note("groups", `of its consumer groups with limits, only ${plans[0]!.name} is its plan`);
   const { limits, allowedIps } = pluginsOf(row);
   const ttl = row.number("ttl");
-  return keyOf(key === undefined ? undefined : hashSecret(key), "has no key", {
+  const mapped = keyOf(key === undefined ? undefined : hashSecret(key), "has no key", {
     name: row.text("id"),
     externalId: named ?? id,
     meta: presentObject({ tags: row.list("tags"), kong: presentObject({ groups, consumerGroups }) }),
@@ -62,6 +66,25 @@ function map(row: Fields, consumers: ReadonlyMap<string, Record<string, unknown>
     ratelimits: limits.length > 0 ? limits : undefined,
     allowedIps,
   });
+  return { ...mapped, ...("key" in mapped && plans[0] && { plan: plans[0] }) };
+}
+
+/** The consumer groups whose plugins limit their consumers, as plans. */
+function plansOf(memberships: unknown): PlannedPlan[] {
+  return (Array.isArray(memberships) ? memberships.filter(isObject) : []).flatMap(({ name, plugins }) => {
+    const limits = (Array.isArray(plugins) ? plugins.filter(isObject) : [])
+      .filter(({ enabled, service, route }) => enabled !== false && !service && !route)
+      .flatMap(({ name, config }) => (isObject(config) ? limitsOfPlugin(name, config) : []));
+    if (typeof name !== "string" || limits.length === 0) return [];
+    const ratelimits = [...new Map(limits.map((limit) => [limit.name, limit])).values()];
+    return [{ source: `kong consumer group ${name}`, name, ratelimits }];
+  });
+}
+
+/** The limits of a plugin. */
+function limitsOfPlugin(name: unknown, config: Record<string, unknown>) {
+  if (name === "rate-limiting") return limitsOfPeriods(config);
+  return name === "rate-limiting-advanced" ? limitsOfWindows(config) : [];
 }
 
 function namesIn(list: unknown, member: string): string[] | undefined {
@@ -94,7 +117,7 @@ function pluginsOf(row: Fields) {
       );
       continue;
     }
-    const found = name === "rate-limiting" ? limitsOfPeriods(config) : limitsOfWindows(config);
+    const found = limitsOfPlugin(name, config);
     for (const limit of found) limits.set(limit.name, limit);
     if (found.length > 0 && by !== "credential") {
       notes.add(

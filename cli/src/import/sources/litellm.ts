@@ -2,6 +2,7 @@ import { hashSecret } from "../../../../engine/src/crypto/hash.ts";
 import type { PlannedBudget } from "../budgets.ts";
 import { litellmDumpRows, restrictions } from "../dump/litellm.ts";
 import { Fields, fieldName } from "../fields.ts";
+import type { PlannedPlan } from "../plans.ts";
 import { keyOf, limitOf, present, presentObject, type Source } from "./source.ts";
 
 const OTHER_TABLE = "is in another table: give a dump of the whole database, so that its budget is imported";
@@ -88,6 +89,7 @@ function map(row: Fields) {
   const own = allowanceOf(row);
   if (own !== undefined && "rejected" in own) return { rejected: `has ${own.rejected}` };
   if (own?.isRounded) row.note("max_budget", MICRO);
+  const plan = planOf(row);
   const [budget, isBlocked] = [sharedBudget(row), isTeamBlocked(row)];
   if (budget !== undefined && "rejected" in budget) return budget;
 
@@ -102,12 +104,7 @@ function map(row: Fields) {
     row.note("max_parallel_requests", "requests at the same time are not limited here");
   }
   if (Array.isArray(kept?.models) && kept.models.length > 0) row.note("models", ACCESS);
-  const tokens = limitOf("tokens", row.number("tpmLimit"), 60);
-  if (tokens) row.note("tpm_limit", TOKENS);
-  const ratelimits = [
-    limitOf("requests", row.number("rpmLimit"), 60),
-    tokens && { ...tokens, autoApply: false },
-  ].filter((limit) => limit !== undefined);
+  const ratelimits = limitsOf(row, row);
   const mapped = keyOf(isPlain ? hashSecret(token) : token, "has no token", {
     name: row.text("keyAlias", "keyName"),
     externalId: row.text("userId", "teamId"),
@@ -117,7 +114,26 @@ function map(row: Fields) {
     credits: own && present({ remaining: own.remaining, refill: own.refill }),
     ratelimits: ratelimits.length > 0 ? ratelimits : undefined,
   });
-  return { ...mapped, ...("key" in mapped && budget && { budget }) };
+  return { ...mapped, ...("key" in mapped && { ...(budget && { budget }), ...(plan && { plan }) }) };
+}
+
+/** The limits of the budget table's row of a key, which all keys with it share as a plan; undefined if it has none. */
+function planOf(row: Fields): PlannedPlan | undefined {
+  const found = row.object("budget");
+  const id = found?.budget_id;
+  if (found === undefined || typeof id !== "string") return undefined;
+  const fields = new Fields(Object.entries(found));
+  const ratelimits = limitsOf(fields, row);
+  return ratelimits.length === 0 ? undefined : { source: `litellm budget ${id}`, name: id, ratelimits };
+}
+
+/** The limits of a row: a key without a limit of its own has that of its plan. */
+function limitsOf(fields: Fields, noted: Fields) {
+  const tokens = limitOf("tokens", fields.number("tpmLimit"), 60);
+  if (tokens) noted.note("tpm_limit", TOKENS);
+  return [limitOf("requests", fields.number("rpmLimit"), 60), tokens && { ...tokens, autoApply: false }].filter(
+    (limit) => limit !== undefined,
+  );
 }
 
 /** What may be spent, in millionths of a dollar. */
@@ -180,13 +196,18 @@ function joined(row: Fields, name: string, reference: string): Fields | undefine
   return fields;
 }
 
+/** What the plan of a row of the budget table has. */
+const limitColumns: ReadonlySet<string> = new Set(["tpm_limit", "rpm_limit"]);
+
 /** A row that the key refers to. What it restricts besides a budget is noted. */
 function fieldsOf(row: Fields, name: string, reference: string): Fields | undefined {
   const found = row.object(name);
   if (found === undefined) return undefined;
   const fields = new Fields(Object.entries(found));
   const isLeft = new Set(fields.unread());
-  const left = restrictions.filter((restriction) => isLeft.has(fieldName(restriction)));
+  const left = restrictions.filter(
+    (restriction) => isLeft.has(fieldName(restriction)) && !(name === "budget" && limitColumns.has(restriction)),
+  );
   if (left.length > 0) row.note(reference, `of its ${name} are not imported: ${left.join(", ")}`);
   return fields;
 }

@@ -3,15 +3,19 @@ import type { HashAlgorithm } from "../../../../engine/src/rules/imported-keys.t
 import type { PlannedBudget } from "../budgets.ts";
 import type { DumpedKey } from "../dump/rows.ts";
 import type { Fields } from "../fields.ts";
+import type { PlannedPlan } from "../plans.ts";
 
 /** A key for `keys.migrateKeys`. It is validated later, by the schema of the operation. */
 export type HashedKey = { hash: string } & Record<string, unknown>;
 
 /**
- * A row as a key, with the budget that it shares with others, or why it cannot become one. Texts complete the sentence "The
- * row …".
+ * A row as a key, with the budget and the plan that it shares with others, or why it cannot become one. Texts complete the
+ * sentence "The row …".
  */
-export type Mapped = { key: HashedKey; budget?: PlannedBudget } | { rejected: string } | { skipped: string };
+export type Mapped =
+  | { key: HashedKey; budget?: PlannedBudget; plan?: PlannedPlan }
+  | { rejected: string }
+  | { skipped: string };
 
 /** What a mapping depends on besides the row. */
 export interface MappingOptions {

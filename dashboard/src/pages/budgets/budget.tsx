@@ -3,11 +3,9 @@ import { useQuery } from "@tanstack/react-query";
 import { Link, lazyRouteComponent, useNavigate, useParams } from "@tanstack/react-router";
 import { Plus } from "lucide-react";
 import { lazy, Suspense, useState } from "react";
-import { call, type Entry, refresh } from "../../api/client.ts";
+import { call, refresh } from "../../api/client.ts";
 import { loadCode } from "../../api/connection.ts";
-import { counted, exactNumber } from "../../api/format.ts";
-import { useRows } from "../../api/rows.ts";
-import { useCan } from "../../api/session.ts";
+import { exactNumber } from "../../api/format.ts";
 import { snippetsOf } from "../../api/snippets.ts";
 import { Button } from "../../ui/button.tsx";
 import { Figure, Figures } from "../../ui/charts/figures.tsx";
@@ -34,10 +32,12 @@ const ChangeCredits = lazyRouteComponent(() => loadCode(() => import("../keys/ch
 const BudgetChildren = lazyRouteComponent(() => loadCode(() => import("./budget-children.tsx")), "BudgetChildren");
 const BudgetSpend = lazyRouteComponent(() => loadCode(() => import("./budget-spend.tsx")), "BudgetSpend");
 const KeysByApi = lazyRouteComponent(() => loadCode(() => import("../keys/keys-by-api.tsx")), "KeysByApi");
+const IdentitiesWith = lazyRouteComponent(
+  () => loadCode(() => import("../identities/identities-with.tsx")),
+  "IdentitiesWith",
+);
 
 const LEVELS_MAX = 4;
-/** Identities that are shown; the others come in steps. */
-const IDENTITIES_SHOWN = 10;
 
 /** A budget: what it has left, what is charged with it, and what spends from it. */
 export function BudgetPage() {
@@ -150,7 +150,13 @@ export function BudgetPage() {
         </WhenSeen>
       </Section>
       <Section title="Identities">
-        <Identities of={budget} />
+        <WhenSeen>
+          <IdentitiesWith
+            of={{ budgetId }}
+            label="Identities of the budget"
+            empty="No identity has it. All keys of an identity spend from its budget too."
+          />
+        </WhenSeen>
       </Section>
       <ActivitySection target={budgetId} />
       {isCreating && (
@@ -223,43 +229,6 @@ function Period({ of: budget }: { of: Budget }) {
           </div>
         )}
       </div>
-    </>
-  );
-}
-
-function Identities({ of: { budgetId } }: { of: Budget }) {
-  const isAllowed = useCan()("identities.some.read_identity");
-  const list = useRows("identities.listIdentities", { budgetId }, isAllowed);
-  const [shown, setShown] = useState(IDENTITIES_SHOWN);
-  const { rows, onMore, hasMore } = list;
-  if (!isAllowed) return <p className="text-quiet">The identities need the permission identities.*.read_identity.</p>;
-  if (list.error || !rows) return <Loading of={list} lines={2} />;
-  if (rows.length === 0) {
-    return <p className="text-quiet">No identity has it. All keys of an identity spend from its budget too.</p>;
-  }
-  const more = () => {
-    setShown(rows.length);
-    onMore?.();
-  };
-  return (
-    <>
-      <ul aria-label="Identities of the budget">
-        {rows.slice(0, shown).map(({ id, externalId }: Entry<"identities.listIdentities">) => (
-          <li key={id} className="flex items-center justify-between gap-4 border-b border-line px-2 py-1.5">
-            <Link to="/identities/$identityId" params={{ identityId: id }} className="truncate hover:underline">
-              <bdi>{externalId}</bdi>
-            </Link>
-            <Id id={id} />
-          </li>
-        ))}
-      </ul>
-      {(rows.length > shown || hasMore) && (
-        <div className="mt-2">
-          <Button onPress={more}>
-            {hasMore ? "Show more" : `Show ${counted(rows.length - shown, "more identity", "more identities")}`}
-          </Button>
-        </div>
-      )}
     </>
   );
 }

@@ -10,6 +10,7 @@ import { type RatelimitDraft, RatelimitsField, ratelimitInputs } from "../../ui/
 import { FormDialog } from "../../ui/overlays/form-dialog.tsx";
 import { toast } from "../../ui/overlays/toast.tsx";
 import { BudgetField } from "../budgets/budget-field.tsx";
+import { PlanField } from "../plans/plan-field.tsx";
 
 /** Creates an identity with its limits and metadata. */
 export function CreateIdentity({
@@ -23,6 +24,7 @@ export function CreateIdentity({
   const [externalId, setExternalId] = useState("");
   const [meta, setMeta] = useState("");
   const [budgetId, setBudgetId] = useState("");
+  const [plan, setPlan] = useState("");
   const [drafts, setDrafts] = useState<readonly RatelimitDraft[]>([]);
   const [concurrencyDrafts, setConcurrencyDrafts] = useState<readonly ConcurrencyDraft[]>([]);
   const idProblem = textProblem(member(schema, "externalId"), externalId);
@@ -35,6 +37,7 @@ export function CreateIdentity({
     ...(limits.value.length > 0 && { ratelimits: limits.value }),
     ...(concurrency.value.length > 0 && { concurrency: concurrency.value }),
     ...(budgetId !== "" && { budgetId }),
+    ...(plan !== "" && { plan }),
   };
   return (
     <FormDialog
@@ -67,6 +70,7 @@ export function CreateIdentity({
         autoFocus
       />
       <JsonField label="Metadata" value={meta} onChange={setMeta} description={member(schema, "meta").description} />
+      {can("plans.some.assign_plan") && <PlanField value={plan} onChange={setPlan} />}
       {can("budgets.some.assign_budget") && <BudgetField value={budgetId} onChange={setBudgetId} />}
       <div>
         <h3 className="label mb-1">Limits that all keys of the identity share</h3>

@@ -7,18 +7,20 @@ import { MetadataFact } from "../../ui/fields/metadata-fact.tsx";
 import { Fact, Facts, None } from "../../ui/page.tsx";
 import { BudgetFact } from "../budgets/budget-fact.tsx";
 import { ConcurrencyFact } from "../holds/concurrency-fact.tsx";
+import { PlanFact } from "../plans/plan-fact.tsx";
 
 const load = () => loadCode(() => import("./identity-editors.tsx"));
 const LimitsEditor = lazyRouteComponent(load, "LimitsEditor");
 const IdentityMetadataEditor = lazyRouteComponent(load, "IdentityMetadataEditor");
 
-/** The limits and the budget that all keys of an identity share, and its metadata, edited in place. */
+/** The plan, the limits and the budget that all keys of an identity share, and its metadata, edited in place. */
 export function IdentityMembers({ of: identity }: { of: Data<"identities.getIdentity"> }) {
   const { meta, ratelimits } = identity;
   const needs = "identities.*.update_identity";
   const { mutateAsync } = useCall("identities.updateIdentity");
   return (
     <Facts>
+      <PlanFact plan={identity.plan} needs={needs} save={(plan) => mutateAsync({ identity: identity.id, plan })} />
       <Fact name="Limits">
         <EditInPlace
           label="the limits"

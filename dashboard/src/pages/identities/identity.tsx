@@ -95,7 +95,7 @@ export function IdentityPage() {
           }
         />
       </Section>
-      <Section title="Limits, budget and metadata">
+      <Section title="Plan, limits, budget and metadata">
         <IdentityMembers of={identity} />
       </Section>
       <HoldsSection of={{ identity: id }} />

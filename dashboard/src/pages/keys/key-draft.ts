@@ -18,6 +18,8 @@ export interface Draft {
   readonly credits: CreditsDraft;
   /** The id of a budget; empty: none. */
   readonly budgetId: string;
+  /** The name of a plan; empty: none. */
+  readonly plan: string;
   readonly ratelimits: readonly RatelimitDraft[];
   readonly concurrency: readonly ConcurrencyDraft[];
   readonly allowedIps: readonly string[];
@@ -36,6 +38,7 @@ export const emptyDraft: Draft = {
   expires: undefined,
   credits: noCredits,
   budgetId: "",
+  plan: "",
   ratelimits: [],
   concurrency: [],
   allowedIps: [],
@@ -84,6 +87,7 @@ export function inputOf(apiId: string, draft: Draft): { input: Input<"keys.creat
     ...(draft.expires !== undefined && { expires: draft.expires }),
     ...(credits.value && { credits: credits.value }),
     ...(draft.budgetId !== "" && { budgetId: draft.budgetId }),
+    ...(draft.plan !== "" && { plan: draft.plan }),
     ...(limits.value.length > 0 && { ratelimits: limits.value }),
     ...(concurrency.value.length > 0 && { concurrency: concurrency.value }),
     ...(draft.allowedIps.length > 0 && { allowedIps: draft.allowedIps }),

@@ -11,6 +11,7 @@ import { JsonField } from "../../ui/fields/json-field.tsx";
 import { RatelimitsField } from "../../ui/fields/ratelimits-field.tsx";
 import { Fold } from "../../ui/fold.tsx";
 import { BudgetField } from "../budgets/budget-field.tsx";
+import { PlanField } from "../plans/plan-field.tsx";
 import { CreditsField } from "./credits-field.tsx";
 import type { Draft, Problems } from "./key-draft.ts";
 
@@ -121,11 +122,13 @@ export function LimitFields({ draft, problems, set }: Fields) {
           limitCount > 0 && counted(limitCount, "limit"),
           draft.credits.isLimited && counted(Number(draft.credits.remaining), "credit"),
           draft.budgetId !== "" && "a budget",
+          draft.plan !== "" && `the plan ${draft.plan}`,
         ]
           .filter(Boolean)
           .join(", ") || "None"
       }
     >
+      {can("plans.some.assign_plan") && <PlanField value={draft.plan} onChange={(plan) => set({ plan })} />}
       <RatelimitsField
         value={draft.ratelimits}
         onChange={(ratelimits) => set({ ratelimits })}

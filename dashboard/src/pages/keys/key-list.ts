@@ -55,11 +55,11 @@ export interface KeyList {
 }
 
 export function useKeyList(apiId: string, search: KeysSearch): KeyList {
-  const { q, state, expires, prefix, role, owner, budget, order } = search;
+  const { q, state, expires, prefix, role, owner, budget, plan, order } = search;
   // Other members of the address, such as the open key, do not change what is listed.
   const filter = useMemo(
-    () => filterOf(apiId, { q, state, expires, prefix, role, owner, budget, order }),
-    [apiId, q, state, expires, prefix, role, owner, budget, order],
+    () => filterOf(apiId, { q, state, expires, prefix, role, owner, budget, plan, order }),
+    [apiId, q, state, expires, prefix, role, owner, budget, plan, order],
   );
   const keys = useInfiniteQuery({
     ...list("apis.listKeys", { ...filter, limit: 100 }),
@@ -86,7 +86,10 @@ function isOfApi(queryKey: readonly unknown[] | undefined, apiId: string): boole
 }
 
 /** What the address asks for. The times of filters are whole minutes, so that a page that is drawn again reads nothing new. */
-function filterOf(apiId: string, { q, state, expires, prefix, role, owner, budget, order }: KeysSearch): KeysFilter {
+function filterOf(
+  apiId: string,
+  { q, state, expires, prefix, role, owner, budget, plan, order }: KeysSearch,
+): KeysFilter {
   const now = Math.floor(Date.now() / MINUTE) * MINUTE;
   return {
     apiId,
@@ -99,5 +102,6 @@ function filterOf(apiId: string, { q, state, expires, prefix, role, owner, budge
     ...(role && { role }),
     ...(owner && { externalId: owner }),
     ...(budget && { budgetId: budget }),
+    ...(plan && { plan }),
   };
 }

@@ -7,6 +7,7 @@ import { counted, exactNumber } from "../../api/format.ts";
 import { limitText } from "../../api/limit-text.ts";
 import { useCan } from "../../api/session.ts";
 import { SUBJECTS_MAX } from "../../api/workspace-stats.ts";
+import type { KeysSearch } from "../../layout/searches.ts";
 import { ErrorBox } from "../../ui/text/error-box.tsx";
 import { Skeleton } from "../../ui/text/skeleton.tsx";
 import { Time } from "../../ui/text/time.tsx";
@@ -16,10 +17,10 @@ import { RecentUse } from "./recent-use.tsx";
 /** Keys of one API that are shown; all of them are one click away. */
 const KEYS_SHOWN = 10;
 
-/** The owner or the budget of keys. */
-type Selection = { readonly externalId: string } | { readonly budgetId: string };
+/** What keys have in common: their owner, their budget, or the name of their plan. */
+type Selection = { readonly externalId: string } | { readonly budgetId: string } | { readonly plan: string };
 
-/** The keys of an owner or a budget in each API, with their state, limits and use. `empty`: shown if there are none. */
+/** Such keys in each API, with their state, limits and use. `empty`: shown if there are none. */
 export function KeysByApi({ of: selection, empty }: { of: Selection; empty: ReactNode }) {
   const can = useCan();
   const needs = ["apis.*.read_api", "apis.some.read_key"].find((permission) => !can(permission));
@@ -67,7 +68,7 @@ function KeysOfApi({
       <Link
         to="/apis/$apiId"
         params={{ apiId }}
-        search={"budgetId" in selection ? { budget: selection.budgetId } : { owner: selection.externalId }}
+        search={searchOf(selection)}
         className="flex items-center justify-between gap-4 border-b border-line px-2 py-1.5 hover:bg-hover"
       >
         <span className="min-w-0 truncate font-medium">{name}</span>
@@ -89,6 +90,12 @@ function KeysOfApi({
       )}
     </div>
   );
+}
+
+/** The filter of the keys of an API that selects them. */
+function searchOf(selection: Selection): KeysSearch {
+  if ("budgetId" in selection) return { budget: selection.budgetId };
+  return "plan" in selection ? { plan: selection.plan } : { owner: selection.externalId };
 }
 
 function KeyLine({ of: key }: { of: Key }) {

@@ -97,6 +97,14 @@ export function KeysFilters({
           options={[{ value: search.budget, label: budget.data?.name ?? search.budget }]}
         />
       )}
+      {search.plan && (
+        <FilterChip
+          label="Plan"
+          value={search.plan}
+          onChange={(plan) => set({ plan })}
+          options={[{ value: search.plan, label: search.plan }]}
+        />
+      )}
       <FilterChip
         label="Order"
         value={search.order}

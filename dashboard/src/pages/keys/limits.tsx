@@ -13,6 +13,7 @@ import { ErrorBox } from "../../ui/text/error-box.tsx";
 import { WhenSeen } from "../../ui/when-seen.tsx";
 import { BudgetFact, BudgetLeft } from "../budgets/budget-fact.tsx";
 import { Concurrency, ConcurrencyFact } from "../holds/concurrency-fact.tsx";
+import { PlanFact, PlanGives } from "../plans/plan-fact.tsx";
 import { CountedLimits } from "./counted-limits.tsx";
 import { explain } from "./explain.ts";
 
@@ -72,6 +73,12 @@ export function KeyLimits({ of: key }: { of: Key }) {
           </WhenSeen>
         </Fact>
       )}
+      <PlanFact plan={key.plan} needs={needs} save={(plan) => mutateAsync({ keyId, plan })} />
+      {identity?.plan !== undefined && (
+        <Fact name={`Plan of ${identity.externalId}`}>
+          <PlanGives of={identity.plan} />
+        </Fact>
+      )}
       <Fact name="Limits of the key">
         <EditInPlace
           label="the limits"
@@ -91,7 +98,10 @@ export function KeyLimits({ of: key }: { of: Key }) {
           <Concurrency of={identity.concurrency} />
         </Fact>
       )}
-      {(ratelimits.length > 0 || (identity?.ratelimits.length ?? 0) > 0) && (
+      {(ratelimits.length > 0 ||
+        (identity?.ratelimits.length ?? 0) > 0 ||
+        key.plan !== undefined ||
+        identity?.plan !== undefined) && (
         <Fact name="Current windows">
           <Windows of={key} />
         </Fact>

@@ -42,6 +42,7 @@ export const tasks: readonly Task[] = [
       "apis.*.read_analytics",
       "identities.*.read_identity",
       "budgets.*.read_budget",
+      "plans.*.read_plan",
       "ratelimits.*.read_namespace",
       "ratelimits.*.read_override",
       "ratelimits.*.read_analytics",
@@ -94,6 +95,17 @@ export const tasks: readonly Task[] = [
       "budgets.*.update_budget",
       "budgets.*.delete_budget",
       "budgets.*.assign_budget",
+    ],
+  },
+  {
+    title: "Manage plans",
+    description: "Create and change them, and give them to keys and identities that it may change.",
+    permissions: [
+      "plans.*.create_plan",
+      "plans.*.read_plan",
+      "plans.*.update_plan",
+      "plans.*.delete_plan",
+      "plans.*.assign_plan",
     ],
   },
   {

@@ -1,0 +1,69 @@
+import schema from "virtual:operation/plans.createPlan";
+import { useState } from "react";
+import type { Input } from "../../api/client.ts";
+import { member, textProblem } from "../../api/schema.ts";
+import { TextField } from "../../ui/fields/fields.tsx";
+import { JsonField, parseObject } from "../../ui/fields/json-field.tsx";
+import {
+  newRatelimit,
+  type RatelimitDraft,
+  RatelimitsField,
+  ratelimitInputs,
+} from "../../ui/fields/ratelimits-field.tsx";
+import { FormDialog } from "../../ui/overlays/form-dialog.tsx";
+import { toast } from "../../ui/overlays/toast.tsx";
+import { PermissionsField, permissionsProblem, RolesField } from "./plan-grants.tsx";
+
+/** Creates a plan. */
+export function CreatePlan({ onClose, onCreated }: { onClose: () => void; onCreated: (planId: string) => void }) {
+  const [name, setName] = useState("");
+  const [drafts, setDrafts] = useState<readonly RatelimitDraft[]>([newRatelimit]);
+  const [permissions, setPermissions] = useState<readonly string[]>([]);
+  const [roles, setRoles] = useState<readonly string[]>([]);
+  const [meta, setMeta] = useState("");
+  const nameProblem = textProblem(member(schema, "name"), name);
+  const limits = ratelimitInputs(drafts, member(schema, "ratelimits").items!);
+  const slugProblem = permissionsProblem(permissions, member(schema, "permissions"));
+  const parsed = parseObject(meta);
+  const input: Input<"plans.createPlan"> = {
+    name,
+    ...(limits.value.length > 0 && { ratelimits: limits.value }),
+    ...(permissions.length > 0 && { permissions }),
+    ...(roles.length > 0 && { roles }),
+    ...(parsed.value && { meta: parsed.value }),
+  };
+  return (
+    <FormDialog
+      title="Create plan"
+      operation="plans.createPlan"
+      input={input}
+      problem={(name === "" ? "Enter a name" : nameProblem) ?? limits.problem ?? slugProblem ?? parsed.problem}
+      action="Create plan"
+      needs="plans.*.create_plan"
+      onClose={onClose}
+      onDone={({ data: { planId } }) => {
+        toast({ text: `Created the plan ${name}.` });
+        onClose();
+        onCreated(planId);
+      }}
+    >
+      <TextField
+        label="Name"
+        description={member(schema, "name").description}
+        value={name}
+        onChange={setName}
+        problem={name === "" ? undefined : nameProblem}
+        placeholder="gold"
+        isMono
+        autoFocus
+      />
+      <div>
+        <h3 className="label mb-1">Limits of each key, and of each identity over all its keys</h3>
+        <RatelimitsField value={drafts} onChange={setDrafts} problem={limits.problem} />
+      </div>
+      <PermissionsField value={permissions} onChange={setPermissions} problem={slugProblem} />
+      <RolesField value={roles} onChange={setRoles} />
+      <JsonField label="Metadata" value={meta} onChange={setMeta} description="A JSON object. Empty: none." />
+    </FormDialog>
+  );
+}

@@ -1,0 +1,60 @@
+import type { Plan } from "@latchkey/sdk";
+import type { Data } from "../../api/client.ts";
+import { counted, exactNumber } from "../../api/format.ts";
+import { limitText } from "../../api/limit-text.ts";
+
+/** What an update of a plan would do. */
+export type Preview = Data<"plans.previewUpdate">;
+type Change = Preview["changes"][number];
+
+const fields: Record<Change["field"], string> = {
+  ratelimits: "Limit",
+  permissions: "Permissions",
+  roles: "Roles",
+};
+
+/** What a plan gives, in one line. */
+export function planText({ ratelimits, permissions, roles }: Plan): string {
+  const parts = [
+    ...ratelimits.map((limit) => `${limit.name}: ${limitText(limit)}`),
+    ...(permissions.length > 0 ? [counted(permissions.length, "permission")] : []),
+    ...(roles.length > 0 ? [counted(roles.length, "role")] : []),
+  ];
+  return parts.length === 0 ? "nothing" : parts.join(" · ");
+}
+
+/** What changes: `Limit requests`. */
+export function changedText({ field, name }: Change): string {
+  return name === undefined ? fields[field] : `${fields[field]} ${name}`;
+}
+
+/** A limit before and after, or what a list gains and loses: `600 per minute → 1,000 per minute`, `+documents.read`. */
+export function valuesText({ field, before, after, added = [], removed = [] }: Change): string {
+  if (field === "ratelimits") return `${limitValue(before)} → ${limitValue(after)}`;
+  return [...added.map((one) => `+${one}`), ...removed.map((one) => `−${one}`)].join(", ");
+}
+
+function limitValue(value: Change["before"]): string {
+  if (value === undefined) return "none";
+  const { limit = 0, duration = 0, mode, autoApply } = value;
+  return `${limitText({ limit, duration, mode })}${autoApply ? "" : ", if it is named"}`;
+}
+
+/** Who gets a change: `1,192 keys and 3 identities; 12 keys have their own limit and stay`. */
+export function reachText({ keys, keysKeeping, identities, identitiesKeeping }: Change, isComplete: boolean): string {
+  const of = (keys: number, identities: number) =>
+    [
+      ...(keys > 0 || identities === 0 ? [counted(keys, "key")] : []),
+      ...(identities > 0 ? [counted(identities, "identity", "identities")] : []),
+    ].join(" and ");
+  const kept = keysKeeping + identitiesKeeping;
+  const stay = `${of(keysKeeping, identitiesKeeping)} ${kept === 1 ? "has its own limit and stays" : "have their own limit and stay"}`;
+  return `${isComplete ? "" : "at least "}${of(keys, identities)}${kept === 0 ? "" : `; ${stay}`}`;
+}
+
+/** Who has a plan: `1,204 keys and 3 identities`. */
+export function membersText({ keys, identities }: Pick<Preview, "keys" | "identities">): string {
+  const of = ({ count, isComplete }: Preview["keys"], one: string, many: string) =>
+    `${isComplete ? "" : "more than "}${exactNumber(count)} ${count === 1 ? one : many}`;
+  return `${of(keys, "key", "keys")} and ${of(identities, "identity", "identities")}`;
+}
