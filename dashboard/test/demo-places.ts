@@ -24,46 +24,24 @@ async function demoBudgets(dashboard: Dashboard): Promise<{ company: string; tea
   return { company, team };
 }
 
-/** A key that limits how many calls run at once, with open holds and one that ended. */
-async function demoHolds(dashboard: Dashboard, apiId: string): Promise<string> {
-  const concurrency = [
-    { name: "jobs", limit: 3 },
-    { name: "streams", limit: 10 },
-  ];
-  const { keyId, key } = await dashboard.ok("keys.createKey", {
-    apiId,
-    name: "Streaming",
-    prefix: "live",
-    externalId: "streamer",
-    credits: { remaining: 100_000 },
-    concurrency,
-  });
-  await dashboard.ok("identities.updateIdentity", {
-    identity: "streamer",
-    concurrency: [{ name: "streams", limit: 12 }],
-  });
-  const holds: string[] = [];
-  for (const cost of [1_200, 4_000, 250]) {
-    const { hold } = await dashboard.ok("keys.verifyKey", { key, credits: { cost }, hold: { ttl: 600_000 } });
-    holds.push(hold.holdId);
-  }
-  await dashboard.ok("holds.settleHold", { holdId: holds[0], credits: 873 });
-  return `/apis/${apiId}/keys/${keyId}`;
-}
-
-/** Plans, one of which many keys have. */
+/** Plans, one of which many keys have, and a few of these a limit of their own. */
 async function demoPlans(dashboard: Dashboard, apiId: string): Promise<string> {
   const requests = (limit: number) => ({ name: "requests", limit, duration: 60_000, autoApply: true });
   await dashboard.ok("plans.createPlan", { name: "silver", ratelimits: [requests(60)] });
   const { planId } = await dashboard.ok("plans.createPlan", {
     name: "gold",
-    ratelimits: [requests(600), { name: "exports", limit: 10, duration: 86_400_000, autoApply: false }],
+    ratelimits: [requests(600)],
     permissions: ["documents.read", "exports.create"],
   });
   for (const name of ["Acme, production", "Acme, staging", "Globex"]) {
-    await dashboard.ok("keys.createKey", { apiId, name, plan: "gold" });
+    await dashboard.ok("keys.createKey", { apiId, name, plan: "gold", ratelimits: [requests(5_000)] });
   }
-  await dashboard.ok("keys.createKey", { apiId, name: "Initech", plan: "gold", ratelimits: [requests(5_000)] });
+  let cursor: string | undefined;
+  for (let page = 0; page < 8; page++) {
+    const body = { apiId, setPlan: "gold", limit: 100, ...(cursor && { cursor }) };
+    ({ cursor } = await dashboard.ok("apis.updateKeys", body));
+    if (cursor === undefined) break;
+  }
   await dashboard.ok("identities.createIdentity", { externalId: "umbrella", plan: "gold" });
   return `/plans/${planId}`;
 }
@@ -103,7 +81,6 @@ export async function demoPlaces(dashboard: Dashboard) {
     key: `/apis/${apiId}/keys/${keyId}`,
     identity: `/identities/${identityId}`,
     budget: `/budgets/${team}`,
-    holding: await demoHolds(dashboard, apiId),
     plan: await demoPlans(dashboard, apiId),
     namespace: `/ratelimits/${namespace.id}`,
     webhook: `/webhooks/${webhookId}`,

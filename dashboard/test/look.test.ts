@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { before, it } from "node:test";
 import type { Cookie, Page } from "playwright-core";
 import { ROOT_KEY } from "../../server/test/process.ts";
-import { describeDashboard, fitsWindow, isAccessible, reveal, settled } from "./dashboard.ts";
+import { describeDashboard, fitsWindow, isAccessible, settled } from "./dashboard.ts";
 import { DEMO_KEYS, demoPlaces } from "./demo-places.ts";
 
 /** Texts of the page with backticks, except for code. */
@@ -60,15 +60,6 @@ describeDashboard(
         act: async (page) => {
           await page.getByRole("button", { name: "Create budget below" }).click();
           await page.getByLabel("Refill", { exact: true }).selectOption("yearly");
-        },
-      },
-      {
-        name: "holds",
-        path: () => places.holding,
-        act: async (page) => {
-          const holds = page.getByRole("list", { name: "Open holds" });
-          await reveal(page.getByRole("heading", { name: "Holds", exact: true }), holds);
-          await page.getByRole("heading", { name: "Limits and credits" }).scrollIntoViewIfNeeded();
         },
       },
       { name: "plans", path: () => "/plans" },

@@ -14,7 +14,7 @@ describeDashboard("plans", (dashboard) => {
     await page.getByText("/v2/plans.createPlan").waitFor();
     await page.getByRole("button", { name: "Create plan" }).first().click();
     const dialog = page.getByRole("dialog");
-    await dialog.getByLabel("Name", { exact: true }).fill("plan_gold");
+    await dialog.getByLabel("Name", { exact: true }).fill("solid gold");
     const send = dialog.getByRole("button", { name: "Create plan" });
     await eventuallyEqual(() => send.getAttribute("aria-disabled"), "true");
     await dialog.getByLabel("Name", { exact: true }).fill("gold");
@@ -101,8 +101,9 @@ describeDashboard("plans", (dashboard) => {
     await change("pro");
     await eventuallyEqual(async () => (await dashboard.ok("identities.getIdentity", { identity: id })).plan, "pro");
     await page.goto(`${dashboard.address}/apis/${apiId}/keys/${keyId}`);
-    await page.getByText("Plan of globex").waitFor();
-    await page.getByRole("link", { name: "pro", exact: true }).click();
+    const link = page.getByRole("link", { name: "pro", exact: true });
+    await reveal(page.getByText("Plan of globex"), link);
+    await link.click();
     await page.getByRole("heading", { name: "pro", exact: true }).waitFor();
 
     await page.goto(`${dashboard.address}/apis/${apiId}?create=true`);

@@ -51,7 +51,8 @@ function map(row: Fields, consumers: ReadonlyMap<string, Record<string, unknown>
   const groups = namesIn(row.json("acls"), "group");
   const memberships = row.json("groups");
   const consumerGroups = namesIn(memberships, "name");
-  const plans = plansOf(memberships);
+  const own = limitingPlugins(row.json("plugins"));
+  const plans = plansOf(memberships, new Set(own.map(({ name }) => name)));
   if (groups) row.note("acls", GROUPS);
   if (consumerGroups && plans.length === 0) row.note("groups", GROUPS);
   if (plans.length > 1) row.note("groups", `of its consumer groups with limits, only ${plans[0]!.name} is its plan`);
@@ -69,16 +70,26 @@ function map(row: Fields, consumers: ReadonlyMap<string, Record<string, unknown>
   return { ...mapped, ...("key" in mapped && plans[0] && { plan: plans[0] }) };
 }
 
-/** The consumer groups whose plugins limit their consumers, as plans. */
-function plansOf(memberships: unknown): PlannedPlan[] {
+/** The consumer groups whose plugins limit their consumers, as plans. In Kong a plugin of the consumer comes before theirs. */
+function plansOf(memberships: unknown, own: ReadonlySet<unknown>): PlannedPlan[] {
   return (Array.isArray(memberships) ? memberships.filter(isObject) : []).flatMap(({ name, plugins }) => {
-    const limits = (Array.isArray(plugins) ? plugins.filter(isObject) : [])
-      .filter(({ enabled, service, route }) => enabled !== false && !service && !route)
-      .flatMap(({ name, config }) => (isObject(config) ? limitsOfPlugin(name, config) : []));
-    if (typeof name !== "string" || limits.length === 0) return [];
+    const limiting = limitingPlugins(plugins);
+    const limits = limiting.flatMap(({ name, config }) => (isObject(config) ? limitsOfPlugin(name, config) : []));
+    if (typeof name !== "string" || limits.length === 0 || limiting.every((plugin) => own.has(plugin.name))) return [];
     const ratelimits = [...new Map(limits.map((limit) => [limit.name, limit])).values()];
     return [{ source: `kong consumer group ${name}`, name, ratelimits }];
   });
+}
+
+/** The plugins of a consumer or a group that limit its calls for every service. */
+function limitingPlugins(plugins: unknown): Record<string, unknown>[] {
+  return (Array.isArray(plugins) ? plugins.filter(isObject) : []).filter(
+    ({ name, enabled, service, route }) => isLimit(name) && enabled !== false && !service && !route,
+  );
+}
+
+function isLimit(name: unknown): boolean {
+  return name === "rate-limiting" || name === "rate-limiting-advanced";
 }
 
 /** The limits of a plugin. */
@@ -101,14 +112,13 @@ const windows = { second: 1, minute: 60, hour: 3_600, day: DAY, month: 30 * DAY,
 function pluginsOf(row: Fields) {
   const list = row.json("plugins");
   const plugins = (Array.isArray(list) ? list.filter(isObject) : []).filter(({ enabled }) => enabled !== false);
-  const isLimit = ({ name }: Record<string, unknown>) => name === "rate-limiting" || name === "rate-limiting-advanced";
   const notes = new Set<string>();
   const allowedIps = plugins.map(allowedIpsOf).find((cidrs) => cidrs !== undefined);
-  if (!plugins.every((plugin) => isLimit(plugin) || allowedIpsOf(plugin) !== undefined)) {
+  if (!plugins.every((plugin) => isLimit(plugin.name) || allowedIpsOf(plugin) !== undefined)) {
     notes.add("plugins of a consumer other than rate-limiting and ip-restriction with `allow` are not imported");
   }
   const limits = new Map<string, NonNullable<ReturnType<typeof limitOf>>>();
-  for (const { name, config, service, route } of plugins.filter(isLimit)) {
+  for (const { name, config, service, route } of plugins.filter(({ name }) => isLimit(name))) {
     if (!isObject(config)) continue;
     const by = name === "rate-limiting" ? config.limit_by : config.identifier;
     if (service || route || (by !== undefined && by !== null && by !== "consumer" && by !== "credential")) {
