@@ -107,7 +107,7 @@ describe("the example image-api", () => {
     assert.equal(again.code, 0, again.stderr);
     assert.doesNotMatch(again.stdout, /lk_root_/);
     assert.equal((await service.ok("apis.listApis", {})).length, 1);
-    assert.equal((await service.ok("permissions.listRoles", {})).length, 2);
+    assert.equal((await service.ok("plans.listPlans", {})).length, 2);
   });
 
   it("has a root key that cannot do more than the program does", async () => {

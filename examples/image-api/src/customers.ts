@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { type Latchkey, LatchkeyError, type Secret } from "@latchkey/sdk";
-import { free, limitsOf, type Pack, type Plan, pro, refillOf } from "./plans.ts";
+import { free, type Pack, type Plan, pro, refillOf } from "./plans.ts";
 
 /** Keys of one customer that work at the same time, because an old one stays valid for a day after a rotation. */
 const KEYS_MAX = 5;
@@ -58,8 +58,7 @@ export class Customers {
       apiId: this.#apiId,
       externalId: id,
       name,
-      roles: [free.name],
-      ratelimits: limitsOf(free),
+      plan: free.name,
       credits: { remaining: free.credits, refill: refillOf(free) },
     });
     return { id, key: data.key };
@@ -90,7 +89,7 @@ export class Customers {
     return {
       id,
       name: newest.name ?? id,
-      plan: newest.roles?.includes(pro.name) ? pro : free,
+      plan: newest.plan === pro.name ? pro : free,
       credits: newest.credits?.remaining ?? 0,
       keys: keys.map(({ keyId, start, expires }) => ({ keyId, start, expires })),
     };
@@ -140,15 +139,9 @@ export class Customers {
   async upgrade(customer: Customer): Promise<void> {
     if (customer.plan === pro) return;
     await this.#increment(customer, pro.credits - free.credits, `${customer.id}.${pro.name}`);
-    // The newest key last: as long as it has the free plan, the upgrade can be repeated.
-    for (const { keyId } of customer.keys.toReversed()) {
-      await this.#latchkey.keys.updateKey({
-        keyId,
-        roles: [pro.name],
-        ratelimits: limitsOf(pro),
-        credits: { refill: refillOf(pro) },
-      });
-    }
+    // Keys that replaced one another share their plan and their balance, so one call is enough.
+    const { keyId } = customer.keys[0]!;
+    await this.#latchkey.keys.updateKey({ keyId, plan: pro.name, credits: { refill: refillOf(pro) } });
   }
 
   async #increment({ keys }: Customer, value: number, idempotencyKey: string): Promise<void> {

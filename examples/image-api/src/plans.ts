@@ -1,4 +1,4 @@
-/** A tier. Its name is that of a role in `latchkey.yaml`, which says what its keys may do. */
+/** A tier. Its name is that of a plan in `latchkey.yaml`, which has the limits and permissions of its keys. */
 export interface Plan {
   readonly name: "free" | "pro";
   readonly title: string;
@@ -6,6 +6,7 @@ export interface Plan {
   readonly price: number;
   /** The balance at the start, and again on the first of each month. */
   readonly credits: number;
+  /** What the pages say. `latchkey.yaml` has the limit. */
   readonly requestsPerMinute: number;
   readonly features: readonly string[];
 }
@@ -38,11 +39,6 @@ export type Pack = (typeof packs)[number];
 
 /** What a call costs, in credits. */
 export const costs = { palette: 1, image: { small: 1, medium: 5, large: 20 } } as const;
-
-/** The limits of a key of this plan. `autoApply` charges them with each verification. */
-export function limitsOf(plan: Plan) {
-  return [{ name: "requests", limit: plan.requestsPerMinute, duration: 60_000, autoApply: true }];
-}
 
 export function refillOf(plan: Plan) {
   return { interval: "monthly", amount: plan.credits } as const;
