@@ -134,7 +134,6 @@ describeDashboard("plans", (dashboard) => {
       .getByText(/in use|uses it|have it|has it/i)
       .first()
       .waitFor();
-    await page.keyboard.press("Escape");
     await dashboard.ok("keys.updateKey", { keyId, plan: null });
     await page.goto(`${dashboard.address}/plans/${planId}`);
     await page.getByRole("heading", { name: "used", exact: true }).waitFor();

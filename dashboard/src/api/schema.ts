@@ -26,6 +26,13 @@ export function member(schema: Schema, ...path: string[]): Schema {
   }, schema);
 }
 
+/** The schema of the items of a list, by its path. */
+export function itemsOf(schema: Schema, ...path: string[]): Schema {
+  const { items } = member(schema, ...path);
+  if (!items) throw new Error(`The member ${path.join(".")} of the schema is no list.`);
+  return items;
+}
+
 /** Whether a schema accepts values of this type. */
 export function accepts({ type, anyOf }: Schema, name: string): boolean {
   return [type].flat().includes(name) || (anyOf?.some((schema) => accepts(schema, name)) ?? false);

@@ -52,10 +52,12 @@ function map(row: Fields, consumers: ReadonlyMap<string, Record<string, unknown>
   const memberships = row.json("groups");
   const consumerGroups = namesIn(memberships, "name");
   const own = limitingPlugins(row.json("plugins"));
-  const plans = plansOf(memberships, new Set(own.map(({ name }) => name)));
+  const [plan, ...otherPlans] = plansOf(memberships, new Set(own.map(({ name }) => name)));
   if (groups) row.note("acls", GROUPS);
-  if (consumerGroups && plans.length === 0) row.note("groups", GROUPS);
-  if (plans.length > 1) row.note("groups", `of its consumer groups with limits, only ${plans[0]!.name} is its plan`);
+  if (consumerGroups && !plan) row.note("groups", GROUPS);
+  if (plan && otherPlans.length > 0) {
+    row.note("groups", `of its consumer groups with limits, only ${plan.name} is its plan`);
+  }
   const { limits, allowedIps } = pluginsOf(row);
   const ttl = row.number("ttl");
   const mapped = keyOf(key === undefined ? undefined : hashSecret(key), "has no key", {
@@ -67,7 +69,7 @@ function map(row: Fields, consumers: ReadonlyMap<string, Record<string, unknown>
     ratelimits: limits.length > 0 ? limits : undefined,
     allowedIps,
   });
-  return { ...mapped, ...("key" in mapped && plans[0] && { plan: plans[0] }) };
+  return { ...mapped, ...("key" in mapped && plan && { plan }) };
 }
 
 /** The consumer groups whose plugins limit their consumers, as plans. In Kong a plugin of the consumer comes before theirs. */

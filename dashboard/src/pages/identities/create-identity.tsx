@@ -1,7 +1,7 @@
 import schema from "virtual:operation/identities.createIdentity";
 import { useState } from "react";
 import type { Input } from "../../api/client.ts";
-import { member, textProblem } from "../../api/schema.ts";
+import { itemsOf, member, textProblem } from "../../api/schema.ts";
 import { useCan } from "../../api/session.ts";
 import { type ConcurrencyDraft, ConcurrencyField, concurrencyInputs } from "../../ui/fields/concurrency-field.tsx";
 import { TextField } from "../../ui/fields/fields.tsx";
@@ -29,7 +29,7 @@ export function CreateIdentity({
   const [concurrencyDrafts, setConcurrencyDrafts] = useState<readonly ConcurrencyDraft[]>([]);
   const idProblem = textProblem(member(schema, "externalId"), externalId);
   const parsed = parseObject(meta);
-  const limits = ratelimitInputs(drafts, member(schema, "ratelimits").items!);
+  const limits = ratelimitInputs(drafts, itemsOf(schema, "ratelimits"));
   const concurrency = concurrencyInputs(concurrencyDrafts, member(schema, "concurrency"));
   const input: Input<"identities.createIdentity"> = {
     externalId,

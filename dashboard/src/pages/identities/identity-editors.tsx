@@ -1,6 +1,6 @@
 import schema from "virtual:operation/identities.updateIdentity";
 import { type Data, useCall } from "../../api/client.ts";
-import { member } from "../../api/schema.ts";
+import { itemsOf } from "../../api/schema.ts";
 import { InlineEditor } from "../../ui/fields/inline-edit.tsx";
 import { MetadataEditor } from "../../ui/fields/metadata-editor.tsx";
 import { RatelimitsField, ratelimitDraft, ratelimitInputs } from "../../ui/fields/ratelimits-field.tsx";
@@ -21,7 +21,7 @@ export function LimitsEditor({ of: { id, ratelimits }, onClose }: EditorProps) {
       draft={() => before}
       change={(draft) => {
         if (JSON.stringify(draft) === JSON.stringify(before)) return {};
-        return ratelimitInputs(draft, member(schema, "ratelimits").items!);
+        return ratelimitInputs(draft, itemsOf(schema, "ratelimits"));
       }}
       editor={(draft, set) => <RatelimitsField value={draft} onChange={set} alwaysApply />}
       save={(value) => mutateAsync({ identity: id, ratelimits: value as Identity["ratelimits"] })}

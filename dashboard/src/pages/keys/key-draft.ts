@@ -1,6 +1,6 @@
 import schema from "virtual:operation/keys.createKey";
 import type { Input } from "../../api/client.ts";
-import { accepts, member, numberProblem, textProblem } from "../../api/schema.ts";
+import { accepts, itemsOf, member, numberProblem, textProblem } from "../../api/schema.ts";
 import { type ConcurrencyDraft, concurrencyInputs } from "../../ui/fields/concurrency-field.tsx";
 import { parseObject } from "../../ui/fields/json-field.tsx";
 import { type RatelimitDraft, ratelimitInputs } from "../../ui/fields/ratelimits-field.tsx";
@@ -61,7 +61,7 @@ export function inputOf(apiId: string, draft: Draft): { input: Input<"keys.creat
   };
   const byteLength = draft.byteLength === "" ? undefined : Number(draft.byteLength);
   if (byteLength !== undefined) problems.byteLength = numberProblem(member(schema, "byteLength"), byteLength);
-  const limits = ratelimitInputs(draft.ratelimits, member(schema, "ratelimits").items!);
+  const limits = ratelimitInputs(draft.ratelimits, itemsOf(schema, "ratelimits"));
   problems.ratelimits = limits.problem;
   const concurrency = concurrencyInputs(draft.concurrency, member(schema, "concurrency"));
   problems.concurrency = concurrency.problem;
@@ -69,7 +69,7 @@ export function inputOf(apiId: string, draft: Draft): { input: Input<"keys.creat
   problems.credits = credits.problem;
   const meta = parseObject(draft.meta);
   problems.meta = meta.problem;
-  const slug = member(schema, "permissions").items!;
+  const slug = itemsOf(schema, "permissions");
   problems.permissions = draft.permissions
     .map((name) =>
       accepts(slug, "string") && textProblem(slug, name) ? `${name} is no slug of a permission.` : undefined,

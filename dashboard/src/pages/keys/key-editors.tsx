@@ -2,7 +2,7 @@ import schema from "virtual:operation/keys.updateKey";
 import type { Key } from "@latchkey/sdk";
 import { useQuery } from "@tanstack/react-query";
 import { call, type Input, read, refresh, useCall } from "../../api/client.ts";
-import { member, textProblem } from "../../api/schema.ts";
+import { itemsOf, member, textProblem } from "../../api/schema.ts";
 import { useCan } from "../../api/session.ts";
 import { ExpiryField } from "../../ui/fields/expiry-field.tsx";
 import { TagsField, TextField } from "../../ui/fields/fields.tsx";
@@ -111,7 +111,7 @@ export function LimitsEditor({ of: key, onClose }: EditorProps) {
       draft={() => before}
       change={(draft) => {
         if (JSON.stringify(draft) === JSON.stringify(before)) return {};
-        const { value, problem } = ratelimitInputs(draft, member(schema, "ratelimits").items!);
+        const { value, problem } = ratelimitInputs(draft, itemsOf(schema, "ratelimits"));
         return { value: value.length === 0 ? null : value, problem };
       }}
       editor={(draft, set) => <RatelimitsField value={draft} onChange={set} />}

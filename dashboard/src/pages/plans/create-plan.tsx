@@ -1,7 +1,7 @@
 import schema from "virtual:operation/plans.createPlan";
 import { useState } from "react";
 import type { Input } from "../../api/client.ts";
-import { member, textProblem } from "../../api/schema.ts";
+import { itemsOf, member, textProblem } from "../../api/schema.ts";
 import { TextField } from "../../ui/fields/fields.tsx";
 import { JsonField, parseObject } from "../../ui/fields/json-field.tsx";
 import {
@@ -22,7 +22,7 @@ export function CreatePlan({ onClose, onCreated }: { onClose: () => void; onCrea
   const [roles, setRoles] = useState<readonly string[]>([]);
   const [meta, setMeta] = useState("");
   const nameProblem = textProblem(member(schema, "name"), name);
-  const limits = ratelimitInputs(drafts, member(schema, "ratelimits").items!);
+  const limits = ratelimitInputs(drafts, itemsOf(schema, "ratelimits"));
   const slugProblem = permissionsProblem(permissions, member(schema, "permissions"));
   const parsed = parseObject(meta);
   const input: Input<"plans.createPlan"> = {

@@ -2,7 +2,7 @@ import schema from "virtual:operation/plans.updatePlan";
 import type { Plan } from "@latchkey/sdk";
 import type { ReactNode } from "react";
 import { type Input, useCall } from "../../api/client.ts";
-import { member } from "../../api/schema.ts";
+import { itemsOf, member } from "../../api/schema.ts";
 import { type Change, InlineEditor } from "../../ui/fields/inline-edit.tsx";
 import { MetadataEditor } from "../../ui/fields/metadata-editor.tsx";
 import { RatelimitsField, ratelimitDraft, ratelimitInputs } from "../../ui/fields/ratelimits-field.tsx";
@@ -65,9 +65,7 @@ export function PlanLimitsEditor({ of: plan, onClose }: EditorProps) {
       field="ratelimits"
       before={before}
       change={(draft) =>
-        JSON.stringify(draft) === JSON.stringify(before)
-          ? {}
-          : ratelimitInputs(draft, member(schema, "ratelimits").items!)
+        JSON.stringify(draft) === JSON.stringify(before) ? {} : ratelimitInputs(draft, itemsOf(schema, "ratelimits"))
       }
       editor={(draft, set) => <RatelimitsField value={draft} onChange={set} />}
       onClose={onClose}
