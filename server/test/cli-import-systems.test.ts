@@ -66,14 +66,13 @@ for (const store of stores)
           .split("\n")
           .map((line) => JSON.parse(line));
       const verify = async (key: string, body: object = {}) => {
-        const { code, name, credits, ratelimits, identity, meta, permissions, expires } = await server.verify(
+        const { code, name, credits, ratelimits, identity, meta, permissions, expires, plan } = await server.verify(
           key,
           body,
-          {
-            as,
-          },
+          { as },
         );
-        return { code, name, credits, ratelimits, owner: identity?.externalId, meta, permissions, expires };
+        const owner = identity?.externalId;
+        return { code, name, credits, ratelimits, owner, meta, permissions, expires, ...(plan && { plan }) };
       };
       const count = async () => (await server.ok("apis.listKeys", { apiId }, { as })).length as number;
       return { as, apiId, directory, environment, run, reportOf, verify, count };
@@ -609,10 +608,11 @@ for (const store of stores)
       assert.deepEqual(await plansIn(own), [["gold", "kong consumer group gold", ["60 s 500 60000"]]]);
       const first = await own.verify("IkVd1WBEXv6K8ZQf3mYpT0nRs7uLaGcH");
       assert.deepEqual(
-        [first.code, first.owner, first.meta],
+        [first.code, first.owner, first.plan, first.meta],
         [
           "VALID",
           "acme",
+          "gold",
           { tags: ["production", "eu, west"], kong: { groups: ["admins", "editors"], consumerGroups: ["gold"] } },
         ],
       );
@@ -706,6 +706,7 @@ for (const store of stores)
           owner: "AWS-cust-1",
           meta: { description: "first partner", tags: { team: "sales" }, usagePlanIds: ["c7y23b"] },
           permissions: undefined,
+          plan: "orders",
           expires: undefined,
         },
       );
