@@ -143,7 +143,12 @@ describeDashboard("plans", (dashboard) => {
   });
 
   it("says what the root key may not do", async () => {
-    const planId = await create({ name: "locked", ratelimits: [requests(1)] });
+    const planId = await create({
+      name: "locked",
+      ratelimits: [requests(1)],
+      concurrency: [{ name: "jobs", limit: 3 }],
+      credits: { amount: 5_000, refill: { interval: "monthly" } },
+    });
     const { key } = await dashboard.ok("rootKeys.createRootKey", {
       name: "reader",
       permissions: ["plans.*.read_plan"],
@@ -151,6 +156,8 @@ describeDashboard("plans", (dashboard) => {
     const page = await dashboard.visit(`/plans/${planId}`, { as: key });
     const edit = page.getByRole("button", { name: "Edit the limits" });
     await eventuallyEqual(() => edit.getAttribute("aria-disabled"), "true");
+    await page.getByText("jobs 3 calls").waitFor();
+    await page.getByText("5,000 credits. Monthly on day 1 it is set to 5,000.").waitFor();
     await page.getByText("To 0 keys and 0 identities.").waitFor();
   });
 

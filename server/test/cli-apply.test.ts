@@ -54,6 +54,11 @@ const document = {
         { name: "exports", limit: 5, duration: 86_400_000, mode: "strict", autoApply: false },
         { name: "requests", limit: 600, duration: 60_000, autoApply: true },
       ],
+      concurrency: [
+        { name: "jobs", limit: 3 },
+        { name: "streams", limit: 10 },
+      ],
+      credits: { amount: 5_000, refill: { interval: "monthly", refillDay: 15, timeZone: "Europe/Berlin" } },
       permissions: ["documents.read"],
       roles: ["editor"],
     },
@@ -189,6 +194,8 @@ describe("documents", () => {
     const plan = {
       name: "gold",
       ratelimits: [{ name: "requests", limit: 600, duration: 60_000, autoApply: true }],
+      concurrency: [{ name: "jobs", limit: 3 }],
+      credits: { amount: 5_000 },
       permissions: ["documents.read"],
       roles: ["editor"],
       meta: { price: 20 },

@@ -3,7 +3,14 @@ import type { CreatePlanInput, PreviewUpdateOutput } from "../../../sdk/src/inde
 type Json = Record<string, unknown>;
 
 /** The fields of a plan that can change, in the form of the service: what is not given has no value. */
-export function planMembers({ ratelimits = [], permissions = [], roles = [], meta = {} }: DocumentPlan): Json {
+export function planMembers({
+  ratelimits = [],
+  concurrency = [],
+  credits,
+  permissions = [],
+  roles = [],
+  meta = {},
+}: DocumentPlan): Json {
   return {
     ratelimits: ratelimits
       .map(({ name, limit, duration, mode, autoApply = false }) => ({
@@ -14,9 +21,30 @@ export function planMembers({ ratelimits = [], permissions = [], roles = [], met
         autoApply,
       }))
       .sort((a, b) => (a.name < b.name ? -1 : 1)),
+    concurrency:
+      concurrency.length > 0
+        ? concurrency.map(({ name, limit }) => ({ name, limit })).sort((a, b) => (a.name < b.name ? -1 : 1))
+        : null,
+    credits: credits ? creditsMembers(credits) : null,
     permissions: sortedSet(permissions),
     roles: sortedSet(roles),
     meta: Object.keys(meta).length > 0 ? meta : null,
+  };
+}
+
+/** Credits with their members in one order, so that equal ones have the same text. */
+function creditsMembers({ amount, refill }: NonNullable<DocumentPlan["credits"]>): Json {
+  if (!refill) return { amount };
+  const { interval, refillDay, refillMonth, timeZone, rollover } = refill;
+  return {
+    amount,
+    refill: {
+      interval,
+      ...(refillDay !== undefined && { refillDay }),
+      ...(refillMonth !== undefined && { refillMonth }),
+      ...(timeZone !== undefined && { timeZone }),
+      ...(rollover !== undefined && { rollover }),
+    },
   };
 }
 
@@ -41,7 +69,7 @@ export function effectsOf({ keys, identities, changes }: PreviewUpdateOutput): s
     const kept = owners(change.keysKeeping, change.identitiesKeeping);
     return [
       `${name}: ${isComplete ? "" : "at least "}${owners(change.keys, change.identities) || "nobody yet"}`,
-      ...(kept ? [`${kept} with a limit of their own stay`] : []),
+      ...(kept ? [`${kept} with ${field === "credits" ? "credits" : "a limit"} of their own stay`] : []),
       ...(startsAtZero ? ["what was counted so far no longer counts"] : []),
     ].join("; ");
   });

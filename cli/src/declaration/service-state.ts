@@ -109,8 +109,9 @@ export async function readService(
     })),
     plans: plans
       .map((row) => ({
-        ...pick(row, "name", "meta"),
+        ...pick(row, "name", "meta", "credits"),
         ...withoutEmpty({
+          concurrency: row.concurrency,
           ratelimits: (row.ratelimits as Json[]).map((limit) =>
             pick(limit, "name", "limit", "duration", "mode", "autoApply"),
           ),

@@ -2,25 +2,37 @@ import type { Plan } from "@latchkey/sdk";
 import type { Data } from "../../api/client.ts";
 import { counted, exactNumber } from "../../api/format.ts";
 import { limitText } from "../../api/limit-text.ts";
+import { refillText } from "../../api/refill.ts";
 
 /** What an update of a plan would do. */
 export type Preview = Data<"plans.previewUpdate">;
 type Change = Preview["changes"][number];
+type Value = NonNullable<Change["before"]>;
 
 const fields: Record<Change["field"], string> = {
   ratelimits: "Limit",
+  concurrency: "Calls at once of",
+  credits: "Credits",
   permissions: "Permissions",
   roles: "Roles",
 };
 
 /** What a plan gives, in one line. */
-export function planText({ ratelimits, permissions, roles }: Plan): string {
+export function planText({ ratelimits, concurrency = [], credits, permissions, roles }: Plan): string {
   const parts = [
     ...ratelimits.map((limit) => `${limit.name}: ${limitText(limit)}`),
+    ...concurrency.map(({ name, limit }) => `${name}: ${exactNumber(limit)} at once`),
+    ...(credits ? [[counted(credits.amount, "credit"), credits.refill?.interval].filter(Boolean).join(" ")] : []),
     ...(permissions.length > 0 ? [counted(permissions.length, "permission")] : []),
     ...(roles.length > 0 ? [counted(roles.length, "role")] : []),
   ];
   return parts.length === 0 ? "nothing" : parts.join(" · ");
+}
+
+/** Credits of each key: `5,000 credits. Monthly on day 1 it is set to 5,000.` */
+export function creditsText({ amount, refill }: NonNullable<Plan["credits"]>): string {
+  const text = counted(amount, "credit");
+  return refill ? `${text}. ${refillText({ ...refill, amount })}` : text;
 }
 
 /** What changes: `Limit requests`. */
@@ -30,25 +42,35 @@ export function changedText({ field, name }: Change): string {
 
 /** A limit before and after, or what a list gains and loses: `600 per minute → 1,000 per minute`, `+documents.read`. */
 export function valuesText({ field, before, after, added = [], removed = [] }: Change): string {
-  if (field === "ratelimits") return `${limitValue(before)} → ${limitValue(after)}`;
+  const values = {
+    ratelimits: limitValue,
+    concurrency: ({ limit = 0 }: Value) => `${exactNumber(limit)} at once`,
+    credits: ({ amount = 0, refill }: Value) => creditsText(refill ? { amount, refill } : { amount }),
+  };
+  if (field !== "permissions" && field !== "roles") {
+    return [before, after].map((value) => (value === undefined ? "none" : values[field](value))).join(" → ");
+  }
   return [...added.map((one) => `+${one}`), ...removed.map((one) => `−${one}`)].join(", ");
 }
 
-function limitValue(value: Change["before"]): string {
-  if (value === undefined) return "none";
-  const { limit = 0, duration = 0, mode, autoApply } = value;
+function limitValue({ limit = 0, duration = 0, mode, autoApply }: Value): string {
   return `${limitText({ limit, duration, mode })}${autoApply ? "" : ", if it is named"}`;
 }
 
 /** Who gets a change: `1,192 keys and 3 identities; 12 keys have their own limit and stay`. */
-export function reachText({ keys, keysKeeping, identities, identitiesKeeping }: Change, isComplete: boolean): string {
+export function reachText(
+  { field, keys, keysKeeping, identities, identitiesKeeping }: Change,
+  isComplete: boolean,
+): string {
   const of = (keys: number, identities: number) =>
     [
       ...(keys > 0 || identities === 0 ? [counted(keys, "key")] : []),
       ...(identities > 0 ? [counted(identities, "identity", "identities")] : []),
     ].join(" and ");
   const kept = keysKeeping + identitiesKeeping;
-  const stay = `${of(keysKeeping, identitiesKeeping)} ${kept === 1 ? "has its own limit and stays" : "have their own limit and stay"}`;
+  const what = field === "credits" ? "credits" : "limit";
+  const have = kept === 1 ? `has its own ${what} and stays` : `have their own ${what} and stay`;
+  const stay = `${of(keysKeeping, identitiesKeeping)} ${have}`;
   return `${isComplete ? "" : "at least "}${of(keys, identities)}${kept === 0 ? "" : `; ${stay}`}`;
 }
 

@@ -2,8 +2,9 @@ import type { Plan } from "@latchkey/sdk";
 import { useQuery } from "@tanstack/react-query";
 import { Link, lazyRouteComponent, useNavigate, useParams } from "@tanstack/react-router";
 import { useState } from "react";
-import { call, read, refresh } from "../../api/client.ts";
+import { call, read, refresh, useCall } from "../../api/client.ts";
 import { loadCode } from "../../api/connection.ts";
+import { counted } from "../../api/format.ts";
 import { snippetsOf } from "../../api/snippets.ts";
 import { LimitWords } from "../../ui/charts/limit.tsx";
 import { EditInPlace } from "../../ui/fields/edit-in-place.tsx";
@@ -18,12 +19,17 @@ import { Time } from "../../ui/text/time.tsx";
 import { WhenSeen } from "../../ui/when-seen.tsx";
 import { ActivitySection } from "../audit/activity-section.tsx";
 import { PlanMembers } from "./plan-preview.tsx";
+import { creditsText } from "./plan-text.ts";
 
 const load = () => loadCode(() => import("./plan-editors.tsx"));
 const PlanLimitsEditor = lazyRouteComponent(load, "PlanLimitsEditor");
 const PlanPermissionsEditor = lazyRouteComponent(load, "PlanPermissionsEditor");
 const PlanRolesEditor = lazyRouteComponent(load, "PlanRolesEditor");
 const PlanMetadataEditor = lazyRouteComponent(load, "PlanMetadataEditor");
+const ConcurrencyEditor = lazyRouteComponent(
+  () => loadCode(() => import("../holds/concurrency-editor.tsx")),
+  "ConcurrencyEditor",
+);
 const KeysByApi = lazyRouteComponent(() => loadCode(() => import("../keys/keys-by-api.tsx")), "KeysByApi");
 const IdentitiesWith = lazyRouteComponent(
   () => loadCode(() => import("../identities/identities-with.tsx")),
@@ -117,8 +123,20 @@ export function PlanPage() {
 }
 
 function Gifts({ of: plan }: { of: Plan }) {
-  const { planId, ratelimits, permissions, roles, meta, version, createdAt, updatedAt } = plan;
+  const {
+    planId,
+    ratelimits,
+    concurrency = [],
+    credits,
+    permissions,
+    roles,
+    meta,
+    version,
+    createdAt,
+    updatedAt,
+  } = plan;
   const needs = `plans.${planId}.update_plan`;
+  const { mutateAsync } = useCall("plans.updatePlan");
   return (
     <Facts>
       <Fact name="Limits">
@@ -145,6 +163,21 @@ function Gifts({ of: plan }: { of: Plan }) {
           editor={(onClose) => <PlanLimitsEditor of={plan} onClose={onClose} />}
         />
       </Fact>
+      <Fact name="Calls at once">
+        <EditInPlace
+          label="how many calls run at once"
+          needs={needs}
+          display={concurrency.length === 0 ? <None text="unlimited" /> : <Slots of={concurrency} />}
+          editor={(onClose) => (
+            <ConcurrencyEditor
+              before={concurrency}
+              save={(value) => mutateAsync({ plan: planId, concurrency: value })}
+              onClose={onClose}
+            />
+          )}
+        />
+      </Fact>
+      <Fact name="Credits of keys">{credits ? creditsText(credits) : <None />}</Fact>
       <Fact name="Permissions of keys">
         <EditInPlace
           label="the permissions"
@@ -173,6 +206,18 @@ function Gifts({ of: plan }: { of: Plan }) {
         <Time at={updatedAt ?? createdAt} />
       </Fact>
     </Facts>
+  );
+}
+
+function Slots({ of: limits }: { of: NonNullable<Plan["concurrency"]> }) {
+  return (
+    <ul className="space-y-1">
+      {limits.map(({ name, limit }) => (
+        <li key={name}>
+          <span className="font-medium">{name}</span> {counted(limit, "call")}
+        </li>
+      ))}
+    </ul>
   );
 }
 
