@@ -133,6 +133,19 @@ describe("the Helm chart", () => {
     assert.equal(livenessProbe.httpGet.path, "/health/live");
   });
 
+  it("listens for gRPC only if it is asked to", async (t) => {
+    for (const enabled of [false, true]) {
+      const resources = await resourcesOf(t, { grpc: { enabled, port: 8081 } });
+      if (!resources) return;
+      const [container] = podOf(resources).spec.containers;
+      const port = container.env.find(({ name }: { name: string }) => name === "LATCHKEY_GRPC_PORT")?.value;
+      assert.equal(port, enabled ? "50051" : undefined);
+      const ports = resources.filter(({ kind }) => kind === "Service").flatMap(({ spec }) => spec.ports);
+      const found = ports.find(({ name }: { name: string }) => name === "grpc");
+      assert.deepEqual([found?.port, found?.targetPort], enabled ? [8081, "grpc"] : [undefined, undefined]);
+    }
+  });
+
   it("selects its pods, and nothing else, with every Service, budget, policy and monitor", async (t) => {
     const resources = await resourcesOf(t, everything);
     if (!resources) return;
@@ -193,7 +206,10 @@ describe("the Helm chart", () => {
     const { pattern, not } = schema.properties.settings.propertyNames;
     for (const { name } of settings) assert.match(name, new RegExp(pattern));
     const secrets = settings.filter(({ isSecret }) => isSecret).map(({ name }) => name);
-    assert.deepEqual(new Set(not.enum), new Set([...secrets, "HOST", "PORT", "DATA_DIR", "DRAIN", "METRICS"]));
+    assert.deepEqual(
+      new Set(not.enum),
+      new Set([...secrets, "HOST", "PORT", "GRPC_PORT", "DATA_DIR", "DRAIN", "METRICS"]),
+    );
     const defaults = parse(readFileSync(join(chart, "values.yaml"), "utf8"));
     assert.deepEqual(Object.keys(schema.properties.secrets.properties), Object.keys(defaults.secrets));
   });
