@@ -300,7 +300,7 @@ for (const kind of stores) {
       await database.write(migrate);
       const books = {
         ...{ granted: null, spent: null, lapsed: null, period: null, spent_before: null, watched: null },
-        ...{ held: null, next_expiry_at: null, slots_of: null, slots_name: null },
+        ...{ held: null, next_expiry_at: null, slots_of: null, slots_name: null, plan_id: null, plan_version: null },
       };
       const rows = async () => {
         const found = await database.read(({ db }) => db.selectFrom("balances").selectAll().execute());
