@@ -171,6 +171,7 @@ describe("documents", () => {
       expiryNotices: [30, 7],
       upstream,
       ownKeyAccess: true,
+      ownKeyDerivation: true,
       resources: ["https://api.example.com"],
       portal: { actions: ["list", "usage"], page: { name: "Acme", language: "pt" } },
     });

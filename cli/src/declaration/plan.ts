@@ -212,6 +212,7 @@ function planApis(desired: Document, actual: WholeDocument, ids: Ids, headerValu
     expiryNotices = null,
     upstream = null,
     ownKeyAccess = false,
+    ownKeyDerivation = false,
     resources = null,
     portal = null,
   }: DocumentApi) => ({
@@ -223,6 +224,7 @@ function planApis(desired: Document, actual: WholeDocument, ids: Ids, headerValu
     expiryNotices,
     upstream: upstream && comparable(upstream),
     ownKeyAccess,
+    ownKeyDerivation,
     resources,
     portal,
   });

@@ -93,6 +93,7 @@ export async function readService(
         "allowedIps",
         "expiryNotices",
         "ownKeyAccess",
+        "ownKeyDerivation",
         "resources",
         "portal",
       ),

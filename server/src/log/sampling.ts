@@ -1,8 +1,8 @@
 /** Lines per kind and interval. */
 const LINES_MAX = 10;
 const INTERVAL_MS = 60_000;
-/** Kinds that are sampled separately. Further kinds are sampled together. */
-const KINDS_MAX = 100;
+/** Kinds that are sampled separately, more than there are operations. Further kinds are sampled together. */
+const KINDS_MAX = 200;
 const OTHER = "other";
 
 interface Kind {
