@@ -99,6 +99,8 @@ for (const store of stores)
     /** The plans of a workspace: the name, what it was, and the limits of each. */
     const plansIn = async ({ as }: { as: string }) => {
       const plans = await server.ok("plans.listPlans", {}, { as });
+      // Those of one millisecond have no order.
+      plans.sort((a: { name: string }, b: { name: string }) => (a.name < b.name ? -1 : 1));
       return plans.map(
         ({ name, meta, ratelimits }: { name: string; meta: { importedFrom: string }; ratelimits: Limit[] }) => [
           name,

@@ -1,9 +1,11 @@
 /** The credits and the limits of concurrency that plans give. */
 import assert from "node:assert/strict";
 import { it } from "node:test";
+import { VERSIONS_MAX } from "../../src/features/plans/record.ts";
 import { describeOnStores } from "../harness.ts";
 
 const SECOND = 1_000;
+const MINUTE = 60_000;
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 
@@ -78,6 +80,19 @@ describeOnStores("a plan with credits", (server) => {
     assert.deepEqual(await spend(keys[1]!.key, 0), ["VALID", 500]);
     await later(DAY);
     assert.deepEqual(await spend(keys[1]!.key, 0), ["VALID", 9]);
+  });
+
+  it("takes no change more while a hundred have not reached its balances", async () => {
+    const plan = await create(daily(1));
+    const { key } = await newKey({ plan });
+    const change = (amount: number) => ({ plan, credits: daily(amount) });
+    for (let i = 0; i < VERSIONS_MAX; i++) await server.ok("plans.updatePlan", change(2 + i));
+    const { detail } = await server.rejected("plans.updatePlan", change(1_000), "precondition_failed");
+    assert.match(detail, /Send the request again in a minute/);
+    await later(MINUTE);
+    await server.ok("plans.updatePlan", change(1_000));
+    await later(DAY);
+    assert.deepEqual(await spend(key, 0), ["VALID", 1_000]);
   });
 
   it("keeps or resets what is left when a key moves, and resets once in a period (rule 107)", async () => {

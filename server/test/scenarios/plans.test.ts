@@ -110,6 +110,8 @@ function tests(server: TestServer): void {
     await server.rejected("keys.createKey", { apiId: await server.createApi(), plan: "x" }, "plan_not_found");
     const { keyId } = await newKey();
     await server.rejected("keys.updateKey", { keyId, plan: "x" }, "plan_not_found");
+    await server.ok("identities.createIdentity", { externalId: `owner-of-${plan}` });
+    await server.rejected("identities.updateIdentity", { identity: `owner-of-${plan}`, plan: "x" }, "plan_not_found");
     const { planId } = await server.ok("plans.getPlan", { plan });
     assert.equal((await server.ok("plans.getPlan", { plan: planId })).name, plan);
   });
