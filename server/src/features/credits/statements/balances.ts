@@ -253,7 +253,7 @@ async function findContended(
   return rows.map((row) => row.pool_id);
 }
 
-/** Writes up to `limit` due refills of pools without calls; returns how many it wrote. */
+/** Writes up to `limit` due refills of pools without calls, then changes of their plans; returns how many it wrote. */
 export async function refillDueBalances(sql: Sql, random: Random, now: Instant, limit: number): Promise<number> {
   const { locks } = sql.dialect;
   // One node sweeps at a time. The others try again at their next sweep.
@@ -267,7 +267,8 @@ export async function refillDueBalances(sql: Sql, random: Random, now: Instant, 
   // A transaction that has locked a balance writes its refill.
   const { rows } = await locks.lockAvailable(query);
   await applyDueRefills(sql, rows, random, now);
-  return rows.length > 0 ? rows.length : adoptVersions(sql, random, now, limit);
+  if (rows.length === limit) return limit;
+  return rows.length + (await adoptVersions(sql, random, now, limit - rows.length));
 }
 
 /** Lets up to `limit` balances without calls have the credits that their plans have now; returns how many it wrote. */
