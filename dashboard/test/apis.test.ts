@@ -20,7 +20,7 @@ describeDashboard("APIs", (dashboard) => {
     await page.getByRole("button", { name: "Save" }).click();
     await page.getByText("co_", { exact: true }).waitFor();
     await page.getByRole("button", { name: "Edit the allowed addresses" }).click();
-    await page.getByLabel("Allowed addresses").fill("10.0.0.0/8 ");
+    await page.getByRole("textbox", { name: "Allowed addresses" }).fill("10.0.0.0/8 ");
     await page.getByText('"allowedIps": ["10.0.0.0/8"]').waitFor();
     await page.getByRole("button", { name: "Save" }).click();
     await page.getByRole("button", { name: "Edit the allowed addresses" }).waitFor();

@@ -151,10 +151,8 @@ describeDashboard("budgets", (dashboard) => {
     assert.equal((await dashboard.ok("identities.getIdentity", { identity: id })).budgetId, company);
 
     await page.goto(`${dashboard.address}/budgets/${company}`);
-    await page
-      .getByRole("list", { name: "Identities of the budget" })
-      .getByRole("link", { name: "customer" })
-      .waitFor();
+    const having = page.getByRole("list", { name: "Identities of the budget" }).getByRole("link", { name: "customer" });
+    await reveal(page.getByRole("heading", { name: "Identities", exact: true }), having);
     const below = page.getByRole("row").getByRole("link", { name: "acme team" });
     await reveal(page.getByRole("heading", { name: "Budgets below" }), below);
     await below.click();

@@ -210,7 +210,7 @@ describeDashboard("the page of a key", (dashboard) => {
     const page = await dashboard.visit(path);
     await settled(page);
     await page.getByRole("button", { name: "Edit the allowed addresses" }).click();
-    await page.getByLabel("Allowed addresses").fill("198.51.100.0/24 ");
+    await page.getByRole("textbox", { name: "Allowed addresses" }).fill("198.51.100.0/24 ");
     await page.getByText('["198.51.100.0/24"]').waitFor();
     await page.getByRole("button", { name: "Save" }).click();
     await page.getByRole("button", { name: "Edit the allowed addresses" }).waitFor();
