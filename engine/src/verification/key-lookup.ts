@@ -154,24 +154,18 @@ export class KeyLookup {
   async #findDerived(location: string, request: VerificationRequest, onRead?: () => void): Promise<KeyRecord | null> {
     const { derivedKeys, keyLookups } = this.#directories;
     for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
-      const cached = derivedKeys.get(location);
-      if (cached === null) return null;
-      if (cached === undefined) {
+      let derived = derivedKeys.get(location);
+      if (derived === undefined) {
         onRead?.();
         const isKnown = derivedKeys.has(location);
         const load = () => derivedKeys.load(location);
-        const loaded = isKnown ? await load() : await keyLookups.spend(sourceOf(request), load);
-        if (loaded === null) return null;
-        // Without a second look-up if the other one is cached.
-        const found = this.#narrowed(loaded);
-        if (found !== undefined) return found;
-        await this.#loadTop(loaded.topId);
-        continue;
+        derived = isKnown ? await load() : await keyLookups.spend(sourceOf(request), load);
       }
-      const found = this.#narrowed(cached);
+      if (derived === null) return null;
+      const found = this.#narrowed(derived);
       if (found !== undefined) return found;
       onRead?.();
-      await this.#loadTop(cached.topId);
+      await this.#loadTop(derived.topId);
     }
     throw new StoreUnavailable("A derived key changed faster than it could be read");
   }
