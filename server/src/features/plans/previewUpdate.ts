@@ -91,47 +91,42 @@ export const previewUpdate = query("plans.previewUpdate", {
   if (!plan) return fail("plan_not_found");
   principal.authorize(`plans.${plan.id}.read_plan`);
   const limits = given.ratelimits === undefined ? [] : changedLimits(plan.ratelimits, given.ratelimits ?? []);
-  const slots = given.concurrency === undefined ? [] : changedValuesOf(plan.concurrency, given.concurrency ?? []);
+  const slots = given.concurrency === undefined ? [] : changedSlots(plan.concurrency, given.concurrency ?? []);
   const names = limits.map(({ name }) => name);
   const members = store.of(PlanMembers);
   const keys = await members.count(plan.id, "key", names);
   const identities = await members.count(plan.id, "identity", names);
+  const reached = (keysKeeping: number, identitiesKeeping: number) => ({
+    keys: keys.count - keysKeeping,
+    keysKeeping,
+    identities: identities.count - identitiesKeeping,
+    identitiesKeeping,
+  });
   return {
     keys: counted(keys),
     identities: counted(identities),
     changes: [
-      ...limits.map(({ name, before, after }) => {
-        const keysKeeping = keys.withOwnLimit.get(name) ?? 0;
-        const identitiesKeeping = identities.withOwnLimit.get(name) ?? 0;
-        return {
-          field: "ratelimits" as const,
+      ...limits.map(({ name, before, after }) => ({
+        field: "ratelimits" as const,
+        name,
+        ...changeOf(before, after),
+        ...reached(keys.withOwnLimit.get(name) ?? 0, identities.withOwnLimit.get(name) ?? 0),
+        startsAtZero:
+          before !== undefined &&
+          after !== undefined &&
+          (before.duration !== after.duration || before.mode !== after.mode),
+      })),
+      ...(await Promise.all(
+        slots.map(async ({ name, before, after }) => ({
+          field: "concurrency" as const,
           name,
           ...changeOf(before, after),
-          keys: keys.count - keysKeeping,
-          keysKeeping,
-          identities: identities.count - identitiesKeeping,
-          identitiesKeeping,
-          startsAtZero:
-            before !== undefined &&
-            after !== undefined &&
-            (before.duration !== after.duration || before.mode !== after.mode),
-        };
-      }),
-      ...(await Promise.all(
-        slots.map(async ({ name, before, after }) => {
-          const keysKeeping = await members.withOwnConcurrency(plan.id, "key", name);
-          const identitiesKeeping = await members.withOwnConcurrency(plan.id, "identity", name);
-          return {
-            field: "concurrency" as const,
-            name,
-            ...changeOf(before, after),
-            keys: keys.count - keysKeeping,
-            keysKeeping,
-            identities: identities.count - identitiesKeeping,
-            identitiesKeeping,
-            startsAtZero: false,
-          };
-        }),
+          ...reached(
+            await members.withOwnConcurrency(plan.id, "key", name),
+            await members.withOwnConcurrency(plan.id, "identity", name),
+          ),
+          startsAtZero: false,
+        })),
       )),
       ...(await changedCredits(plan, given.credits, { keys, members })),
       ...changedSets(plan, given).map((change) => ({
@@ -158,26 +153,22 @@ function changeOf<V>(before: V | undefined, after: V | undefined) {
 
 type LimitValue = z.input<typeof Value>;
 
-/** The limits that differ, in the order of their names. */
-function changedLimits(
-  former: readonly DirectoryLimit[],
-  next: readonly RatelimitSettings[],
-): { name: string; before: LimitValue | undefined; after: LimitValue | undefined }[] {
+function changedLimits(former: readonly DirectoryLimit[], next: readonly RatelimitSettings[]) {
   const byName = (limits: ReturnType<typeof limitValues>) =>
     new Map(limits.map(({ name, ...value }) => [name, value as LimitValue]));
-  const [before, after] = [byName(limitValues(former)), byName(limitValues(next))];
+  return differing(byName(limitValues(former)), byName(limitValues(next)));
+}
+
+function changedSlots(former: readonly ConcurrencyLimit[], next: readonly ConcurrencyLimit[]) {
+  const byName = (limits: readonly ConcurrencyLimit[]) => new Map(limits.map(({ name, limit }) => [name, { limit }]));
+  return differing(byName(former), byName(next));
+}
+
+/** The limits that differ, in the order of their names. */
+function differing<V extends LimitValue>(before: ReadonlyMap<string, V>, after: ReadonlyMap<string, V>) {
   return sortedSet([...before.keys(), ...after.keys()])
     .map((name) => ({ name, before: before.get(name), after: after.get(name) }))
     .filter((pair) => JSON.stringify(pair.before) !== JSON.stringify(pair.after));
-}
-
-/** The limits of concurrency that differ, in the order of their names. */
-function changedValuesOf(former: readonly ConcurrencyLimit[], next: readonly ConcurrencyLimit[]) {
-  const byName = (limits: readonly ConcurrencyLimit[]) => new Map(limits.map(({ name, limit }) => [name, { limit }]));
-  const [before, after] = [byName(former), byName(next)];
-  return sortedSet([...before.keys(), ...after.keys()])
-    .map((name) => ({ name, before: before.get(name), after: after.get(name) }))
-    .filter((pair) => pair.before?.limit !== pair.after?.limit);
 }
 
 /** The credits, if they differ. */
