@@ -88,12 +88,7 @@ export class BalanceWriter extends WorkspaceRows {
     const types = {
       pool_id: "text",
       remaining: "bigint",
-      refill_interval: "text",
-      refill_amount: "bigint",
-      refill_day: "bigint",
-      refill_month: "bigint",
-      refill_zone: "text",
-      refill_rollover: "bigint",
+      ...refillTypes,
       refill_due_at: "bigint",
       refill_mark: "bigint",
       low_at: "bigint",
@@ -290,6 +285,16 @@ async function adoptVersions(sql: Sql, random: Random, now: Instant, limit: numb
   return rows.length;
 }
 
+/** The columns of a refill, with their types. */
+const refillTypes = {
+  refill_interval: "text",
+  refill_amount: "bigint",
+  refill_day: "bigint",
+  refill_month: "bigint",
+  refill_zone: "text",
+  refill_rollover: "bigint",
+} as const;
+
 /** What a refill changes. */
 const refilledColumns = [
   "remaining",
@@ -345,20 +350,6 @@ export function currentBalance<B extends StoredBalance & { plan_id: string | nul
   return withPlanVersions(balance, newer, now, onRefill);
 }
 
-/** Writes the refills that balances have by a newer version of their plan. */
-async function setRefills(sql: Sql, rows: readonly BalanceRow[]): Promise<void> {
-  const types = {
-    refill_interval: "text",
-    refill_amount: "bigint",
-    refill_day: "bigint",
-    refill_month: "bigint",
-    refill_zone: "text",
-    refill_rollover: "bigint",
-    plan_version: "bigint",
-  } as const;
-  await updateBalances(sql, types, rows);
-}
-
 /** Writes due refills, each with an audit event that names the budget or the keys of the pool. Returns all balances after. */
 async function applyDueRefills(
   sql: Sql,
@@ -399,11 +390,14 @@ async function applyDueRefills(
     changed.map(({ after }) => after),
   );
   const ofPlans = changed.filter(({ row, after }) => row.plan_version !== after.plan_version);
-  if (ofPlans.length > 0)
-    await setRefills(
+  if (ofPlans.length > 0) {
+    const types = { ...refillTypes, plan_version: "bigint" } as const;
+    await updateBalances(
       sql,
+      types,
       ofPlans.map(({ after }) => after),
     );
+  }
   if (due.length === 0) return current;
   const keys = await findKeysOfPools(
     sql,
