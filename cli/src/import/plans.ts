@@ -1,5 +1,6 @@
-import { type Attempts, call, type Endpoint, ServiceError } from "../call.ts";
+import { call, type Endpoint, ServiceError } from "../call.ts";
 import { CommandError } from "../output.ts";
+import { findImported, type ImportAttempts } from "./imported.ts";
 
 /** A plan of the other system, as the service will have it. */
 export interface PlannedPlan {
@@ -10,8 +11,6 @@ export interface PlannedPlan {
   readonly ratelimits: readonly object[];
 }
 
-/** The most plans that a page of the list has. */
-const PAGE_MAX = 100;
 const NAME_LENGTH_MAX = 64;
 /** Plans of the service that can have the name of an imported one. */
 const SAME_NAMES_MAX = 100;
@@ -22,17 +21,17 @@ const SAME_NAMES_MAX = 100;
  */
 export class ImportedPlans {
   readonly #endpoint: Endpoint;
-  readonly #attempts: Omit<Attempts, "repeatable">;
+  readonly #attempts: ImportAttempts;
   #names: Map<string, string> | undefined;
 
-  constructor(endpoint: Endpoint, attempts: Omit<Attempts, "repeatable">) {
+  constructor(endpoint: Endpoint, attempts: ImportAttempts) {
     this.#endpoint = endpoint;
     this.#attempts = attempts;
   }
 
   /** The name of a plan in the service, which is created if it does not exist. */
   async nameOf({ source, name, ratelimits }: PlannedPlan): Promise<string> {
-    this.#names ??= await this.#find();
+    this.#names ??= await findImported(this.#endpoint, "plans.listPlans", "name", this.#attempts);
     const known = this.#names.get(source);
     if (known !== undefined) return known;
     const attempts = { ...this.#attempts, repeatable: "idempotent" } as const;
@@ -49,21 +48,6 @@ export class ImportedPlans {
       return own;
     }
     throw new CommandError(`${SAME_NAMES_MAX} plans have the name of the ${source}. Rename it in the export.`);
-  }
-
-  /** The plans that imports have created, by what they were. */
-  async #find(): Promise<Map<string, string>> {
-    const names = new Map<string, string>();
-    const attempts = { ...this.#attempts, repeatable: "always" } as const;
-    for (let cursor: string | undefined; ; ) {
-      const body = JSON.stringify({ limit: PAGE_MAX, ...(cursor && { cursor }) });
-      const { data, pagination } = await call(this.#endpoint, "plans.listPlans", body, attempts);
-      for (const { name, meta } of data ?? []) {
-        if (typeof meta?.importedFrom === "string") names.set(meta.importedFrom, name);
-      }
-      cursor = pagination?.cursor;
-      if (pagination?.hasMore !== true || cursor === undefined) return names;
-    }
   }
 }
 
