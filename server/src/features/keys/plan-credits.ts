@@ -1,6 +1,6 @@
 import type { MutationContext } from "../../platform/rpc/operation.ts";
 import type { BalanceRow } from "../../platform/store/schema.ts";
-import { type BalancesMode, PlanBalanceWriter, type Settled } from "../credits/statements/plan-balances.ts";
+import { type BalancesMode, NEVER, PlanBalanceWriter, type Settled } from "../credits/statements/plan-balances.ts";
 
 /** Why credits of a key are not reset. */
 export const OWN_CREDITS =
@@ -18,8 +18,7 @@ export async function settleCredits(
 ): Promise<Omit<Settled, "kind"> | undefined> {
   const settled = await store.of(PlanBalanceWriter).settle(poolId, balance, { planId, mode, now });
   if (settled.kind === "refused") {
-    const next =
-      settled.until >= 8_640_000_000_000_000 ? "never again" : `again from ${new Date(settled.until).toISOString()}`;
+    const next = settled.until >= NEVER ? "never again" : `again from ${new Date(settled.until).toISOString()}`;
     return fail(
       "invalid_input",
       `The credits were reset in this period already; they can be reset ${next}. Send \`balances: "keep"\`.`,

@@ -21,7 +21,7 @@ export const planBalancesIndex: LateIndex = {
 };
 
 /** A time after every other one: what ends with it is never reset again. */
-const NEVER = 8_640_000_000_000_000;
+export const NEVER = 8_640_000_000_000_000;
 
 /** The credits that a plan has given to a pool, for the audit log. */
 export interface PlanGrant {
@@ -68,7 +68,7 @@ export class PlanBalanceWriter extends WorkspaceRows {
     const plan = planId === null ? undefined : await this.#plan(planId);
     if (!plan) {
       if (!balance) return { kind: "unchanged" };
-      await this.#remember(poolId, { kept: balance.remaining, granted_until: grantedUntil(balance) });
+      await this.replace(poolId, balance);
       await this.#balances.remove(poolId, now);
       return { kind: "ended", before: balance.remaining };
     }
@@ -100,7 +100,7 @@ export class PlanBalanceWriter extends WorkspaceRows {
     return { kind: "given", plan: name, version, cause, before, remaining: next.remaining };
   }
 
-  /** Notes what was left of the balance of a plan whose place one of the key takes. */
+  /** Notes what was left of the balance of a plan that goes, or whose place one of the key takes. */
   async replace(poolId: string, balance: BalanceRow): Promise<void> {
     await this.#remember(poolId, { kept: balance.remaining, granted_until: grantedUntil(balance) });
   }
