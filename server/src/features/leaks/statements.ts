@@ -176,6 +176,8 @@ async function recordLeakedDerivedKeys(
     .where("derived_keys.deleted_at", "is", null)
     .orderBy("derived_keys.id")
     .execute();
+  if (leaked.length === 0) return [];
+  const entries: AuditEntry[] = [];
   for (const key of leaked) {
     const report = reportOf.get(key.hash);
     if (report === undefined) continue;
@@ -184,7 +186,7 @@ async function recordLeakedDerivedKeys(
     const reported = { source, ...(url !== null && { url }), disabled: true };
     const externalId = key.external_id === null ? {} : { externalId: key.external_id };
     const data = { keyId: key.id, apiId: key.api_id, ...externalId, ...reported };
-    const entry: AuditEntry = {
+    entries.push({
       workspaceId: key.workspace_id,
       occurredAt: now,
       actor: "system",
@@ -192,9 +194,9 @@ async function recordLeakedDerivedKeys(
       targets: [...new Set([key.id, key.parent_id, key.top_id, key.api_id])],
       meta: reported,
       events: [{ type: "leak.reported", objectId: key.id, data }],
-    };
-    await recordChanges(sql, [entry], random);
+    });
   }
+  await recordChanges(sql, entries, random);
   return leaked.map(({ id }) => id);
 }
 
