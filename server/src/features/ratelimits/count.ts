@@ -45,17 +45,28 @@ export interface CountedEntry {
   readonly override: Override | undefined;
 }
 
+type EntryInput = Pick<z.output<typeof LimitInput>, "identifier" | "limit" | "duration" | "mode" | "cost">;
+
 export function countEntry(
-  namespace: NamespaceRecord,
-  { identifier, limit, duration, mode, cost }: z.output<typeof LimitInput>,
+  { namespaceId, overrides }: NamespaceRecord,
+  input: EntryInput,
   workspaceId: string,
 ): CountedEntry {
-  const override = namespace.overrides.find(identifier);
+  return entryAgainst(overrides.find(input.identifier), namespaceId, input, workspaceId);
+}
+
+/** An entry against an override, or, without one, against the limit in the call. */
+export function entryAgainst(
+  override: Override | undefined,
+  namespaceId: string,
+  { identifier, limit, duration, mode, cost }: EntryInput,
+  workspaceId: string,
+): CountedEntry {
   return {
-    namespaceId: namespace.namespaceId,
+    namespaceId,
     identifier,
     charge: {
-      counter: `n\0${namespace.namespaceId}\0${identifier}`,
+      counter: `n\0${namespaceId}\0${identifier}`,
       limit: override === undefined ? limit : override.limit,
       duration: override === undefined ? duration : override.duration,
       mode: override?.mode ?? mode,

@@ -6,7 +6,7 @@ import type { VerifyKeyAnswer } from "../verifyKey.ts";
 import { type KeyMistake, type KeyPlace, misconfigured, type ParameterPlace } from "./parameters.ts";
 
 /** Longer metadata is left out: proxies read the headers of an answer into buffers of 4 to 16 KiB. */
-const META_LENGTH_MAX = 2_048;
+export const META_LENGTH_MAX = 2_048;
 
 /** The answer for each code. */
 const ANSWERS: Record<VerificationCode, { status: number; title: string; detail: string }> = {

@@ -4,7 +4,7 @@ import type { LimitDecision } from "../../../../../engine/src/limits/counters.ts
 import { LIMIT_MAX } from "../../../../../engine/src/rules/window.ts";
 import type { GrpcContext } from "../../../platform/grpc/method.ts";
 import { grpcMethod, type Services } from "../../services.ts";
-import { type CountedEntry, chargeEach } from "../count.ts";
+import { type CountedEntry, chargeEach, entryAgainst } from "../count.ts";
 import { identifierOf } from "./identifier.ts";
 import {
   CODE_OK,
@@ -93,19 +93,9 @@ function countedEntry(
   const override = own === undefined ? overrides.findExact(identifier) : undefined;
   const applied = own === undefined ? override : { limit: own.requestsPerUnit, duration: durationOf(own.unit) };
   if (applied?.duration === undefined) return undefined;
-  return {
-    namespaceId,
-    identifier,
-    override,
-    charge: {
-      counter: `n\0${namespaceId}\0${identifier}`,
-      limit: applied.limit,
-      duration: applied.duration,
-      mode: override?.mode ?? "standard",
-      cost: Math.min(hitsAddend ?? hits, LIMIT_MAX),
-      owner,
-    },
-  };
+  const { limit, duration } = applied;
+  const cost = Math.min(hitsAddend ?? hits, LIMIT_MAX);
+  return entryAgainst(override, namespaceId, { identifier, limit, duration, mode: "standard", cost }, owner);
 }
 
 function statusOf(

@@ -6,7 +6,7 @@ import type { MeteredHandler } from "../../../../platform/rpc/operation.ts";
 import { Problem, problems } from "../../../../platform/rpc/problems.ts";
 import { grpcMethod, type Services } from "../../../services.ts";
 import { type VerifyKeyAnswer, verifyKey } from "../../verifyKey.ts";
-import { type Decision, decide, judgeFailure, rejectMistake } from "../decision.ts";
+import { type Decision, decide, judgeFailure, META_LENGTH_MAX, rejectMistake } from "../decision.ts";
 import {
   collectParameters,
   commonParameters,
@@ -33,8 +33,7 @@ const NAME = "envoy.service.auth.v3.Authorization/Check";
 /** Envoy takes 60 KiB of headers by default, and sends them all. */
 const MESSAGE_BYTES_MAX = 128 * 1024;
 
-/** Longer metadata of keys is left out, as in headers, and deeper too: Envoy reads no message with more than 100 levels. */
-const META_LENGTH_MAX = 2_048;
+/** Deeper metadata of keys is left out, like longer one: Envoy reads no message with more than 100 levels. */
 const META_DEPTH_MAX = 16;
 
 const place: ParameterPlace = {
