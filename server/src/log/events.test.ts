@@ -43,6 +43,6 @@ describe("requestFailed", () => {
     for (let i = 0; i < 10_000; i++) {
       events.requestFailed(Object.assign(new Error("x"), { code: `E${i}` }), "req", "/");
     }
-    assert.equal(lines.length, 110);
+    assert.equal(lines.length, 210);
   });
 });
