@@ -727,9 +727,10 @@ func (o IdentitiesOperations) CreateIdentity(ctx context.Context, input CreateId
 // DeleteIdentity deletes an identity.
 //
 // Its keys remain valid, without the identity and its limits. The external id can be used again at once, by
-// an identity with a new id. If the identity has a budget, its keys leave that.
+// an identity with a new id. If the identity has a budget, its keys leave that; one that its plan gives ends.
 //
-// Permissions of the root key: `identities.*.delete_identity`, `budgets.{budgetId}.assign_budget`
+// Permissions of the root key: `identities.*.delete_identity`, `budgets.{budgetId}.assign_budget`,
+// `plans.{planId}.assign_plan`
 //
 // Errors besides those of every operation: ErrDataIdentityNotFound.
 func (o IdentitiesOperations) DeleteIdentity(ctx context.Context, input DeleteIdentityInput, options ...CallOption) (*Result[Empty], error) {
@@ -788,8 +789,8 @@ type PlansOperations struct{ connection *connection }
 
 // CreatePlan creates a plan.
 //
-// A plan gives limits, credits, permissions and roles to many keys, and limits to identities: to those with
-// its name as their `plan`. A change of it reaches all of them within a second.
+// A plan gives limits, credits, permissions and roles to many keys, and limits and a budget to identities: to
+// those with its name as their `plan`. A change of it reaches all of them within a second.
 //
 // Permissions of the root key: `plans.*.create_plan`, `permissions.*.create_permission`
 //
@@ -903,7 +904,7 @@ func (o BudgetsOperations) DeleteBudget(ctx context.Context, input DeleteBudgetI
 
 // GetBudget gets a budget.
 //
-// A budget with its balance and its books.
+// A budget with its balance and its books, also one that a plan gives to an identity.
 //
 // Permissions of the root key: `budgets.{budgetId}.read_budget`
 //
@@ -914,7 +915,8 @@ func (o BudgetsOperations) GetBudget(ctx context.Context, input GetBudgetInput, 
 
 // ListBudgets lists budgets.
 //
-// Ordered by creation time. The root key must be allowed to read every budget on the page.
+// Ordered by creation time, without those that plans give to identities: `identities.getIdentity` shows
+// these. The root key must be allowed to read every budget on the page.
 //
 // Permissions of the root key: `budgets.{budgetId}.read_budget`
 func (o BudgetsOperations) ListBudgets(ctx context.Context, input ListBudgetsInput, options ...CallOption) (*Page[[]Budget], error) {
@@ -949,7 +951,8 @@ func (o BudgetsOperations) UpdateBudget(ctx context.Context, input UpdateBudgetI
 // UpdateCredits updates the credits of a budget.
 //
 // Sets, increments or decrements the balance. A decrement stops at 0. What the balance really changes by
-// counts as granted, also below 0.
+// counts as granted, also below 0. A budget that a plan gives to an identity is changed too; the plan does
+// not change.
 //
 // Permissions of the root key: `budgets.{budgetId}.update_budget`
 //
@@ -2090,6 +2093,29 @@ type Credits struct {
 	Refill    *CreditsRefill `json:"refill,omitzero"`
 }
 
+// IdentityBudgetRefillInterval is a CreditsRefillInterval.
+type IdentityBudgetRefillInterval = CreditsRefillInterval
+
+// IdentityBudgetRefill is for the field Refill of IdentityBudget.
+type IdentityBudgetRefill struct {
+	Interval    CreditsRefillInterval `json:"interval"`
+	Amount      int64                 `json:"amount"`
+	RefillDay   *int64                `json:"refillDay,omitzero"`
+	RefillMonth *int64                `json:"refillMonth,omitzero"`
+	TimeZone    string                `json:"timeZone,omitzero"`
+	Rollover    *int64                `json:"rollover,omitzero"`
+	// When the next refill is due, Unix time in milliseconds.
+	NextAt int64 `json:"nextAt"`
+}
+
+// IdentityBudget is for the field Budget of Identity.
+type IdentityBudget struct {
+	Remaining int64                 `json:"remaining"`
+	Refill    *IdentityBudgetRefill `json:"refill,omitzero"`
+	BudgetID  string                `json:"budgetId"`
+	Held      int64                 `json:"held"`
+}
+
 // Identity is an owner of keys, such as a user or an organization.
 type Identity struct {
 	ID string `json:"id"`
@@ -2102,8 +2128,10 @@ type Identity struct {
 	Concurrency []ConcurrencyLimit `json:"concurrency,omitzero"`
 	// The budget that verifications of all its keys spend from too.
 	BudgetID string `json:"budgetId,omitzero"`
-	// The name of its plan, whose limits all its keys share.
+	// The name of its plan, whose limits and budget all its keys share.
 	Plan string `json:"plan,omitzero"`
+	// Only of `identities.getIdentity`: what is left of the budget that its plan gives it.
+	Budget *IdentityBudget `json:"budget,omitzero"`
 }
 
 // Ratelimit is a limit of a key or of an identity.
@@ -2186,6 +2214,12 @@ type DerivedKey struct {
 	Meta       map[string]any `json:"meta,omitzero"`
 }
 
+// BudgetIdentity is for the field Identity of Budget.
+type BudgetIdentity struct {
+	ID         string `json:"id"`
+	ExternalID string `json:"externalId"`
+}
+
 // BudgetOnEmpty is one of the constants below. A newer service can send others.
 type BudgetOnEmpty string
 
@@ -2212,6 +2246,10 @@ type BudgetTotals struct {
 type Budget struct {
 	BudgetID string `json:"budgetId"`
 	Name     string `json:"name"`
+	// The name of the plan that gives it to an identity. Absent: it was created.
+	Plan string `json:"plan,omitzero"`
+	// The identity that has it from its plan.
+	Identity *BudgetIdentity `json:"identity,omitzero"`
 	// The budget that its spends are charged to as well.
 	ParentID string `json:"parentId,omitzero"`
 	Unit     string `json:"unit,omitzero"`
@@ -2296,6 +2334,27 @@ type PlanCredits struct {
 	Refill *PlanCreditsRefill `json:"refill,omitzero"`
 }
 
+// PlanBudgetRefillInterval is a CreditsRefillInterval.
+type PlanBudgetRefillInterval = CreditsRefillInterval
+
+// PlanBudgetRefill is for the field Refill of PlanBudget.
+type PlanBudgetRefill = PlanCreditsRefill
+
+// PlanBudgetOnEmpty is a BudgetOnEmpty.
+type PlanBudgetOnEmpty = BudgetOnEmpty
+
+// PlanBudget is for the field Budget of Plan.
+type PlanBudget struct {
+	Amount int64             `json:"amount"`
+	Refill *PlanBudgetRefill `json:"refill,omitzero"`
+	// What happens to calls that it does not cover. `deny`: `USAGE_EXCEEDED`. `allow`: it counts them, and
+	// may fall below 0.
+	OnEmpty BudgetOnEmpty `json:"onEmpty"`
+	// In ascending order.
+	Thresholds []int64 `json:"thresholds"`
+	Unit       string  `json:"unit,omitzero"`
+}
+
 // Plan is what many keys and identities get from one place. Fields without a value are omitted.
 type Plan struct {
 	PlanID string `json:"planId"`
@@ -2304,6 +2363,7 @@ type Plan struct {
 	Ratelimits  []Ratelimit        `json:"ratelimits"`
 	Concurrency []ConcurrencyLimit `json:"concurrency,omitzero"`
 	Credits     *PlanCredits       `json:"credits,omitzero"`
+	Budget      *PlanBudget        `json:"budget,omitzero"`
 	// Without those of its roles.
 	Permissions []string       `json:"permissions"`
 	Roles       []string       `json:"roles"`
@@ -2322,6 +2382,7 @@ const (
 	PlanChangeFieldRatelimits  PlanChangeField = "ratelimits"
 	PlanChangeFieldConcurrency PlanChangeField = "concurrency"
 	PlanChangeFieldCredits     PlanChangeField = "credits"
+	PlanChangeFieldBudget      PlanChangeField = "budget"
 	PlanChangeFieldPermissions PlanChangeField = "permissions"
 	PlanChangeFieldRoles       PlanChangeField = "roles"
 )
@@ -2341,6 +2402,9 @@ type PlanChangeBeforeRefillInterval = CreditsRefillInterval
 // PlanChangeBeforeRefill is for the field Refill of PlanChangeBefore.
 type PlanChangeBeforeRefill = PlanCreditsRefill
 
+// PlanChangeBeforeOnEmpty is a BudgetOnEmpty.
+type PlanChangeBeforeOnEmpty = BudgetOnEmpty
+
 // PlanChangeBefore is for the field Before of PlanChange.
 type PlanChangeBefore struct {
 	Limit    *int64 `json:"limit,omitzero"`
@@ -2350,6 +2414,11 @@ type PlanChangeBefore struct {
 	AutoApply bool                    `json:"autoApply,omitzero"`
 	Amount    *int64                  `json:"amount,omitzero"`
 	Refill    *PlanChangeBeforeRefill `json:"refill,omitzero"`
+	// What happens to calls that it does not cover. `deny`: `USAGE_EXCEEDED`. `allow`: it counts them, and
+	// may fall below 0.
+	OnEmpty    BudgetOnEmpty `json:"onEmpty,omitzero"`
+	Thresholds []int64       `json:"thresholds,omitzero"`
+	Unit       string        `json:"unit,omitzero"`
 }
 
 // PlanChangeAfterRefillInterval is a CreditsRefillInterval.
@@ -2357,6 +2426,9 @@ type PlanChangeAfterRefillInterval = CreditsRefillInterval
 
 // PlanChangeAfterRefill is for the field Refill of PlanChangeAfter.
 type PlanChangeAfterRefill = PlanCreditsRefill
+
+// PlanChangeAfterOnEmpty is a BudgetOnEmpty.
+type PlanChangeAfterOnEmpty = BudgetOnEmpty
 
 // PlanChangeAfter is for the field After of PlanChange.
 type PlanChangeAfter struct {
@@ -2367,6 +2439,11 @@ type PlanChangeAfter struct {
 	AutoApply bool                   `json:"autoApply,omitzero"`
 	Amount    *int64                 `json:"amount,omitzero"`
 	Refill    *PlanChangeAfterRefill `json:"refill,omitzero"`
+	// What happens to calls that it does not cover. `deny`: `USAGE_EXCEEDED`. `allow`: it counts them, and
+	// may fall below 0.
+	OnEmpty    BudgetOnEmpty `json:"onEmpty,omitzero"`
+	Thresholds []int64       `json:"thresholds,omitzero"`
+	Unit       string        `json:"unit,omitzero"`
 }
 
 // PlanChange is what a change of a plan would do.
@@ -2375,9 +2452,9 @@ type PlanChange struct {
 	// That of the limit.
 	Name   string           `json:"name,omitzero"`
 	Change PlanChangeChange `json:"change"`
-	// Of a limit or of credits, unless they are added.
+	// Of a limit, of credits or of a budget, unless it is added.
 	Before *PlanChangeBefore `json:"before,omitzero"`
-	// Of a limit or of credits, unless they are removed.
+	// Of a limit, of credits or of a budget, unless it is removed.
 	After *PlanChangeAfter `json:"after,omitzero"`
 	// Of permissions and roles: those that keys get.
 	Added []string `json:"added,omitzero"`
@@ -2388,7 +2465,8 @@ type PlanChange struct {
 	// Keys that have a limit of this name or credits themselves, which stay.
 	KeysKeeping int64 `json:"keysKeeping"`
 	// Identities that get the change. Permissions and roles are those of keys only.
-	Identities        int64 `json:"identities"`
+	Identities int64 `json:"identities"`
+	// Identities that have a limit of this name or a budget themselves, which stay.
 	IdentitiesKeeping int64 `json:"identitiesKeeping"`
 	// Whether what was counted so far no longer counts: the `duration` or `mode` differs.
 	StartsAtZero bool `json:"startsAtZero"`
@@ -3422,16 +3500,7 @@ type GetOwnKeyInput struct {
 type GetOwnKeyCreditsRefillInterval = CreditsRefillInterval
 
 // GetOwnKeyOutputCreditsRefill is for the field Refill of GetOwnKeyOutputCredits.
-type GetOwnKeyOutputCreditsRefill struct {
-	Interval    CreditsRefillInterval `json:"interval"`
-	Amount      int64                 `json:"amount"`
-	RefillDay   *int64                `json:"refillDay,omitzero"`
-	RefillMonth *int64                `json:"refillMonth,omitzero"`
-	TimeZone    string                `json:"timeZone,omitzero"`
-	Rollover    *int64                `json:"rollover,omitzero"`
-	// When the next refill is due, Unix time in milliseconds.
-	NextAt int64 `json:"nextAt"`
-}
+type GetOwnKeyOutputCreditsRefill = IdentityBudgetRefill
 
 // GetOwnKeyOutputCredits is for the field Credits of GetOwnKeyOutput.
 type GetOwnKeyOutputCredits struct {
@@ -3766,7 +3835,7 @@ type UpdateKeyInput struct {
 	// A label. Of your end users, at most the owner of the key sees it.
 	Name Nullable[string] `json:"name,omitzero"`
 	// Null removes the key from its identity. The identity is not deleted. If the identity has a budget, a
-	// key that leaves it needs `assign_budget` on that.
+	// key that leaves it needs `assign_budget` on that, or `assign_plan` on the plan that gives it.
 	ExternalID Nullable[string] `json:"externalId,omitzero"`
 	// Any JSON object, up to 64 KiB as text and 100 levels deep. Do not store secrets in it.
 	Meta Nullable[map[string]any] `json:"meta,omitzero"`
@@ -4237,7 +4306,7 @@ type ExplainVerificationOutputRatelimit struct {
 type ExplainVerificationCreditsRefillInterval = CreditsRefillInterval
 
 // ExplainVerificationOutputCreditsRefill is for the field Refill of ExplainVerificationOutputCredits.
-type ExplainVerificationOutputCreditsRefill = GetOwnKeyOutputCreditsRefill
+type ExplainVerificationOutputCreditsRefill = IdentityBudgetRefill
 
 // ExplainVerificationOutputCredits is for the field Credits of ExplainVerificationOutput.
 type ExplainVerificationOutputCredits struct {
@@ -4255,7 +4324,7 @@ type ExplainVerificationOutputCredits struct {
 type ExplainVerificationBudgetRefillInterval = CreditsRefillInterval
 
 // ExplainVerificationOutputBudgetRefill is for the field Refill of ExplainVerificationOutputBudget.
-type ExplainVerificationOutputBudgetRefill = GetOwnKeyOutputCreditsRefill
+type ExplainVerificationOutputBudgetRefill = IdentityBudgetRefill
 
 // ExplainVerificationBudgetOnEmpty is a BudgetOnEmpty.
 type ExplainVerificationBudgetOnEmpty = BudgetOnEmpty
@@ -4276,6 +4345,8 @@ type ExplainVerificationOutputBudget struct {
 	Cost int64 `json:"cost"`
 	// Whether it does not cover the call.
 	Exceeded bool `json:"exceeded"`
+	// The plan of the identity, if that gives it.
+	Plan string `json:"plan,omitzero"`
 }
 
 // ExplainVerificationOutputDerivedCredits is for the field Credits of ExplainVerificationOutputDerived.
@@ -4427,6 +4498,9 @@ type UpdateIdentityInputRatelimit = CreateKeyInputRatelimit
 // UpdateIdentityInputConcurrency is for the field Concurrency of UpdateIdentityInput.
 type UpdateIdentityInputConcurrency = CreateKeyInputConcurrency
 
+// UpdateIdentityBalances is a UpdateKeyBalances.
+type UpdateIdentityBalances = UpdateKeyBalances
+
 // UpdateIdentityInput is the input of `identities.updateIdentity`.
 type UpdateIdentityInput struct {
 	// The identity's id, or your external id.
@@ -4438,9 +4512,13 @@ type UpdateIdentityInput struct {
 	// How many calls of all its keys together may run at once: all limits of the identity. Null: any number.
 	// Open holds count for a limit with an existing name, also where it is lower than their number.
 	Concurrency Nullable[[]UpdateIdentityInputConcurrency] `json:"concurrency,omitzero"`
-	// The plan whose limits all its keys share, besides the limits of the identity. Its permissions and roles
-	// are for keys only. Null: none. Needs `assign_plan` on the former one and on the new one.
+	// The plan whose limits and budget all its keys share, besides the limits of the identity. Its
+	// permissions and roles are for keys only. Null: none. Needs `assign_plan` on the former one and on the
+	// new one.
 	Plan Nullable[string] `json:"plan,omitzero"`
+	// With `plan`: what happens to the budget that plans gave. `keep`: what is left stays, until the next
+	// refill. `reset`: the amount of the new plan at once; only once in each period. Omitted: `keep`.
+	Balances UpdateKeyBalances `json:"balances,omitzero"`
 	// The budget that verifications of all its keys spend from too, together with its ancestors. Null: none.
 	// Needs `assign_budget` on the former one and on the new one.
 	BudgetID Nullable[string] `json:"budgetId,omitzero"`
@@ -4483,6 +4561,31 @@ type CreatePlanInputCredits struct {
 	Refill *CreatePlanInputCreditsRefill `json:"refill,omitzero"`
 }
 
+// CreatePlanBudgetRefillInterval is a CreditsRefillInterval.
+type CreatePlanBudgetRefillInterval = CreditsRefillInterval
+
+// CreatePlanInputBudgetRefill is for the field Refill of CreatePlanInputBudget.
+type CreatePlanInputBudgetRefill = CreatePlanInputCreditsRefill
+
+// CreatePlanBudgetOnEmpty is a BudgetOnEmpty.
+type CreatePlanBudgetOnEmpty = BudgetOnEmpty
+
+// CreatePlanInputBudget is for the field Budget of CreatePlanInput.
+type CreatePlanInputBudget struct {
+	// What each period has. A new amount counts from the next refill.
+	Amount int64 `json:"amount"`
+	// When the next period begins. Omitted: never.
+	Refill *CreatePlanInputBudgetRefill `json:"refill,omitzero"`
+	// What happens to calls that it does not cover. `deny`: `USAGE_EXCEEDED`. `allow`: it counts them, and
+	// may fall below 0. Default: "deny".
+	OnEmpty BudgetOnEmpty `json:"onEmpty,omitzero"`
+	// Percentages of a period's credits. The event `budget.threshold_reached` is written with the spend that
+	// reaches one. Default: [].
+	Thresholds []int64 `json:"thresholds,omitzero"`
+	// What a credit is, as a label: `usd_micro`, `token`. Never changes. A child has the unit of its parent.
+	Unit *string `json:"unit,omitzero"`
+}
+
 // CreatePlanInput is the input of `plans.createPlan`.
 type CreatePlanInput struct {
 	// The name by which keys and identities refer to the plan. Unique in the workspace. Never changes. Not
@@ -4498,6 +4601,9 @@ type CreatePlanInput struct {
 	// A balance for each key with the plan, or for its reroll chain. Credits that a key has itself take its
 	// place. A plan with credits is for keys only.
 	Credits *CreatePlanInputCredits `json:"credits,omitzero"`
+	// A budget for each identity with the plan, which verifications of all its keys spend from. A `budgetId`
+	// of the identity takes its place. A plan with a budget is for identities only, and has no `credits`.
+	Budget *CreatePlanInputBudget `json:"budget,omitzero"`
 	// Slugs that keys with the plan have besides their own. Those that do not exist yet are created.
 	Permissions []string `json:"permissions,omitzero"`
 	// Names of existing roles that keys with the plan have besides their own.
@@ -4556,6 +4662,31 @@ type PreviewUpdateInputCredits struct {
 	Refill *PreviewUpdateInputCreditsRefill `json:"refill,omitzero"`
 }
 
+// PreviewUpdateBudgetRefillInterval is a CreditsRefillInterval.
+type PreviewUpdateBudgetRefillInterval = CreditsRefillInterval
+
+// PreviewUpdateInputBudgetRefill is for the field Refill of PreviewUpdateInputBudget.
+type PreviewUpdateInputBudgetRefill = CreatePlanInputCreditsRefill
+
+// PreviewUpdateBudgetOnEmpty is a BudgetOnEmpty.
+type PreviewUpdateBudgetOnEmpty = BudgetOnEmpty
+
+// PreviewUpdateInputBudget is for the field Budget of PreviewUpdateInput.
+type PreviewUpdateInputBudget struct {
+	// What each period has. A new amount counts from the next refill.
+	Amount int64 `json:"amount"`
+	// When the next period begins. Omitted: never.
+	Refill *PreviewUpdateInputBudgetRefill `json:"refill,omitzero"`
+	// What happens to calls that it does not cover. `deny`: `USAGE_EXCEEDED`. `allow`: it counts them, and
+	// may fall below 0. Default: "deny".
+	OnEmpty BudgetOnEmpty `json:"onEmpty,omitzero"`
+	// Percentages of a period's credits. The event `budget.threshold_reached` is written with the spend that
+	// reaches one. Default: [].
+	Thresholds []int64 `json:"thresholds,omitzero"`
+	// What a credit is, as a label: `usd_micro`, `token`. Never changes. A child has the unit of its parent.
+	Unit *string `json:"unit,omitzero"`
+}
+
 // PreviewUpdateInput is the input of `plans.previewUpdate`.
 type PreviewUpdateInput struct {
 	// The name of a plan, or its id.
@@ -4570,6 +4701,9 @@ type PreviewUpdateInput struct {
 	// A balance for each key with the plan, or for its reroll chain. Credits that a key has itself take its
 	// place. A plan with credits is for keys only.
 	Credits Nullable[PreviewUpdateInputCredits] `json:"credits,omitzero"`
+	// A budget for each identity with the plan, which verifications of all its keys spend from. A `budgetId`
+	// of the identity takes its place. A plan with a budget is for identities only, and has no `credits`.
+	Budget Nullable[PreviewUpdateInputBudget] `json:"budget,omitzero"`
 	// Slugs that keys with the plan have besides their own. Those that do not exist yet are created.
 	Permissions Nullable[[]string] `json:"permissions,omitzero"`
 	// Names of existing roles that keys with the plan have besides their own.
@@ -4620,6 +4754,31 @@ type UpdatePlanInputCredits struct {
 	Refill *UpdatePlanInputCreditsRefill `json:"refill,omitzero"`
 }
 
+// UpdatePlanBudgetRefillInterval is a CreditsRefillInterval.
+type UpdatePlanBudgetRefillInterval = CreditsRefillInterval
+
+// UpdatePlanInputBudgetRefill is for the field Refill of UpdatePlanInputBudget.
+type UpdatePlanInputBudgetRefill = CreatePlanInputCreditsRefill
+
+// UpdatePlanBudgetOnEmpty is a BudgetOnEmpty.
+type UpdatePlanBudgetOnEmpty = BudgetOnEmpty
+
+// UpdatePlanInputBudget is for the field Budget of UpdatePlanInput.
+type UpdatePlanInputBudget struct {
+	// What each period has. A new amount counts from the next refill.
+	Amount int64 `json:"amount"`
+	// When the next period begins. Omitted: never.
+	Refill *UpdatePlanInputBudgetRefill `json:"refill,omitzero"`
+	// What happens to calls that it does not cover. `deny`: `USAGE_EXCEEDED`. `allow`: it counts them, and
+	// may fall below 0. Default: "deny".
+	OnEmpty BudgetOnEmpty `json:"onEmpty,omitzero"`
+	// Percentages of a period's credits. The event `budget.threshold_reached` is written with the spend that
+	// reaches one. Default: [].
+	Thresholds []int64 `json:"thresholds,omitzero"`
+	// What a credit is, as a label: `usd_micro`, `token`. Never changes. A child has the unit of its parent.
+	Unit *string `json:"unit,omitzero"`
+}
+
 // UpdatePlanInput is the input of `plans.updatePlan`.
 type UpdatePlanInput struct {
 	// The name of a plan, or its id.
@@ -4634,6 +4793,9 @@ type UpdatePlanInput struct {
 	// A balance for each key with the plan, or for its reroll chain. Credits that a key has itself take its
 	// place. A plan with credits is for keys only.
 	Credits Nullable[UpdatePlanInputCredits] `json:"credits,omitzero"`
+	// A budget for each identity with the plan, which verifications of all its keys spend from. A `budgetId`
+	// of the identity takes its place. A plan with a budget is for identities only, and has no `credits`.
+	Budget Nullable[UpdatePlanInputBudget] `json:"budget,omitzero"`
 	// Slugs that keys with the plan have besides their own. Those that do not exist yet are created.
 	Permissions Nullable[[]string] `json:"permissions,omitzero"`
 	// Names of existing roles that keys with the plan have besides their own.

@@ -173,8 +173,24 @@ export type Identity = {
   concurrency?: ConcurrencyLimit[];
   /** The budget that verifications of all its keys spend from too. */
   budgetId?: string;
-  /** The name of its plan, whose limits all its keys share. */
+  /** The name of its plan, whose limits and budget all its keys share. */
   plan?: string;
+  /** Only of `identities.getIdentity`: what is left of the budget that its plan gives it. */
+  budget?: {
+    remaining: number;
+    refill?: {
+      interval: "hourly" | "daily" | "weekly" | "monthly" | "yearly";
+      amount: number;
+      refillDay?: number;
+      refillMonth?: number;
+      timeZone?: string;
+      rollover?: number;
+      /** When the next refill is due, Unix time in milliseconds. */
+      nextAt: number;
+    };
+    budgetId: string;
+    held: number;
+  };
 };
 
 /** A limit of a key or of an identity. */
@@ -255,6 +271,13 @@ export type DerivedKey = {
 export type Budget = {
   budgetId: string;
   name: string;
+  /** The name of the plan that gives it to an identity. Absent: it was created. */
+  plan?: string;
+  /** The identity that has it from its plan. */
+  identity?: {
+    id: string;
+    externalId: string;
+  };
   /** The budget that its spends are charged to as well. */
   parentId?: string;
   unit?: string;
@@ -338,6 +361,24 @@ export type Plan = {
       rollover?: number;
     };
   };
+  budget?: {
+    amount: number;
+    refill?: {
+      interval: "hourly" | "daily" | "weekly" | "monthly" | "yearly";
+      refillDay?: number;
+      refillMonth?: number;
+      timeZone?: string;
+      rollover?: number;
+    };
+    /**
+     * What happens to calls that it does not cover. `deny`: `USAGE_EXCEEDED`. `allow`: it counts them, and may fall
+     * below 0.
+     */
+    onEmpty: "deny" | "allow";
+    /** In ascending order. */
+    thresholds: number[];
+    unit?: string;
+  };
   /** Without those of its roles. */
   permissions: string[];
   roles: string[];
@@ -351,11 +392,11 @@ export type Plan = {
 
 /** What a change of a plan would do. */
 export type PlanChange = {
-  field: "ratelimits" | "concurrency" | "credits" | "permissions" | "roles";
+  field: "ratelimits" | "concurrency" | "credits" | "budget" | "permissions" | "roles";
   /** That of the limit. */
   name?: string;
   change: "added" | "removed" | "changed";
-  /** Of a limit or of credits, unless they are added. */
+  /** Of a limit, of credits or of a budget, unless it is added. */
   before?: {
     limit?: number;
     duration?: number;
@@ -370,8 +411,15 @@ export type PlanChange = {
       timeZone?: string;
       rollover?: number;
     };
+    /**
+     * What happens to calls that it does not cover. `deny`: `USAGE_EXCEEDED`. `allow`: it counts them, and may fall
+     * below 0.
+     */
+    onEmpty?: "deny" | "allow";
+    thresholds?: number[];
+    unit?: string;
   };
-  /** Of a limit or of credits, unless they are removed. */
+  /** Of a limit, of credits or of a budget, unless it is removed. */
   after?: {
     limit?: number;
     duration?: number;
@@ -386,6 +434,13 @@ export type PlanChange = {
       timeZone?: string;
       rollover?: number;
     };
+    /**
+     * What happens to calls that it does not cover. `deny`: `USAGE_EXCEEDED`. `allow`: it counts them, and may fall
+     * below 0.
+     */
+    onEmpty?: "deny" | "allow";
+    thresholds?: number[];
+    unit?: string;
   };
   /** Of permissions and roles: those that keys get. */
   added?: string[];
@@ -397,6 +452,7 @@ export type PlanChange = {
   keysKeeping: number;
   /** Identities that get the change. Permissions and roles are those of keys only. */
   identities: number;
+  /** Identities that have a limit of this name or a budget themselves, which stay. */
   identitiesKeeping: number;
   /** Whether what was counted so far no longer counts: the `duration` or `mode` differs. */
   startsAtZero: boolean;
@@ -1541,7 +1597,7 @@ export type UpdateKeyInput = {
   name?: string | null | undefined;
   /**
    * Null removes the key from its identity. The identity is not deleted. If the identity has a budget, a key that
-   * leaves it needs `assign_budget` on that.
+   * leaves it needs `assign_budget` on that, or `assign_plan` on the plan that gives it.
    */
   externalId?: string | null | undefined;
   /** Any JSON object, up to 64 KiB as text and 100 levels deep. Do not store secrets in it. */
@@ -1990,6 +2046,8 @@ export type ExplainVerificationOutput = {
       cost: number;
       /** Whether it does not cover the call. */
       exceeded: boolean;
+      /** The plan of the identity, if that gives it. */
+      plan?: string;
     }[];
   /** The derived key, and each one that it was derived from. Absent: it is no derived key. */
   derived?: {
@@ -2130,10 +2188,15 @@ export type UpdateIdentityInput = {
       limit: number;
     }[] | null | undefined;
   /**
-   * The plan whose limits all its keys share, besides the limits of the identity. Its permissions and roles are for
-   * keys only. Null: none. Needs `assign_plan` on the former one and on the new one.
+   * The plan whose limits and budget all its keys share, besides the limits of the identity. Its permissions and roles
+   * are for keys only. Null: none. Needs `assign_plan` on the former one and on the new one.
    */
   plan?: string | null | undefined;
+  /**
+   * With `plan`: what happens to the budget that plans gave. `keep`: what is left stays, until the next refill.
+   * `reset`: the amount of the new plan at once; only once in each period. Omitted: `keep`.
+   */
+  balances?: "keep" | "reset" | undefined;
   /**
    * The budget that verifications of all its keys spend from too, together with its ancestors. Null: none. Needs
    * `assign_budget` on the former one and on the new one.
@@ -2207,6 +2270,48 @@ export type CreatePlanInput = {
        */
       rollover?: number | undefined;
     } | undefined;
+  } | undefined;
+  /**
+   * A budget for each identity with the plan, which verifications of all its keys spend from. A `budgetId` of the
+   * identity takes its place. A plan with a budget is for identities only, and has no `credits`.
+   */
+  budget?: {
+    /** What each period has. A new amount counts from the next refill. */
+    amount: number;
+    /** When the next period begins. Omitted: never. */
+    refill?: {
+      /** At the start of each hour, or of a day at midnight. */
+      interval: "hourly" | "daily" | "weekly" | "monthly" | "yearly";
+      /**
+       * With `weekly`: the day of the week, 1 (Monday) to 7. With `monthly` and `yearly`: the day of the month; in a
+       * shorter month, the last day. Omitted: 1.
+       */
+      refillDay?: number | undefined;
+      /** With `yearly`: the month. Omitted: January. */
+      refillMonth?: number | undefined;
+      /**
+       * The time zone whose midnight counts, by its name in the IANA database, such as `Europe/Berlin`. Not with
+       * `hourly`. Omitted: UTC.
+       */
+      timeZone?: string | undefined;
+      /**
+       * The most of the balance that is kept: a refill adds `amount` to it, and each missed refill counts. Omitted:
+       * nothing is kept.
+       */
+      rollover?: number | undefined;
+    } | undefined;
+    /**
+     * What happens to calls that it does not cover. `deny`: `USAGE_EXCEEDED`. `allow`: it counts them, and may fall
+     * below 0. Default: "deny".
+     */
+    onEmpty?: "deny" | "allow" | undefined;
+    /**
+     * Percentages of a period's credits. The event `budget.threshold_reached` is written with the spend that reaches
+     * one. Default: [].
+     */
+    thresholds?: readonly number[] | undefined;
+    /** What a credit is, as a label: `usd_micro`, `token`. Never changes. A child has the unit of its parent. */
+    unit?: string | undefined;
   } | undefined;
   /** Slugs that keys with the plan have besides their own. Those that do not exist yet are created. */
   permissions?: readonly string[] | undefined;
@@ -2316,6 +2421,48 @@ export type PreviewUpdateInput = {
       rollover?: number | undefined;
     } | undefined;
   } | null | undefined;
+  /**
+   * A budget for each identity with the plan, which verifications of all its keys spend from. A `budgetId` of the
+   * identity takes its place. A plan with a budget is for identities only, and has no `credits`.
+   */
+  budget?: {
+    /** What each period has. A new amount counts from the next refill. */
+    amount: number;
+    /** When the next period begins. Omitted: never. */
+    refill?: {
+      /** At the start of each hour, or of a day at midnight. */
+      interval: "hourly" | "daily" | "weekly" | "monthly" | "yearly";
+      /**
+       * With `weekly`: the day of the week, 1 (Monday) to 7. With `monthly` and `yearly`: the day of the month; in a
+       * shorter month, the last day. Omitted: 1.
+       */
+      refillDay?: number | undefined;
+      /** With `yearly`: the month. Omitted: January. */
+      refillMonth?: number | undefined;
+      /**
+       * The time zone whose midnight counts, by its name in the IANA database, such as `Europe/Berlin`. Not with
+       * `hourly`. Omitted: UTC.
+       */
+      timeZone?: string | undefined;
+      /**
+       * The most of the balance that is kept: a refill adds `amount` to it, and each missed refill counts. Omitted:
+       * nothing is kept.
+       */
+      rollover?: number | undefined;
+    } | undefined;
+    /**
+     * What happens to calls that it does not cover. `deny`: `USAGE_EXCEEDED`. `allow`: it counts them, and may fall
+     * below 0. Default: "deny".
+     */
+    onEmpty?: "deny" | "allow" | undefined;
+    /**
+     * Percentages of a period's credits. The event `budget.threshold_reached` is written with the spend that reaches
+     * one. Default: [].
+     */
+    thresholds?: readonly number[] | undefined;
+    /** What a credit is, as a label: `usd_micro`, `token`. Never changes. A child has the unit of its parent. */
+    unit?: string | undefined;
+  } | null | undefined;
   /** Slugs that keys with the plan have besides their own. Those that do not exist yet are created. */
   permissions?: readonly string[] | null | undefined;
   /** Names of existing roles that keys with the plan have besides their own. */
@@ -2404,6 +2551,48 @@ export type UpdatePlanInput = {
        */
       rollover?: number | undefined;
     } | undefined;
+  } | null | undefined;
+  /**
+   * A budget for each identity with the plan, which verifications of all its keys spend from. A `budgetId` of the
+   * identity takes its place. A plan with a budget is for identities only, and has no `credits`.
+   */
+  budget?: {
+    /** What each period has. A new amount counts from the next refill. */
+    amount: number;
+    /** When the next period begins. Omitted: never. */
+    refill?: {
+      /** At the start of each hour, or of a day at midnight. */
+      interval: "hourly" | "daily" | "weekly" | "monthly" | "yearly";
+      /**
+       * With `weekly`: the day of the week, 1 (Monday) to 7. With `monthly` and `yearly`: the day of the month; in a
+       * shorter month, the last day. Omitted: 1.
+       */
+      refillDay?: number | undefined;
+      /** With `yearly`: the month. Omitted: January. */
+      refillMonth?: number | undefined;
+      /**
+       * The time zone whose midnight counts, by its name in the IANA database, such as `Europe/Berlin`. Not with
+       * `hourly`. Omitted: UTC.
+       */
+      timeZone?: string | undefined;
+      /**
+       * The most of the balance that is kept: a refill adds `amount` to it, and each missed refill counts. Omitted:
+       * nothing is kept.
+       */
+      rollover?: number | undefined;
+    } | undefined;
+    /**
+     * What happens to calls that it does not cover. `deny`: `USAGE_EXCEEDED`. `allow`: it counts them, and may fall
+     * below 0. Default: "deny".
+     */
+    onEmpty?: "deny" | "allow" | undefined;
+    /**
+     * Percentages of a period's credits. The event `budget.threshold_reached` is written with the spend that reaches
+     * one. Default: [].
+     */
+    thresholds?: readonly number[] | undefined;
+    /** What a credit is, as a label: `usd_micro`, `token`. Never changes. A child has the unit of its parent. */
+    unit?: string | undefined;
   } | null | undefined;
   /** Slugs that keys with the plan have besides their own. Those that do not exist yet are created. */
   permissions?: readonly string[] | null | undefined;
@@ -5268,9 +5457,10 @@ export interface IdentitiesOperations {
    * Delete an identity.
    *
    * Its keys remain valid, without the identity and its limits. The external id can be used again at once, by an
-   * identity with a new id. If the identity has a budget, its keys leave that.
+   * identity with a new id. If the identity has a budget, its keys leave that; one that its plan gives ends.
    *
-   * Permissions of the root key: `identities.*.delete_identity`, `budgets.{budgetId}.assign_budget`
+   * Permissions of the root key: `identities.*.delete_identity`, `budgets.{budgetId}.assign_budget`,
+   * `plans.{planId}.assign_plan`
    *
    * @throws {LatchkeyError} `data/identity_not_found`. Besides the errors of every operation.
    */
@@ -5313,8 +5503,8 @@ export interface PlansOperations {
   /**
    * Create a plan.
    *
-   * A plan gives limits, credits, permissions and roles to many keys, and limits to identities: to those with its name
-   * as their `plan`. A change of it reaches all of them within a second.
+   * A plan gives limits, credits, permissions and roles to many keys, and limits and a budget to identities: to those
+   * with its name as their `plan`. A change of it reaches all of them within a second.
    *
    * Permissions of the root key: `plans.*.create_plan`, `permissions.*.create_permission`
    *
@@ -5407,7 +5597,7 @@ export interface BudgetsOperations {
   /**
    * Get a budget.
    *
-   * A budget with its balance and its books.
+   * A budget with its balance and its books, also one that a plan gives to an identity.
    *
    * Permissions of the root key: `budgets.{budgetId}.read_budget`
    *
@@ -5417,7 +5607,8 @@ export interface BudgetsOperations {
   /**
    * List budgets.
    *
-   * Ordered by creation time. The root key must be allowed to read every budget on the page.
+   * Ordered by creation time, without those that plans give to identities: `identities.getIdentity` shows these. The
+   * root key must be allowed to read every budget on the page.
    *
    * Permissions of the root key: `budgets.{budgetId}.read_budget`
    */
@@ -5437,7 +5628,7 @@ export interface BudgetsOperations {
    * Update the credits of a budget.
    *
    * Sets, increments or decrements the balance. A decrement stops at 0. What the balance really changes by counts as
-   * granted, also below 0.
+   * granted, also below 0. A budget that a plan gives to an identity is changed too; the plan does not change.
    *
    * Permissions of the root key: `budgets.{budgetId}.update_budget`
    *

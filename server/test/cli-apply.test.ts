@@ -49,6 +49,16 @@ const document = {
   ],
   plans: [
     {
+      name: "customer",
+      budget: {
+        amount: 900,
+        refill: { interval: "weekly", refillDay: 1 },
+        unit: "token",
+        onEmpty: "allow",
+        thresholds: [80],
+      },
+    },
+    {
       name: "gold",
       ratelimits: [
         { name: "exports", limit: 5, duration: 86_400_000, mode: "strict", autoApply: false },
@@ -123,7 +133,7 @@ describe("documents", () => {
     const planned = await diff(document);
     assert.equal(planned.code, 1, planned.stderr);
     assert.match(planned.stdout, /^\+ permission documents\.read {2}name: Read documents, description: Reads\.\n/);
-    assert.match(planned.stdout, /\n17 to create, 0 to update, 0 to delete\.\n$/);
+    assert.match(planned.stdout, /\n18 to create, 0 to update, 0 to delete\.\n$/);
     assert.deepEqual(await ok("apis.listApis", {}), [], "diff has changed something");
 
     const first = await apply(document);
@@ -201,6 +211,11 @@ describe("documents", () => {
       roles: ["editor"],
       meta: { price: 20 },
     };
+    // A plan has credits or a budget.
+    const ofCustomers = {
+      name: "customer",
+      budget: { amount: 9, refill: { interval: "daily" }, onEmpty: "allow", thresholds: [50], unit: "token" },
+    };
     const override = { identifier: "a_*", limit: 1, duration: 60_000, mode: "strict" };
     const withUpstream = (upstream: object) => ({
       permissions: [{ slug: "documents.read", name: "Read documents", description: "Reads." }],
@@ -208,7 +223,7 @@ describe("documents", () => {
       namespaces: [{ name: "emails", overrides: [override] }],
       apis: [apiOf(upstream)],
       budgets: [{ name: "company", remaining: 10, unit: "token" }, budget],
-      plans: [plan],
+      plans: [ofCustomers, plan],
       rootKeys: [rootKey],
     });
     const upstream = { url: "https://old.example.com/verify", headers: [], timeout: 1_000, onOutage: "not_found" };
@@ -220,7 +235,7 @@ describe("documents", () => {
       [upstream, inputOf(updateApi).shape.upstream.unwrap().unwrap(), [], []],
       [rootKey, memberOf("rootKeys"), [inputOf(createRootKey), inputOf(updateRootKey)], ["rootKeyId"]],
       [budget, memberOf("budgets"), [inputOf(createBudget), inputOf(updateBudget)], ["budgetId", "parentId"]],
-      [plan, memberOf("plans"), [inputOf(createPlan), inputOf(updatePlan)], ["plan"]],
+      [{ ...plan, ...ofCustomers }, memberOf("plans"), [inputOf(createPlan), inputOf(updatePlan)], ["plan"]],
       [whole.roles[0]!, memberOf("roles"), [inputOf(createRole), inputOf(updateRole)], ["role"]],
       [
         whole.permissions[0]!,

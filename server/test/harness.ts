@@ -121,6 +121,7 @@ const comparedTables = [
   "plan_assignments",
   "plan_credits",
   "plan_grants",
+  "plan_budgets",
   "plans",
   "plans_permissions",
   "plans_roles",

@@ -103,6 +103,7 @@ const updated: Record<string, Updated> = {
       ratelimits: [{ ...limit, autoApply: true }],
       concurrency: [{ name: "streams", limit: 2 }],
       credits: { amount: 9, refill: { interval: "monthly", refillDay: 3 } },
+      budget: { amount: 9, refill: { interval: "monthly", refillDay: 3 }, onEmpty: "allow", unit: "token" },
       permissions: ["documents.write"],
       roles: ["writer"],
       meta: { price: 9 },
@@ -192,8 +193,11 @@ const beside: Record<string, Values> = {
   "budgets.updateCredits": { operation: "set" },
 };
 
-/** Fields that say how another one is changed: their tests are in plan-credits.test.ts. */
-const ways: Record<string, readonly string[]> = { "keys.updateKey": ["balances"] };
+/** Fields that say how another one is changed: their tests are in plan-credits.test.ts and plan-budgets.test.ts. */
+const ways: Record<string, readonly string[]> = {
+  "keys.updateKey": ["balances"],
+  "identities.updateIdentity": ["balances"],
+};
 
 /** Whether `actual` has what was given: members that the service adds, such as ids and defaults, are ignored. */
 function contains(actual: unknown, given: unknown): boolean {

@@ -7,6 +7,7 @@ export function planMembers({
   ratelimits = [],
   concurrency = [],
   credits,
+  budget,
   permissions = [],
   roles = [],
   meta = {},
@@ -26,6 +27,7 @@ export function planMembers({
         ? concurrency.map(({ name, limit }) => ({ name, limit })).sort((a, b) => (a.name < b.name ? -1 : 1))
         : null,
     credits: credits ? creditsMembers(credits) : null,
+    budget: budget ? budgetMembers(budget) : null,
     permissions: sortedSet(permissions),
     roles: sortedSet(roles),
     meta: Object.keys(meta).length > 0 ? meta : null,
@@ -48,6 +50,21 @@ function creditsMembers({ amount, refill }: NonNullable<DocumentPlan["credits"]>
   };
 }
 
+/** The same of a budget. */
+function budgetMembers({
+  onEmpty = "deny",
+  thresholds = [],
+  unit,
+  ...credits
+}: NonNullable<DocumentPlan["budget"]>): Json {
+  return {
+    ...creditsMembers(credits),
+    onEmpty,
+    thresholds: [...new Set(thresholds)].sort((a, b) => a - b),
+    ...(unit !== undefined && { unit }),
+  };
+}
+
 /** A plan of a document. */
 export type DocumentPlan = CreatePlanInput;
 
@@ -61,6 +78,9 @@ export function comparablePlan(plan: DocumentPlan): Json {
   return { ...Object.fromEntries(ratelimits.map(({ name, ...limit }) => [`limit ${name}`, limit])), ...members };
 }
 
+/** What an owner has itself that stays; of other fields: a limit. */
+const OWN: Readonly<Record<string, string>> = { credits: "credits", budget: "a budget" };
+
 /** What an update of a plan does to how many keys and identities, a line for each change. */
 export function effectsOf({ keys, identities, changes }: PreviewUpdateOutput): string[] {
   const isComplete = keys.isComplete && identities.isComplete;
@@ -69,7 +89,7 @@ export function effectsOf({ keys, identities, changes }: PreviewUpdateOutput): s
     const kept = owners(change.keysKeeping, change.identitiesKeeping);
     return [
       `${name}: ${isComplete ? "" : "at least "}${owners(change.keys, change.identities) || "nobody yet"}`,
-      ...(kept ? [`${kept} with ${field === "credits" ? "credits" : "a limit"} of their own stay`] : []),
+      ...(kept ? [`${kept} with ${OWN[field] ?? "a limit"} of their own stay`] : []),
       ...(startsAtZero ? ["what was counted so far no longer counts"] : []),
     ].join("; ");
   });

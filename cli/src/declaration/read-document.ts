@@ -52,6 +52,6 @@ function withDuration(entry: unknown, member: string): unknown {
   return typeof text === "string" ? { ...entry, [member]: readDuration(text) ?? text } : entry;
 }
 
-function isObject(value: unknown): value is Record<string, unknown> {
+export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }

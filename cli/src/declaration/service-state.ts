@@ -3,6 +3,7 @@ import { declaredCommand } from "../declared.ts";
 import { pages } from "../operation-commands.ts";
 import type { Section, WholeDocument } from "./document.ts";
 import { type Ids, labels, withNames } from "./names.ts";
+import { isObject } from "./read-document.ts";
 
 type Json = Record<string, unknown>;
 
@@ -111,6 +112,7 @@ export async function readService(
     plans: plans
       .map((row) => ({
         ...pick(row, "name", "meta", "credits"),
+        ...documentBudget(row),
         ...withoutEmpty({
           concurrency: row.concurrency,
           ratelimits: (row.ratelimits as Json[]).map((limit) =>
@@ -161,4 +163,17 @@ function pick(row: Json, ...names: string[]): Json {
 
 function by(name: string) {
   return (a: Json, b: Json) => (String(a[name]) < String(b[name]) ? -1 : 1);
+}
+
+/** The budget of a plan without what a document need not say. */
+function documentBudget({ budget }: Json): Json {
+  if (!isObject(budget)) return {};
+  const { onEmpty, thresholds, ...others } = budget;
+  return {
+    budget: {
+      ...others,
+      ...(onEmpty === "allow" && { onEmpty }),
+      ...(Array.isArray(thresholds) && thresholds.length > 0 && { thresholds }),
+    },
+  };
 }

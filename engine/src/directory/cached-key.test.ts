@@ -87,6 +87,7 @@ describe("a cached key", () => {
         id: "id_1",
         external_id: "acme",
         plan: null,
+        budget_id: null,
         meta: null,
         concurrency: null,
         ratelimits: [limit("rl_2")],
@@ -126,12 +127,14 @@ describe("a cached key", () => {
   });
 
   it("leaves out for callers without a root key how many calls of its identity run at once, and its plan", async () => {
-    const identity = { id: "id_1", external_id: "acme", plan: null, meta: null, ratelimits: [] };
+    const identity = { id: "id_1", external_id: "acme", plan: null, budget_id: null, meta: null, ratelimits: [] };
     const concurrency = [{ name: "streams", limit: 2 }];
     const limited = { ...identity, concurrency: JSON.stringify(concurrency) };
     const keys: Record<string, Partial<DirectoryKey>> = {
       limited: { identity: limited },
-      planned: { identity: { ...identity, concurrency: null, plan: { id: "plan_1", name: "gold", credits: null } } },
+      planned: {
+        identity: { ...identity, concurrency: null, plan: { id: "plan_1", name: "gold", credits: null, budget: null } },
+      },
       free: { identity: { ...identity, concurrency: null } },
     };
     const { load } = openCaches((hash) => storedKey({ hash, ...keys[hash] }));
@@ -200,7 +203,15 @@ describe("a cached key", () => {
 
   it("shares its budgets with keys that have the same ones, and one empty list with keys without", async () => {
     const budgets = [budget("bud_team"), budget("bud_root")];
-    const identity = { id: "id_1", external_id: "acme", plan: null, meta: null, concurrency: null, ratelimits: [] };
+    const identity = {
+      id: "id_1",
+      external_id: "acme",
+      plan: null,
+      budget_id: null,
+      meta: null,
+      concurrency: null,
+      ratelimits: [],
+    };
     const changes: Record<string, Partial<DirectoryKey>> = {
       first: { budgets },
       again: { id: "key_2", budgets: [...budgets], identity },
@@ -220,7 +231,15 @@ describe("a cached key", () => {
 
   it("is outdated by a change of each of its tags, and by no other", async () => {
     const budgets = [budget("bud_1"), budget("bud_root")];
-    const identity = { id: "id_1", external_id: "acme", plan: null, meta: null, concurrency: null, ratelimits: [] };
+    const identity = {
+      id: "id_1",
+      external_id: "acme",
+      plan: null,
+      budget_id: null,
+      meta: null,
+      concurrency: null,
+      ratelimits: [],
+    };
     for (const key of [storedKey({ identity, budgets }), storedKey()]) {
       const { caches, generations, load } = openCaches(() => key);
       const name = keyLocation("hash", WORKSPACE);
@@ -293,7 +312,7 @@ describe("a cached key", () => {
       meta: null,
       concurrency: null,
       ratelimits: [],
-      budgets: null,
+      budget_id: null,
     });
     const kinds: Record<string, (i: number) => Partial<DirectoryKey>> = {
       plain: () => ({}),

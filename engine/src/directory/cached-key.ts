@@ -345,7 +345,9 @@ export class KeyRecords {
       slots: this.#slotsOf(api_id, workspace_id),
     }));
     const extras =
-      identity_id === null ? NO_EXTRAS : { ...NO_EXTRAS, identity: { id: identity_id, externalId: "", planId: null } };
+      identity_id === null
+        ? NO_EXTRAS
+        : { ...NO_EXTRAS, identity: { id: identity_id, externalId: "", planId: null, hasBudget: false } };
     const bytes = bytesOfTraits + KEY_BYTES + EXTRAS_BYTES + textBytes(hash, workspace_id, id);
     return {
       record: new CachedKey({ id, pool_id: "", name: null }, traits, extras, bytes),
@@ -449,6 +451,7 @@ function extrasOf(key: DirectoryKey, budgets: readonly KeyBudget[]): KeyExtras {
       id: identity.id,
       externalId: identity.external_id,
       planId: identity.plan?.id ?? null,
+      hasBudget: identity.budget_id !== null,
     },
     limits: [
       ...ratelimits.map((limit) => keyLimit(limit, "key", pool_id)),

@@ -1,7 +1,15 @@
 import { compilePermissions, type Permissions } from "../rules/permissions.ts";
-import type { PlanCredits } from "../rules/plan-credits.ts";
+import { type PlanBudget, type PlanCredits, planBudgetId, unitPartOf } from "../rules/plan-credits.ts";
 import type { LoadedRecord } from "./record-cache.ts";
-import { type KeyConcurrency, type KeyLimit, keyConcurrency, keyLimit, limitCounter, members } from "./records.ts";
+import {
+  type KeyBudget,
+  type KeyConcurrency,
+  type KeyLimit,
+  keyConcurrency,
+  keyLimit,
+  limitCounter,
+  members,
+} from "./records.ts";
 import type { DirectoryPlan } from "./stored.ts";
 
 /** A limit of a plan without what depends on its owner. */
@@ -28,9 +36,12 @@ export class PlanRecord {
   readonly version: number;
   /** The credits of its keys; null: it has none. */
   readonly credits: PlanCredits | null;
+  /** The budget of each identity with the plan; null: it has none. */
+  readonly budget: PlanBudget | null;
   /** Its permissions, those of its roles included. */
   readonly permissions: ReadonlySet<string>;
   readonly #plan: DirectoryPlan;
+  readonly #unitPart: string;
   readonly #limits: Readonly<Record<PlanOwner, readonly PlanLimit[]>>;
   /** What keys are granted that have the same permissions of their own. */
   readonly #grants = new Map<Permissions, Grants>();
@@ -42,6 +53,8 @@ export class PlanRecord {
     this.name = plan.name;
     this.version = plan.version;
     this.credits = plan.credits === null ? null : JSON.parse(plan.credits);
+    this.budget = plan.budget === null ? null : JSON.parse(plan.budget);
+    this.#unitPart = this.budget === null ? "" : unitPartOf(this.budget);
     this.permissions = new Set(plan.permissions);
     const limitsOf = (owner: PlanOwner) =>
       plan.ratelimits.map((limit): PlanLimit => {
@@ -73,6 +86,13 @@ export class PlanRecord {
       });
     }
     return all;
+  }
+
+  /** The budget that it gives to an identity; undefined: it gives none. */
+  budgetOf(identityId: string): KeyBudget | undefined {
+    if (this.budget === null) return undefined;
+    const { name, budget } = this;
+    return { budgetId: planBudgetId(identityId, this.#unitPart), name, unit: budget.unit ?? null, plan: name };
   }
 
   /** The same of concurrency. */

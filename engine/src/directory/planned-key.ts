@@ -16,6 +16,7 @@ export class PlannedKey implements KeyRecord {
   readonly planOfIdentity: PlanRecord | null;
   #limits: readonly KeyLimit[] | undefined;
   #concurrency: readonly KeyConcurrency[] | undefined;
+  #budgets: readonly KeyBudget[] | undefined;
 
   constructor(key: KeyRecord, plan: PlanRecord | null, planOfIdentity: PlanRecord | null) {
     this.#key = key;
@@ -85,7 +86,15 @@ export class PlannedKey implements KeyRecord {
   }
 
   get budgets(): readonly KeyBudget[] {
-    return this.#key.budgets;
+    const { budgetOfPlan } = this;
+    this.#budgets ??= budgetOfPlan === undefined ? this.#key.budgets : [...this.#key.budgets, budgetOfPlan];
+    return this.#budgets;
+  }
+
+  /** The budget that the plan of its identity gives. One of the identity itself takes its place. */
+  get budgetOfPlan(): KeyBudget | undefined {
+    const { identity } = this.#key;
+    return identity === null || identity.hasBudget ? undefined : this.planOfIdentity?.budgetOf(identity.id);
   }
 
   get identity(): KeyRecord["identity"] {

@@ -40,7 +40,10 @@ export interface KeyRecord {
   readonly permissions: Permissions;
   /** Whether its pool has a balance of its own. The balance itself is in the ledger. */
   readonly hasBalance: boolean;
-  /** The budget of the key with its ancestors, then that of its identity with its ancestors; each once. */
+  /**
+   * The budget of the key with its ancestors, then that of its identity with its ancestors, each once; last, that which the plan
+   * of its identity gives.
+   */
   readonly budgets: readonly KeyBudget[];
   readonly identity: KeyIdentity | null;
   /** The plan of the key. What it gives is in `plan` if the call has joined it: see `PlannedKey`. */
@@ -75,6 +78,8 @@ export interface KeyIdentity {
   readonly externalId: string;
   /** The plan of the identity. */
   readonly planId: string | null;
+  /** Whether it has a budget of its own, which takes the place of that of its plan. */
+  readonly hasBudget: boolean;
 }
 
 /** What a derived key has besides what it has of the key at the top. */
@@ -91,6 +96,8 @@ export interface KeyBudget {
   readonly budgetId: string;
   readonly name: string;
   readonly unit: string | null;
+  /** The name of the plan that gives it to the identity. Absent: none does. */
+  readonly plan?: string;
 }
 
 /** A stored limit as verification needs it. */

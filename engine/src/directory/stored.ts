@@ -27,6 +27,8 @@ export interface DirectoryPlanUse {
   name: string;
   /** JSON of its credits, or null. */
   credits: string | null;
+  /** JSON of the budget that it gives to identities, or null. */
+  budget: string | null;
 }
 
 /** A plan: what it gives to each key and to each identity that has it. */
@@ -42,6 +44,8 @@ export interface DirectoryPlan {
   concurrency: string | null;
   /** JSON of its credits, or null. */
   credits: string | null;
+  /** JSON of the budget that it gives to each identity, or null. */
+  budget: string | null;
   /** Role names in order. */
   roles: readonly string[];
   /** Slugs of its permissions, direct and through roles, distinct and in order. */
@@ -58,6 +62,8 @@ export interface DirectoryIdentity {
   concurrency: string | null;
   ratelimits: readonly DirectoryLimit[];
   plan: DirectoryPlanUse | null;
+  /** A budget of its own, in whose place no plan gives one. */
+  budget_id: string | null;
 }
 
 /** A budget of a key or of an identity, or one of its ancestors. */

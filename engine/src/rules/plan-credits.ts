@@ -1,4 +1,6 @@
 import { type Instant, instantAt } from "../clock/clock.ts";
+import { sha256 } from "../crypto/digest.ts";
+import { changeBooks, hasBooks } from "./books.ts";
 import { nextDue, type Refill, type StoredBalance, withDueRefill } from "./refill.ts";
 
 /** What a plan gives to the balance of a key. */
@@ -9,18 +11,41 @@ export interface PlanCredits {
   readonly refill?: Omit<Refill, "amount">;
 }
 
-/** The credits of a plan since a time. */
+/** What a plan gives to the budget of an identity. */
+export interface PlanBudget extends PlanCredits {
+  readonly onEmpty: "deny" | "allow";
+  /** Percentages in ascending order. */
+  readonly thresholds: number[];
+  readonly unit?: string;
+}
+
+/** The credits of a plan since a time, or the budget that it gives. */
 export interface CreditsVersion {
   readonly version: number;
   readonly since: Instant;
   /** Null: the plan has none. */
-  readonly credits: PlanCredits | null;
+  readonly credits: PlanCredits | PlanBudget | null;
+}
+
+/**
+ * The part of the ids of budgets that says the unit. An identity has one budget of its plans for each unit that these have had:
+ * what is left in one unit is nothing in another.
+ */
+export function unitPartOf({ unit }: Pick<PlanBudget, "unit">): string {
+  return unit === undefined ? "" : `_${sha256(unit).toString("hex").slice(0, 12)}`;
+}
+
+/** The id of the budget that plans give to an identity. It follows from that of the identity, so no look-up is needed. */
+export function planBudgetId(identityId: string, unitPart: string): string {
+  return `bud_${identityId.slice(identityId.indexOf("_") + 1)}${unitPart}`;
 }
 
 /** A balance that a plan has given. */
 export interface PlannedBalance extends StoredBalance {
   /** The version of the credits of its plan that it has. */
   plan_version: number | null;
+  /** Of a budget. 1: it counts, and never denies. */
+  watched?: 0 | 1 | null;
 }
 
 /** The refill of a plan; undefined: it has none. */
@@ -97,6 +122,14 @@ export function withPlanVersions<B extends PlannedBalance>(
     const columns = planRefillColumns(credits);
     const isSame = schedule.every((column) => columns[column] === before[column]);
     current = { ...current, ...(isSame ? columns : adoptedColumns(credits, at, grantedUntil(before))) };
+    if ("onEmpty" in credits) current = withOnEmpty(current, credits);
   }
   return refill(now);
+}
+
+/** A budget that denies calls, or never does, as its plan says. One that denies has no debts. */
+export function withOnEmpty<B extends PlannedBalance>(balance: B, { onEmpty }: Pick<PlanBudget, "onEmpty">): B {
+  if (onEmpty === "allow") return { ...balance, watched: 1 };
+  const settled = balance.remaining < 0 && hasBooks(balance) ? changeBooks(balance, 0) : balance;
+  return { ...settled, watched: 0 };
 }

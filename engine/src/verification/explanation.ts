@@ -117,7 +117,7 @@ export interface ExplainedCredits {
   plan?: string;
 }
 
-export interface ExplainedBudget extends Omit<ExplainedCredits, "plan"> {
+export interface ExplainedBudget extends ExplainedCredits {
   budgetId: string;
   name: string;
   unit?: string;
@@ -471,8 +471,9 @@ export function balanceAt(
 
 /** The budgets of a key at this time, in the order of its record, for a call of this cost. */
 export function budgetsAt(key: KeyRecord, { budgets }: KeyOrigins, cost: number, now: Instant): ExplainedBudget[] {
-  return key.budgets.flatMap(({ budgetId, name, unit }) => {
-    const stored = budgets.find(({ pool_id }) => pool_id === budgetId);
+  return key.budgets.flatMap(({ budgetId, name, unit, plan }) => {
+    const found = budgets.find(({ pool_id }) => pool_id === budgetId);
+    const stored = found ?? (plan === undefined ? undefined : firstBudget(key, now));
     if (!stored) return [];
     const credits = heldCreditsOf(withDueRefill(stored, now), now);
     const isDenying = stored.watched !== 1;
@@ -484,6 +485,15 @@ export function budgetsAt(key: KeyRecord, { budgets }: KeyOrigins, cost: number,
       ...credits,
       cost,
       exceeded: isDenying && !covers(credits.remaining, cost),
+      ...(plan !== undefined && { plan }),
     };
   });
+}
+
+/** The budget that the plan of an identity gives, before the first verification makes it. */
+function firstBudget(key: KeyRecord, now: Instant): (HeldBalance & { watched: number }) | undefined {
+  const budget = plansOf(key).planOfIdentity?.budget;
+  if (!budget) return undefined;
+  const watched = budget.onEmpty === "allow" ? 1 : 0;
+  return { remaining: budget.amount, held: null, watched, ...adoptedColumns(budget, now, null) };
 }

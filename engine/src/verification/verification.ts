@@ -55,7 +55,7 @@ export interface VerificationParts {
   /** Counts every answer for the analytics; null without analytics. */
   recorder: Pick<DecisionRecorder, "verification"> | null;
   /**
-   * Makes the balances and slots that the plans of a key give and that do not exist yet. Returns the ids of those that exist
+   * Makes the balances, budgets and slots that the plans of a key give and that do not exist yet. Returns the ids of those that exist
    * then.
    */
   prepareBalances(key: {
@@ -479,7 +479,7 @@ export class Verification {
   }
 
   /**
-   * A plan can give credits to keys that exist already, so the first call of such a key makes its balance. If the plan does not
+   * A plan can give credits to keys, and budgets to identities, that exist already, so the first call makes the balance. If the plan does not
    * give it, this node has an older record of the plan, which is read again.
    */
   async #prepareBalances(key: KeyRecord): Promise<void> {
@@ -542,8 +542,10 @@ function leftText(key: KeyRecord, left: BalancesLeft, { principal, now }: Verifi
 /** The balances that must exist: those that plans give. */
 function requiredBalances({ top }: KeyRecord): ReadonlySet<string> | undefined {
   if (!(top instanceof PlannedKey)) return undefined;
-  const slots = top.concurrency.filter(({ plan }) => plan !== undefined).map(({ balanceId }) => balanceId);
-  return new Set(top.isBalanceOfPlan ? [top.poolId, ...slots] : slots);
+  const required = top.concurrency.filter(({ plan }) => plan !== undefined).map(({ balanceId }) => balanceId);
+  if (top.isBalanceOfPlan) required.push(top.poolId);
+  for (const { budgetId, plan } of top.budgets) if (plan !== undefined) required.push(budgetId);
+  return new Set(required);
 }
 
 function holdText(hold: Spent<never>["hold"]): string {

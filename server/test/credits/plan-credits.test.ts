@@ -1,4 +1,4 @@
-/** Credits that plans give: random changes mint nothing, and the audit log says where each credit came from. */
+/** Credits and budgets that plans give: random changes mint nothing, and the audit log says where each credit came from. */
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { instantAt } from "../../../engine/src/clock/clock.ts";
@@ -22,16 +22,35 @@ interface Grant {
   at: number;
 }
 
+/** An entry of the audit log. */
+interface Entry {
+  id: string;
+  action: string;
+  occurredAt: number;
+  meta: Omit<Grant, "at"> & { granted?: Omit<Grant, "at">; dueAt: number };
+}
+
+/** Keys with plans that have credits, or identities with plans that have a budget. */
+type Kind = "credits" | "budget";
+
 interface Pool {
   keyId: string;
   key: string;
   spent: number;
   plan: string | null;
+  /** The owner of the key: it has the plan if plans have a budget. */
+  externalId: string;
+  /** What entries of the audit log name. */
+  targets: string[];
+  /** Whether a budget of its own has the place of that of the plan. */
+  hasOwn: boolean;
 }
 
 class Books {
   readonly #server: TestServer;
   readonly #random: Random;
+  readonly #kind: Kind;
+  #ownBudget = "";
   readonly plans: string[] = [];
   readonly pools: Pool[] = [];
   /** The credits of each version of each plan. */
@@ -39,25 +58,47 @@ class Books {
   compared = 0;
   grants = 0;
 
-  constructor(server: TestServer, random: Random) {
+  constructor(server: TestServer, random: Random, kind: Kind) {
     this.#server = server;
+    this.#kind = kind;
     this.#random = random;
   }
 
   async open(): Promise<this> {
     for (let i = 0; i < 3; i++) {
-      const name = `sold-${seed}-${i}`;
+      const name = `sold-${this.#kind}-${seed}-${i}`;
       const credits = this.#credits();
-      await this.#server.ok("plans.createPlan", { name, credits });
+      await this.#server.ok("plans.createPlan", { name, [this.#kind]: credits });
       this.plans.push(name);
       this.#versions.set(name, [credits]);
     }
     const apiId = await this.#server.createApi();
+    const own = await this.#server.ok("budgets.createBudget", { name: "own", remaining: 1_000_000 });
+    this.#ownBudget = own.budgetId;
     for (let i = 0; i < 5; i++) {
       const plan = this.#any(this.plans);
-      this.pools.push({ ...(await this.#server.createKey(apiId, { plan })), spent: 0, plan });
+      const externalId = `owner-${this.#kind}-${seed}-${i}`;
+      const ofIdentity = this.#kind === "budget" ? { plan } : {};
+      const { identityId } = await this.#server.ok("identities.createIdentity", { externalId, ...ofIdentity });
+      const ofKey = this.#kind === "credits" ? { plan } : {};
+      const { key, keyId } = await this.#server.createKey(apiId, { externalId, ...ofKey });
+      const { budgets = [] } = await this.#server.verify(key, { credits: { cost: 0 } });
+      const targets = this.#kind === "credits" ? [keyId] : [identityId, budgets[0].budgetId];
+      this.pools.push({ key, keyId, externalId, targets, spent: 0, plan, hasOwn: false });
     }
     return this;
+  }
+
+  #change({ keyId, externalId }: Pool, body: object) {
+    return this.#kind === "credits"
+      ? this.#server.call("keys.updateKey", { keyId, ...body })
+      : this.#server.call("identities.updateIdentity", { identity: externalId, ...body });
+  }
+
+  /** What is left of what plans gave. */
+  async #left({ key }: Pool): Promise<number> {
+    const { credits, budgets } = await this.#server.verify(key, { credits: { cost: 0 } });
+    return this.#kind === "credits" ? credits : budgets[0].remaining;
   }
 
   async step(): Promise<void> {
@@ -70,7 +111,7 @@ class Books {
         const credits = this.#credits();
         const versions = this.#versions.get(plan)!;
         if (JSON.stringify(versions.at(-1)) === JSON.stringify(credits)) return;
-        await this.#server.ok("plans.updatePlan", { plan, credits });
+        await this.#server.ok("plans.updatePlan", { plan, [this.#kind]: credits });
         versions.push(credits);
         return;
       }
@@ -78,13 +119,18 @@ class Books {
       case 2: {
         const plan = this.#any(this.plans);
         const balances = this.#random.below(2) === 0 ? "keep" : "reset";
-        const reply = await this.#server.call("keys.updateKey", { keyId: pool.keyId, plan, balances });
+        const reply = await this.#change(pool, { plan, balances });
         if (reply.status === 200) pool.plan = plan;
-        else assert.match(reply.body.error.detail, /reset in this period already/);
+        else if (!pool.hasOwn) assert.match(reply.body.error.detail, /reset in this period already/);
         return;
       }
       case 3:
-        await this.#server.ok("keys.updateKey", { keyId: pool.keyId, plan: null });
+        if (this.#kind === "budget" && this.#random.below(2) === 0) {
+          pool.hasOwn = !pool.hasOwn;
+          await this.#change(pool, { budgetId: pool.hasOwn ? this.#ownBudget : null });
+          return;
+        }
+        await this.#change(pool, { plan: null });
         pool.plan = null;
         return;
       case 4:
@@ -93,7 +139,7 @@ class Books {
         this.#server.clock.step(this.#random.below(20) * (HOUR / 4));
         return;
       default: {
-        if (pool.plan === null) return;
+        if (pool.plan === null || pool.hasOwn) return;
         const cost = 1 + this.#random.below(60);
         const { valid } = await this.#server.verify(pool.key, { credits: { cost } });
         if (valid) pool.spent += cost;
@@ -104,8 +150,9 @@ class Books {
   /** What each pool has spent and has left is what the log says that plans gave it, and each period was given once. */
   async compare(): Promise<void> {
     for (const pool of this.pools) {
-      if (pool.plan !== null) await this.#server.verify(pool.key, { credits: { cost: 0 } });
-      const grants = await this.#grantsOf(pool.keyId);
+      const isGiven = pool.plan !== null && !pool.hasOwn;
+      if (isGiven) await this.#left(pool);
+      const grants = await this.#grantsOf(pool);
       let given = 0;
       let until = 0;
       let resetUntil = 0;
@@ -129,24 +176,27 @@ class Books {
         } else assert.equal(remaining, before, `${cause} changed the balance`);
         this.grants++;
       }
-      if (pool.plan !== null) {
-        const { credits } = await this.#server.verify(pool.key, { credits: { cost: 0 } });
-        assert.equal(pool.spent + credits, given, `${pool.keyId} spent ${pool.spent} and has ${credits} of ${given}`);
+      if (isGiven) {
+        const left = await this.#left(pool);
+        assert.equal(pool.spent + left, given, `${pool.keyId} spent ${pool.spent} and has ${left} of ${given}`);
       }
       this.compared++;
     }
   }
 
-  async #grantsOf(keyId: string): Promise<Grant[]> {
-    const entries = await this.#server.ok("audit.listEvents", { target: keyId, limit: 100 });
-    const grants: Grant[] = entries
-      .reverse()
-      .flatMap(({ action, occurredAt, meta }: { action: string; occurredAt: number; meta: never }) => {
-        const { granted, dueAt, plan, version, before, remaining, cause } = meta as Record<string, never>;
-        if (action === "credits.refill") return [{ cause: "refill", plan, version, before, remaining, at: dueAt }];
-        if (action === "credits.grant") return [{ cause, plan, version, before, remaining, at: occurredAt }];
-        return granted === undefined ? [] : [{ ...(granted as object), at: occurredAt }];
-      });
+  async #grantsOf({ targets }: Pool): Promise<Grant[]> {
+    const entries = new Map<string, Entry>();
+    for (const target of targets) {
+      const found: Entry[] = await this.#server.ok("audit.listEvents", { target, limit: 100 });
+      for (const entry of found.reverse()) entries.set(entry.id, entry);
+    }
+    const grants = [...entries.values()].flatMap(({ action, occurredAt, meta }): Grant[] => {
+      const { granted, dueAt, plan, version, before, remaining, cause } = meta;
+      const given = { plan, version, before, remaining };
+      if (action.endsWith(".refill")) return [{ ...given, cause: "refill", at: dueAt }];
+      if (action.endsWith(".grant")) return [{ ...given, cause, at: occurredAt }];
+      return granted === undefined ? [] : [{ ...granted, at: occurredAt }];
+    });
     // A refill that a change applies is logged with it, and was due before.
     return grants.toSorted((a, b) => a.at - b.at);
   }
@@ -167,13 +217,16 @@ function endOf(next: number, at: number): number {
   return next === Number.POSITIVE_INFINITY ? at : next;
 }
 
-describeOnStores("random changes of plans with credits", (server) => {
-  it(`mint none, ${STEPS} steps, seed ${seed} (rule 107)`, async () => {
-    const books = await new Books(server, seededRandom(seed)).open();
-    for (let step = 0; step < STEPS; step++) {
-      await books.step();
-      if (step % 10 === 9) await books.compare();
-    }
-    assert(books.compared >= 50 && books.grants > 100, `${books.compared} comparisons, ${books.grants} grants`);
-  });
+describeOnStores("random changes of plans", (server) => {
+  const rules = { credits: "rule 107", budget: "rule 135" };
+  for (const kind of ["credits", "budget"] as const) {
+    it(`with ${kind} mint none, ${STEPS} steps, seed ${seed} (${rules[kind]})`, async () => {
+      const books = await new Books(server, seededRandom(seed), kind).open();
+      for (let step = 0; step < STEPS; step++) {
+        await books.step();
+        if (step % 10 === 9) await books.compare();
+      }
+      assert(books.compared >= 50 && books.grants > 100, `${books.compared} comparisons, ${books.grants} grants`);
+    });
+  }
 });

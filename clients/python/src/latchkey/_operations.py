@@ -25,6 +25,7 @@ from latchkey.types import (
     CreateKeyInputRatelimitsEntry,
     CreateKeyOutput,
     CreatePermissionOutput,
+    CreatePlanInputBudget,
     CreatePlanInputConcurrencyEntry,
     CreatePlanInputCredits,
     CreatePlanInputRatelimitsEntry,
@@ -92,6 +93,7 @@ from latchkey.types import (
     Permission,
     Plan,
     PortalSession,
+    PreviewUpdateInputBudget,
     PreviewUpdateInputConcurrencyEntry,
     PreviewUpdateInputCredits,
     PreviewUpdateInputRatelimitsEntry,
@@ -124,6 +126,7 @@ from latchkey.types import (
     UpdateKeyInputRatelimitsEntry,
     UpdateKeyOutput,
     UpdateKeysOutput,
+    UpdatePlanInputBudget,
     UpdatePlanInputConcurrencyEntry,
     UpdatePlanInputCredits,
     UpdatePlanInputRatelimitsEntry,
@@ -1363,7 +1366,7 @@ class KeysOperations:
             key_id: Identifier of a key, as create_key gave it; not the secret.
             name: A label. Of your end users, at most the owner of the key sees it.
             external_id: Null removes the key from its identity. The identity is not deleted. If the identity has a
-                budget, a key that leaves it needs `assign_budget` on that.
+                budget, a key that leaves it needs `assign_budget` on that, or `assign_plan` on the plan that gives it.
             meta: Any JSON object, up to 64 KiB as text and 100 levels deep. Do not store secrets in it.
             expires: Null: the key never expires.
             credits: Null: unlimited.
@@ -1658,9 +1661,10 @@ class IdentitiesOperations:
         """Delete an identity.
 
         Its keys remain valid, without the identity and its limits. The external id can be used again at once, by an
-        identity with a new id. If the identity has a budget, its keys leave that.
+        identity with a new id. If the identity has a budget, its keys leave that; one that its plan gives ends.
 
-        Permissions of the root key: `identities.*.delete_identity`, `budgets.{budgetId}.assign_budget`
+        Permissions of the root key: `identities.*.delete_identity`, `budgets.{budgetId}.assign_budget`,
+        `plans.{planId}.assign_plan`
 
         Args:
             identity: The identity's id, or your external id.
@@ -1693,6 +1697,7 @@ class IdentitiesOperations:
         ratelimits: Sequence[UpdateIdentityInputRatelimitsEntry] | Unset = UNSET,
         concurrency: Sequence[UpdateIdentityInputConcurrencyEntry] | None | Unset = UNSET,
         plan: str | None | Unset = UNSET,
+        balances: Literal["keep", "reset"] | Unset = UNSET,
         budget_id: str | None | Unset = UNSET,
         options: CallOptions | None = None,
     ) -> Result[Identity]:
@@ -1711,8 +1716,11 @@ class IdentitiesOperations:
             concurrency: How many calls of all its keys together may run at once: all limits of the identity. Null:
                 any number. Open holds count for a limit with an existing name, also where it is lower than their
                 number.
-            plan: The plan whose limits all its keys share, besides the limits of the identity. Its permissions and
-                roles are for keys only. Null: none. Needs `assign_plan` on the former one and on the new one.
+            plan: The plan whose limits and budget all its keys share, besides the limits of the identity. Its
+                permissions and roles are for keys only. Null: none. Needs `assign_plan` on the former one and on the
+                new one.
+            balances: With `plan`: what happens to the budget that plans gave. `keep`: what is left stays, until the
+                next refill. `reset`: the amount of the new plan at once; only once in each period. Omitted: `keep`.
             budget_id: The budget that verifications of all its keys spend from too, together with its ancestors.
                 Null: none. Needs `assign_budget` on the former one and on the new one.
 
@@ -1726,6 +1734,7 @@ class IdentitiesOperations:
             "ratelimits": ratelimits,
             "concurrency": concurrency,
             "plan": plan,
+            "balances": balances,
             "budgetId": budget_id,
         }, options)
 
@@ -1783,6 +1792,7 @@ class PlansOperations:
         ratelimits: Sequence[CreatePlanInputRatelimitsEntry] | Unset = UNSET,
         concurrency: Sequence[CreatePlanInputConcurrencyEntry] | Unset = UNSET,
         credits: CreatePlanInputCredits | Unset = UNSET,
+        budget: CreatePlanInputBudget | Unset = UNSET,
         permissions: Sequence[str] | Unset = UNSET,
         roles: Sequence[str] | Unset = UNSET,
         meta: Mapping[str, Any] | Unset = UNSET,
@@ -1790,8 +1800,8 @@ class PlansOperations:
     ) -> Result[CreatePlanOutput]:
         """Create a plan.
 
-        A plan gives limits, credits, permissions and roles to many keys, and limits to identities: to those with its
-        name as their `plan`. A change of it reaches all of them within a second.
+        A plan gives limits, credits, permissions and roles to many keys, and limits and a budget to identities: to
+        those with its name as their `plan`. A change of it reaches all of them within a second.
 
         Permissions of the root key: `plans.*.create_plan`, `permissions.*.create_permission`
 
@@ -1805,6 +1815,9 @@ class PlansOperations:
                 at once. Verifications of such a key need `hold`.
             credits: A balance for each key with the plan, or for its reroll chain. Credits that a key has itself
                 take its place. A plan with credits is for keys only.
+            budget: A budget for each identity with the plan, which verifications of all its keys spend from. A
+                `budget_id` of the identity takes its place. A plan with a budget is for identities only, and has no
+                `credits`.
             permissions: Slugs that keys with the plan have besides their own. Those that do not exist yet are
                 created.
             roles: Names of existing roles that keys with the plan have besides their own.
@@ -1819,6 +1832,7 @@ class PlansOperations:
             "ratelimits": ratelimits,
             "concurrency": concurrency,
             "credits": credits,
+            "budget": budget,
             "permissions": permissions,
             "roles": roles,
             "meta": meta,
@@ -1862,6 +1876,7 @@ class PlansOperations:
         ratelimits: Sequence[PreviewUpdateInputRatelimitsEntry] | None | Unset = UNSET,
         concurrency: Sequence[PreviewUpdateInputConcurrencyEntry] | None | Unset = UNSET,
         credits: PreviewUpdateInputCredits | None | Unset = UNSET,
+        budget: PreviewUpdateInputBudget | None | Unset = UNSET,
         permissions: Sequence[str] | None | Unset = UNSET,
         roles: Sequence[str] | None | Unset = UNSET,
         meta: Mapping[str, Any] | None | Unset = UNSET,
@@ -1884,6 +1899,9 @@ class PlansOperations:
                 at once. Verifications of such a key need `hold`.
             credits: A balance for each key with the plan, or for its reroll chain. Credits that a key has itself
                 take its place. A plan with credits is for keys only.
+            budget: A budget for each identity with the plan, which verifications of all its keys spend from. A
+                `budget_id` of the identity takes its place. A plan with a budget is for identities only, and has no
+                `credits`.
             permissions: Slugs that keys with the plan have besides their own. Those that do not exist yet are
                 created.
             roles: Names of existing roles that keys with the plan have besides their own.
@@ -1897,6 +1915,7 @@ class PlansOperations:
             "ratelimits": ratelimits,
             "concurrency": concurrency,
             "credits": credits,
+            "budget": budget,
             "permissions": permissions,
             "roles": roles,
             "meta": meta,
@@ -1909,6 +1928,7 @@ class PlansOperations:
         ratelimits: Sequence[UpdatePlanInputRatelimitsEntry] | None | Unset = UNSET,
         concurrency: Sequence[UpdatePlanInputConcurrencyEntry] | None | Unset = UNSET,
         credits: UpdatePlanInputCredits | None | Unset = UNSET,
+        budget: UpdatePlanInputBudget | None | Unset = UNSET,
         permissions: Sequence[str] | None | Unset = UNSET,
         roles: Sequence[str] | None | Unset = UNSET,
         meta: Mapping[str, Any] | None | Unset = UNSET,
@@ -1932,6 +1952,9 @@ class PlansOperations:
                 at once. Verifications of such a key need `hold`.
             credits: A balance for each key with the plan, or for its reroll chain. Credits that a key has itself
                 take its place. A plan with credits is for keys only.
+            budget: A budget for each identity with the plan, which verifications of all its keys spend from. A
+                `budget_id` of the identity takes its place. A plan with a budget is for identities only, and has no
+                `credits`.
             permissions: Slugs that keys with the plan have besides their own. Those that do not exist yet are
                 created.
             roles: Names of existing roles that keys with the plan have besides their own.
@@ -1946,6 +1969,7 @@ class PlansOperations:
             "ratelimits": ratelimits,
             "concurrency": concurrency,
             "credits": credits,
+            "budget": budget,
             "permissions": permissions,
             "roles": roles,
             "meta": meta,
@@ -1969,7 +1993,8 @@ class ListBudgets:
     ) -> Page[list[Budget]]:
         """List budgets.
 
-        Ordered by creation time. The root key must be allowed to read every budget on the page.
+        Ordered by creation time, without those that plans give to identities: `identities.get_identity` shows these.
+        The root key must be allowed to read every budget on the page.
 
         Permissions of the root key: `budgets.{budgetId}.read_budget`
 
@@ -2079,7 +2104,7 @@ class BudgetsOperations:
     def get_budget(self, *, budget_id: str, options: CallOptions | None = None) -> Result[Budget]:
         """Get a budget.
 
-        A budget with its balance and its books.
+        A budget with its balance and its books, also one that a plan gives to an identity.
 
         Permissions of the root key: `budgets.{budgetId}.read_budget`
 
@@ -2143,7 +2168,7 @@ class BudgetsOperations:
         """Update the credits of a budget.
 
         Sets, increments or decrements the balance. A decrement stops at 0. What the balance really changes by counts as
-        granted, also below 0.
+        granted, also below 0. A budget that a plan gives to an identity is changed too; the plan does not change.
 
         Permissions of the root key: `budgets.{budgetId}.update_budget`
 
@@ -5442,7 +5467,7 @@ class AsyncKeysOperations:
             key_id: Identifier of a key, as create_key gave it; not the secret.
             name: A label. Of your end users, at most the owner of the key sees it.
             external_id: Null removes the key from its identity. The identity is not deleted. If the identity has a
-                budget, a key that leaves it needs `assign_budget` on that.
+                budget, a key that leaves it needs `assign_budget` on that, or `assign_plan` on the plan that gives it.
             meta: Any JSON object, up to 64 KiB as text and 100 levels deep. Do not store secrets in it.
             expires: Null: the key never expires.
             credits: Null: unlimited.
@@ -5742,9 +5767,10 @@ class AsyncIdentitiesOperations:
         """Delete an identity.
 
         Its keys remain valid, without the identity and its limits. The external id can be used again at once, by an
-        identity with a new id. If the identity has a budget, its keys leave that.
+        identity with a new id. If the identity has a budget, its keys leave that; one that its plan gives ends.
 
-        Permissions of the root key: `identities.*.delete_identity`, `budgets.{budgetId}.assign_budget`
+        Permissions of the root key: `identities.*.delete_identity`, `budgets.{budgetId}.assign_budget`,
+        `plans.{planId}.assign_plan`
 
         Args:
             identity: The identity's id, or your external id.
@@ -5777,6 +5803,7 @@ class AsyncIdentitiesOperations:
         ratelimits: Sequence[UpdateIdentityInputRatelimitsEntry] | Unset = UNSET,
         concurrency: Sequence[UpdateIdentityInputConcurrencyEntry] | None | Unset = UNSET,
         plan: str | None | Unset = UNSET,
+        balances: Literal["keep", "reset"] | Unset = UNSET,
         budget_id: str | None | Unset = UNSET,
         options: CallOptions | None = None,
     ) -> Result[Identity]:
@@ -5795,8 +5822,11 @@ class AsyncIdentitiesOperations:
             concurrency: How many calls of all its keys together may run at once: all limits of the identity. Null:
                 any number. Open holds count for a limit with an existing name, also where it is lower than their
                 number.
-            plan: The plan whose limits all its keys share, besides the limits of the identity. Its permissions and
-                roles are for keys only. Null: none. Needs `assign_plan` on the former one and on the new one.
+            plan: The plan whose limits and budget all its keys share, besides the limits of the identity. Its
+                permissions and roles are for keys only. Null: none. Needs `assign_plan` on the former one and on the
+                new one.
+            balances: With `plan`: what happens to the budget that plans gave. `keep`: what is left stays, until the
+                next refill. `reset`: the amount of the new plan at once; only once in each period. Omitted: `keep`.
             budget_id: The budget that verifications of all its keys spend from too, together with its ancestors.
                 Null: none. Needs `assign_budget` on the former one and on the new one.
 
@@ -5810,6 +5840,7 @@ class AsyncIdentitiesOperations:
             "ratelimits": ratelimits,
             "concurrency": concurrency,
             "plan": plan,
+            "balances": balances,
             "budgetId": budget_id,
         }, options)
 
@@ -5867,6 +5898,7 @@ class AsyncPlansOperations:
         ratelimits: Sequence[CreatePlanInputRatelimitsEntry] | Unset = UNSET,
         concurrency: Sequence[CreatePlanInputConcurrencyEntry] | Unset = UNSET,
         credits: CreatePlanInputCredits | Unset = UNSET,
+        budget: CreatePlanInputBudget | Unset = UNSET,
         permissions: Sequence[str] | Unset = UNSET,
         roles: Sequence[str] | Unset = UNSET,
         meta: Mapping[str, Any] | Unset = UNSET,
@@ -5874,8 +5906,8 @@ class AsyncPlansOperations:
     ) -> Result[CreatePlanOutput]:
         """Create a plan.
 
-        A plan gives limits, credits, permissions and roles to many keys, and limits to identities: to those with its
-        name as their `plan`. A change of it reaches all of them within a second.
+        A plan gives limits, credits, permissions and roles to many keys, and limits and a budget to identities: to
+        those with its name as their `plan`. A change of it reaches all of them within a second.
 
         Permissions of the root key: `plans.*.create_plan`, `permissions.*.create_permission`
 
@@ -5889,6 +5921,9 @@ class AsyncPlansOperations:
                 at once. Verifications of such a key need `hold`.
             credits: A balance for each key with the plan, or for its reroll chain. Credits that a key has itself
                 take its place. A plan with credits is for keys only.
+            budget: A budget for each identity with the plan, which verifications of all its keys spend from. A
+                `budget_id` of the identity takes its place. A plan with a budget is for identities only, and has no
+                `credits`.
             permissions: Slugs that keys with the plan have besides their own. Those that do not exist yet are
                 created.
             roles: Names of existing roles that keys with the plan have besides their own.
@@ -5903,6 +5938,7 @@ class AsyncPlansOperations:
             "ratelimits": ratelimits,
             "concurrency": concurrency,
             "credits": credits,
+            "budget": budget,
             "permissions": permissions,
             "roles": roles,
             "meta": meta,
@@ -5946,6 +5982,7 @@ class AsyncPlansOperations:
         ratelimits: Sequence[PreviewUpdateInputRatelimitsEntry] | None | Unset = UNSET,
         concurrency: Sequence[PreviewUpdateInputConcurrencyEntry] | None | Unset = UNSET,
         credits: PreviewUpdateInputCredits | None | Unset = UNSET,
+        budget: PreviewUpdateInputBudget | None | Unset = UNSET,
         permissions: Sequence[str] | None | Unset = UNSET,
         roles: Sequence[str] | None | Unset = UNSET,
         meta: Mapping[str, Any] | None | Unset = UNSET,
@@ -5968,6 +6005,9 @@ class AsyncPlansOperations:
                 at once. Verifications of such a key need `hold`.
             credits: A balance for each key with the plan, or for its reroll chain. Credits that a key has itself
                 take its place. A plan with credits is for keys only.
+            budget: A budget for each identity with the plan, which verifications of all its keys spend from. A
+                `budget_id` of the identity takes its place. A plan with a budget is for identities only, and has no
+                `credits`.
             permissions: Slugs that keys with the plan have besides their own. Those that do not exist yet are
                 created.
             roles: Names of existing roles that keys with the plan have besides their own.
@@ -5981,6 +6021,7 @@ class AsyncPlansOperations:
             "ratelimits": ratelimits,
             "concurrency": concurrency,
             "credits": credits,
+            "budget": budget,
             "permissions": permissions,
             "roles": roles,
             "meta": meta,
@@ -5993,6 +6034,7 @@ class AsyncPlansOperations:
         ratelimits: Sequence[UpdatePlanInputRatelimitsEntry] | None | Unset = UNSET,
         concurrency: Sequence[UpdatePlanInputConcurrencyEntry] | None | Unset = UNSET,
         credits: UpdatePlanInputCredits | None | Unset = UNSET,
+        budget: UpdatePlanInputBudget | None | Unset = UNSET,
         permissions: Sequence[str] | None | Unset = UNSET,
         roles: Sequence[str] | None | Unset = UNSET,
         meta: Mapping[str, Any] | None | Unset = UNSET,
@@ -6016,6 +6058,9 @@ class AsyncPlansOperations:
                 at once. Verifications of such a key need `hold`.
             credits: A balance for each key with the plan, or for its reroll chain. Credits that a key has itself
                 take its place. A plan with credits is for keys only.
+            budget: A budget for each identity with the plan, which verifications of all its keys spend from. A
+                `budget_id` of the identity takes its place. A plan with a budget is for identities only, and has no
+                `credits`.
             permissions: Slugs that keys with the plan have besides their own. Those that do not exist yet are
                 created.
             roles: Names of existing roles that keys with the plan have besides their own.
@@ -6030,6 +6075,7 @@ class AsyncPlansOperations:
             "ratelimits": ratelimits,
             "concurrency": concurrency,
             "credits": credits,
+            "budget": budget,
             "permissions": permissions,
             "roles": roles,
             "meta": meta,
@@ -6053,7 +6099,8 @@ class AsyncListBudgets:
     ) -> Page[list[Budget]]:
         """List budgets.
 
-        Ordered by creation time. The root key must be allowed to read every budget on the page.
+        Ordered by creation time, without those that plans give to identities: `identities.get_identity` shows these.
+        The root key must be allowed to read every budget on the page.
 
         Permissions of the root key: `budgets.{budgetId}.read_budget`
 
@@ -6163,7 +6210,7 @@ class AsyncBudgetsOperations:
     async def get_budget(self, *, budget_id: str, options: CallOptions | None = None) -> Result[Budget]:
         """Get a budget.
 
-        A budget with its balance and its books.
+        A budget with its balance and its books, also one that a plan gives to an identity.
 
         Permissions of the root key: `budgets.{budgetId}.read_budget`
 
@@ -6227,7 +6274,7 @@ class AsyncBudgetsOperations:
         """Update the credits of a budget.
 
         Sets, increments or decrements the balance. A decrement stops at 0. What the balance really changes by counts as
-        granted, also below 0.
+        granted, also below 0. A budget that a plan gives to an identity is changed too; the plan does not change.
 
         Permissions of the root key: `budgets.{budgetId}.update_budget`
 

@@ -204,6 +204,28 @@ class Credits:
 
 
 @dataclass(frozen=True, kw_only=True)
+class IdentityBudgetRefill:
+    interval: Literal["hourly", "daily", "weekly", "monthly", "yearly"]
+    amount: int
+    refill_day: int | None = None
+    refill_month: int | None = None
+    time_zone: str | None = None
+    rollover: int | None = None
+    next_at: int
+    """When the next refill is due, Unix time in milliseconds."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class IdentityBudget:
+    """Only of `identities.get_identity`: what is left of the budget that its plan gives it."""
+
+    remaining: int
+    refill: IdentityBudgetRefill | None = None
+    budget_id: str
+    held: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class Identity:
     """An owner of keys, such as a user or an organization."""
 
@@ -218,7 +240,9 @@ class Identity:
     budget_id: str | None = None
     """The budget that verifications of all its keys spend from too."""
     plan: str | None = None
-    """The name of its plan, whose limits all its keys share."""
+    """The name of its plan, whose limits and budget all its keys share."""
+    budget: IdentityBudget | None = None
+    """Only of `identities.get_identity`: what is left of the budget that its plan gives it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -314,6 +338,14 @@ class DerivedKey:
 
 
 @dataclass(frozen=True, kw_only=True)
+class BudgetIdentity:
+    """The identity that has it from its plan."""
+
+    id: str
+    external_id: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class BudgetRefill:
     interval: Literal["hourly", "daily", "weekly", "monthly", "yearly"]
     amount: int
@@ -341,6 +373,10 @@ class Budget:
 
     budget_id: str
     name: str
+    plan: str | None = None
+    """The name of the plan that gives it to an identity. Absent: it was created."""
+    identity: BudgetIdentity | None = None
+    """The identity that has it from its plan."""
     parent_id: str | None = None
     """The budget that its spends are charged to as well."""
     unit: str | None = None
@@ -410,6 +446,28 @@ class PlanCredits:
 
 
 @dataclass(frozen=True, kw_only=True)
+class PlanBudgetRefill:
+    interval: Literal["hourly", "daily", "weekly", "monthly", "yearly"]
+    refill_day: int | None = None
+    refill_month: int | None = None
+    time_zone: str | None = None
+    rollover: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanBudget:
+    amount: int
+    refill: PlanBudgetRefill | None = None
+    on_empty: Literal["deny", "allow"]
+    """What happens to calls that it does not cover. `deny`: `USAGE_EXCEEDED`. `allow`: it counts them, and may fall
+    below 0.
+    """
+    thresholds: list[int]
+    """In ascending order."""
+    unit: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Plan:
     """What many keys and identities get from one place. Fields without a value are omitted."""
 
@@ -419,6 +477,7 @@ class Plan:
     """In the order of their names."""
     concurrency: list[ConcurrencyLimit] | None = None
     credits: PlanCredits | None = None
+    budget: PlanBudget | None = None
     permissions: list[str]
     """Without those of its roles."""
     roles: list[str]
@@ -441,7 +500,7 @@ class PlanChangeBeforeRefill:
 
 @dataclass(frozen=True, kw_only=True)
 class PlanChangeBefore:
-    """Of a limit or of credits, unless they are added."""
+    """Of a limit, of credits or of a budget, unless it is added."""
 
     limit: int | None = None
     duration: int | None = None
@@ -450,6 +509,12 @@ class PlanChangeBefore:
     auto_apply: bool | None = None
     amount: int | None = None
     refill: PlanChangeBeforeRefill | None = None
+    on_empty: Literal["deny", "allow"] | None = None
+    """What happens to calls that it does not cover. `deny`: `USAGE_EXCEEDED`. `allow`: it counts them, and may fall
+    below 0.
+    """
+    thresholds: list[int] | None = None
+    unit: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -463,7 +528,7 @@ class PlanChangeAfterRefill:
 
 @dataclass(frozen=True, kw_only=True)
 class PlanChangeAfter:
-    """Of a limit or of credits, unless they are removed."""
+    """Of a limit, of credits or of a budget, unless it is removed."""
 
     limit: int | None = None
     duration: int | None = None
@@ -472,20 +537,26 @@ class PlanChangeAfter:
     auto_apply: bool | None = None
     amount: int | None = None
     refill: PlanChangeAfterRefill | None = None
+    on_empty: Literal["deny", "allow"] | None = None
+    """What happens to calls that it does not cover. `deny`: `USAGE_EXCEEDED`. `allow`: it counts them, and may fall
+    below 0.
+    """
+    thresholds: list[int] | None = None
+    unit: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class PlanChange:
     """What a change of a plan would do."""
 
-    field: Literal["ratelimits", "concurrency", "credits", "permissions", "roles"]
+    field: Literal["ratelimits", "concurrency", "credits", "budget", "permissions", "roles"]
     name: str | None = None
     """That of the limit."""
     change: Literal["added", "removed", "changed"]
     before: PlanChangeBefore | None = None
-    """Of a limit or of credits, unless they are added."""
+    """Of a limit, of credits or of a budget, unless it is added."""
     after: PlanChangeAfter | None = None
-    """Of a limit or of credits, unless they are removed."""
+    """Of a limit, of credits or of a budget, unless it is removed."""
     added: list[str] | None = None
     """Of permissions and roles: those that keys get."""
     removed: list[str] | None = None
@@ -497,6 +568,7 @@ class PlanChange:
     identities: int
     """Identities that get the change. Permissions and roles are those of keys only."""
     identities_keeping: int
+    """Identities that have a limit of this name or a budget themselves, which stay."""
     starts_at_zero: bool
     """Whether what was counted so far no longer counts: the `duration` or `mode` differs."""
 
@@ -1698,6 +1770,8 @@ class ExplainVerificationOutputBudgetsEntry:
     """What the call costs."""
     exceeded: bool
     """Whether it does not cover the call."""
+    plan: str | None = None
+    """The plan of the identity, if that gives it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1855,6 +1929,48 @@ class CreatePlanInputCredits(TypedDict):
     """When the next period begins. Omitted: never."""
 
 
+class CreatePlanInputBudgetRefill(TypedDict):
+    """When the next period begins. Omitted: never."""
+
+    interval: Literal["hourly", "daily", "weekly", "monthly", "yearly"]
+    """At the start of each hour, or of a day at midnight."""
+    refill_day: NotRequired[int]
+    """With `weekly`: the day of the week, 1 (Monday) to 7. With `monthly` and `yearly`: the day of the month; in a
+    shorter month, the last day. Omitted: 1.
+    """
+    refill_month: NotRequired[int]
+    """With `yearly`: the month. Omitted: January."""
+    time_zone: NotRequired[str]
+    """The time zone whose midnight counts, by its name in the IANA database, such as `Europe/Berlin`. Not with
+    `hourly`. Omitted: UTC.
+    """
+    rollover: NotRequired[int]
+    """The most of the balance that is kept: a refill adds `amount` to it, and each missed refill counts. Omitted:
+    nothing is kept.
+    """
+
+
+class CreatePlanInputBudget(TypedDict):
+    """A budget for each identity with the plan, which verifications of all its keys spend from. A `budget_id` of the
+    identity takes its place. A plan with a budget is for identities only, and has no `credits`.
+    """
+
+    amount: int
+    """What each period has. A new amount counts from the next refill."""
+    refill: NotRequired[CreatePlanInputBudgetRefill]
+    """When the next period begins. Omitted: never."""
+    on_empty: NotRequired[Literal["deny", "allow"]]
+    """What happens to calls that it does not cover. `deny`: `USAGE_EXCEEDED`. `allow`: it counts them, and may fall
+    below 0. Default: "deny".
+    """
+    thresholds: NotRequired[Sequence[int]]
+    """Percentages of a period's credits. The event `budget.threshold_reached` is written with the spend that reaches
+    one. Default: [].
+    """
+    unit: NotRequired[str]
+    """What a credit is, as a label: `usd_micro`, `token`. Never changes. A child has the unit of its parent."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class CreatePlanOutput:
     plan_id: str
@@ -1917,6 +2033,48 @@ class PreviewUpdateInputCredits(TypedDict):
     """What each period has. A new amount counts from the next refill."""
     refill: NotRequired[PreviewUpdateInputCreditsRefill]
     """When the next period begins. Omitted: never."""
+
+
+class PreviewUpdateInputBudgetRefill(TypedDict):
+    """When the next period begins. Omitted: never."""
+
+    interval: Literal["hourly", "daily", "weekly", "monthly", "yearly"]
+    """At the start of each hour, or of a day at midnight."""
+    refill_day: NotRequired[int]
+    """With `weekly`: the day of the week, 1 (Monday) to 7. With `monthly` and `yearly`: the day of the month; in a
+    shorter month, the last day. Omitted: 1.
+    """
+    refill_month: NotRequired[int]
+    """With `yearly`: the month. Omitted: January."""
+    time_zone: NotRequired[str]
+    """The time zone whose midnight counts, by its name in the IANA database, such as `Europe/Berlin`. Not with
+    `hourly`. Omitted: UTC.
+    """
+    rollover: NotRequired[int]
+    """The most of the balance that is kept: a refill adds `amount` to it, and each missed refill counts. Omitted:
+    nothing is kept.
+    """
+
+
+class PreviewUpdateInputBudget(TypedDict):
+    """A budget for each identity with the plan, which verifications of all its keys spend from. A `budget_id` of the
+    identity takes its place. A plan with a budget is for identities only, and has no `credits`.
+    """
+
+    amount: int
+    """What each period has. A new amount counts from the next refill."""
+    refill: NotRequired[PreviewUpdateInputBudgetRefill]
+    """When the next period begins. Omitted: never."""
+    on_empty: NotRequired[Literal["deny", "allow"]]
+    """What happens to calls that it does not cover. `deny`: `USAGE_EXCEEDED`. `allow`: it counts them, and may fall
+    below 0. Default: "deny".
+    """
+    thresholds: NotRequired[Sequence[int]]
+    """Percentages of a period's credits. The event `budget.threshold_reached` is written with the spend that reaches
+    one. Default: [].
+    """
+    unit: NotRequired[str]
+    """What a credit is, as a label: `usd_micro`, `token`. Never changes. A child has the unit of its parent."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1996,6 +2154,48 @@ class UpdatePlanInputCredits(TypedDict):
     """What each period has. A new amount counts from the next refill."""
     refill: NotRequired[UpdatePlanInputCreditsRefill]
     """When the next period begins. Omitted: never."""
+
+
+class UpdatePlanInputBudgetRefill(TypedDict):
+    """When the next period begins. Omitted: never."""
+
+    interval: Literal["hourly", "daily", "weekly", "monthly", "yearly"]
+    """At the start of each hour, or of a day at midnight."""
+    refill_day: NotRequired[int]
+    """With `weekly`: the day of the week, 1 (Monday) to 7. With `monthly` and `yearly`: the day of the month; in a
+    shorter month, the last day. Omitted: 1.
+    """
+    refill_month: NotRequired[int]
+    """With `yearly`: the month. Omitted: January."""
+    time_zone: NotRequired[str]
+    """The time zone whose midnight counts, by its name in the IANA database, such as `Europe/Berlin`. Not with
+    `hourly`. Omitted: UTC.
+    """
+    rollover: NotRequired[int]
+    """The most of the balance that is kept: a refill adds `amount` to it, and each missed refill counts. Omitted:
+    nothing is kept.
+    """
+
+
+class UpdatePlanInputBudget(TypedDict):
+    """A budget for each identity with the plan, which verifications of all its keys spend from. A `budget_id` of the
+    identity takes its place. A plan with a budget is for identities only, and has no `credits`.
+    """
+
+    amount: int
+    """What each period has. A new amount counts from the next refill."""
+    refill: NotRequired[UpdatePlanInputBudgetRefill]
+    """When the next period begins. Omitted: never."""
+    on_empty: NotRequired[Literal["deny", "allow"]]
+    """What happens to calls that it does not cover. `deny`: `USAGE_EXCEEDED`. `allow`: it counts them, and may fall
+    below 0. Default: "deny".
+    """
+    thresholds: NotRequired[Sequence[int]]
+    """Percentages of a period's credits. The event `budget.threshold_reached` is written with the spend that reaches
+    one. Default: [].
+    """
+    unit: NotRequired[str]
+    """What a credit is, as a label: `usd_micro`, `token`. Never changes. A child has the unit of its parent."""
 
 
 class CreateBudgetInputRefill(TypedDict):

@@ -13,16 +13,18 @@ const fields: Record<Change["field"], string> = {
   ratelimits: "Limit",
   concurrency: "Calls at once of",
   credits: "Credits",
+  budget: "Budget",
   permissions: "Permissions",
   roles: "Roles",
 };
 
 /** What a plan gives, in one line. */
-export function planText({ ratelimits, concurrency = [], credits, permissions, roles }: Plan): string {
+export function planText({ ratelimits, concurrency = [], credits, budget, permissions, roles }: Plan): string {
   const parts = [
     ...ratelimits.map((limit) => `${limit.name}: ${limitText(limit)}`),
     ...concurrency.map(({ name, limit }) => `${name}: ${exactNumber(limit)} at once`),
     ...(credits ? [[counted(credits.amount, "credit"), credits.refill?.interval].filter(Boolean).join(" ")] : []),
+    ...(budget ? [["budget of", amountText(budget), budget.refill?.interval].filter(Boolean).join(" ")] : []),
     ...(permissions.length > 0 ? [counted(permissions.length, "permission")] : []),
     ...(roles.length > 0 ? [counted(roles.length, "role")] : []),
   ];
@@ -33,6 +35,26 @@ export function planText({ ratelimits, concurrency = [], credits, permissions, r
 export function creditsText({ amount, refill }: NonNullable<Plan["credits"]>): string {
   const text = counted(amount, "credit");
   return refill ? `${text}. ${refillText({ ...refill, amount })}` : text;
+}
+
+/** The budget of each identity: `5,000 tokens. Monthly on day 1 it is set to 5,000. It never refuses a call.` */
+export function budgetText({ amount, refill, onEmpty, thresholds, unit }: PlanBudget): string {
+  const sentences = [
+    `${amountText({ amount, unit })}.`,
+    ...(refill ? [refillText({ ...refill, amount })] : []),
+    ...(onEmpty === "allow" ? ["It counts, and refuses no call."] : []),
+    ...(thresholds.length > 0 ? [`Events at ${thresholds.map((percent) => `${percent} %`).join(", ")}.`] : []),
+  ];
+  return sentences.join(" ");
+}
+
+type PlanBudget = Pick<NonNullable<Plan["budget"]>, "amount" | "onEmpty" | "thresholds"> & {
+  refill?: NonNullable<Plan["budget"]>["refill"] | undefined;
+  unit?: string | undefined;
+};
+
+function amountText({ amount, unit }: { amount: number; unit?: string | undefined }): string {
+  return unit === undefined ? counted(amount, "credit") : `${exactNumber(amount)} ${unit}`;
 }
 
 /** What changes: `Limit requests`. */
@@ -46,6 +68,8 @@ export function valuesText({ field, before, after, added = [], removed = [] }: C
     ratelimits: limitValue,
     concurrency: ({ limit = 0 }: Value) => `${exactNumber(limit)} at once`,
     credits: ({ amount = 0, refill }: Value) => creditsText(refill ? { amount, refill } : { amount }),
+    budget: ({ amount = 0, refill, onEmpty = "deny", thresholds = [], unit }: Value) =>
+      budgetText({ amount, refill, onEmpty, thresholds, unit }),
   };
   if (field !== "permissions" && field !== "roles") {
     return [before, after].map((value) => (value === undefined ? "none" : values[field](value))).join(" → ");
@@ -68,7 +92,7 @@ export function reachText(
       ...(identities > 0 ? [counted(identities, "identity", "identities")] : []),
     ].join(" and ");
   const kept = keysKeeping + identitiesKeeping;
-  const what = field === "credits" ? "credits" : "limit";
+  const what = field === "credits" || field === "budget" ? field : "limit";
   const have = kept === 1 ? `has its own ${what} and stays` : `have their own ${what} and stay`;
   const stay = `${of(keysKeeping, identitiesKeeping)} ${have}`;
   return `${isComplete ? "" : "at least "}${of(keys, identities)}${kept === 0 ? "" : `; ${stay}`}`;

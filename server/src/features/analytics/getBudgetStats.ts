@@ -32,7 +32,7 @@ export const getBudgetStats = analysis("analytics.getBudgetStats", {
 })
   .authorize(async ({ budgetId, tags, ...range }, { store, principal, now, fail }): Promise<Counted> => {
     principal.authorize(`budgets.${budgetId}.read_budget`);
-    if (!(await store.of(BudgetReader).find(budgetId, now))) return fail("budget_not_found");
+    if (!(await store.of(BudgetReader).findAny(budgetId, now))) return fail("budget_not_found");
     const { level, start, end } = bucketsOf(range, fail);
     return {
       members: { budgetId, start, end, granularity: level },

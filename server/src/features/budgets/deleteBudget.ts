@@ -3,7 +3,7 @@ import { mutation } from "../../platform/rpc/operation.ts";
 import { exampleBudget } from "../../platform/vocabulary/examples.ts";
 import { Empty } from "../../platform/vocabulary/schema.ts";
 import { BalanceWriter } from "../credits/statements/balances.ts";
-import { BudgetId } from "./record.ts";
+import { BudgetId, GIVEN_BY_PLAN } from "./record.ts";
 import { type BudgetUser, BudgetWriter } from "./statements.ts";
 
 const inUse: Record<BudgetUser | "holds", string> = {
@@ -35,7 +35,10 @@ export const deleteBudget = mutation("budgets.deleteBudget", {
   const budgets = store.of(BudgetWriter);
   await budgets.lock(budgetId);
   const budget = await budgets.find(budgetId, now);
-  if (!budget) return fail("budget_not_found");
+  if (!budget) {
+    if (await budgets.findGiven(budgetId, now)) return fail("invalid_input", GIVEN_BY_PLAN);
+    return fail("budget_not_found");
+  }
   const user = await budgets.user(budgetId);
   if (user) return fail("budget_in_use", inUse[user]);
   // Locked: a call whose key had the budget a moment ago may be making a hold.

@@ -6,7 +6,7 @@ import { BudgetReader } from "./statements.ts";
 
 export const getBudget = query("budgets.getBudget", {
   summary: "Get a budget",
-  description: "A budget with its balance and its books.",
+  description: "A budget with its balance and its books, also one that a plan gives to an identity.",
   permissions: ["budgets.{budgetId}.read_budget"],
   input: z.strictObject({ budgetId: BudgetId }),
   output: BudgetOutput,
@@ -21,6 +21,6 @@ export const getBudget = query("budgets.getBudget", {
   ],
 }).handle(async ({ budgetId }, { store, principal, now, fail }) => {
   principal.authorize(`budgets.${budgetId}.read_budget`);
-  const budget = await store.of(BudgetReader).find(budgetId, now);
+  const budget = await store.of(BudgetReader).findAny(budgetId, now);
   return budget ? toBudgetOutput(budget) : fail("budget_not_found");
 });

@@ -10,7 +10,9 @@ const LIST = "budgets.listBudgets";
 
 export const listBudgets = pagedQuery("budgets.listBudgets", {
   summary: "List budgets",
-  description: "Ordered by creation time. The root key must be allowed to read every budget on the page.",
+  description:
+    "Ordered by creation time, without those that plans give to identities: `identities.getIdentity` shows these. The root key " +
+    "must be allowed to read every budget on the page.",
   permissions: ["budgets.{budgetId}.read_budget"],
   input: z.strictObject({
     ...pageInput(LIST, 100),

@@ -44,6 +44,11 @@ export const BudgetOutput = z
   .strictObject({
     budgetId: z.string(),
     name: z.string(),
+    plan: z.string().optional().describe("The name of the plan that gives it to an identity. Absent: it was created."),
+    identity: z
+      .strictObject({ id: z.string(), externalId: z.string() })
+      .optional()
+      .describe("The identity that has it from its plan."),
     parentId: z.string().optional().describe("The budget that its spends are charged to as well."),
     unit: z.string().optional(),
     onEmpty: OnEmpty,
@@ -73,6 +78,10 @@ export const OLDER_PROGRAMS =
   "Another node runs an earlier release, which would not charge budgets, or is starting. " +
   "Upgrade every node, then send the request again.";
 
+/** Why a budget of a plan is neither updated nor deleted. */
+export const GIVEN_BY_PLAN =
+  "A plan gives this budget to an identity: change the plan with plans.updatePlan, or give the identity a budget of its own with `budgetId`.";
+
 /** Distinct thresholds in ascending order. */
 export function sortedThresholds(thresholds: readonly number[]): number[] {
   return [...new Set(thresholds)].sort((a, b) => a - b);
@@ -90,6 +99,10 @@ export function toBudgetOutput(budget: StoredBudget): z.input<typeof BudgetOutpu
   return {
     budgetId: budget.id,
     name: budget.name,
+    ...(budget.given && {
+      plan: budget.given.plan,
+      identity: { id: budget.given.identityId, externalId: budget.given.externalId },
+    }),
     ...(budget.parent_id !== null && { parentId: budget.parent_id }),
     ...(budget.unit !== null && { unit: budget.unit }),
     onEmpty: balance.watched === 1 ? "allow" : "deny",

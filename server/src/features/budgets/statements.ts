@@ -2,7 +2,7 @@ import { sql as raw, type Updateable } from "kysely";
 import type { Instant } from "../../../../engine/src/clock/clock.ts";
 import type { DirectoryBudget } from "../../../../engine/src/directory/stored.ts";
 import { type BookedBalance, hasBooks } from "../../../../engine/src/rules/books.ts";
-import { withDueRefill } from "../../../../engine/src/rules/refill.ts";
+import type { PlanBudget } from "../../../../engine/src/rules/plan-credits.ts";
 import type { StoreRules } from "../../platform/store/inspection.ts";
 import { demandStep } from "../../platform/store/migrate.ts";
 import { type PageOptions, searchPage } from "../../platform/store/page.ts";
@@ -11,6 +11,7 @@ import type { BalanceRow, BudgetRow } from "../../platform/store/schema.ts";
 import { fold } from "../../platform/store/search.ts";
 import type { Sql } from "../../platform/store/store.ts";
 import { WorkspaceRows } from "../../platform/store/workspace-rows.ts";
+import { currentBalances } from "../plans/statements/plans.ts";
 
 /** The levels of a tree of budgets. */
 export const LEVELS_MAX = 4;
@@ -18,6 +19,15 @@ export const LEVELS_MAX = 4;
 /** A budget with its balance as it is now. */
 export interface StoredBudget extends BudgetRow {
   balance: BalanceRow & BookedBalance;
+  /** What a plan gives it to, and which one. Absent: it was created. */
+  given?: { plan: string; identityId: string; externalId: string };
+}
+
+/** A budget that a plan gives, with what its plan says of it. */
+interface GivenBudget extends Omit<BudgetRow, "name_folded"> {
+  plan: string;
+  identityId: string;
+  externalId: string;
 }
 
 /** What keeps a budget from being deleted. */
@@ -25,9 +35,24 @@ export type BudgetUser = "keys" | "identities" | "budgets";
 
 /** The budgets of one workspace. */
 export class BudgetReader extends WorkspaceRows {
+  /** One that was created. */
   async find(budgetId: string, now: Instant): Promise<StoredBudget | undefined> {
     const row = await this.#select().where("id", "=", budgetId).executeTakeFirst();
     return row && (await this.#withBalances([row], now))[0];
+  }
+
+  /** The same, or one that a plan gives to an identity. */
+  async findAny(budgetId: string, now: Instant): Promise<StoredBudget | undefined> {
+    return (await this.find(budgetId, now)) ?? (await this.findGiven(budgetId, now));
+  }
+
+  /** A budget that a plan gives to an identity. */
+  async findGiven(budgetId: string, now: Instant): Promise<StoredBudget | undefined> {
+    const [given] = await selectGiven(this.sql, [budgetId], this.workspaceId);
+    if (!given) return undefined;
+    const { plan, identityId, externalId, ...row } = given;
+    const [budget] = await this.#withBalances([{ ...row, name_folded: fold(row.name) }], now);
+    return budget && { ...budget, given: { plan, identityId, externalId } };
   }
 
   /** Whether all of these exist. */
@@ -112,7 +137,8 @@ export class BudgetReader extends WorkspaceRows {
       .where("workspace_id", "=", this.workspaceId)
       .where(this.sql.dialect.values.isOneOf("pool_id", budgetIds))
       .execute();
-    return new Map(found.map((balance) => [balance.pool_id, withDueRefill(balance, now)]));
+    const current = await currentBalances(this.sql, found, now);
+    return new Map(current.map((balance) => [balance.pool_id, balance]));
   }
 
   #select() {
@@ -183,18 +209,39 @@ export interface NamedBudget extends Pick<BudgetRow, "id" | "name" | "unit"> {
   thresholds: readonly number[];
 }
 
-/** Budgets of any workspace, by id. No query without ids. */
-export async function findBudgets(
-  { db, dialect }: Sql,
-  budgetIds: readonly string[],
-): Promise<ReadonlyMap<string, NamedBudget>> {
+/** Budgets of any workspace, by id: those that were created, and those that plans give. No query without ids. */
+export async function findBudgets(sql: Sql, budgetIds: readonly string[]): Promise<ReadonlyMap<string, NamedBudget>> {
+  const { db, dialect } = sql;
   if (budgetIds.length === 0) return new Map();
-  const rows = await db
+  const created = await db
     .selectFrom("budgets")
     .select(["id", "name", "unit", "thresholds"])
     .where(dialect.values.isOneOf("id", budgetIds))
     .execute();
-  return new Map(rows.map((row) => [row.id, { ...row, thresholds: thresholdsOf(row) }]));
+  const ids = new Set(created.map(({ id }) => id));
+  const others = budgetIds.filter((id) => !ids.has(id));
+  const given = others.length === 0 ? [] : await selectGiven(sql, others);
+  return new Map([...created, ...given].map((row) => [row.id, { ...row, thresholds: thresholdsOf(row) }]));
+}
+
+/** Budgets that plans give, by id, with what the plans say now. */
+async function selectGiven({ db, dialect }: Sql, ids: readonly string[], workspaceId?: string): Promise<GivenBudget[]> {
+  const rows = await db
+    .selectFrom("plan_budgets as given")
+    .innerJoin("balances", "balances.pool_id", "given.id")
+    .innerJoin("plans", "plans.id", "balances.plan_id")
+    .innerJoin("identities", "identities.id", "given.identity_id")
+    .select(["given.id", "given.workspace_id", "given.unit", "given.created_at", "given.identity_id as identityId"])
+    .select(["plans.name as plan", "plans.budget", "identities.external_id as externalId"])
+    .where(dialect.values.isOneOf("given.id", ids))
+    .$if(workspaceId !== undefined, (query) => query.where("given.workspace_id", "=", workspaceId ?? ""))
+    .execute();
+  return rows.map(({ budget, ...row }) => {
+    const ofPlan: PlanBudget | null = budget === null ? null : JSON.parse(budget);
+    const thresholds = ofPlan?.thresholds ?? [];
+    const columns = { parent_id: null, meta: null, updated_at: null, thresholds: JSON.stringify(thresholds) };
+    return { ...row, ...columns, name: row.plan };
+  });
 }
 
 /** Each budget with its ancestors, from the budget to the root. No query without ids. */
@@ -246,6 +293,13 @@ export const budgetRules: StoreRules = {
     where granted <> spent + coalesce(held, 0) + remaining + lapsed`,
   "every budget has a balance with books": `select count(*) as count from budgets where not exists (
     select 1 from balances where balances.pool_id = budgets.id and balances.workspace_id = budgets.workspace_id
+    and granted is not null and spent is not null and lapsed is not null and period is not null
+    and spent_before is not null and watched is not null)`,
+  "every budget of a plan is one of an identity, and has a balance with books that names a plan": `
+    select count(*) as count from plan_budgets as given where not exists (
+    select 1 from identities where identities.id = given.identity_id and identities.workspace_id = given.workspace_id)
+    or not exists (select 1 from balances where balances.pool_id = given.id
+    and balances.workspace_id = given.workspace_id and plan_id is not null and plan_version is not null
     and granted is not null and spent is not null and lapsed is not null and period is not null
     and spent_before is not null and watched is not null)`,
   "the budget of every key exists": withoutBudget(

@@ -12,6 +12,7 @@ import {
   BudgetMeta,
   BudgetName,
   BudgetOutput,
+  GIVEN_BY_PLAN,
   OnEmpty,
   sortedThresholds,
   Thresholds,
@@ -57,7 +58,10 @@ export const updateBudget = mutation("budgets.updateBudget", {
   await budgets.lock(budgetId);
   await balances.findForUpdate(budgetId, random, now);
   const budget = await budgets.find(budgetId, now);
-  if (!budget) return fail("budget_not_found");
+  if (!budget) {
+    if (await budgets.findGiven(budgetId, now)) return fail("invalid_input", GIVEN_BY_PLAN);
+    return fail("budget_not_found");
+  }
   const changed = Object.keys(given);
   if (changed.length === 0) return toBudgetOutput(budget);
 

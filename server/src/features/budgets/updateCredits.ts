@@ -13,7 +13,7 @@ export const updateCredits = mutation("budgets.updateCredits", {
   summary: "Update the credits of a budget",
   description:
     "Sets, increments or decrements the balance. A decrement stops at 0. What the balance really changes by counts as " +
-    "granted, also below 0.",
+    "granted, also below 0. A budget that a plan gives to an identity is changed too; the plan does not change.",
   idempotent: true,
   permissions: ["budgets.{budgetId}.update_budget"],
   input: z.strictObject({
@@ -40,7 +40,7 @@ export const updateCredits = mutation("budgets.updateCredits", {
   const [budgets, balances] = [store.of(BudgetWriter), store.of(BalanceWriter)];
   await budgets.lock(budgetId);
   await balances.findForUpdate(budgetId, random, now);
-  const budget = await budgets.find(budgetId, now);
+  const budget = await budgets.findAny(budgetId, now);
   if (!budget) return fail("budget_not_found");
   const before = budget.balance;
   const results = {

@@ -13,7 +13,7 @@ import { AssignedBudget } from "../budgets/record.ts";
 import { SlotWriter } from "../credits/statements/slots.ts";
 import { acceptConcurrency, concurrencyColumn } from "../holds/concurrency.ts";
 import { choosePlan } from "../plans/assign.ts";
-import { AssignedPlan, CREDITS_OF_IDENTITY } from "../plans/record.ts";
+import { AssignedPlan } from "../plans/record.ts";
 import { PlanWriter } from "../plans/statements/plans.ts";
 import { RatelimitWriter } from "../ratelimits/statements/ratelimits.ts";
 import { metaColumn } from "./record.ts";
@@ -55,8 +55,7 @@ export const createIdentity = mutation("identities.createIdentity", {
   principal.authorize("identities.*.create_identity");
   const { externalId, budgetId } = input;
   await assignBudgets([{ former: null, next: budgetId ?? null }], context);
-  const plan = await choosePlan(null, input.plan ?? null, context);
-  if (plan?.credits) return fail("invalid_input", CREDITS_OF_IDENTITY);
+  const plan = await choosePlan("identity", null, input.plan ?? null, context);
   await acceptConcurrency(input.concurrency, context);
   const concurrency = concurrencyColumn(input.concurrency);
   const values = { externalId, meta: metaColumn(input.meta), budgetId: budgetId ?? null, concurrency };

@@ -11,9 +11,10 @@ import { SlotWriter } from "../credits/statements/slots.ts";
 import { acceptConcurrency, concurrencyColumn, sortedByName } from "../holds/concurrency.ts";
 import { IdentityOutput, toIdentityOutput } from "../keys/record.ts";
 import { choosePlan } from "../plans/assign.ts";
-import { AssignedPlan, CREDITS_OF_IDENTITY } from "../plans/record.ts";
+import { AssignedPlan, BALANCES_WITHOUT_PLAN } from "../plans/record.ts";
 import { PlanWriter } from "../plans/statements/plans.ts";
 import { RatelimitWriter } from "../ratelimits/statements/ratelimits.ts";
+import { authorizeLeaving, settleBudget } from "./plan-budget.ts";
 import { metaColumn } from "./record.ts";
 import { IdentityWriter } from "./statements.ts";
 
@@ -36,9 +37,16 @@ export const updateIdentity = mutation("identities.updateIdentity", {
           "count for a limit with an existing name, also where it is lower than their number.",
       ),
     plan: AssignedPlan.nullish().describe(
-      "The plan whose limits all its keys share, besides the limits of the identity. Its permissions and roles are for keys " +
-        "only. Null: none. Needs `assign_plan` on the former one and on the new one.",
+      "The plan whose limits and budget all its keys share, besides the limits of the identity. Its permissions and roles are for " +
+        "keys only. Null: none. Needs `assign_plan` on the former one and on the new one.",
     ),
+    balances: z
+      .enum(["keep", "reset"])
+      .optional()
+      .describe(
+        "With `plan`: what happens to the budget that plans gave. `keep`: what is left stays, until the next refill. `reset`: the " +
+          "amount of the new plan at once; only once in each period. Omitted: `keep`.",
+      ),
     budgetId: AssignedBudget.nullish().describe(
       "The budget that verifications of all its keys spend from too, together with its ancestors. Null: none. Needs " +
         "`assign_budget` on the former one and on the new one.",
@@ -77,8 +85,10 @@ export const updateIdentity = mutation("identities.updateIdentity", {
   if (changed.length === 0) return toIdentityOutput(identity);
   const former = identity.budget_id;
   await assignBudgets([{ former, next: input.budgetId === undefined ? former : input.budgetId }], context);
-  const plan = input.plan === undefined ? undefined : await choosePlan(identity.plan, input.plan, context);
-  if (plan?.credits) return fail("invalid_input", CREDITS_OF_IDENTITY);
+  const plan = input.plan === undefined ? undefined : await choosePlan("identity", identity.plan, input.plan, context);
+  if (input.balances !== undefined && input.plan === undefined) return fail("invalid_input", BALANCES_WITHOUT_PLAN);
+  // A budget of its own takes the place of that of its plan.
+  if (input.budgetId) authorizeLeaving(identity, principal);
   await acceptConcurrency(input.concurrency, context);
   await identities.update(identity.id, {
     updated_at: now,
@@ -87,10 +97,20 @@ export const updateIdentity = mutation("identities.updateIdentity", {
       ratelimits: WRITTEN_APART,
       budgetId: (budgetId) => ({ budget_id: budgetId }),
       plan: WRITTEN_APART,
+      balances: WRITTEN_APART,
       concurrency: (limits) => ({ concurrency: concurrencyColumn(limits) }),
     } satisfies ColumnsFor<typeof given>),
   });
   if (plan !== undefined) await store.of(PlanWriter).assign("identity", identity.id, plan?.id ?? null);
+  else if (identity.plan) await store.of(PlanWriter).lockAssignment(identity.id);
+  const granted = await settleBudget(
+    {
+      identity,
+      next: { plan: plan === undefined ? identity.plan : plan, budgetId: input.budgetId },
+      mode: input.balances,
+    },
+    context,
+  );
   if (input.ratelimits) {
     await store.of(RatelimitWriter).replace({ identity_id: identity.id }, input.ratelimits, random, now);
   }
@@ -98,8 +118,9 @@ export const updateIdentity = mutation("identities.updateIdentity", {
     await store.of(SlotWriter).replaceOfIdentity(identity.id, input.concurrency ?? []);
   }
   invalidate.identity(identity.id);
+  const { balances: _balances, ...compared } = given;
   const after = {
-    ...given,
+    ...compared,
     plan: plan === undefined ? undefined : (plan?.name ?? null),
     ...(given.ratelimits && { ratelimits: limitValues(given.ratelimits) }),
     concurrency: given.concurrency === undefined ? undefined : sortedByName(given.concurrency ?? []),
@@ -114,7 +135,7 @@ export const updateIdentity = mutation("identities.updateIdentity", {
   const { id: identityId, external_id: externalId } = identity;
   audit(
     [identityId],
-    { changed, ...differing },
+    { changed, ...differing, ...(granted && { granted }) },
     updateEvents("identity", identityId, { identityId, externalId }, differing.after),
   );
   return toIdentityOutput((await identities.find(identity.id))!);

@@ -128,7 +128,7 @@ export const createKey = mutation("keys.createKey", {
 
   const budgetId = input.budgetId ?? null;
   await assignBudgets([{ former: null, next: budgetId }], context);
-  const plan = await choosePlan(null, input.plan ?? null, context);
+  const plan = await choosePlan("key", null, input.plan ?? null, context);
   await acceptConcurrency(input.concurrency, context);
   await acceptAllowedIps(input.allowedIps, context);
 

@@ -160,6 +160,7 @@ export const explainVerification = analysis("keys.explainVerification", {
           held: Held,
           cost: z.int().describe("What the call costs."),
           exceeded: z.boolean().describe("Whether it does not cover the call."),
+          plan: z.string().optional().describe("The plan of the identity, if that gives it."),
         }),
       )
       .optional()

@@ -170,6 +170,7 @@ export const migrateKeys = bulk("keys.migrateKeys", {
       context,
     );
     const plans = await choosePlans(
+      "key",
       input.keys.flatMap(({ plan }) => plan ?? []),
       context,
     );

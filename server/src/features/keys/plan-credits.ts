@@ -1,6 +1,6 @@
 import type { MutationContext } from "../../platform/rpc/operation.ts";
 import type { BalanceRow } from "../../platform/store/schema.ts";
-import { type BalancesMode, NEVER, PlanBalanceWriter, type Settled } from "../credits/statements/plan-balances.ts";
+import { type BalancesMode, PlanBalanceWriter, resetError, type Settled } from "../credits/statements/plan-balances.ts";
 
 /** Why credits of a key are not reset. */
 export const OWN_CREDITS =
@@ -17,13 +17,7 @@ export async function settleCredits(
   { store, now, fail }: Pick<MutationContext<never>, "store" | "now" | "fail">,
 ): Promise<Omit<Settled, "kind"> | undefined> {
   const settled = await store.of(PlanBalanceWriter).settle(poolId, balance, { planId, mode, now });
-  if (settled.kind === "refused") {
-    const next = settled.until >= NEVER ? "never again" : `again from ${new Date(settled.until).toISOString()}`;
-    return fail(
-      "invalid_input",
-      `The credits were reset in this period already; they can be reset ${next}. Send \`balances: "keep"\`.`,
-    );
-  }
+  if (settled.kind === "refused") return fail("invalid_input", resetError(settled));
   if (settled.kind !== "given") return undefined;
   const { kind: _, ...granted } = settled;
   return granted;

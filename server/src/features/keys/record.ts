@@ -6,7 +6,7 @@ import { withDueRefill } from "../../../../engine/src/rules/refill.ts";
 import { type ConcurrencyLimit, concurrencyOf, slotsId } from "../../../../engine/src/rules/slots.ts";
 import type { IdentityRow } from "../../platform/store/schema.ts";
 import { asSecret, ConcurrencyOutput, RatelimitOutput } from "../../platform/vocabulary/schema.ts";
-import { CreditsOutput, toCreditsOutput } from "../credits/record.ts";
+import { CreditsOutput, CreditsState, toCreditsOutput } from "../credits/record.ts";
 import type { SlotOwner, SlotsInUse } from "../credits/statements/slots.ts";
 import type { StoredKey } from "./statements/stored-key.ts";
 
@@ -21,7 +21,10 @@ export const IdentityOutput = z
       .optional()
       .describe("How many calls of all its keys together may run at once. Absent: any number."),
     budgetId: z.string().optional().describe("The budget that verifications of all its keys spend from too."),
-    plan: z.string().optional().describe("The name of its plan, whose limits all its keys share."),
+    plan: z.string().optional().describe("The name of its plan, whose limits and budget all its keys share."),
+    budget: CreditsState.extend({ budgetId: z.string(), held: z.int() })
+      .optional()
+      .describe("Only of `identities.getIdentity`: what is left of the budget that its plan gives it."),
   })
   .meta({ id: "Identity", description: "An owner of keys, such as a user or an organization." });
 

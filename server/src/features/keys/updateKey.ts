@@ -36,11 +36,12 @@ import { BalanceWriter } from "../credits/statements/balances.ts";
 import { PlanBalanceWriter } from "../credits/statements/plan-balances.ts";
 import { SlotWriter } from "../credits/statements/slots.ts";
 import { acceptConcurrency, concurrencyColumn, sortedByName } from "../holds/concurrency.ts";
+import { authorizeLeaving } from "../identities/plan-budget.ts";
 import { IdentityWriter } from "../identities/statements.ts";
 import { idsOf } from "../permissions/ensure.ts";
 import { PermissionWriter } from "../permissions/statements/permissions.ts";
 import { choosePlan } from "../plans/assign.ts";
-import { AssignedPlan } from "../plans/record.ts";
+import { AssignedPlan, BALANCES_WITHOUT_PLAN } from "../plans/record.ts";
 import { PlanWriter } from "../plans/statements/plans.ts";
 import { RatelimitWriter } from "../ratelimits/statements/ratelimits.ts";
 import { acceptAllowedIps } from "./allowed-ips.ts";
@@ -62,7 +63,7 @@ export const updateKey = mutation("keys.updateKey", {
     name: KeyName.nullish(),
     externalId: ExternalId.nullish().describe(
       "Null removes the key from its identity. The identity is not deleted. If the identity has a budget, a key that leaves " +
-        "it needs `assign_budget` on that.",
+        "it needs `assign_budget` on that, or `assign_plan` on the plan that gives it.",
     ),
     meta: meta(KEY_META_BYTES_MAX).nullish(),
     expires: Expires.nullish().describe("Null: the key never expires."),
@@ -109,7 +110,7 @@ export const updateKey = mutation("keys.updateKey", {
     { summary: "A key that does not exist", input: { keyId: "key_IXIyFsB89IXl4uYc" }, problem: "key_not_found" },
   ],
 }).handle(async (input, context) => {
-  const { store, random, now, invalidate, audit, fail } = context;
+  const { store, principal, random, now, invalidate, audit, fail } = context;
   const { keyId, credits } = input;
   const key = await lockKey(keyId, "update_key", context);
   const balances = store.of(BalanceWriter);
@@ -120,7 +121,7 @@ export const updateKey = mutation("keys.updateKey", {
   // What a plan gave is not the key's own.
   const balance = credits === undefined || found?.plan_id !== null ? undefined : found;
   if (input.balances !== undefined && input.plan === undefined) {
-    return fail("invalid_input", "`balances` says what happens to credits when `plan` changes: send both.");
+    return fail("invalid_input", BALANCES_WITHOUT_PLAN);
   }
   const unlimited = credits?.remaining === null || (credits?.remaining === undefined && !balance);
   const invalid = refillError(credits?.refill, unlimited);
@@ -137,7 +138,8 @@ export const updateKey = mutation("keys.updateKey", {
     ],
     context,
   );
-  const plan = input.plan === undefined ? undefined : await choosePlan(key.plan, input.plan, context);
+  if (key.identity && isLeft(key, input.externalId)) authorizeLeaving(key.identity, principal);
+  const plan = input.plan === undefined ? undefined : await choosePlan("key", key.plan, input.plan, context);
   await acceptConcurrency(input.concurrency, context);
   await acceptAllowedIps(input.allowedIps, context);
   const former = input.permissions && (await store.of(PermissionWriter).listOfKey(keyId));
@@ -230,9 +232,13 @@ export const updateKey = mutation("keys.updateKey", {
 });
 
 /** The budget of its identity that a key leaves. It may join any identity, as a new key may. */
-function leftBudget({ identity }: StoredKey, externalId: string | null | undefined) {
-  const isLeft = externalId !== undefined && externalId !== identity?.external_id;
-  return { former: isLeft ? (identity?.budget_id ?? null) : null, next: null };
+function leftBudget(key: StoredKey, externalId: string | null | undefined) {
+  return { former: isLeft(key, externalId) ? (key.identity?.budget_id ?? null) : null, next: null };
+}
+
+/** Whether a key leaves its identity. */
+function isLeft({ identity }: StoredKey, externalId: string | null | undefined): boolean {
+  return externalId !== undefined && externalId !== identity?.external_id;
 }
 
 /** The values of a key as its update names them. */

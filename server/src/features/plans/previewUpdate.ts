@@ -5,9 +5,10 @@ import { query } from "../../platform/rpc/operation.ts";
 import { limitValues, sortedSet } from "../../platform/vocabulary/changed-values.ts";
 import { examplePlan, examplePlanInput } from "../../platform/vocabulary/examples.ts";
 import { ModeOutput } from "../../platform/vocabulary/schema.ts";
+import { OnEmpty } from "../budgets/record.ts";
 import { PlanRefillOutput } from "../credits/record.ts";
 import type { RatelimitSettings } from "../ratelimits/statements/ratelimits.ts";
-import { storedCredits } from "./record.ts";
+import { storedBudget, storedCredits } from "./record.ts";
 import { MEMBERS_EXAMINED_MAX, type Members, PlanMembers } from "./statements/members.ts";
 import { PlanReader, type StoredPlan } from "./statements/plans.ts";
 import { planUpdateInput } from "./updatePlan.ts";
@@ -26,21 +27,26 @@ const Value = z.strictObject({
   autoApply: z.boolean().optional(),
   amount: z.int().optional(),
   refill: PlanRefillOutput.optional(),
+  onEmpty: OnEmpty.optional(),
+  thresholds: z.array(z.int()).optional(),
+  unit: z.string().optional(),
 });
 
 const Change = z
   .strictObject({
-    field: z.enum(["ratelimits", "concurrency", "credits", "permissions", "roles"]),
+    field: z.enum(["ratelimits", "concurrency", "credits", "budget", "permissions", "roles"]),
     name: z.string().optional().describe("That of the limit."),
     change: z.enum(["added", "removed", "changed"]),
-    before: Value.optional().describe("Of a limit or of credits, unless they are added."),
-    after: Value.optional().describe("Of a limit or of credits, unless they are removed."),
+    before: Value.optional().describe("Of a limit, of credits or of a budget, unless it is added."),
+    after: Value.optional().describe("Of a limit, of credits or of a budget, unless it is removed."),
     added: z.array(z.string()).optional().describe("Of permissions and roles: those that keys get."),
     removed: z.array(z.string()).optional().describe("Those that keys lose, unless they have them otherwise."),
     keys: z.int().describe("Keys that get the change."),
     keysKeeping: z.int().describe("Keys that have a limit of this name or credits themselves, which stay."),
     identities: z.int().describe("Identities that get the change. Permissions and roles are those of keys only."),
-    identitiesKeeping: z.int(),
+    identitiesKeeping: z
+      .int()
+      .describe("Identities that have a limit of this name or a budget themselves, which stay."),
     startsAtZero: z
       .boolean()
       .describe("Whether what was counted so far no longer counts: the `duration` or `mode` differs."),
@@ -102,6 +108,8 @@ export const previewUpdate = query("plans.previewUpdate", {
     identities: identities.count - identitiesKeeping,
     identitiesKeeping,
   });
+  const ownCredits = given.credits === undefined ? 0 : await members.withOwnCredits(plan.id);
+  const ownBudgets = given.budget === undefined ? 0 : await members.withOwnBudget(plan.id);
   return {
     keys: counted(keys),
     identities: counted(identities),
@@ -128,18 +136,30 @@ export const previewUpdate = query("plans.previewUpdate", {
           startsAtZero: false,
         })),
       )),
-      ...(await changedCredits(plan, given.credits, { keys, members })),
+      ...changed("credits", plan.credits, given.credits === undefined ? undefined : storedCredits(given.credits)).map(
+        (change) => ({ ...change, keys: keys.count - ownCredits, keysKeeping: ownCredits, ...NO_IDENTITIES }),
+      ),
+      ...changed("budget", plan.budget, given.budget === undefined ? undefined : storedBudget(given.budget)).map(
+        (change) => ({
+          ...change,
+          keys: 0,
+          keysKeeping: 0,
+          identities: identities.count - ownBudgets,
+          identitiesKeeping: ownBudgets,
+          startsAtZero: false,
+        }),
+      ),
       ...changedSets(plan, given).map((change) => ({
         ...change,
         keys: keys.count,
         keysKeeping: 0,
-        identities: 0,
-        identitiesKeeping: 0,
-        startsAtZero: false,
+        ...NO_IDENTITIES,
       })),
     ],
   };
 });
+
+const NO_IDENTITIES = { identities: 0, identitiesKeeping: 0, startsAtZero: false };
 
 function counted({ count, isComplete }: Members) {
   return { count, isComplete };
@@ -171,26 +191,14 @@ function differing<V extends LimitValue>(before: ReadonlyMap<string, V>, after: 
     .filter((pair) => JSON.stringify(pair.before) !== JSON.stringify(pair.after));
 }
 
-/** The credits, if they differ. */
-async function changedCredits(
-  plan: StoredPlan,
-  given: Parameters<typeof storedCredits>[0],
-  { keys, members }: { keys: Members; members: PlanMembers },
+/** The credits or the budget, if they differ. `after`: undefined: they stay. */
+function changed<Field extends "credits" | "budget", Given extends object>(
+  field: Field,
+  before: Given | null,
+  after: Given | null | undefined,
 ) {
-  const [before, after] = [plan.credits, storedCredits(given)];
-  if (given === undefined || JSON.stringify(before) === JSON.stringify(after)) return [];
-  const keysKeeping = await members.withOwnCredits(plan.id);
-  return [
-    {
-      field: "credits" as const,
-      ...changeOf(before ?? undefined, after ?? undefined),
-      keys: keys.count - keysKeeping,
-      keysKeeping,
-      identities: 0,
-      identitiesKeeping: 0,
-      startsAtZero: false,
-    },
-  ];
+  if (after === undefined || JSON.stringify(before) === JSON.stringify(after)) return [];
+  return [{ field, ...changeOf(before ?? undefined, after ?? undefined) }];
 }
 
 /** The permissions and the roles, if they differ. */

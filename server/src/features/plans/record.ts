@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { ratelimitRecord } from "../../../../engine/src/directory/records.ts";
-import type { PlanCredits } from "../../../../engine/src/rules/plan-credits.ts";
+import type { PlanBudget, PlanCredits } from "../../../../engine/src/rules/plan-credits.ts";
 import {
   ConcurrencyOutput,
   CREDITS_MAX,
@@ -15,6 +15,7 @@ import {
   slug,
   text,
 } from "../../platform/vocabulary/schema.ts";
+import { OnEmpty, sortedThresholds, Thresholds, Unit } from "../budgets/record.ts";
 import { PlanRefillInput, PlanRefillOutput, refillError } from "../credits/record.ts";
 import type { StoredPlan } from "./statements/plans.ts";
 
@@ -57,6 +58,18 @@ export const planFields = {
       "A balance for each key with the plan, or for its reroll chain. Credits that a key has itself take its place. A plan " +
         "with credits is for keys only.",
     ),
+  budget: z
+    .strictObject({
+      amount: integer(1, CREDITS_MAX).describe("What each period has. A new amount counts from the next refill."),
+      refill: PlanRefillInput.optional().describe("When the next period begins. Omitted: never."),
+      onEmpty: OnEmpty.default("deny"),
+      thresholds: Thresholds.default([]),
+      unit: Unit.optional(),
+    })
+    .describe(
+      "A budget for each identity with the plan, which verifications of all its keys spend from. A `budgetId` of the identity " +
+        "takes its place. A plan with a budget is for identities only, and has no `credits`.",
+    ),
   permissions: z
     .array(slug(1, 128))
     .max(PERMISSIONS_PER_KEY_MAX)
@@ -75,6 +88,15 @@ export const PlanOutput = z
     ratelimits: z.array(RatelimitOutput).describe("In the order of their names."),
     concurrency: z.array(ConcurrencyOutput).optional(),
     credits: z.strictObject({ amount: z.int(), refill: PlanRefillOutput.optional() }).optional(),
+    budget: z
+      .strictObject({
+        amount: z.int(),
+        refill: PlanRefillOutput.optional(),
+        onEmpty: OnEmpty,
+        thresholds: z.array(z.int()).describe("In ascending order."),
+        unit: z.string().optional(),
+      })
+      .optional(),
     permissions: z.array(z.string()).describe("Without those of its roles."),
     roles: z.array(z.string()),
     meta: z.record(z.string(), z.unknown()).optional(),
@@ -95,6 +117,7 @@ export function toPlanOutput(plan: StoredPlan): z.input<typeof PlanOutput> {
     ratelimits: plan.ratelimits.map(ratelimitRecord),
     ...(plan.concurrency.length > 0 && { concurrency: plan.concurrency }),
     ...(plan.credits && { credits: plan.credits }),
+    ...(plan.budget && { budget: plan.budget }),
     permissions: [...plan.permissions],
     roles: [...plan.roles],
     ...(plan.meta !== null && { meta: JSON.parse(plan.meta) }),
@@ -104,7 +127,7 @@ export function toPlanOutput(plan: StoredPlan): z.input<typeof PlanOutput> {
   };
 }
 
-/** The most versions of its credits that balances of a plan may still have to take. */
+/** The most versions of its credits or of its budget that balances of a plan may still have to take. */
 export const VERSIONS_MAX = 100;
 
 /** The credits that a caller gave, as they are stored. */
@@ -127,18 +150,51 @@ export function storedCredits(
   };
 }
 
-/** Why the credits of a plan cannot be changed. */
-export const TOO_MANY_VERSIONS = `The last ${VERSIONS_MAX} changes of the credits have not reached all balances yet. Send the request again in a minute.`;
+type BudgetInput = z.output<(typeof planFields)["budget"]>;
 
-/** Why credits of valid shape are not allowed, as a sentence; undefined if they are. */
-export function creditsError(credits: z.output<(typeof planFields)["credits"]> | null | undefined): string | undefined {
-  return credits?.refill && refillError({ ...credits.refill, amount: credits.amount }, false);
+/** The budget that a caller gave, as it is stored. */
+export function storedBudget(budget: BudgetInput | null | undefined): PlanBudget | null {
+  const credits = storedCredits(budget);
+  if (!budget || credits === null) return null;
+  const { onEmpty, thresholds, unit } = budget;
+  return { ...credits, onEmpty, thresholds: sortedThresholds(thresholds), ...(unit !== undefined && { unit }) };
 }
+
+/** Why the credits of a plan cannot be changed. */
+export const TOO_MANY_VERSIONS = `The last ${VERSIONS_MAX} changes of the credits or the budget have not reached all balances yet. Send the request again in a minute.`;
+
+/** Why credits and a budget of valid shape are not allowed, as a sentence; undefined if they are. */
+export function creditsError({
+  credits,
+  budget,
+}: {
+  credits?: z.output<(typeof planFields)["credits"]> | null | undefined;
+  budget?: BudgetInput | null | undefined;
+}): string | undefined {
+  const errorOf = (given: typeof credits, member: string) =>
+    given?.refill && refillError({ ...given.refill, amount: given.amount }, false, member);
+  return errorOf(credits, "credits.refill") ?? errorOf(budget, "budget.refill");
+}
+
+/** Why a plan does not give both. */
+export const CREDITS_OR_BUDGET =
+  "A plan has `credits`, and is for keys, or `budget`, and is for identities. Make two plans: one for the customer, and one for its keys.";
+
+/** Why a key cannot have a plan with a budget. */
+export const BUDGET_OF_KEY =
+  "A plan with a budget is for identities, whose keys share it. Give it to the identity of the key, or give the key a plan with `credits`.";
+
+/** Why `balances` is not given alone. */
+export const BALANCES_WITHOUT_PLAN = "`balances` says what happens to credits when `plan` changes: send both.";
+
+/** Why the unit of a budget does not change. */
+export const UNIT_CHANGED =
+  "The unit of the budget of a plan never changes: what is left in one unit is nothing in another. Create another plan, and move its identities.";
 
 /** Why an identity cannot have a plan with credits. */
 export const CREDITS_OF_IDENTITY =
-  "A plan with credits is for keys: each key of an identity would have a balance of its own, or none. Give identities a plan without " +
-  "`credits`, and a budget with `budgetId`.";
+  "A plan with credits is for keys: each key of an identity would have a balance of its own, or none. Give identities a plan with " +
+  "`budget`, which all their keys share.";
 
 /** Why plans cannot be stored. */
 export const OLDER_PROGRAMS =

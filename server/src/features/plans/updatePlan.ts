@@ -6,14 +6,19 @@ import { metaColumn } from "../identities/record.ts";
 import { setGrants } from "./grants.ts";
 import { storedLimits } from "./limits.ts";
 import {
+  BUDGET_OF_KEY,
   CREDITS_OF_IDENTITY,
+  CREDITS_OR_BUDGET,
   creditsError,
+  OLDER_PROGRAMS,
   PlanOutput,
   PlanReference,
   planFields,
+  storedBudget,
   storedCredits,
   TOO_MANY_VERSIONS,
   toPlanOutput,
+  UNIT_CHANGED,
   VERSIONS_MAX,
 } from "./record.ts";
 import { PlanWriter, type StoredPlan } from "./statements/plans.ts";
@@ -24,6 +29,7 @@ export const planUpdateInput = {
   ratelimits: planFields.ratelimits.nullish(),
   concurrency: planFields.concurrency.nullish(),
   credits: planFields.credits.nullish(),
+  budget: planFields.budget.nullish(),
   permissions: planFields.permissions.nullish(),
   roles: planFields.roles.nullish(),
   meta: planFields.meta.nullish(),
@@ -68,11 +74,19 @@ export const updatePlan = mutation("plans.updatePlan", {
   const { meta } = given;
   const credits = given.credits === undefined ? undefined : storedCredits(given.credits);
   const concurrency = given.concurrency === null ? [] : given.concurrency;
-  const invalid = creditsError(given.credits);
+  const budget = given.budget === undefined ? undefined : storedBudget(given.budget);
+  const invalid = creditsError(given);
   if (invalid) return fail("invalid_input", invalid);
-  if (credits && (await plans.hasIdentities(plan.id))) return fail("invalid_input", CREDITS_OF_IDENTITY);
-  const areChanged = credits !== undefined && JSON.stringify(credits) !== JSON.stringify(plan.credits);
-  if (areChanged && (await plans.countVersions(plan)) >= VERSIONS_MAX) {
+  if ((credits ?? (credits === undefined && plan.credits)) && (budget ?? (budget === undefined && plan.budget))) {
+    return fail("invalid_input", CREDITS_OR_BUDGET);
+  }
+  if (credits && (await plans.hasOwners(plan.id, "identity"))) return fail("invalid_input", CREDITS_OF_IDENTITY);
+  if (budget && (await plans.hasOwners(plan.id, "key"))) return fail("invalid_input", BUDGET_OF_KEY);
+  if (budget && (await plans.hasBudgetInOtherUnit(plan, budget))) return fail("invalid_input", UNIT_CHANGED);
+  if (budget && !(await plans.acceptsBudgets())) return fail("precondition_failed", OLDER_PROGRAMS);
+  const areCreditsChanged = credits !== undefined && JSON.stringify(credits) !== JSON.stringify(plan.credits);
+  const isBudgetChanged = budget !== undefined && JSON.stringify(budget) !== JSON.stringify(plan.budget);
+  if ((areCreditsChanged || isBudgetChanged) && (await plans.countVersions(plan)) >= VERSIONS_MAX) {
     return fail("precondition_failed", TOO_MANY_VERSIONS);
   }
   const ratelimits =
@@ -86,7 +100,8 @@ export const updatePlan = mutation("plans.updatePlan", {
     {
       ...(meta !== undefined && { meta: metaColumn(meta ?? undefined) }),
       ...(ratelimits && { ratelimits }),
-      ...(areChanged && { credits }),
+      ...(areCreditsChanged && { credits }),
+      ...(isBudgetChanged && { budget }),
       ...(concurrency && { concurrency }),
     },
     now,
@@ -110,6 +125,7 @@ function valuesOf(plan: StoredPlan, members: readonly string[]): Record<string, 
     ratelimits: limitValues(plan.ratelimits),
     concurrency: plan.concurrency.length > 0 ? plan.concurrency : null,
     credits: plan.credits,
+    budget: plan.budget,
     permissions: sortedSet(plan.permissions),
     roles: sortedSet(plan.roles),
     meta: plan.meta === null ? null : JSON.parse(plan.meta),

@@ -2,6 +2,7 @@ import type { Instant } from "../../../../engine/src/clock/clock.ts";
 import { withDueRefill } from "../../../../engine/src/rules/refill.ts";
 import type { StoreReader } from "../../platform/store/workspace-store.ts";
 import { BudgetReader } from "../budgets/statements.ts";
+import { budgetOfPlan } from "../identities/plan-budget.ts";
 import type { StoredKey } from "../keys/statements/stored-key.ts";
 
 /** What the balances that a key spends from have left together. */
@@ -22,9 +23,16 @@ export async function leftOf(
 ): Promise<ReadonlyMap<string, Left>> {
   const budgetIdsOf = (key: StoredKey) => [key.budget_id, key.identity?.budget_id ?? null].filter((id) => id !== null);
   const chains = await store.of(BudgetReader).balancesOfChains([...new Set(keys.flatMap(budgetIdsOf))], now);
+  // All keys of a page have one identity.
+  const owner = keys.find(({ identity }) => identity !== null)?.identity;
+  const given = owner && (await budgetOfPlan(owner, store, now));
+  const ofPlan = given
+    ? [{ ...given.balance, unit: given.budget.unit ?? null, watched: given.budget.onEmpty === "allow" ? 1 : 0 }]
+    : [];
   const left = new Map<string, Left>();
   for (const key of keys) {
-    const budgets = budgetIdsOf(key).flatMap((id) => chains.get(id) ?? []);
+    const created = budgetIdsOf(key).flatMap((id) => chains.get(id) ?? []);
+    const budgets = key.identity === null ? created : [...created, ...ofPlan];
     const [unit, ...others] = new Set(budgets.flatMap((budget) => budget.unit ?? []));
     const own = key.balance === null ? [] : [withDueRefill(key.balance, now).remaining];
     const remainders = budgets.filter(({ watched }) => watched !== 1).map(({ remaining }) => remaining);

@@ -18,6 +18,7 @@ import { OLDER_PROGRAMS_OF_SLOTS } from "../holds/concurrency.ts";
 import { OLDER_PROGRAMS_OF_ADDRESSES } from "../keys/allowed-ips.ts";
 import { type ImportedAttributes, importedMembers, insertImported } from "../keys/insert-imported.ts";
 import { KeyWriter } from "../keys/statements/keys.ts";
+import { BUDGET_OF_KEY } from "../plans/record.ts";
 import { PlanWriter } from "../plans/statements/plans.ts";
 import type { UpstreamAnswer } from "./upstreams.ts";
 
@@ -57,6 +58,7 @@ async function findPlan(store: StoreWriter, plan: string | undefined): Promise<s
   if (plan === undefined) return null;
   const found = (await store.of(PlanWriter).keep([plan])).get(plan);
   if (!found) throw new Error(`The upstream verifier names the plan '${plan}', which does not exist`);
+  if (found.budget !== null) throw new Error(`The upstream verifier names the plan '${plan}'. ${BUDGET_OF_KEY}`);
   return found.id;
 }
 

@@ -25,6 +25,7 @@ export interface Schema {
   plan_assignments: PlanAssignmentRow;
   plan_credits: PlanCreditsRow;
   plan_grants: PlanGrantRow;
+  plan_budgets: PlanBudgetRow;
   balances: BalanceRow;
   holds: HoldRow;
   keys: KeyRow;
@@ -256,7 +257,9 @@ export interface PlanRow {
   concurrency: string | null;
   /** JSON of its credits, as `PlanCredits`; null: none. */
   credits: string | null;
-  /** Increases with each change of the credits. Null: it never had any. */
+  /** JSON of the budget that it gives to identities, as `PlanBudget`; null: none. A plan has credits or a budget. */
+  budget: string | null;
+  /** Increases with each change of the credits or of the budget. Null: it never had any. */
   credits_version: number | null;
   meta: string | null;
   /** Increases with each change. */
@@ -265,7 +268,7 @@ export interface PlanRow {
   updated_at: number | null;
 }
 
-/** The credits of a plan since a time, until the next version. Kept while a balance has an earlier one. */
+/** The credits or the budget of a plan since a time, until the next version. Kept while a balance has an earlier one. */
 export interface PlanCreditsRow {
   plan_id: string;
   workspace_id: string;
@@ -275,8 +278,19 @@ export interface PlanCreditsRow {
   credits: string | null;
 }
 
-/** What plans have given to a pool of keys, so that nothing is given twice. */
+/** A budget that plans give to an identity. Its balance has its id as `pool_id`, keeps books, and names the plan. */
+export interface PlanBudgetRow {
+  /** As `planBudgetId` makes it of the identity and the unit. */
+  id: string;
+  workspace_id: string;
+  identity_id: string;
+  unit: string | null;
+  created_at: number;
+}
+
+/** What plans have given to a pool of keys or to a budget of an identity, so that nothing is given twice. */
 export interface PlanGrantRow {
+  /** The id of the pool or of the budget. */
   pool_id: string;
   workspace_id: string;
   /** What was left when the pool lost the balance of its plan; null: it has it. */
@@ -357,7 +371,7 @@ export interface BalanceRow {
   spent_before: number | null;
   /** 1: it counts, and never denies. */
   watched: SqlBoolean | null;
-  /** The plan that gave it; null: it is one of the keys, or of a budget, or of slots. */
+  /** The plan that gave it; null: it is one of the keys, or of a budget that was created, or of slots. */
   plan_id: string | null;
   /** The version of the credits of the plan that it has. */
   plan_version: number | null;

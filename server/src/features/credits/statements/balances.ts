@@ -10,14 +10,7 @@ import {
   spentInPeriod,
   unspent,
 } from "../../../../../engine/src/rules/books.ts";
-import { withPlanVersions } from "../../../../../engine/src/rules/plan-credits.ts";
-import {
-  lastDue,
-  type Refill,
-  refillOf,
-  type StoredBalance,
-  withDueRefill,
-} from "../../../../../engine/src/rules/refill.ts";
+import { lastDue, type Refill, refillOf, type StoredBalance } from "../../../../../engine/src/rules/refill.ts";
 import { recordChanges } from "../../../platform/store/audit/audit.ts";
 import { type EventContent, eventsOf, insertEvents } from "../../../platform/store/events/events.ts";
 import { insertRows } from "../../../platform/store/insert-rows.ts";
@@ -27,7 +20,7 @@ import type { BalanceRow, BudgetRow, SqlBoolean } from "../../../platform/store/
 import type { Sql } from "../../../platform/store/store.ts";
 import { WorkspaceRows } from "../../../platform/store/workspace-rows.ts";
 import { findBudgets } from "../../budgets/statements.ts";
-import { findCreditsVersions, type PlanVersions } from "../../plans/statements/plans.ts";
+import { currentBalance, currentBalances, findCreditsVersions } from "../../plans/statements/plans.ts";
 import { commonTime, EXPIRY_DELAY_MAX } from "./common-time.ts";
 
 /** The columns of `StoredBalance`. */
@@ -337,19 +330,6 @@ async function updateBalances(
     .execute();
 }
 
-/** A balance as it is now: with the changes of its plan, if a plan gave it, and with due refills. */
-export function currentBalance<B extends StoredBalance & { plan_id: string | null; plan_version: number | null }>(
-  balance: B,
-  versions: PlanVersions,
-  now: Instant,
-  onRefill?: (before: B, after: B, at: Instant) => void,
-): B {
-  const { plan_id, plan_version } = balance;
-  if (plan_id === null) return withDueRefill(balance, now);
-  const newer = (versions.get(plan_id)?.versions ?? []).filter(({ version }) => version > (plan_version ?? 0));
-  return withPlanVersions(balance, newer, now, onRefill);
-}
-
 /** Writes due refills, each with an audit event that names the budget or the keys of the pool. Returns all balances after. */
 async function applyDueRefills(
   sql: Sql,
@@ -380,8 +360,8 @@ async function applyDueRefills(
   );
   for (const { row, after } of changed) {
     const budget = budgets.get(row.pool_id);
-    if (budget && hasBooks(after) && after.period !== row.period)
-      after.low_at = nextThreshold(budget.thresholds, after);
+    const isChanged = after.period !== row.period || after.plan_version !== row.plan_version;
+    if (budget && hasBooks(after) && isChanged) after.low_at = nextThreshold(budget.thresholds, after);
   }
   // One statement for all balances: at midnight thousands may fall due together.
   await setColumns(
@@ -391,7 +371,7 @@ async function applyDueRefills(
   );
   const ofPlans = changed.filter(({ row, after }) => row.plan_version !== after.plan_version);
   if (ofPlans.length > 0) {
-    const types = { ...refillTypes, plan_version: "bigint" } as const;
+    const types = { ...refillTypes, plan_version: "bigint", watched: "bigint" } as const;
     await updateBalances(
       sql,
       types,
@@ -636,15 +616,8 @@ export async function readBalances(
     .selectAll()
     .where(sql.dialect.values.isOneOf("pool_id", poolIds))
     .execute();
-  const versions = await findCreditsVersions(
-    sql,
-    rows.flatMap(({ plan_id }) => plan_id ?? []),
-  );
-  return rows.map((row) => ({
-    poolId: row.pool_id,
-    remaining: currentBalance(row, versions, now).remaining,
-    held: row.held ?? 0,
-  }));
+  const current = await currentBalances(sql, rows, now);
+  return current.map(({ pool_id: poolId, remaining, held }) => ({ poolId, remaining, held: held ?? 0 }));
 }
 
 /** What holds for all balances. */
@@ -654,6 +627,7 @@ export const balanceRules: StoreRules = {
   "every balance belongs to a key, a derived key, a budget or an identity": `select count(*) as count from balances
     where not exists (select 1 from keys where keys.pool_id = coalesce(balances.slots_of, balances.pool_id))
     and not exists (select 1 from budgets where budgets.id = balances.pool_id)
+    and not exists (select 1 from plan_budgets where plan_budgets.id = balances.pool_id)
     and not exists (select 1 from identities where identities.id = balances.slots_of)
     and not exists (select 1 from derived_keys where derived_keys.id = balances.pool_id)`,
 };

@@ -2,6 +2,7 @@ import type { KeyOrigins, KeyOriginsQuestion } from "../../../../../engine/src/v
 import type { Sql } from "../../../platform/store/store.ts";
 import { storedBalance } from "../../credits/statements/balances.ts";
 import { commonTime } from "../../credits/statements/common-time.ts";
+import { currentBalances } from "../../plans/statements/plans.ts";
 
 /** Where the permissions of a key come from, and its balances as stored. */
 export async function findKeyOrigins(
@@ -10,12 +11,13 @@ export async function findKeyOrigins(
 ): Promise<KeyOrigins> {
   // Readers of a balance alone name no permission.
   const grants = slugs.length === 0 ? [] : await findGrants(sql, { workspaceId, keyId, slugs });
-  const balances = await sql.db
+  const stored = await sql.db
     .selectFrom("balances")
     .select([...storedBalance, "pool_id", "watched", "held", "next_expiry_at", "slots_of"])
     .where(sql.dialect.values.isOneOf("pool_id", [poolId, ...budgetIds, ...slotIds]))
     .where("workspace_id", "=", workspaceId)
     .execute();
+  const balances = await currentBalances(sql, stored, now);
   const slots = balances.filter(({ slots_of }) => slots_of !== null);
   const at = slots.length === 0 ? now : await commonTime(sql, now);
   return {

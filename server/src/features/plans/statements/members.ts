@@ -58,6 +58,17 @@ export class PlanMembers extends WorkspaceRows {
     return Number(count);
   }
 
+  /** How many identities with a plan have a budget of their own. */
+  async withOwnBudget(planId: string): Promise<number> {
+    const { count } = await this.sql.db
+      .selectFrom(this.#identities(planId).as("members"))
+      .innerJoin("identities", "identities.id", "members.id")
+      .select(({ fn }) => fn.countAll<number>().as("count"))
+      .where("identities.budget_id", "is not", null)
+      .executeTakeFirstOrThrow();
+    return Number(count);
+  }
+
   /** How many keys or identities with a plan have a limit of concurrency of this name. */
   async withOwnConcurrency(planId: string, owner: PlanOwner, name: string): Promise<number> {
     const { db, dialect } = this.sql;

@@ -1,7 +1,13 @@
 import { sql as raw } from "kysely";
 import { type Instant, instantAt } from "../../../../../engine/src/clock/clock.ts";
 import type { DirectoryLimit, DirectoryPlan, DirectoryPlanUse } from "../../../../../engine/src/directory/stored.ts";
-import type { CreditsVersion, PlanCredits } from "../../../../../engine/src/rules/plan-credits.ts";
+import {
+  type CreditsVersion,
+  type PlanBudget,
+  type PlanCredits,
+  withPlanVersions,
+} from "../../../../../engine/src/rules/plan-credits.ts";
+import { type StoredBalance, withDueRefill } from "../../../../../engine/src/rules/refill.ts";
 import { type ConcurrencyLimit, concurrencyOf } from "../../../../../engine/src/rules/slots.ts";
 import { insertRows } from "../../../platform/store/insert-rows.ts";
 import type { StoreRules } from "../../../platform/store/inspection.ts";
@@ -14,8 +20,9 @@ import type { Sql } from "../../../platform/store/store.ts";
 import { WorkspaceRows } from "../../../platform/store/workspace-rows.ts";
 
 /** A plan with what it gives. */
-export interface StoredPlan extends Omit<PlanRow, "ratelimits" | "credits" | "concurrency"> {
+export interface StoredPlan extends Omit<PlanRow, "ratelimits" | "credits" | "budget" | "concurrency"> {
   credits: PlanCredits | null;
+  budget: PlanBudget | null;
   concurrency: ConcurrencyLimit[];
   /** In the order of their names. */
   ratelimits: DirectoryLimit[];
@@ -78,14 +85,27 @@ export class PlanReader extends WorkspaceRows {
     return undefined;
   }
 
-  /** Whether identities have the plan, deleted ones included. */
-  async hasIdentities(planId: string): Promise<boolean> {
+  /** Whether keys or identities have the plan, deleted ones included. */
+  async hasOwners(planId: string, owner: PlanOwner): Promise<boolean> {
     const assigned = this.sql.db
       .selectFrom("plan_assignments")
       .select("owner_id")
       .where("plan_id", "=", planId)
-      .where("owner", "=", "identity");
+      .where("owner", "=", owner);
     return (await assigned.limit(1).executeTakeFirst()) !== undefined;
+  }
+
+  /** Whether the plan has, or has given, a budget whose unit is another one. */
+  async hasBudgetInOtherUnit({ id, budget }: Pick<StoredPlan, "id" | "budget">, next: PlanBudget): Promise<boolean> {
+    if (budget !== null && budget.unit !== next.unit) return true;
+    const given = this.sql.db
+      .selectFrom("balances")
+      .innerJoin("plan_budgets", "plan_budgets.id", "balances.pool_id")
+      .select("plan_budgets.unit")
+      .where("balances.plan_id", "=", id)
+      .limit(1);
+    const one = await given.executeTakeFirst();
+    return one !== undefined && one.unit !== (next.unit ?? null);
   }
 
   #select() {
@@ -130,7 +150,7 @@ export function planOf({ db, dialect }: Sql, owner: "keys.pool_id" | "identities
     db
       .selectFrom("plan_assignments")
       .innerJoin("plans", "plans.id", "plan_assignments.plan_id")
-      .select(["plans.id", "plans.name", "plans.credits"])
+      .select(["plans.id", "plans.name", "plans.credits", "plans.budget"])
       .where("plan_assignments.owner_id", "=", raw.ref<string>(owner)),
   );
 }
@@ -147,6 +167,7 @@ function asStoredPlan(row: SelectedPlan): StoredPlan {
     ...row,
     ratelimits: JSON.parse(row.ratelimits),
     credits: row.credits === null ? null : JSON.parse(row.credits),
+    budget: row.budget === null ? null : JSON.parse(row.budget),
     concurrency: concurrencyOf(row.concurrency),
     roles: parsed(row.roles).map(({ name }) => name),
     permissions: parsed(row.permissions).map(({ slug }) => slug),
@@ -158,6 +179,7 @@ export interface PlanValues {
   meta?: string | null;
   ratelimits?: readonly DirectoryLimit[];
   credits?: PlanCredits | null;
+  budget?: PlanBudget | null;
   concurrency?: readonly ConcurrencyLimit[];
 }
 
@@ -176,12 +198,18 @@ export class PlanWriter extends PlanReader {
     return demandStep(this.sql, "049-plan-credits");
   }
 
+  /** The same of plans with budgets, which programs of earlier releases would not charge. */
+  acceptsBudgets(): Promise<boolean> {
+    return demandStep(this.sql, "050-plan-budgets");
+  }
+
   /** Inserts a plan; returns whether no other one has its name. */
   async insert(
-    plan: Pick<StoredPlan, "id" | "name" | "meta" | "ratelimits" | "credits" | "concurrency" | "created_at">,
+    plan: Pick<StoredPlan, "id" | "name" | "meta" | "ratelimits" | "credits" | "budget" | "concurrency" | "created_at">,
   ): Promise<boolean> {
     this.metadataBytes +=
       (plan.meta === null ? 0 : Buffer.byteLength(plan.meta)) + limitsColumn(plan.ratelimits).length;
+    const given = plan.credits ?? plan.budget;
     const inserted = await this.sql.db
       .insertInto("plans")
       .values({
@@ -189,7 +217,8 @@ export class PlanWriter extends PlanReader {
         ratelimits: limitsColumn(plan.ratelimits),
         concurrency: concurrencyColumn(plan.concurrency),
         credits: jsonColumn(plan.credits),
-        credits_version: plan.credits === null ? null : 1,
+        budget: jsonColumn(plan.budget),
+        credits_version: given === null ? null : 1,
         name_folded: fold(plan.name),
         workspace_id: this.workspaceId,
         version: 1,
@@ -197,7 +226,7 @@ export class PlanWriter extends PlanReader {
       .onConflict((conflict) => conflict.columns(["workspace_id", "name"]).doNothing())
       .returning("id")
       .executeTakeFirst();
-    if (inserted && plan.credits) await this.#addVersion(plan.id, 1, plan.credits, instantAt(plan.created_at));
+    if (inserted && given) await this.#addVersion(plan.id, 1, given, instantAt(plan.created_at));
     return inserted !== undefined;
   }
 
@@ -214,7 +243,7 @@ export class PlanWriter extends PlanReader {
     const kept = new Map<string, DirectoryPlanUse>();
     // In one order, so that two transactions cannot deadlock.
     for (const plan of [...new Set(plans)].sort()) {
-      const query = planIdOf(this.sql, this.workspaceId, plan).select(["plans.name", "plans.credits"]);
+      const query = planIdOf(this.sql, this.workspaceId, plan).select(["plans.name", "plans.credits", "plans.budget"]);
       const row = await this.sql.dialect.locks.locking(query, "key share").executeTakeFirst();
       if (row) kept.set(plan, row);
     }
@@ -224,30 +253,33 @@ export class PlanWriter extends PlanReader {
   /** Writes the new values of a locked plan, with the next version. */
   async update(
     { id, version, credits_version }: Pick<StoredPlan, "id" | "version" | "credits_version">,
-    { meta, ratelimits, credits, concurrency }: PlanValues,
+    { meta, ratelimits, credits, budget, concurrency }: PlanValues,
     at: Instant,
   ): Promise<void> {
     if (meta != null) {
       const former = await this.metadataLength("plans", id);
       this.metadataBytes += Math.max(0, Buffer.byteLength(meta) - former);
     }
+    const isGivenAnew = credits !== undefined || budget !== undefined;
     await this.sql.db
       .updateTable("plans")
       .set({
         ...(meta !== undefined && { meta }),
         ...(ratelimits !== undefined && { ratelimits: limitsColumn(ratelimits) }),
         ...(concurrency !== undefined && { concurrency: concurrencyColumn(concurrency) }),
-        ...(credits !== undefined && { credits: jsonColumn(credits), credits_version: (credits_version ?? 0) + 1 }),
+        ...(credits !== undefined && { credits: jsonColumn(credits) }),
+        ...(budget !== undefined && { budget: jsonColumn(budget) }),
+        ...(isGivenAnew && { credits_version: (credits_version ?? 0) + 1 }),
         version: version + 1,
         updated_at: at,
       })
       .where("id", "=", id)
       .where("workspace_id", "=", this.workspaceId)
       .execute();
-    if (credits !== undefined) await this.#addVersion(id, (credits_version ?? 0) + 1, credits, at);
+    if (isGivenAnew) await this.#addVersion(id, (credits_version ?? 0) + 1, credits ?? budget ?? null, at);
   }
 
-  /** Adds a version of the credits. */
+  /** Adds a version of the credits or of the budget. */
   async #addVersion(planId: string, version: number, credits: PlanCredits | null, since: Instant): Promise<void> {
     await this.sql.db
       .insertInto("plan_credits")
@@ -402,7 +434,7 @@ export async function findPlans({ db, dialect }: Sql, ids: readonly string[]): P
   const rows = await db
     .selectFrom("plans")
     .select(["plans.id", "plans.workspace_id", "plans.name", "plans.version", "plans.ratelimits"])
-    .select(["plans.concurrency", "plans.credits"])
+    .select(["plans.concurrency", "plans.credits", "plans.budget"])
     .select((query) => [
       dialect.json
         .array(
@@ -444,6 +476,30 @@ export async function findPlans({ db, dialect }: Sql, ids: readonly string[]): P
     roles: parsed(roles).map(({ name }) => name),
     permissions: parsed(permissions).map(({ slug }) => slug),
   }));
+}
+
+/** A balance as it is now: with the changes of its plan, if a plan gave it, and with due refills. */
+export function currentBalance<B extends StoredBalance & { plan_id: string | null; plan_version: number | null }>(
+  balance: B,
+  versions: PlanVersions,
+  now: Instant,
+  onRefill?: (before: B, after: B, at: Instant) => void,
+): B {
+  const { plan_id, plan_version } = balance;
+  if (plan_id === null) return withDueRefill(balance, now);
+  const newer = (versions.get(plan_id)?.versions ?? []).filter(({ version }) => version > (plan_version ?? 0));
+  return withPlanVersions(balance, newer, now, onRefill);
+}
+
+/** Balances as they are now. No query if no plan gave one of them. */
+export async function currentBalances<
+  B extends StoredBalance & { plan_id: string | null; plan_version: number | null },
+>(sql: Sql, balances: readonly B[], now: Instant): Promise<B[]> {
+  const versions = await findCreditsVersions(
+    sql,
+    balances.flatMap(({ plan_id }) => plan_id ?? []),
+  );
+  return balances.map((balance) => currentBalance(balance, versions, now));
 }
 
 /** The database value of limits of concurrency, in the order of their names. */

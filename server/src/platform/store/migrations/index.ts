@@ -42,6 +42,7 @@ import { up as plans } from "./041-plans.ts";
 import { up as oauth } from "./046-oauth.ts";
 import { up as derivedKeys } from "./047-derived-keys.ts";
 import { up as planCredits } from "./049-plan-credits.ts";
+import { up as planBudgets } from "./050-plan-budgets.ts";
 
 export type MigrationStep = (db: Kysely<unknown>, dialect: "sqlite" | "postgres") => Promise<void>;
 
@@ -110,4 +111,5 @@ export const schemaSteps: Readonly<Record<string, SchemaStep>> = {
   "046-oauth": expand(oauth),
   "047-derived-keys": expand(derivedKeys),
   "049-plan-credits": expand(planCredits),
+  "050-plan-budgets": expand(planBudgets),
 };
