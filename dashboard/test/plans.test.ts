@@ -117,6 +117,57 @@ describeDashboard("plans", (dashboard) => {
     assert.equal(newest.plan, "pro");
   });
 
+  it("gives credits to keys and a budget to identities, which are edited with a preview", async () => {
+    const sold = await create({ name: "sold", credits: { amount: 100 } });
+    const { apiId } = await dashboard.ok("apis.createApi", { name: "sold" });
+    await dashboard.ok("keys.createKey", { apiId, plan: "sold" });
+    const page = await dashboard.visit(`/plans/${sold}`);
+    const preview = page.getByRole("status", { name: "What the change does" });
+    await page.getByRole("button", { name: "Edit the credits" }).click();
+    await page.getByLabel("Amount", { exact: true }).fill("250");
+    await page.getByLabel("Refill", { exact: true }).selectOption("monthly");
+    await page.getByLabel("Day of the month").fill("15");
+    await preview.getByText("100 credits → 250 credits. Monthly on day 15 it is set to 250.").waitFor();
+    await preview.getByText("1 key", { exact: true }).waitFor();
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("button", { name: "Edit the credits" }).waitFor();
+    const credits = { amount: 250, refill: { interval: "monthly", refillDay: 15 } };
+    await eventuallyEqual(async () => (await get("sold")).credits, credits);
+    await page.getByRole("button", { name: "Edit the credits" }).click();
+    await page.getByLabel("Amount", { exact: true }).fill("");
+    await preview.getByText("→ none").waitFor();
+    await page.getByRole("button", { name: "Save" }).click();
+    await eventuallyEqual(async () => (await get("sold")).credits, undefined);
+
+    const planId = await create({ name: "customer" });
+    await dashboard.ok("identities.createIdentity", { externalId: "umbrella", plan: "customer" });
+    await page.goto(`${dashboard.address}/plans/${planId}`);
+    await page.getByRole("button", { name: "Edit the budget" }).click();
+    await page.getByLabel("Amount", { exact: true }).fill("9000");
+    await page.getByLabel("Unit", { exact: true }).fill("token");
+    await page.getByLabel("Thresholds").fill("80 ");
+    await page.getByLabel("Refill", { exact: true }).selectOption("daily");
+    await preview.getByText("none → 9,000 token. Daily it is set to 9,000. Events at 80 %.").waitFor();
+    await preview.getByText("1 identity", { exact: true }).waitFor();
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("button", { name: "Edit the budget" }).waitFor();
+    const budget = { amount: 9_000, refill: { interval: "daily" }, onEmpty: "deny", thresholds: [80], unit: "token" };
+    await eventuallyEqual(async () => (await get("customer")).budget, budget);
+    await isAccessible(page);
+
+    const { key } = await dashboard.ok("keys.createKey", { apiId, externalId: "umbrella" });
+    await dashboard.ok("keys.verifyKey", { key, credits: { cost: 1_000 } });
+    const { id } = await dashboard.ok("identities.getIdentity", { identity: "umbrella" });
+    await page.goto(`${dashboard.address}/identities/${id}`);
+    await page.getByText("Left of the plan’s budget").waitFor();
+    await page.getByRole("link", { name: "8,000", exact: true }).click();
+    await page.getByRole("heading", { name: "customer" }).waitFor();
+    await page.getByRole("link", { name: "umbrella" }).waitFor();
+    await eventuallyEqual(() => page.getByRole("button", { name: "Edit the refill" }).count(), 0);
+    await eventuallyEqual(() => page.getByRole("button", { name: "Actions" }).count(), 0);
+    await isAccessible(page);
+  });
+
   it("is not deleted while somebody has it", async () => {
     const planId = await create({ name: "used" });
     const { apiId } = await dashboard.ok("apis.createApi", { name: "using" });

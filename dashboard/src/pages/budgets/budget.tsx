@@ -44,7 +44,6 @@ export function BudgetPage() {
   const { budgetId } = useParams({ from: "/shell/budgets/$budgetId" });
   const navigate = useNavigate();
   const [isDeleting, setDeleting] = useState(false);
-  const [isCreating, setCreating] = useState(false);
   const found = useQuery(chainOf(budgetId));
   const [budget, ...parents] = found.data ?? [];
   const above = (
@@ -85,17 +84,19 @@ export function BudgetPage() {
       actions={
         <>
           <CopyButton text={() => snippetsOf("budgets.getBudget", { budgetId }).curl}>Copy as curl</CopyButton>
-          <MoreMenu
-            label="Actions"
-            entries={[
-              {
-                label: "Delete the budget…",
-                isDanger: true,
-                needs: `budgets.${budgetId}.delete_budget`,
-                onAction: () => setDeleting(true),
-              },
-            ]}
-          />
+          {budget.identity === undefined && (
+            <MoreMenu
+              label="Actions"
+              entries={[
+                {
+                  label: "Delete the budget…",
+                  isDanger: true,
+                  needs: `budgets.${budgetId}.delete_budget`,
+                  onAction: () => setDeleting(true),
+                },
+              ]}
+            />
+          )}
         </>
       }
     >
@@ -124,12 +125,41 @@ export function BudgetPage() {
       <Section title="Settings">
         <BudgetMembers of={budget} />
       </Section>
+      {budget.identity === undefined && <Spenders of={budget} level={parents.length + 1} />}
+      <ActivitySection target={budgetId} />
+      <ConfirmDialog
+        title="Delete the budget"
+        action="Delete budget"
+        typed={name}
+        isOpen={isDeleting}
+        onClose={() => setDeleting(false)}
+        onConfirm={async () => {
+          await call("budgets.deleteBudget", { budgetId });
+          await navigate({ to: "/budgets" });
+          await refresh();
+          toast({ text: `Deleted the budget ${name}.` });
+        }}
+      >
+        The credits of <strong className="font-medium">{name}</strong> are lost. The service refuses while keys,
+        identities or other budgets use it. This cannot be undone.
+      </ConfirmDialog>
+    </Page>
+  );
+}
+
+/** What spends from a budget that was created: budgets below it, keys and identities. */
+function Spenders({ of: budget, level }: { of: Budget; level: number }) {
+  const { budgetId } = budget;
+  const navigate = useNavigate();
+  const [isCreating, setCreating] = useState(false);
+  return (
+    <>
       <Section
         title="Budgets below"
         actions={
           <Button
             needs={["budgets.*.create_budget", `budgets.${budgetId}.assign_budget`]}
-            offBecause={parents.length + 1 >= LEVELS_MAX && `A tree of budgets has ${LEVELS_MAX} levels`}
+            offBecause={level >= LEVELS_MAX && `A tree of budgets has ${LEVELS_MAX} levels`}
             onPress={() => setCreating(true)}
           >
             <Plus aria-hidden />
@@ -158,7 +188,6 @@ export function BudgetPage() {
           />
         </WhenSeen>
       </Section>
-      <ActivitySection target={budgetId} />
       {isCreating && (
         <Suspense>
           <CreateBudget
@@ -168,23 +197,7 @@ export function BudgetPage() {
           />
         </Suspense>
       )}
-      <ConfirmDialog
-        title="Delete the budget"
-        action="Delete budget"
-        typed={name}
-        isOpen={isDeleting}
-        onClose={() => setDeleting(false)}
-        onConfirm={async () => {
-          await call("budgets.deleteBudget", { budgetId });
-          await navigate({ to: "/budgets" });
-          await refresh();
-          toast({ text: `Deleted the budget ${name}.` });
-        }}
-      >
-        The credits of <strong className="font-medium">{name}</strong> are lost. The service refuses while keys,
-        identities or other budgets use it. This cannot be undone.
-      </ConfirmDialog>
-    </Page>
+    </>
   );
 }
 

@@ -9,7 +9,7 @@ import { RatelimitsField, ratelimitDraft, ratelimitInputs } from "../../ui/field
 import { PermissionsField, permissionsProblem, RolesField } from "./plan-grants.tsx";
 import { UpdatePreview } from "./plan-preview.tsx";
 
-interface EditorProps {
+export interface EditorProps {
   of: Plan;
   onClose: () => void;
 }
@@ -23,7 +23,7 @@ function usePlanUpdate({ planId }: Plan): (field: Field) => (value: unknown) => 
 }
 
 /** An editor that says, before it is saved, what the change does to how many keys. */
-function PlanEditor<Draft>({
+export function PlanEditor<Draft>({
   plan,
   field,
   before,

@@ -19,12 +19,15 @@ import { Time } from "../../ui/text/time.tsx";
 import { WhenSeen } from "../../ui/when-seen.tsx";
 import { ActivitySection } from "../audit/activity-section.tsx";
 import { PlanMembers } from "./plan-preview.tsx";
-import { creditsText } from "./plan-text.ts";
+import { budgetText, creditsText } from "./plan-text.ts";
 
 const load = () => loadCode(() => import("./plan-editors.tsx"));
 const PlanLimitsEditor = lazyRouteComponent(load, "PlanLimitsEditor");
 const PlanPermissionsEditor = lazyRouteComponent(load, "PlanPermissionsEditor");
 const PlanRolesEditor = lazyRouteComponent(load, "PlanRolesEditor");
+const loadBalances = () => loadCode(() => import("./plan-balance-editors.tsx"));
+const PlanCreditsEditor = lazyRouteComponent(loadBalances, "PlanCreditsEditor");
+const PlanBudgetEditor = lazyRouteComponent(loadBalances, "PlanBudgetEditor");
 const PlanMetadataEditor = lazyRouteComponent(load, "PlanMetadataEditor");
 const ConcurrencyEditor = lazyRouteComponent(
   () => loadCode(() => import("../holds/concurrency-editor.tsx")),
@@ -97,7 +100,7 @@ export function PlanPage() {
           <IdentitiesWith
             of={{ plan: name }}
             label="Identities with the plan"
-            empty="No identity has it. All keys of an identity share the limits of its plan."
+            empty="No identity has it. All keys of an identity share the limits and the budget of its plan."
           />
         </WhenSeen>
       </Section>
@@ -128,6 +131,7 @@ function Gifts({ of: plan }: { of: Plan }) {
     ratelimits,
     concurrency = [],
     credits,
+    budget,
     permissions,
     roles,
     meta,
@@ -177,7 +181,22 @@ function Gifts({ of: plan }: { of: Plan }) {
           )}
         />
       </Fact>
-      <Fact name="Credits of keys">{credits ? creditsText(credits) : <None />}</Fact>
+      <Fact name="Credits of keys">
+        <EditInPlace
+          label="the credits"
+          needs={needs}
+          display={credits ? creditsText(credits) : <None />}
+          editor={(onClose) => <PlanCreditsEditor of={plan} onClose={onClose} />}
+        />
+      </Fact>
+      <Fact name="Budget of identities">
+        <EditInPlace
+          label="the budget"
+          needs={needs}
+          display={budget ? budgetText(budget) : <None />}
+          editor={(onClose) => <PlanBudgetEditor of={plan} onClose={onClose} />}
+        />
+      </Fact>
       <Fact name="Permissions of keys">
         <EditInPlace
           label="the permissions"

@@ -64,9 +64,12 @@ export function whole(text: string): number {
 export function RefillFields<Draft extends RefillDraft>({
   value,
   onChange,
+  isAmountAbove = false,
 }: {
   value: Draft;
   onChange: (value: Draft) => void;
+  /** Whether the amount is edited in a field before these. */
+  isAmountAbove?: boolean;
 }) {
   const { interval } = value;
   return (
@@ -89,13 +92,15 @@ export function RefillFields<Draft extends RefillDraft>({
       />
       {interval !== "none" && (
         <>
-          <TextField
-            label="Refill amount"
-            type="number"
-            description={value.rollover.trim() === "" ? "The balance after a refill." : "What a refill adds."}
-            value={value.amount}
-            onChange={(amount) => onChange({ ...value, amount })}
-          />
+          {!isAmountAbove && (
+            <TextField
+              label="Refill amount"
+              type="number"
+              description={value.rollover.trim() === "" ? "The balance after a refill." : "What a refill adds."}
+              value={value.amount}
+              onChange={(amount) => onChange({ ...value, amount })}
+            />
+          )}
           {interval === "yearly" && (
             <Select
               label="Month"
