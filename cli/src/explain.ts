@@ -35,7 +35,8 @@ function decision(answer: VerifyKeyOutput, input: VerificationInput, now: Instan
     case "USAGE_EXCEEDED":
       return `USAGE_EXCEEDED: the verification costs ${input.credits?.cost ?? 1} and the key has ${credits ?? 0} credits left. Nothing was charged.`;
     case "RATE_LIMITED": {
-      const exceeded = [...(answer.concurrency ?? []), ...(answer.ratelimits ?? [])].filter(({ exceeded }) => exceeded);
+      const enforced = (answer.ratelimits ?? []).filter(({ shadow }) => !shadow);
+      const exceeded = [...(answer.concurrency ?? []), ...enforced].filter(({ exceeded }) => exceeded);
       const names = exceeded.map(({ name }) => printable(name));
       const wait =
         retryAfter === undefined
@@ -65,7 +66,7 @@ function facts(answer: VerifyKeyOutput, input: VerificationInput, now: Instant):
     ...(credits === undefined ? ["Credits: unlimited"] : [`Credits: ${credits.toLocaleString("en")} left`]),
     ...ratelimits.map(
       (limit) =>
-        `Limit ${printable(limit.name)}: ${limit.remaining.toLocaleString("en")} of ${limit.limit.toLocaleString("en")} in ${length(limit.duration)} left, ${limit.mode === "strict" ? "strict, more is free" : "window ends"} at ${iso(limit.reset)}`,
+        `Limit ${printable(limit.name)}: ${limit.remaining.toLocaleString("en")} of ${limit.limit.toLocaleString("en")} in ${length(limit.duration)} left, ${limit.mode === "strict" ? "strict, more is free" : "window ends"} at ${iso(limit.reset)}${limit.shadow ? `; in shadow mode, it ${limit.exceeded ? "would deny the call" : "denies nothing"}` : ""}`,
     ),
   ];
 }

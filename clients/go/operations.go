@@ -1455,7 +1455,7 @@ func (o RatelimitsOperations) ListOverridesAll(ctx context.Context, input ListOv
 // Permissions of the root key: `ratelimits.{namespaceId}.set_override`
 //
 // Errors besides those of every operation: ErrDataRatelimitNamespaceNotFound,
-// ErrDataRatelimitOverrideLimitReached.
+// ErrDataRatelimitOverrideLimitReached, ErrApplicationPreconditionFailed.
 func (o RatelimitsOperations) SetOverride(ctx context.Context, input SetOverrideInput, options ...CallOption) (*Result[SetOverrideOutput], error) {
 	return call[SetOverrideOutput](ctx, o.connection, traits{"ratelimits.setOverride", never}, input, options)
 }
@@ -2144,6 +2144,8 @@ type Ratelimit struct {
 	// Present if the limit is strict.
 	Mode      string `json:"mode,omitzero"`
 	AutoApply bool   `json:"autoApply"`
+	// Present if the limit is in shadow mode: it never denies.
+	Shadow bool `json:"shadow,omitzero"`
 }
 
 // ConcurrencyLimit is how many calls of a key, or of the keys of an identity, may run at once.
@@ -2410,10 +2412,12 @@ type PlanChangeBefore struct {
 	Limit    *int64 `json:"limit,omitzero"`
 	Duration *int64 `json:"duration,omitzero"`
 	// Present if the limit is strict.
-	Mode      string                  `json:"mode,omitzero"`
-	AutoApply bool                    `json:"autoApply,omitzero"`
-	Amount    *int64                  `json:"amount,omitzero"`
-	Refill    *PlanChangeBeforeRefill `json:"refill,omitzero"`
+	Mode      string `json:"mode,omitzero"`
+	AutoApply bool   `json:"autoApply,omitzero"`
+	// Present if the limit is in shadow mode: it never denies.
+	Shadow bool                    `json:"shadow,omitzero"`
+	Amount *int64                  `json:"amount,omitzero"`
+	Refill *PlanChangeBeforeRefill `json:"refill,omitzero"`
 	// What happens to calls that it does not cover. `deny`: `USAGE_EXCEEDED`. `allow`: it counts them, and
 	// may fall below 0.
 	OnEmpty    BudgetOnEmpty `json:"onEmpty,omitzero"`
@@ -2435,10 +2439,12 @@ type PlanChangeAfter struct {
 	Limit    *int64 `json:"limit,omitzero"`
 	Duration *int64 `json:"duration,omitzero"`
 	// Present if the limit is strict.
-	Mode      string                 `json:"mode,omitzero"`
-	AutoApply bool                   `json:"autoApply,omitzero"`
-	Amount    *int64                 `json:"amount,omitzero"`
-	Refill    *PlanChangeAfterRefill `json:"refill,omitzero"`
+	Mode      string `json:"mode,omitzero"`
+	AutoApply bool   `json:"autoApply,omitzero"`
+	// Present if the limit is in shadow mode: it never denies.
+	Shadow bool                   `json:"shadow,omitzero"`
+	Amount *int64                 `json:"amount,omitzero"`
+	Refill *PlanChangeAfterRefill `json:"refill,omitzero"`
 	// What happens to calls that it does not cover. `deny`: `USAGE_EXCEEDED`. `allow`: it counts them, and
 	// may fall below 0.
 	OnEmpty    BudgetOnEmpty `json:"onEmpty,omitzero"`
@@ -2492,6 +2498,9 @@ type Override struct {
 	Duration int64 `json:"duration"`
 	// How the limit counts. Omitted: as the call says.
 	Mode OverrideMode `json:"mode,omitzero"`
+	// Whether the limit is in shadow mode: counted and reported, and never denying. Omitted: as the call
+	// says.
+	Shadow bool `json:"shadow,omitzero"`
 }
 
 // PortalSessionAction is a APIPortalAction.
@@ -3313,6 +3322,9 @@ type CreateKeyInputRatelimit struct {
 	Mode OverrideMode `json:"mode,omitzero"`
 	// Whether every verification that does not name the limit is charged 1. Default: false.
 	AutoApply *bool `json:"autoApply,omitzero"`
+	// `true`: the limit is counted and reported, and never denies a call. What it would deny, it does not
+	// count. So you see what a limit would do before it is in force. Default: false.
+	Shadow *bool `json:"shadow,omitzero"`
 }
 
 // CreateKeyInputConcurrency is for the field Concurrency of CreateKeyInput.
@@ -3896,6 +3908,8 @@ type VerifyKeyInputRatelimit struct {
 	Duration *int64 `json:"duration,omitzero"`
 	// With `limit` and `duration`: how the limit counts. Omitted: `standard`.
 	Mode OverrideMode `json:"mode,omitzero"`
+	// With `limit` and `duration`: whether the limit only counts, and never denies. Omitted: `false`.
+	Shadow *bool `json:"shadow,omitzero"`
 }
 
 // VerifyKeyInput is the input of `keys.verifyKey`.
@@ -4001,6 +4015,8 @@ type VerifyKeyOutputRatelimit struct {
 	// Present if the limit is strict.
 	Mode      string `json:"mode,omitzero"`
 	AutoApply bool   `json:"autoApply"`
+	// Present if the limit is in shadow mode: it never denies.
+	Shadow bool `json:"shadow,omitzero"`
 	// Present if it is a limit of the identity, which all its keys share.
 	From     string `json:"from,omitzero"`
 	Exceeded bool   `json:"exceeded"`
@@ -4280,6 +4296,8 @@ type ExplainVerificationOutputRatelimit struct {
 	Duration int64 `json:"duration"`
 	// Present if the limit is strict.
 	Mode string `json:"mode,omitzero"`
+	// Present if the limit is in shadow mode: it never denies.
+	Shadow bool `json:"shadow,omitzero"`
 	// Where the limit comes from. All keys of an identity share the counters of its limits. `derived`: a
 	// derived key, or one that it was derived from.
 	From ExplainVerificationRatelimitFrom `json:"from"`
@@ -4291,7 +4309,7 @@ type ExplainVerificationOutputRatelimit struct {
 	Use ExplainVerificationRatelimitUse `json:"use"`
 	// What the call costs. Absent if the limit is replaced or unused.
 	Cost *int64 `json:"cost,omitzero"`
-	// Whether the limit denies the call. Absent like `cost`.
+	// Whether the limit denies the call, or would if it were not in shadow mode. Absent like `cost`.
 	Exceeded bool `json:"exceeded,omitzero"`
 	// Milliseconds until this cost would pass without other calls. Absent: never, or like `cost`.
 	RetryAfter *int64 `json:"retryAfter,omitzero"`
@@ -5618,6 +5636,9 @@ type LimitInput struct {
 	// How the limit counts. `standard`: a sliding window. `strict`: never more than the limit in any trailing
 	// `duration`. Default: "standard".
 	Mode OverrideMode `json:"mode,omitzero"`
+	// `true`: the limit is counted and reported, and never denies a call. What it would deny, it does not
+	// count. So you see what a limit would do before it is in force. Default: false.
+	Shadow *bool `json:"shadow,omitzero"`
 	// Cost of this call. 0: check the limit without charging it. Default: 1.
 	Cost *int64 `json:"cost,omitzero"`
 }
@@ -5637,6 +5658,10 @@ type LimitOutput struct {
 	RetryAfter *int64 `json:"retryAfter,omitzero"`
 	// The override that applies, if there is one.
 	OverrideID string `json:"overrideId,omitzero"`
+	// Present if the limit is in shadow mode: it never denies.
+	Shadow bool `json:"shadow,omitzero"`
+	// With `shadow`: whether the limit would have denied the call.
+	Exceeded bool `json:"exceeded,omitzero"`
 }
 
 // MultiLimitEntryMode is a OverrideMode.
@@ -5666,6 +5691,10 @@ type MultiLimitOutputLimit struct {
 	RetryAfter *int64 `json:"retryAfter,omitzero"`
 	// The override that applies, if there is one.
 	OverrideID string `json:"overrideId,omitzero"`
+	// Present if the limit is in shadow mode: it never denies.
+	Shadow bool `json:"shadow,omitzero"`
+	// With `shadow`: whether the limit would have denied the call.
+	Exceeded bool `json:"exceeded,omitzero"`
 }
 
 // MultiLimitOutput is the `data` of an answer of `ratelimits.multiLimit`.
@@ -5706,6 +5735,9 @@ type ExplainLimitInput struct {
 	// How the limit counts. `standard`: a sliding window. `strict`: never more than the limit in any trailing
 	// `duration`. Default: "standard".
 	Mode OverrideMode `json:"mode,omitzero"`
+	// `true`: the limit is counted and reported, and never denies a call. What it would deny, it does not
+	// count. So you see what a limit would do before it is in force. Default: false.
+	Shadow *bool `json:"shadow,omitzero"`
 	// Cost of this call. 0: check the limit without charging it. Default: 1.
 	Cost *int64 `json:"cost,omitzero"`
 }
@@ -5726,6 +5758,9 @@ type ExplainLimitOutputOverride struct {
 	Duration int64 `json:"duration"`
 	// How the limit counts. Omitted: as the call says.
 	Mode OverrideMode `json:"mode,omitzero"`
+	// Whether the limit is in shadow mode: counted and reported, and never denying. Omitted: as the call
+	// says.
+	Shadow bool `json:"shadow,omitzero"`
 }
 
 // ExplainLimitOtherMode is a OverrideMode.
@@ -5747,6 +5782,8 @@ type ExplainLimitOutput struct {
 	Duration int64 `json:"duration"`
 	// Present if the limit is strict.
 	Mode string `json:"mode,omitzero"`
+	// Present if the limit is in shadow mode: it never denies.
+	Shadow bool `json:"shadow,omitzero"`
 	// What the call costs.
 	Cost int64 `json:"cost"`
 	// The counter: what was charged in the sliding window that ends now.
@@ -5823,6 +5860,9 @@ type SetOverrideInput struct {
 	Duration int64 `json:"duration"`
 	// How the limit counts. Omitted: as the call says.
 	Mode OverrideMode `json:"mode,omitzero"`
+	// Whether the limit is in shadow mode: counted and reported, and never denying. Omitted: as the call
+	// says.
+	Shadow *bool `json:"shadow,omitzero"`
 }
 
 // SetOverrideOutput is the `data` of an answer of `ratelimits.setOverride`.
@@ -6846,7 +6886,8 @@ type HoldUncoveredEvent struct {
 	Budgets []HoldUncoveredEventBudget `json:"budgets"`
 }
 
-// LimitExceededEvent is the data of `limit.exceeded`: the first call in a window was rejected by a limit.
+// LimitExceededEvent is the data of `limit.exceeded`: the first call in a window was rejected by a limit, or
+// would have been by one in shadow mode.
 type LimitExceededEvent struct {
 	KeyID string `json:"keyId,omitzero"`
 	APIID string `json:"apiId,omitzero"`
@@ -6860,6 +6901,8 @@ type LimitExceededEvent struct {
 	Name     string `json:"name,omitzero"`
 	Limit    int64  `json:"limit"`
 	Duration int64  `json:"duration"`
+	// Present if the limit is in shadow mode: it rejected nothing.
+	Shadow bool `json:"shadow,omitzero"`
 	// The end of the window, as Unix time in milliseconds.
 	WindowEnd int64 `json:"windowEnd"`
 }

@@ -21,11 +21,13 @@ export interface LimitState {
 const LENGTH_MAX = 1_024;
 const PARTITION_BYTES = 9;
 
-/** The limits in the answer to a verification. */
+/** The limits in the answer to a verification. Those in shadow mode deny nothing, and clients need not know them. */
 export function limitsOf({ keyId, identity, ratelimits = [], concurrency = [] }: VerifyKeyOutput): LimitState[] {
   const partitionOf = (from: "key" | "identity" | undefined) => (from === "identity" ? identity?.id : keyId);
   return [
-    ...ratelimits.map(({ from, ...limit }) => ({ ...limit, partition: partitionOf(from) })),
+    ...ratelimits
+      .filter(({ shadow }) => !shadow)
+      .map(({ from, ...limit }) => ({ ...limit, partition: partitionOf(from) })),
     ...concurrency.map(({ inUse, from, ...slots }) => ({
       ...slots,
       unit: "concurrent-requests" as const,

@@ -249,18 +249,18 @@ export function limiter<Request extends object>(
     });
     const isOverridden = data.overrideId !== undefined;
     const { limit, remaining, reset, retryAfter: wait, success } = data;
-    const headers = await limitHeaders([
-      {
-        name: namespace,
-        limit,
-        remaining,
-        reset,
-        retryAfter: wait,
-        exceeded: !success,
-        duration: isOverridden ? undefined : duration,
-        partition: counted,
-      },
-    ]);
+    const state = {
+      name: namespace,
+      limit,
+      remaining,
+      reset,
+      retryAfter: wait,
+      exceeded: !success,
+      duration: isOverridden ? undefined : duration,
+      partition: counted,
+    };
+    // A limit in shadow mode denies nothing, and clients need not know it.
+    const headers = await limitHeaders(data.shadow ? [] : [state]);
     if (success === true) return { key: undefined, headers };
     const detail = "A limit of requests has been reached.";
     return {

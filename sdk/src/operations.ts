@@ -203,6 +203,8 @@ export type Ratelimit = {
   /** Present if the limit is strict. */
   mode?: "strict";
   autoApply: boolean;
+  /** Present if the limit is in shadow mode: it never denies. */
+  shadow?: true;
 };
 
 /** How many calls of a key, or of the keys of an identity, may run at once. */
@@ -403,6 +405,8 @@ export type PlanChange = {
     /** Present if the limit is strict. */
     mode?: "strict";
     autoApply?: boolean;
+    /** Present if the limit is in shadow mode: it never denies. */
+    shadow?: true;
     amount?: number;
     refill?: {
       interval: "hourly" | "daily" | "weekly" | "monthly" | "yearly";
@@ -426,6 +430,8 @@ export type PlanChange = {
     /** Present if the limit is strict. */
     mode?: "strict";
     autoApply?: boolean;
+    /** Present if the limit is in shadow mode: it never denies. */
+    shadow?: true;
     amount?: number;
     refill?: {
       interval: "hourly" | "daily" | "weekly" | "monthly" | "yearly";
@@ -470,6 +476,8 @@ export type Override = {
   duration: number;
   /** How the limit counts. Omitted: as the call says. */
   mode?: "standard" | "strict";
+  /** Whether the limit is in shadow mode: counted and reported, and never denying. Omitted: as the call says. */
+  shadow?: boolean;
 };
 
 /** A session in which an owner of keys manages them. */
@@ -1150,6 +1158,11 @@ export type CreateKeyInput = {
       mode?: "standard" | "strict" | undefined;
       /** Whether every verification that does not name the limit is charged 1. Default: false. */
       autoApply?: boolean | undefined;
+      /**
+       * `true`: the limit is counted and reported, and never denies a call. What it would deny, it does not count. So
+       * you see what a limit would do before it is in force. Default: false.
+       */
+      shadow?: boolean | undefined;
     }[] | undefined;
   /**
    * How many calls may run at once. Each verification takes a slot of each of these limits with `hold`, until its hold
@@ -1454,6 +1467,11 @@ export type MigrateKeysInput = {
           mode?: "standard" | "strict" | undefined;
           /** Whether every verification that does not name the limit is charged 1. Default: false. */
           autoApply?: boolean | undefined;
+          /**
+           * `true`: the limit is counted and reported, and never denies a call. What it would deny, it does not count.
+           * So you see what a limit would do before it is in force. Default: false.
+           */
+          shadow?: boolean | undefined;
         }[] | undefined;
       /**
        * How many calls may run at once. Each verification takes a slot of each of these limits with `hold`, until its
@@ -1663,6 +1681,11 @@ export type UpdateKeyInput = {
       mode?: "standard" | "strict" | undefined;
       /** Whether every verification that does not name the limit is charged 1. Default: false. */
       autoApply?: boolean | undefined;
+      /**
+       * `true`: the limit is counted and reported, and never denies a call. What it would deny, it does not count. So
+       * you see what a limit would do before it is in force. Default: false.
+       */
+      shadow?: boolean | undefined;
     }[] | null | undefined;
   /**
    * How many calls may run at once: all limits of the key. Open holds count for a limit with an existing name, also
@@ -1731,6 +1754,8 @@ export type VerifyKeyInput = {
       duration?: number | undefined;
       /** With `limit` and `duration`: how the limit counts. Omitted: `standard`. */
       mode?: "standard" | "strict" | undefined;
+      /** With `limit` and `duration`: whether the limit only counts, and never denies. Omitted: `false`. */
+      shadow?: boolean | undefined;
     }[] | undefined;
   /** The migration that imported the key, for keys that need it: see `keys.migrateKeys`. Requires a root key. */
   migrationId?: string | undefined;
@@ -1804,6 +1829,8 @@ export type VerifyKeyOutput = {
       /** Present if the limit is strict. */
       mode?: "strict";
       autoApply: boolean;
+      /** Present if the limit is in shadow mode: it never denies. */
+      shadow?: true;
       /** Present if it is a limit of the identity, which all its keys share. */
       from?: "identity";
       exceeded: boolean;
@@ -1870,6 +1897,8 @@ export type ExplainVerificationInput = {
       duration?: number | undefined;
       /** With `limit` and `duration`: how the limit counts. Omitted: `standard`. */
       mode?: "standard" | "strict" | undefined;
+      /** With `limit` and `duration`: whether the limit only counts, and never denies. Omitted: `false`. */
+      shadow?: boolean | undefined;
     }[] | undefined;
   /** The migration that imported the key, for keys that need it: see `keys.migrateKeys`. Requires a root key. */
   migrationId?: string | undefined;
@@ -1969,6 +1998,8 @@ export type ExplainVerificationOutput = {
       duration: number;
       /** Present if the limit is strict. */
       mode?: "strict";
+      /** Present if the limit is in shadow mode: it never denies. */
+      shadow?: true;
       /**
        * Where the limit comes from. All keys of an identity share the counters of its limits. `derived`: a derived
        * key, or one that it was derived from.
@@ -1984,7 +2015,7 @@ export type ExplainVerificationOutput = {
       use: "charged" | "checked" | "replaced" | "unused";
       /** What the call costs. Absent if the limit is replaced or unused. */
       cost?: number;
-      /** Whether the limit denies the call. Absent like `cost`. */
+      /** Whether the limit denies the call, or would if it were not in shadow mode. Absent like `cost`. */
       exceeded?: boolean;
       /** Milliseconds until this cost would pass without other calls. Absent: never, or like `cost`. */
       retryAfter?: number;
@@ -2097,6 +2128,11 @@ export type CreateIdentityInput = {
       mode?: "standard" | "strict" | undefined;
       /** Whether every verification that does not name the limit is charged 1. Default: false. */
       autoApply?: boolean | undefined;
+      /**
+       * `true`: the limit is counted and reported, and never denies a call. What it would deny, it does not count. So
+       * you see what a limit would do before it is in force. Default: false.
+       */
+      shadow?: boolean | undefined;
     }[] | undefined;
   /** How many calls of all its keys together may run at once. */
   concurrency?: readonly {
@@ -2176,6 +2212,11 @@ export type UpdateIdentityInput = {
       mode?: "standard" | "strict" | undefined;
       /** Whether every verification that does not name the limit is charged 1. Default: false. */
       autoApply?: boolean | undefined;
+      /**
+       * `true`: the limit is counted and reported, and never denies a call. What it would deny, it does not count. So
+       * you see what a limit would do before it is in force. Default: false.
+       */
+      shadow?: boolean | undefined;
     }[] | undefined;
   /**
    * How many calls of all its keys together may run at once: all limits of the identity. Null: any number. Open holds
@@ -2230,6 +2271,11 @@ export type CreatePlanInput = {
       mode?: "standard" | "strict" | undefined;
       /** Whether every verification that does not name the limit is charged 1. Default: false. */
       autoApply?: boolean | undefined;
+      /**
+       * `true`: the limit is counted and reported, and never denies a call. What it would deny, it does not count. So
+       * you see what a limit would do before it is in force. Default: false.
+       */
+      shadow?: boolean | undefined;
     }[] | undefined;
   /**
    * How many calls of each key with the plan, and of the keys of each identity with it, may run at once. Verifications
@@ -2380,6 +2426,11 @@ export type PreviewUpdateInput = {
       mode?: "standard" | "strict" | undefined;
       /** Whether every verification that does not name the limit is charged 1. Default: false. */
       autoApply?: boolean | undefined;
+      /**
+       * `true`: the limit is counted and reported, and never denies a call. What it would deny, it does not count. So
+       * you see what a limit would do before it is in force. Default: false.
+       */
+      shadow?: boolean | undefined;
     }[] | null | undefined;
   /**
    * How many calls of each key with the plan, and of the keys of each identity with it, may run at once. Verifications
@@ -2511,6 +2562,11 @@ export type UpdatePlanInput = {
       mode?: "standard" | "strict" | undefined;
       /** Whether every verification that does not name the limit is charged 1. Default: false. */
       autoApply?: boolean | undefined;
+      /**
+       * `true`: the limit is counted and reported, and never denies a call. What it would deny, it does not count. So
+       * you see what a limit would do before it is in force. Default: false.
+       */
+      shadow?: boolean | undefined;
     }[] | null | undefined;
   /**
    * How many calls of each key with the plan, and of the keys of each identity with it, may run at once. Verifications
@@ -3437,6 +3493,11 @@ export type LimitInput = {
    * `duration`. Default: "standard".
    */
   mode?: "standard" | "strict" | undefined;
+  /**
+   * `true`: the limit is counted and reported, and never denies a call. What it would deny, it does not count. So you
+   * see what a limit would do before it is in force. Default: false.
+   */
+  shadow?: boolean | undefined;
   /** Cost of this call. 0: check the limit without charging it. Default: 1. */
   cost?: number | undefined;
 };
@@ -3458,6 +3519,10 @@ export type LimitOutput = {
   retryAfter?: number;
   /** The override that applies, if there is one. */
   overrideId?: string;
+  /** Present if the limit is in shadow mode: it never denies. */
+  shadow?: true;
+  /** With `shadow`: whether the limit would have denied the call. */
+  exceeded?: boolean;
 };
 
 /** The input of `ratelimits.multiLimit`. */
@@ -3475,6 +3540,11 @@ export type MultiLimitInput = readonly {
      * `duration`. Default: "standard".
      */
     mode?: "standard" | "strict" | undefined;
+    /**
+     * `true`: the limit is counted and reported, and never denies a call. What it would deny, it does not count. So
+     * you see what a limit would do before it is in force. Default: false.
+     */
+    shadow?: boolean | undefined;
     /** Cost of this call. 0: check the limit without charging it. Default: 1. */
     cost?: number | undefined;
   }[];
@@ -3503,6 +3573,10 @@ export type MultiLimitOutput = {
       retryAfter?: number;
       /** The override that applies, if there is one. */
       overrideId?: string;
+      /** Present if the limit is in shadow mode: it never denies. */
+      shadow?: true;
+      /** With `shadow`: whether the limit would have denied the call. */
+      exceeded?: boolean;
     }[];
 };
 
@@ -3541,6 +3615,11 @@ export type ExplainLimitInput = {
    * `duration`. Default: "standard".
    */
   mode?: "standard" | "strict" | undefined;
+  /**
+   * `true`: the limit is counted and reported, and never denies a call. What it would deny, it does not count. So you
+   * see what a limit would do before it is in force. Default: false.
+   */
+  shadow?: boolean | undefined;
   /** Cost of this call. 0: check the limit without charging it. Default: 1. */
   cost?: number | undefined;
 };
@@ -3558,6 +3637,8 @@ export type ExplainLimitOutput = {
   duration: number;
   /** Present if the limit is strict. */
   mode?: "strict";
+  /** Present if the limit is in shadow mode: it never denies. */
+  shadow?: true;
   /** What the call costs. */
   cost: number;
   /** The counter: what was charged in the sliding window that ends now. */
@@ -3584,6 +3665,8 @@ export type ExplainLimitOutput = {
     duration: number;
     /** How the limit counts. Omitted: as the call says. */
     mode?: "standard" | "strict";
+    /** Whether the limit is in shadow mode: counted and reported, and never denying. Omitted: as the call says. */
+    shadow?: boolean;
   };
   /** Further overrides that match, in the order of precedence. At most 100. */
   others: {
@@ -3595,6 +3678,8 @@ export type ExplainLimitOutput = {
       duration: number;
       /** How the limit counts. Omitted: as the call says. */
       mode?: "standard" | "strict";
+      /** Whether the limit is in shadow mode: counted and reported, and never denying. Omitted: as the call says. */
+      shadow?: boolean;
     }[];
 };
 
@@ -3659,6 +3744,8 @@ export type SetOverrideInput = {
   duration: number;
   /** How the limit counts. Omitted: as the call says. */
   mode?: "standard" | "strict" | undefined;
+  /** Whether the limit is in shadow mode: counted and reported, and never denying. Omitted: as the call says. */
+  shadow?: boolean | undefined;
 };
 
 /** The `data` of an answer of `ratelimits.setOverride`. */
@@ -4628,7 +4715,10 @@ export type HoldUncoveredEvent = {
     }[];
 };
 
-/** The `data` of `limit.exceeded`. The first call in a window was rejected by a limit. */
+/**
+ * The `data` of `limit.exceeded`. The first call in a window was rejected by a limit, or would have been by one in
+ * shadow mode.
+ */
 export type LimitExceededEvent = {
   keyId?: string;
   apiId?: string;
@@ -4642,6 +4732,8 @@ export type LimitExceededEvent = {
   name?: string;
   limit: number;
   duration: number;
+  /** Present if the limit is in shadow mode: it rejected nothing. */
+  shadow?: true;
   /** The end of the window, as Unix time in milliseconds. */
   windowEnd: number;
 };
@@ -6019,8 +6111,8 @@ export interface RatelimitsOperations {
    *
    * Permissions of the root key: `ratelimits.{namespaceId}.set_override`
    *
-   * @throws {LatchkeyError} `data/ratelimit_namespace_not_found`, `data/ratelimit_override_limit_reached`. Besides the
-   * errors of every operation.
+   * @throws {LatchkeyError} `data/ratelimit_namespace_not_found`, `data/ratelimit_override_limit_reached`,
+   * `application/precondition_failed`. Besides the errors of every operation.
    */
   setOverride(...args: Args<SetOverrideInput>): Promise<Result<SetOverrideOutput>>;
 }

@@ -62,7 +62,7 @@ const document = {
       name: "gold",
       ratelimits: [
         { name: "exports", limit: 5, duration: 86_400_000, mode: "strict", autoApply: false },
-        { name: "requests", limit: 600, duration: 60_000, autoApply: true },
+        { name: "requests", limit: 600, duration: 60_000, autoApply: true, shadow: true },
       ],
       concurrency: [
         { name: "jobs", limit: 3 },
@@ -216,7 +216,7 @@ describe("documents", () => {
       name: "customer",
       budget: { amount: 9, refill: { interval: "daily" }, onEmpty: "allow", thresholds: [50], unit: "token" },
     };
-    const override = { identifier: "a_*", limit: 1, duration: 60_000, mode: "strict" };
+    const override = { identifier: "a_*", limit: 1, duration: 60_000, mode: "strict", shadow: true };
     const withUpstream = (upstream: object) => ({
       permissions: [{ slug: "documents.read", name: "Read documents", description: "Reads." }],
       roles: [{ name: "editor", description: "Reads.", permissions: ["documents.read"] }],

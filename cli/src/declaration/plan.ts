@@ -181,7 +181,7 @@ function planNamespaces(desired: Document, actual: WholeDocument, ids: Ids): Pla
       changes.push(create("override", `${namespace} ${identifier}`, rest, set({ identifier, ...rest })));
     }
     for (const [override, former] of overrides.common) {
-      const details = differences({ ...override, mode: override.mode }, former);
+      const details = differences({ ...override, mode: override.mode, shadow: override.shadow }, former);
       if (details.length > 0)
         changes.push(update("override", `${namespace} ${override.identifier}`, details, set(override)));
     }

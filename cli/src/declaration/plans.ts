@@ -14,12 +14,13 @@ export function planMembers({
 }: DocumentPlan): Json {
   return {
     ratelimits: ratelimits
-      .map(({ name, limit, duration, mode, autoApply = false }) => ({
+      .map(({ name, limit, duration, mode, autoApply = false, shadow }) => ({
         name,
         limit,
         duration,
         ...(mode === "strict" && { mode }),
         autoApply,
+        ...(shadow && { shadow }),
       }))
       .sort((a, b) => (a.name < b.name ? -1 : 1)),
     concurrency:

@@ -80,7 +80,7 @@ export async function readService(
         name: row.name,
         // In the order of their creation, which decides between patterns that are equally specific.
         ...(overrides[i]?.length && {
-          overrides: overrides[i].map((one) => pick(one, "identifier", "limit", "duration", "mode")),
+          overrides: overrides[i].map((one) => pick(one, "identifier", "limit", "duration", "mode", "shadow")),
         }),
       }))
       .sort(by("name")),
@@ -116,7 +116,7 @@ export async function readService(
         ...withoutEmpty({
           concurrency: row.concurrency,
           ratelimits: (row.ratelimits as Json[]).map((limit) =>
-            pick(limit, "name", "limit", "duration", "mode", "autoApply"),
+            pick(limit, "name", "limit", "duration", "mode", "autoApply", "shadow"),
           ),
           permissions: row.permissions,
           roles: row.roles,

@@ -50,6 +50,10 @@ func limitsOf(data latchkey.VerifyKeyOutput) []limitState {
 	}
 	var states []limitState
 	for _, l := range data.Ratelimits {
+		// A limit in shadow mode denies nothing, and clients need not know it.
+		if l.Shadow {
+			continue
+		}
 		states = append(states, limitState{
 			name: l.Name, limit: l.Limit, duration: l.Duration, exceeded: l.Exceeded, remaining: l.Remaining,
 			reset: &l.Reset, retryAfter: l.RetryAfter, partition: partition(l.From == "identity"),

@@ -96,7 +96,12 @@ func (l limiter) decide(request *http.Request, _ string) (decision, error) {
 	if data.OverrideID == "" {
 		state.duration = input.Duration
 	}
-	header := limitHeader([]limitState{state}, time.Now())
+	states := []limitState{state}
+	// A limit in shadow mode denies nothing, and clients need not know it.
+	if data.Shadow {
+		states = nil
+	}
+	header := limitHeader(states, time.Now())
 	if data.Success {
 		return decision{header: header}, nil
 	}

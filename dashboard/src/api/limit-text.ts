@@ -4,16 +4,21 @@ import { duration, exactNumber, relativeTime } from "./format.ts";
 export const STRICT_PROMISE =
   "Never more than the limit in any trailing window; a charge may count up to a sixteenth of the window longer.";
 
+/** What the shadow mode does. */
+export const SHADOW_PROMISE =
+  "It is counted and reported, and never denies a call. What it would deny, it does not count.";
+
 /** A limit. `mode`: absent if it is not strict; of an override, if it is that of the call. */
 export interface Limit {
   readonly limit: number;
   readonly duration: number;
   readonly mode?: "standard" | "strict" | undefined;
+  readonly shadow?: boolean | undefined;
 }
 
-/** A limit in words: `100 per minute`, `100 per minute, strict`. */
-export function limitText({ mode, ...window }: Limit): string {
-  return mode === undefined ? windowText(window) : `${windowText(window)}, ${mode}`;
+/** A limit in words: `100 per minute`, `100 per minute, strict`, `100 per minute, in shadow mode`. */
+export function limitText({ mode, shadow, ...window }: Limit): string {
+  return [windowText(window), mode, shadow && "in shadow mode"].filter(Boolean).join(", ");
 }
 
 /** A limit in words, without its mode. */

@@ -70,7 +70,7 @@ export class PlanRecord {
     const all = [...ofOwner];
     for (const limit of this.#limits[owner]) {
       if (ofOwner.some(({ name }) => name === limit.name)) continue;
-      const { name, duration, mode, applies } = limit;
+      const { name, duration, mode, shadow, applies } = limit;
       // The counter is that of a limit of its own: a limit that moves into the plan, or out of it, keeps its count.
       const counter = limitCounter(owner, ownerId, name);
       all.push({
@@ -79,6 +79,7 @@ export class PlanRecord {
         duration,
         mode,
         owner,
+        shadow,
         applies,
         counter,
         members: limit.members,

@@ -108,6 +108,8 @@ export interface KeyLimit {
   readonly duration: number;
   readonly mode: LimitMode;
   readonly owner: "key" | "identity" | "derived";
+  /** Whether it is counted and never denies. */
+  readonly shadow: boolean;
   /** Whether a verification is charged without naming the limit. Those of identities and of derived keys always apply. */
   readonly applies: boolean;
   /** The name of its counter: the pool of the key, the identity or the derived key, and the name of the limit. */
@@ -288,7 +290,7 @@ export function keyConcurrency(
 
 /** A limit of the key or the identity with this id: for a key, that of its pool. */
 export function keyLimit(stored: DirectoryLimit, owner: KeyLimit["owner"], ownerId: string): KeyLimit {
-  const { name, limit, duration, mode, auto_apply } = stored;
+  const { name, limit, duration, mode, auto_apply, shadow } = stored;
   const shown = { ...ratelimitRecord(stored), ...(owner === "identity" && { autoApply: true, from: owner }) };
   return {
     name,
@@ -296,6 +298,7 @@ export function keyLimit(stored: DirectoryLimit, owner: KeyLimit["owner"], owner
     duration,
     mode,
     owner,
+    shadow: shadow === 1,
     applies: owner !== "key" || auto_apply === 1,
     counter: limitCounter(owner, ownerId, name),
     members: members(shown),
@@ -317,8 +320,16 @@ export function limitNameOf(counter: string): string {
 }
 
 /** A stored limit as the API returns it. */
-export function ratelimitRecord({ id, name, limit, duration, mode, auto_apply }: DirectoryLimit) {
-  return { id, name, limit, duration, ...(mode === "strict" && { mode }), autoApply: auto_apply === 1 };
+export function ratelimitRecord({ id, name, limit, duration, mode, auto_apply, shadow }: DirectoryLimit) {
+  return {
+    id,
+    name,
+    limit,
+    duration,
+    ...(mode === "strict" && { mode }),
+    autoApply: auto_apply === 1,
+    ...(shadow === 1 && { shadow: true as const }),
+  };
 }
 
 /** JSON members of an object, without braces. */

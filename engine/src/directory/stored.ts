@@ -18,6 +18,8 @@ export interface DirectoryLimit {
   duration: number;
   mode: LimitMode;
   auto_apply: StoredBoolean;
+  /** 1: it is counted and never denies. Absent: as 0. */
+  shadow?: StoredBoolean;
 }
 
 /** The plan of a key or of an identity. What it gives is in a record of its own. */

@@ -18,13 +18,15 @@ export interface Charge {
    * count stops at 10^12, which no limit exceeds.
    */
   readonly force?: boolean;
+  /** `true`: a limit in shadow mode. The limiter counts it and never lets it deny. Counters do not know it. */
+  readonly shadow?: boolean;
   /** The workspace that owns the counter. Each owner has a share of the counter memory; without an owner there is no share. */
   readonly owner?: string | undefined;
 }
 
 /** The state of one limit of a call. */
 export interface LimitState {
-  /** Whether this limit alone would allow the call. */
+  /** Whether this limit alone would allow the call, also if it is in shadow mode. */
   readonly allowed: boolean;
   /** What remains after the call. */
   readonly remaining: number;
@@ -42,9 +44,11 @@ export interface LimitDecision {
   readonly outcome: "decided";
   /** The instant, by the clock of the counters. `reset` is relative to this clock. */
   readonly at: number;
-  /** Whether all limits allow the call. Only then the limits that commit are charged. */
+  /** Whether all limits allow the call that are not in shadow mode. Only then the limits that commit are charged. */
   readonly allowed: boolean;
-  /** The largest `retryAfter` of the limits; undefined when one of them never allows the call; 0 when allowed. */
+  /** Whether a limit in shadow mode would have denied the call. */
+  readonly isShadowed?: boolean;
+  /** The largest `retryAfter` of the limits that deny; undefined when one of them never allows the call; 0 when allowed. */
   readonly retryAfter: number | undefined;
   /** One state per charge, in the order of the call. */
   readonly limits: readonly LimitState[];
@@ -66,6 +70,8 @@ export interface ReceiptCharge extends Pick<Charge, "counter" | "duration" | "mo
   readonly epoch: string;
   /** In memory: the end of the counter when it was charged; of a strict one the index of the sub-window. */
   readonly window?: number;
+  /** Of a limit in shadow mode: its own receipt. Null: it was over and counted nothing, or it cannot be corrected. */
+  readonly shadowReceipt?: Receipt | null;
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { Charge, LimitDecision } from "./counters.ts";
 
-/** The first call in a window that a limit rejected. */
+/** The first call in a window that a limit rejected, or would have rejected. */
 export interface ExceededLimit {
   /** The counter of the limit. */
   readonly counter: string;
@@ -16,6 +16,8 @@ export interface ExceededLimit {
   readonly name?: string;
   readonly limit: number;
   readonly duration: number;
+  /** `true`: the limit is in shadow mode, and rejected nothing. */
+  readonly shadow?: true;
   /** The end of the window that is aligned to the epoch, in epoch milliseconds. */
   readonly windowEnd: number;
   /** Epoch milliseconds. */
@@ -41,8 +43,8 @@ const WAITING_MAX = 5_000;
 const MINUTE = 60_000;
 
 /**
- * Collects the first rejection of each limit and window until they are written as events. Only rejected calls come here, and
- * only the first one of a window allocates. Bounded in memory, and for each workspace in number.
+ * Collects the first rejection of each limit and window until they are written as events. Only calls come here that a limit
+ * rejected or, in shadow mode, would have rejected; only the first one of a window allocates. Bounded in memory, and for each workspace in number.
  */
 export class ExceededLimits {
   /** The end of the window that was reported last, by counter. */
@@ -54,24 +56,26 @@ export class ExceededLimits {
   dropped = 0;
 
   /**
-   * Collects the limits of a rejected call that reject it. `key`: the verified key; null for a limit of a namespace. The
+   * Collects the limits that reject a call, or would. `key`: the verified key; null for a limit of a namespace. The
    * counters have the names that `limitCounter` and `ratelimits.limit` give them.
    */
   add(workspaceId: string, charges: readonly Charge[], { limits, at }: LimitDecision, key: LimitedKey | null): void {
     for (let i = 0; i < charges.length; i++) {
       if (limits[i]!.allowed) continue;
-      const { counter, limit, duration } = charges[i]!;
+      const { counter, limit, duration, shadow } = charges[i]!;
       // The limits of derived keys are many, and concern only their holders.
       if (counter.startsWith("derived\0")) continue;
       const windowEnd = (Math.floor(at / duration) + 1) * duration;
-      if (this.#windowEnds.get(counter) === windowEnd) continue;
+      const reported = shadow ? `shadow\0${counter}` : counter;
+      if (this.#windowEnds.get(reported) === windowEnd) continue;
       if (!this.#admits(workspaceId, at)) {
         this.dropped++;
         continue;
       }
       if (this.#windowEnds.size >= WINDOWS_MAX) this.#windowEnds.clear();
-      this.#windowEnds.set(counter, windowEnd);
-      this.#waiting.push({ ...describe(counter, key), counter, workspaceId, limit, duration, windowEnd, at });
+      this.#windowEnds.set(reported, windowEnd);
+      const limited = { ...describe(counter, key), counter, workspaceId, limit, duration, windowEnd, at };
+      this.#waiting.push(shadow ? { ...limited, shadow } : limited);
     }
   }
 

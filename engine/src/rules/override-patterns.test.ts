@@ -38,7 +38,7 @@ const overrides = fc
   .map((list) => list.map((one, i): Override => override({ id: `rlor_${i}`, ...one })));
 
 function override(some: Pick<Override, "id" | "identifier" | "createdAt">): Override {
-  return { limit: 5, duration: 60_000, mode: null, ...some };
+  return { limit: 5, duration: 60_000, mode: null, shadow: null, ...some };
 }
 
 const compile = async (list: readonly Override[]) => new Overrides(await compileOverrides(list));

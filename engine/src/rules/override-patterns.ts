@@ -11,11 +11,16 @@ export interface Override {
   readonly duration: number;
   /** The mode of the limit. Null: that of the call. */
   readonly mode: LimitMode | null;
+  /** Whether it is counted and never denies. Null: as the call says. */
+  readonly shadow: boolean | null;
   /** Of two patterns with the same number of literal characters, the older one applies. */
   readonly createdAt: number;
 }
 
 const modes: readonly (LimitMode | null)[] = [null, "standard", "strict"];
+const shadows: readonly (boolean | null)[] = [null, false, true];
+/** How limits act, in the order of their numbers. */
+const kinds = shadows.flatMap((shadow) => modes.map((mode) => ({ mode, shadow })));
 
 /** Largest number of overrides per namespace. */
 export const OVERRIDES_MAX = 10_000;
@@ -48,7 +53,7 @@ export interface CompiledOverrides {
   readonly idEnds: Uint32Array;
   readonly limits: Float64Array;
   readonly durations: Float64Array;
-  /** Indexes of `modes`. */
+  /** Indexes of `kinds`. */
   readonly modes: Uint8Array;
   readonly createdAts: Float64Array;
   readonly textHashes: Int32Array;
@@ -145,12 +150,12 @@ class Compiler {
   }
 
   #add(number: number): void {
-    const { id, identifier, limit, duration, mode, createdAt } = this.#sorted[number]!;
+    const { id, identifier, limit, duration, mode, shadow, createdAt } = this.#sorted[number]!;
     this.#textEnds[number] = this.#textEnd += identifier.length;
     this.#idEnds[number] = this.#idEnd += id.length;
     this.#limits[number] = limit;
     this.#durations[number] = duration;
-    this.#modes[number] = modes.indexOf(mode);
+    this.#modes[number] = kinds.findIndex((kind) => kind.mode === mode && kind.shadow === shadow);
     this.#createdAts[number] = createdAt;
     const asterisk = identifier.indexOf("*");
     const prefixHash = asterisk === -1 ? 0 : hash(identifier, 0, asterisk, 0, this.#base);
@@ -383,7 +388,7 @@ export class Overrides {
       identifier: this.#text(number),
       limit: limits[number]!,
       duration: durations[number]!,
-      mode: modes[this.#compiled.modes[number]!]!,
+      ...kinds[this.#compiled.modes[number]!]!,
       createdAt: createdAts[number]!,
     };
     this.#found[number] = override;

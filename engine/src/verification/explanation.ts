@@ -95,6 +95,7 @@ export interface ExplainedLimit {
   limit: number;
   duration: number;
   mode?: "strict";
+  shadow?: true;
   from: "key" | "identity" | "derived" | "call";
   /** The name of the plan that gives it to the key or to the identity. */
   plan?: string;
@@ -318,13 +319,25 @@ const details: Readonly<Record<Step, (decided: Detail) => string>> = {
   },
   limits: ({ selected, decided }) => {
     if (!selected || !decided) return "No limit applies to the call.";
-    const exceeded = selected.limits.filter((_, i) => !decided.limits[i]!.allowed).map(({ name }) => name);
-    if (exceeded.length === 0) return `These limits have room: ${selected.limits.map(({ name }) => name).join(", ")}.`;
+    const judged = selected.limits.map(({ name }, i) => ({
+      name,
+      isOver: decided.limits[i]?.allowed === false,
+      shadow: selected.charges[i]?.shadow === true,
+    }));
+    const namesOf = (some: typeof judged) => some.map(({ name }) => name).join(", ");
+    const over = judged.filter(({ isOver }) => isOver);
+    const exceeded = over.filter(({ shadow }) => !shadow);
+    const shadowed = over.filter(({ shadow }) => shadow);
+    const note = shadowed.length === 0 ? "" : `In shadow mode, these would deny the call: ${namesOf(shadowed)}.`;
+    if (exceeded.length === 0) {
+      const roomy = judged.filter(({ isOver }) => !isOver);
+      return [...(roomy.length > 0 ? [`These limits have room: ${namesOf(roomy)}.`] : []), note].join(" ").trim();
+    }
     const wait =
       decided.retryAfter === undefined
         ? "With this cost the call can never pass."
         : `Without other calls it passes in ${inWords(decided.retryAfter)}.`;
-    return `These limits are exhausted: ${exceeded.join(", ")}. ${wait}`;
+    return `These limits are exhausted: ${namesOf(exceeded)}. ${wait} ${note}`.trim();
   },
   credits: ({ balance, budgets = [], derived = [], cost }) => {
     const bounded = derived.filter(({ credits }) => credits !== undefined);
@@ -416,13 +429,14 @@ function permissionsOf(key: KeyRecord, { query, origins }: Decision): ExplainedP
 function limitsOf({ selected, decided, counted }: Decision): ExplainedLimit[] {
   return counted.map(({ limit, used, reset }, i) => {
     const charge = selected?.charges[i];
-    const { name, duration, mode } = limit;
+    const { name, duration, mode, shadow } = limit;
     return {
       id: JSON.parse(`{${limit.members}}`).id,
       name,
       limit: limit.limit,
       duration,
       ...(mode === "strict" && { mode }),
+      ...(shadow && { shadow }),
       from: "owner" in limit ? limit.owner : "call",
       ...("owner" in limit && planOf(limit)),
       ...(charge

@@ -13,6 +13,8 @@ export interface NamedLimit {
   duration?: number | undefined;
   /** Of an ad-hoc limit. */
   mode?: LimitMode | undefined;
+  /** Of an ad-hoc limit: it is counted and never denies. */
+  shadow?: boolean | undefined;
 }
 
 /** A limit that a verification checks: a stored one, or one that the call gives. */
@@ -24,8 +26,13 @@ export interface SelectedLimits {
   readonly limits: readonly CheckedLimit[];
 }
 
-const charge = ({ counter, limit, duration, mode }: KeyLimit, cost: number, commit: boolean, owner: string): Charge =>
-  commit ? { counter, limit, duration, mode, cost, owner } : { counter, limit, duration, mode, cost, commit, owner };
+function charge(stored: KeyLimit, cost: number, commit: boolean, owner: string): Charge {
+  const { counter, limit, duration, mode, shadow } = stored;
+  if (shadow) return { counter, limit, duration, mode, cost, commit, owner, shadow };
+  return commit
+    ? { counter, limit, duration, mode, cost, owner }
+    : { counter, limit, duration, mode, cost, commit, owner };
+}
 
 /**
  * Selects the limits of a verification with their charges. Without names: all limits that apply automatically, at a cost
@@ -40,14 +47,15 @@ export function selectLimits(
   if (named === undefined || named.length === 0) return selectDefault(key);
   const charges: Charge[] = [];
   const limits: CheckedLimit[] = [];
-  for (const { name, cost, limit, duration, mode = "standard" } of named) {
+  for (const { name, cost, limit, duration, mode = "standard", shadow = false } of named) {
     const isAdHoc = limit !== undefined && duration !== undefined;
     if (isAdHoc) {
       const counter = limitCounter("key", key.poolId, name);
-      charges.push({ counter, limit, duration, mode, cost, owner: key.workspaceId });
+      const charged = { counter, limit, duration, mode, cost, owner: key.workspaceId };
+      charges.push(shadow ? { ...charged, shadow } : charged);
       const shown = `"limit":${limit},"duration":${duration}${mode === "strict" ? ',"mode":"strict"' : ""}`;
-      const members = `"id":"","name":${JSON.stringify(name)},${shown},"autoApply":false`;
-      limits.push({ name, limit, duration, mode, members });
+      const members = `"id":"","name":${JSON.stringify(name)},${shown},"autoApply":false${shadow ? ',"shadow":true' : ""}`;
+      limits.push({ name, limit, duration, mode, shadow, members });
     }
     let exists = isAdHoc;
     for (const stored of key.limits) {
@@ -71,7 +79,7 @@ export function selectLimits(
  * was used.
  */
 export function readingOf(charge: Charge): Charge {
-  return { ...charge, limit: LIMIT_MAX, cost: 0, commit: false };
+  return { ...charge, limit: LIMIT_MAX, cost: 0, commit: false, shadow: false };
 }
 
 /** What a charge of `readingOf` found. */
@@ -132,6 +140,6 @@ export function exceededLimit(
   decided: LimitDecision | undefined,
 ): string | undefined {
   if (selected === undefined || decided === undefined || decided.allowed) return undefined;
-  const index = decided.limits.findIndex(({ allowed }) => !allowed);
+  const index = decided.limits.findIndex(({ allowed }, i) => !allowed && selected.charges[i]?.shadow !== true);
   return selected.limits[index]?.name;
 }

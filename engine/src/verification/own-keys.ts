@@ -47,10 +47,11 @@ export class OwnKeys {
     return found.allowedIps === null || isAllowed(found.allowedIps, address) ? found : null;
   }
 
-  /** The counters of the limits of a key, without a charge. */
+  /** The counters of the limits of a key, without a charge and without those in shadow mode. */
   async readLimits(key: KeyRecord): Promise<(CountedLimit & { limit: KeyLimit })[]> {
-    if (key.limits.length === 0) return [];
-    const { limits } = await this.#limiter.peek(key.limits.map((limit) => readingOf(chargeOf(limit, key))));
-    return key.limits.map((limit, i) => ({ limit, used: usedIn(limits[i]!), reset: limits[i]!.reset }));
+    const inForce = key.limits.filter(({ shadow }) => !shadow);
+    if (inForce.length === 0) return [];
+    const { limits } = await this.#limiter.peek(inForce.map((limit) => readingOf(chargeOf(limit, key))));
+    return inForce.map((limit, i) => ({ limit, used: usedIn(limits[i]!), reset: limits[i]!.reset }));
   }
 }

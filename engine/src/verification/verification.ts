@@ -331,9 +331,14 @@ export class Verification {
     request: VerificationRequest,
   ): VerificationAnswer {
     if ("replay" in decided) return this.#answerReplay(key, decided, request);
-    if (!decided.allowed) this.#limiter.exceeded.add(key.workspaceId, selected.charges, decided, key.top);
+    this.#reportExceeded(key, selected, decided);
     const code = codeOfCharge({ limits: decided }) ?? "VALID";
     return this.#answer(key, code, request, limitsText(selected, decided), 0, exceededLimit(selected, decided));
+  }
+
+  #reportExceeded(key: KeyRecord, selected: SelectedLimits | undefined, decided: LimitDecision | undefined): void {
+    if (selected === undefined || decided === undefined || (decided.allowed && !decided.isShadowed)) return;
+    this.#limiter.exceeded.add(key.workspaceId, selected.charges, decided, key.top);
   }
 
   /** A valid key that has nothing to charge. Its Idempotency-Key can belong to another call. */
@@ -364,7 +369,7 @@ export class Verification {
     if (selected && !idempotent) {
       peeked = await this.#limiter.peek(selected.charges);
       if (!peeked.allowed) {
-        this.#limiter.exceeded.add(key.workspaceId, selected.charges, peeked, key.top);
+        this.#reportExceeded(key, selected, peeked);
         const text = limitsText(selected, peeked);
         return this.#withBalances(key, "RATE_LIMITED", request, text, exceededLimit(selected, peeked));
       }
@@ -420,9 +425,10 @@ export class Verification {
         return this.#answer(key, code, request, resultText({ ...spent, limits }), 0, limit);
       }
       case "limited":
-        this.#limiter.exceeded.add(key.workspaceId, selected!.charges, spent.limits, key.top);
+        this.#reportExceeded(key, selected, spent.limits);
         return this.#answer(key, "RATE_LIMITED", request, resultText(spent), 0, exceededLimit(selected, spent.limits));
       case "spent": {
+        this.#reportExceeded(key, selected, spent.limits);
         // The pool may have become unlimited in the meantime. Without budgets, nothing was charged then.
         const isCharged = spent.remaining.some((one) => one !== undefined);
         return this.#answer(key, "VALID", request, resultText(spent), isCharged && !spent.hold ? cost : 0);

@@ -37,7 +37,7 @@ class LimitState:
 
 
 def limits_of(data: VerifyKeyOutput) -> list[LimitState]:
-    """The limits in the answer to a verification."""
+    """The limits in the answer to a verification. Those in shadow mode deny nothing, and clients need not know them."""
     identity_id = data.identity.id if data.identity else None
     return [
         LimitState(
@@ -51,6 +51,7 @@ def limits_of(data: VerifyKeyOutput) -> list[LimitState]:
             partition=identity_id if each.from_ == "identity" else data.key_id,
         )
         for each in data.ratelimits or ()
+        if not each.shadow
     ] + [
         LimitState(
             name=each.name,

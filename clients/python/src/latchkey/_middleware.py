@@ -374,7 +374,8 @@ class Limiter(Decider[Request, LimitOutput]):
             retry_after=data.retry_after,
             partition=inputs["identifier"],
         )
-        headers = limit_headers([state])
+        # A limit in shadow mode denies nothing, and clients need not know it.
+        headers = limit_headers([] if data.shadow else [state])
         if data.success:
             return Passed(headers=headers)
         detail = "A limit of requests has been reached."

@@ -3131,6 +3131,7 @@ class RatelimitsOperations:
         limit: int,
         duration: int,
         mode: Literal["standard", "strict"] | Unset = UNSET,
+        shadow: bool | Unset = UNSET,
         cost: int | Unset = UNSET,
         options: CallOptions | None = None,
     ) -> Result[LimitOutput]:
@@ -3151,6 +3152,8 @@ class RatelimitsOperations:
             duration: Length of the window in milliseconds.
             mode: How the limit counts. `standard`: a sliding window. `strict`: never more than the limit in any
                 trailing `duration`. Default: "standard".
+            shadow: `true`: the limit is counted and reported, and never denies a call. What it would deny, it does
+                not count. So you see what a limit would do before it is in force. Default: False.
             cost: Cost of this call. 0: check the limit without charging it. Default: 1.
         """
         return self._caller.call(_RATELIMITS_LIMIT, {
@@ -3159,6 +3162,7 @@ class RatelimitsOperations:
             "limit": limit,
             "duration": duration,
             "mode": mode,
+            "shadow": shadow,
             "cost": cost,
         }, options)
 
@@ -3219,6 +3223,7 @@ class RatelimitsOperations:
         limit: int,
         duration: int,
         mode: Literal["standard", "strict"] | Unset = UNSET,
+        shadow: bool | Unset = UNSET,
         cost: int | Unset = UNSET,
         options: CallOptions | None = None,
     ) -> Result[ExplainLimitOutput]:
@@ -3236,6 +3241,8 @@ class RatelimitsOperations:
             duration: Length of the window in milliseconds.
             mode: How the limit counts. `standard`: a sliding window. `strict`: never more than the limit in any
                 trailing `duration`. Default: "standard".
+            shadow: `true`: the limit is counted and reported, and never denies a call. What it would deny, it does
+                not count. So you see what a limit would do before it is in force. Default: False.
             cost: Cost of this call. 0: check the limit without charging it. Default: 1.
 
         Raises:
@@ -3247,6 +3254,7 @@ class RatelimitsOperations:
             "limit": limit,
             "duration": duration,
             "mode": mode,
+            "shadow": shadow,
             "cost": cost,
         }, options)
 
@@ -3276,6 +3284,7 @@ class RatelimitsOperations:
         limit: int,
         duration: int,
         mode: Literal["standard", "strict"] | Unset = UNSET,
+        shadow: bool | Unset = UNSET,
         options: CallOptions | None = None,
     ) -> Result[SetOverrideOutput]:
         """Set an override.
@@ -3294,10 +3303,12 @@ class RatelimitsOperations:
             limit: Maximum cost per window. 0 denies every call.
             duration: Length of the window in milliseconds.
             mode: How the limit counts. Omitted: as the call says.
+            shadow: Whether the limit is in shadow mode: counted and reported, and never denying. Omitted: as the
+                call says.
 
         Raises:
-            LatchkeyError: `data/ratelimit_namespace_not_found`, `data/ratelimit_override_limit_reached`. Besides
-                the errors of every operation.
+            LatchkeyError: `data/ratelimit_namespace_not_found`, `data/ratelimit_override_limit_reached`,
+                `application/precondition_failed`. Besides the errors of every operation.
         """
         return self._caller.call(_RATELIMITS_SET_OVERRIDE, {
             "namespace": namespace,
@@ -3305,6 +3316,7 @@ class RatelimitsOperations:
             "limit": limit,
             "duration": duration,
             "mode": mode,
+            "shadow": shadow,
         }, options)
 
 
@@ -7243,6 +7255,7 @@ class AsyncRatelimitsOperations:
         limit: int,
         duration: int,
         mode: Literal["standard", "strict"] | Unset = UNSET,
+        shadow: bool | Unset = UNSET,
         cost: int | Unset = UNSET,
         options: CallOptions | None = None,
     ) -> Result[LimitOutput]:
@@ -7263,6 +7276,8 @@ class AsyncRatelimitsOperations:
             duration: Length of the window in milliseconds.
             mode: How the limit counts. `standard`: a sliding window. `strict`: never more than the limit in any
                 trailing `duration`. Default: "standard".
+            shadow: `true`: the limit is counted and reported, and never denies a call. What it would deny, it does
+                not count. So you see what a limit would do before it is in force. Default: False.
             cost: Cost of this call. 0: check the limit without charging it. Default: 1.
         """
         return await self._caller.call(_RATELIMITS_LIMIT, {
@@ -7271,6 +7286,7 @@ class AsyncRatelimitsOperations:
             "limit": limit,
             "duration": duration,
             "mode": mode,
+            "shadow": shadow,
             "cost": cost,
         }, options)
 
@@ -7336,6 +7352,7 @@ class AsyncRatelimitsOperations:
         limit: int,
         duration: int,
         mode: Literal["standard", "strict"] | Unset = UNSET,
+        shadow: bool | Unset = UNSET,
         cost: int | Unset = UNSET,
         options: CallOptions | None = None,
     ) -> Result[ExplainLimitOutput]:
@@ -7353,6 +7370,8 @@ class AsyncRatelimitsOperations:
             duration: Length of the window in milliseconds.
             mode: How the limit counts. `standard`: a sliding window. `strict`: never more than the limit in any
                 trailing `duration`. Default: "standard".
+            shadow: `true`: the limit is counted and reported, and never denies a call. What it would deny, it does
+                not count. So you see what a limit would do before it is in force. Default: False.
             cost: Cost of this call. 0: check the limit without charging it. Default: 1.
 
         Raises:
@@ -7364,6 +7383,7 @@ class AsyncRatelimitsOperations:
             "limit": limit,
             "duration": duration,
             "mode": mode,
+            "shadow": shadow,
             "cost": cost,
         }, options)
 
@@ -7399,6 +7419,7 @@ class AsyncRatelimitsOperations:
         limit: int,
         duration: int,
         mode: Literal["standard", "strict"] | Unset = UNSET,
+        shadow: bool | Unset = UNSET,
         options: CallOptions | None = None,
     ) -> Result[SetOverrideOutput]:
         """Set an override.
@@ -7417,10 +7438,12 @@ class AsyncRatelimitsOperations:
             limit: Maximum cost per window. 0 denies every call.
             duration: Length of the window in milliseconds.
             mode: How the limit counts. Omitted: as the call says.
+            shadow: Whether the limit is in shadow mode: counted and reported, and never denying. Omitted: as the
+                call says.
 
         Raises:
-            LatchkeyError: `data/ratelimit_namespace_not_found`, `data/ratelimit_override_limit_reached`. Besides
-                the errors of every operation.
+            LatchkeyError: `data/ratelimit_namespace_not_found`, `data/ratelimit_override_limit_reached`,
+                `application/precondition_failed`. Besides the errors of every operation.
         """
         return await self._caller.call(_RATELIMITS_SET_OVERRIDE, {
             "namespace": namespace,
@@ -7428,6 +7451,7 @@ class AsyncRatelimitsOperations:
             "limit": limit,
             "duration": duration,
             "mode": mode,
+            "shadow": shadow,
         }, options)
 
 

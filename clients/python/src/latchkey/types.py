@@ -257,6 +257,8 @@ class Ratelimit:
     mode: Literal["strict"] | None = None
     """Present if the limit is strict."""
     auto_apply: bool
+    shadow: Literal[true] | None = None
+    """Present if the limit is in shadow mode: it never denies."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -507,6 +509,8 @@ class PlanChangeBefore:
     mode: Literal["strict"] | None = None
     """Present if the limit is strict."""
     auto_apply: bool | None = None
+    shadow: Literal[true] | None = None
+    """Present if the limit is in shadow mode: it never denies."""
     amount: int | None = None
     refill: PlanChangeBeforeRefill | None = None
     on_empty: Literal["deny", "allow"] | None = None
@@ -535,6 +539,8 @@ class PlanChangeAfter:
     mode: Literal["strict"] | None = None
     """Present if the limit is strict."""
     auto_apply: bool | None = None
+    shadow: Literal[true] | None = None
+    """Present if the limit is in shadow mode: it never denies."""
     amount: int | None = None
     refill: PlanChangeAfterRefill | None = None
     on_empty: Literal["deny", "allow"] | None = None
@@ -587,6 +593,8 @@ class Override:
     """Length of the window in milliseconds."""
     mode: Literal["standard", "strict"] | None = None
     """How the limit counts. Omitted: as the call says."""
+    shadow: bool | None = None
+    """Whether the limit is in shadow mode: counted and reported, and never denying. Omitted: as the call says."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1048,6 +1056,10 @@ class CreateKeyInputRatelimitsEntry(TypedDict):
     """
     auto_apply: NotRequired[bool]
     """Whether every verification that does not name the limit is charged 1. Default: False."""
+    shadow: NotRequired[bool]
+    """`true`: the limit is counted and reported, and never denies a call. What it would deny, it does not count. So you
+    see what a limit would do before it is in force. Default: False.
+    """
 
 
 class CreateKeyInputConcurrencyEntry(TypedDict):
@@ -1249,6 +1261,10 @@ class MigrateKeysInputKeysEntryRatelimitsEntry(TypedDict):
     """
     auto_apply: NotRequired[bool]
     """Whether every verification that does not name the limit is charged 1. Default: False."""
+    shadow: NotRequired[bool]
+    """`true`: the limit is counted and reported, and never denies a call. What it would deny, it does not count. So you
+    see what a limit would do before it is in force. Default: False.
+    """
 
 
 class MigrateKeysInputKeysEntryConcurrencyEntry(TypedDict):
@@ -1386,6 +1402,10 @@ class UpdateKeyInputRatelimitsEntry(TypedDict):
     """
     auto_apply: NotRequired[bool]
     """Whether every verification that does not name the limit is charged 1. Default: False."""
+    shadow: NotRequired[bool]
+    """`true`: the limit is counted and reported, and never denies a call. What it would deny, it does not count. So you
+    see what a limit would do before it is in force. Default: False.
+    """
 
 
 class UpdateKeyInputConcurrencyEntry(TypedDict):
@@ -1430,6 +1450,8 @@ class VerifyKeyInputRatelimitsEntry(TypedDict):
     """With `limit`: the length of its window in milliseconds."""
     mode: NotRequired[Literal["standard", "strict"]]
     """With `limit` and `duration`: how the limit counts. Omitted: `standard`."""
+    shadow: NotRequired[bool]
+    """With `limit` and `duration`: whether the limit only counts, and never denies. Omitted: `false`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1489,6 +1511,8 @@ class VerifyKeyOutputRatelimitsEntry:
     mode: Literal["strict"] | None = None
     """Present if the limit is strict."""
     auto_apply: bool
+    shadow: Literal[true] | None = None
+    """Present if the limit is in shadow mode: it never denies."""
     from_: Literal["identity"] | None = None
     """Present if it is a limit of the identity, which all its keys share."""
     exceeded: bool
@@ -1565,6 +1589,8 @@ class ExplainVerificationInputRatelimitsEntry(TypedDict):
     """With `limit`: the length of its window in milliseconds."""
     mode: NotRequired[Literal["standard", "strict"]]
     """With `limit` and `duration`: how the limit counts. Omitted: `standard`."""
+    shadow: NotRequired[bool]
+    """With `limit` and `duration`: whether the limit only counts, and never denies. Omitted: `false`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1690,6 +1716,8 @@ class ExplainVerificationOutputRatelimitsEntry:
     """Length of the window in milliseconds."""
     mode: Literal["strict"] | None = None
     """Present if the limit is strict."""
+    shadow: Literal[true] | None = None
+    """Present if the limit is in shadow mode: it never denies."""
     from_: Literal["key", "identity", "derived", "call"]
     """Where the limit comes from. All keys of an identity share the counters of its limits. `derived`: a derived key,
     or one that it was derived from.
@@ -1704,7 +1732,7 @@ class ExplainVerificationOutputRatelimitsEntry:
     cost: int | None = None
     """What the call costs. Absent if the limit is replaced or unused."""
     exceeded: bool | None = None
-    """Whether the limit denies the call. Absent like `cost`."""
+    """Whether the limit denies the call, or would if it were not in shadow mode. Absent like `cost`."""
     retry_after: int | None = None
     """Milliseconds until this cost would pass without other calls. Absent: never, or like `cost`."""
     used: int
@@ -1834,6 +1862,10 @@ class CreateIdentityInputRatelimitsEntry(TypedDict):
     """
     auto_apply: NotRequired[bool]
     """Whether every verification that does not name the limit is charged 1. Default: False."""
+    shadow: NotRequired[bool]
+    """`true`: the limit is counted and reported, and never denies a call. What it would deny, it does not count. So you
+    see what a limit would do before it is in force. Default: False.
+    """
 
 
 class CreateIdentityInputConcurrencyEntry(TypedDict):
@@ -1866,6 +1898,10 @@ class UpdateIdentityInputRatelimitsEntry(TypedDict):
     """
     auto_apply: NotRequired[bool]
     """Whether every verification that does not name the limit is charged 1. Default: False."""
+    shadow: NotRequired[bool]
+    """`true`: the limit is counted and reported, and never denies a call. What it would deny, it does not count. So you
+    see what a limit would do before it is in force. Default: False.
+    """
 
 
 class UpdateIdentityInputConcurrencyEntry(TypedDict):
@@ -1888,6 +1924,10 @@ class CreatePlanInputRatelimitsEntry(TypedDict):
     """
     auto_apply: NotRequired[bool]
     """Whether every verification that does not name the limit is charged 1. Default: False."""
+    shadow: NotRequired[bool]
+    """`true`: the limit is counted and reported, and never denies a call. What it would deny, it does not count. So you
+    see what a limit would do before it is in force. Default: False.
+    """
 
 
 class CreatePlanInputConcurrencyEntry(TypedDict):
@@ -1994,6 +2034,10 @@ class PreviewUpdateInputRatelimitsEntry(TypedDict):
     """
     auto_apply: NotRequired[bool]
     """Whether every verification that does not name the limit is charged 1. Default: False."""
+    shadow: NotRequired[bool]
+    """`true`: the limit is counted and reported, and never denies a call. What it would deny, it does not count. So you
+    see what a limit would do before it is in force. Default: False.
+    """
 
 
 class PreviewUpdateInputConcurrencyEntry(TypedDict):
@@ -2115,6 +2159,10 @@ class UpdatePlanInputRatelimitsEntry(TypedDict):
     """
     auto_apply: NotRequired[bool]
     """Whether every verification that does not name the limit is charged 1. Default: False."""
+    shadow: NotRequired[bool]
+    """`true`: the limit is counted and reported, and never denies a call. What it would deny, it does not count. So you
+    see what a limit would do before it is in force. Default: False.
+    """
 
 
 class UpdatePlanInputConcurrencyEntry(TypedDict):
@@ -2680,6 +2728,10 @@ class LimitOutput:
     """Milliseconds until this cost would pass without other calls. 0 if it passed. Absent: it can never pass."""
     override_id: str | None = None
     """The override that applies, if there is one."""
+    shadow: Literal[true] | None = None
+    """Present if the limit is in shadow mode: it never denies."""
+    exceeded: bool | None = None
+    """With `shadow`: whether the limit would have denied the call."""
 
 
 class MultiLimitInputEntry(TypedDict):
@@ -2694,6 +2746,10 @@ class MultiLimitInputEntry(TypedDict):
     mode: NotRequired[Literal["standard", "strict"]]
     """How the limit counts. `standard`: a sliding window. `strict`: never more than the limit in any trailing
     `duration`. Default: "standard".
+    """
+    shadow: NotRequired[bool]
+    """`true`: the limit is counted and reported, and never denies a call. What it would deny, it does not count. So you
+    see what a limit would do before it is in force. Default: False.
     """
     cost: NotRequired[int]
     """Cost of this call. 0: check the limit without charging it. Default: 1."""
@@ -2718,6 +2774,10 @@ class MultiLimitOutputLimitsEntry:
     """Milliseconds until this cost would pass without other calls. 0 if it passed. Absent: it can never pass."""
     override_id: str | None = None
     """The override that applies, if there is one."""
+    shadow: Literal[true] | None = None
+    """Present if the limit is in shadow mode: it never denies."""
+    exceeded: bool | None = None
+    """With `shadow`: whether the limit would have denied the call."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -2760,6 +2820,8 @@ class ExplainLimitOutputOverride:
     """Length of the window in milliseconds."""
     mode: Literal["standard", "strict"] | None = None
     """How the limit counts. Omitted: as the call says."""
+    shadow: bool | None = None
+    """Whether the limit is in shadow mode: counted and reported, and never denying. Omitted: as the call says."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -2772,6 +2834,8 @@ class ExplainLimitOutputOthersEntry:
     """Length of the window in milliseconds."""
     mode: Literal["standard", "strict"] | None = None
     """How the limit counts. Omitted: as the call says."""
+    shadow: bool | None = None
+    """Whether the limit is in shadow mode: counted and reported, and never denying. Omitted: as the call says."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -2787,6 +2851,8 @@ class ExplainLimitOutput:
     """Length of its window in milliseconds."""
     mode: Literal["strict"] | None = None
     """Present if the limit is strict."""
+    shadow: Literal[true] | None = None
+    """Present if the limit is in shadow mode: it never denies."""
     cost: int
     """What the call costs."""
     used: int
@@ -3571,7 +3637,9 @@ class HoldUncoveredEvent:
 
 @dataclass(frozen=True, kw_only=True)
 class LimitExceededEvent:
-    """The data of `limit.exceeded`. The first call in a window was rejected by a limit."""
+    """The data of `limit.exceeded`. The first call in a window was rejected by a limit, or would have been by one in
+    shadow mode.
+    """
 
     key_id: str | None = None
     api_id: str | None = None
@@ -3585,6 +3653,8 @@ class LimitExceededEvent:
     """The name of the limit."""
     limit: int
     duration: int
+    shadow: Literal[true] | None = None
+    """Present if the limit is in shadow mode: it rejected nothing."""
     window_end: int
     """The end of the window, as Unix time in milliseconds."""
 

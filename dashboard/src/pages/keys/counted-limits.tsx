@@ -1,7 +1,7 @@
 import type { Data } from "../../api/client.ts";
 import { duration, exactNumber } from "../../api/format.ts";
 import { resetText } from "../../api/limit-text.ts";
-import { ModeWord } from "../../ui/charts/limit.tsx";
+import { ModeWords } from "../../ui/charts/limit.tsx";
 import { Meter } from "../../ui/charts/meter.tsx";
 
 type Limits = NonNullable<Data<"keys.explainVerification">["ratelimits"]>;
@@ -17,7 +17,7 @@ const uses = {
 export function CountedLimits({ of: limits }: { of: Limits }) {
   return (
     <>
-      {limits.map(({ name, limit, duration: length, mode, from, use, used, window }) => (
+      {limits.map(({ name, limit, duration: length, mode, shadow, from, use, used, window }) => (
         <Meter
           key={`${from} ${name} ${use}`}
           label={`${name} used`}
@@ -32,7 +32,7 @@ export function CountedLimits({ of: limits }: { of: Limits }) {
           }
         >
           {name}: {exactNumber(used)} of {exactNumber(limit)} in {duration(length)}
-          <ModeWord of={{ mode }} />
+          <ModeWords of={{ mode, shadow }} />
         </Meter>
       ))}
     </>

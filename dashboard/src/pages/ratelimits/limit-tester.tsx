@@ -79,7 +79,7 @@ export function LimitTester({
 }
 
 function Result({ of: { identifier, data } }: { of: Answer }) {
-  const { success, limit, duration, mode, used, override, others } = data;
+  const { success, limit, duration, mode, shadow, used, override, others } = data;
   return (
     <div aria-live="polite" className="appear space-y-2 rounded-md border border-line p-3">
       <p className="flex flex-wrap items-center gap-2">
@@ -109,7 +109,7 @@ function Result({ of: { identifier, data } }: { of: Answer }) {
         </ul>
       )}
       <Meter label="Used" used={used} max={limit} note={resetText(data)}>
-        {exactNumber(used)} used of <LimitWords of={{ limit, duration, mode }} />
+        {exactNumber(used)} used of <LimitWords of={{ limit, duration, mode, shadow }} />
       </Meter>
     </div>
   );

@@ -73,7 +73,9 @@ export function Overrides({
         columns={columns}
         rowId={({ overrideId }) => overrideId}
         rowLabel={({ identifier }) => identifier}
-        onOpen={({ identifier, limit, duration, mode }) => onEdit({ identifier, window: { limit, duration, mode } })}
+        onOpen={({ identifier, limit, duration, mode, shadow }) =>
+          onEdit({ identifier, window: { limit, duration, mode, shadow } })
+        }
         noMatch={undefined}
         empty={
           <p className="text-quiet">
@@ -88,11 +90,19 @@ export function Overrides({
         isOpen={deleted !== undefined}
         onClose={() => setDeleted(undefined)}
         onConfirm={async () => {
-          const { identifier, limit, duration, mode } = deleted!;
+          const { identifier, limit, duration, mode, shadow } = deleted!;
           await remove.mutateAsync({ namespace: name, identifier });
           toast({
             text: `Deleted the override of ${identifier}.`,
-            undo: () => set.mutateAsync({ namespace: name, identifier, limit, duration, ...(mode && { mode }) }),
+            undo: () =>
+              set.mutateAsync({
+                namespace: name,
+                identifier,
+                limit,
+                duration,
+                ...(mode && { mode }),
+                ...(shadow !== undefined && { shadow }),
+              }),
           });
         }}
       >

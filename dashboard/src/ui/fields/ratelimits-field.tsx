@@ -1,5 +1,5 @@
 import { Plus, X } from "lucide-react";
-import { STRICT_PROMISE } from "../../api/limit-text.ts";
+import { SHADOW_PROMISE, STRICT_PROMISE } from "../../api/limit-text.ts";
 import { numberProblem, type Schema, textProblem } from "../../api/schema.ts";
 import { Button, IconButton } from "../button.tsx";
 import { Switch, TextField } from "./fields.tsx";
@@ -13,6 +13,7 @@ export interface RatelimitDraft {
   readonly unit: Unit;
   readonly mode: Mode;
   readonly autoApply: boolean;
+  readonly shadow: boolean;
 }
 type Mode = "standard" | "strict";
 type Unit = keyof typeof units;
@@ -25,6 +26,7 @@ export interface RatelimitInput {
   duration: number;
   mode?: Mode;
   autoApply: boolean;
+  shadow?: boolean;
 }
 
 /** What a new limit begins with. */
@@ -35,6 +37,7 @@ export const newRatelimit: RatelimitDraft = {
   unit: "minute",
   mode: "standard",
   autoApply: true,
+  shadow: false,
 };
 
 /** A stored limit, to edit it. */
@@ -44,9 +47,10 @@ export function ratelimitDraft({
   duration,
   mode = "standard",
   autoApply,
+  shadow = false,
 }: RatelimitInput): RatelimitDraft {
   const unit = (["day", "hour", "minute"] as const).find((unit) => duration % units[unit] === 0) ?? "second";
-  return { name, limit: String(limit), count: String(duration / units[unit]), unit, mode, autoApply };
+  return { name, limit: String(limit), count: String(duration / units[unit]), unit, mode, autoApply, shadow };
 }
 
 /** The limits of drafts, or why they cannot be used. `schema`: that of one limit. */
@@ -54,7 +58,13 @@ export function ratelimitInputs(
   drafts: readonly RatelimitDraft[],
   schema: Schema,
 ): { value: RatelimitInput[]; problem?: string } {
-  const value = drafts.map(({ name, mode, autoApply, ...window }) => ({ name, ...windowOf(window), mode, autoApply }));
+  const value = drafts.map(({ name, mode, autoApply, shadow, ...window }) => ({
+    name,
+    ...windowOf(window),
+    mode,
+    autoApply,
+    ...(shadow && { shadow }),
+  }));
   const { name, limit, duration } = schema.properties!;
   for (const [index, entry] of value.entries()) {
     const problem = textProblem(name!, entry.name) ?? numberProblem(limit!, entry.limit);
@@ -156,6 +166,12 @@ export function RatelimitsField({
                 onChange={(autoApply) => set(index, { autoApply })}
               />
             )}
+            <Switch
+              label="Shadow mode"
+              description={SHADOW_PROMISE}
+              value={limit.shadow}
+              onChange={(shadow) => set(index, { shadow })}
+            />
           </div>
         </fieldset>
       ))}

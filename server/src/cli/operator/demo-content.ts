@@ -363,6 +363,7 @@ async function writeNamespaces(
       limit,
       duration,
       mode: null,
+      shadow: null,
       namespace_id: namespaces.find((one) => one.name === name)!.id,
       created_at: created_at + i,
       updated_at: null,

@@ -15,6 +15,7 @@ import { acceptConcurrency, concurrencyColumn } from "../holds/concurrency.ts";
 import { choosePlan } from "../plans/assign.ts";
 import { AssignedPlan } from "../plans/record.ts";
 import { PlanWriter } from "../plans/statements/plans.ts";
+import { acceptShadow } from "../ratelimits/shadow.ts";
 import { RatelimitWriter } from "../ratelimits/statements/ratelimits.ts";
 import { metaColumn } from "./record.ts";
 import { IdentityWriter } from "./statements.ts";
@@ -57,6 +58,7 @@ export const createIdentity = mutation("identities.createIdentity", {
   await assignBudgets([{ former: null, next: budgetId ?? null }], context);
   const plan = await choosePlan("identity", null, input.plan ?? null, context);
   await acceptConcurrency(input.concurrency, context);
+  await acceptShadow(input.ratelimits, context);
   const concurrency = concurrencyColumn(input.concurrency);
   const values = { externalId, meta: metaColumn(input.meta), budgetId: budgetId ?? null, concurrency };
   const identityId = await store.of(IdentityWriter).insert(values, random, now);

@@ -114,7 +114,7 @@ function selectLiveIdentities(connection: Sql) {
         .array(
           selectFrom("ratelimits")
             .select(["ratelimits.id", "ratelimits.name", "ratelimits.limit", "ratelimits.duration"])
-            .select(["ratelimits.mode", "ratelimits.auto_apply"])
+            .select(["ratelimits.mode", "ratelimits.auto_apply", "ratelimits.shadow"])
             .whereRef("ratelimits.identity_id", "=", "identities.id")
             .orderBy("ratelimits.name"),
         )

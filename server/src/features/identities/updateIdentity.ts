@@ -13,6 +13,7 @@ import { IdentityOutput, toIdentityOutput } from "../keys/record.ts";
 import { choosePlan } from "../plans/assign.ts";
 import { AssignedPlan, BALANCES_WITHOUT_PLAN } from "../plans/record.ts";
 import { PlanWriter } from "../plans/statements/plans.ts";
+import { acceptShadow } from "../ratelimits/shadow.ts";
 import { RatelimitWriter } from "../ratelimits/statements/ratelimits.ts";
 import { authorizeLeaving, settleBudget } from "./plan-budget.ts";
 import { metaColumn } from "./record.ts";
@@ -90,6 +91,7 @@ export const updateIdentity = mutation("identities.updateIdentity", {
   // A budget of its own takes the place of that of its plan.
   if (input.budgetId) authorizeLeaving(identity, principal);
   await acceptConcurrency(input.concurrency, context);
+  await acceptShadow(input.ratelimits, context);
   await identities.update(identity.id, {
     updated_at: now,
     ...columnsOf(given, {

@@ -37,6 +37,7 @@ import { PermissionWriter } from "../permissions/statements/permissions.ts";
 import { choosePlan } from "../plans/assign.ts";
 import { AssignedPlan } from "../plans/record.ts";
 import { PlanWriter } from "../plans/statements/plans.ts";
+import { acceptShadow } from "../ratelimits/shadow.ts";
 import { RatelimitWriter } from "../ratelimits/statements/ratelimits.ts";
 import { acceptAllowedIps } from "./allowed-ips.ts";
 import { setRolesByNames } from "./permissions-and-roles.ts";
@@ -130,6 +131,7 @@ export const createKey = mutation("keys.createKey", {
   await assignBudgets([{ former: null, next: budgetId }], context);
   const plan = await choosePlan("key", null, input.plan ?? null, context);
   await acceptConcurrency(input.concurrency, context);
+  await acceptShadow(input.ratelimits, context);
   await acceptAllowedIps(input.allowedIps, context);
 
   const id = newId(random, "key");

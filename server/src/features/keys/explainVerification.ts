@@ -6,7 +6,7 @@ import type { KeyOriginsQuestion } from "../../../../engine/src/verification/sto
 import type { QueryContext } from "../../platform/rpc/operation.ts";
 import { Problem } from "../../platform/rpc/problems.ts";
 import { exampleSecret, exampleTime, exampleVerification } from "../../platform/vocabulary/examples.ts";
-import { KeyId, ModeOutput, WindowOutput } from "../../platform/vocabulary/schema.ts";
+import { KeyId, ModeOutput, ShadowOutput, WindowOutput } from "../../platform/vocabulary/schema.ts";
 import { OnEmpty } from "../budgets/record.ts";
 import { CreditsState } from "../credits/record.ts";
 import { ConcurrencyState } from "../holds/record.ts";
@@ -50,6 +50,7 @@ const Limit = z.strictObject({
   limit: z.int(),
   duration: z.int().describe("Length of the window in milliseconds."),
   mode: ModeOutput.optional(),
+  shadow: ShadowOutput.optional(),
   from: z
     .enum(["key", "identity", "derived", "call"])
     .describe(
@@ -68,7 +69,10 @@ const Limit = z.strictObject({
         "has no `autoApply`.",
     ),
   cost: z.int().optional().describe("What the call costs. Absent if the limit is replaced or unused."),
-  exceeded: z.boolean().optional().describe("Whether the limit denies the call. Absent like `cost`."),
+  exceeded: z
+    .boolean()
+    .optional()
+    .describe("Whether the limit denies the call, or would if it were not in shadow mode. Absent like `cost`."),
   retryAfter: z
     .int()
     .optional()

@@ -13,6 +13,7 @@ import { BalanceWriter } from "../credits/statements/balances.ts";
 import { acceptConcurrency } from "../holds/concurrency.ts";
 import { choosePlans } from "../plans/assign.ts";
 import { AssignedPlan } from "../plans/record.ts";
+import { acceptShadow } from "../ratelimits/shadow.ts";
 import { acceptAllowedIps } from "./allowed-ips.ts";
 import { importedMembers, insertImported } from "./insert-imported.ts";
 import { VAULT_MISSING } from "./record.ts";
@@ -190,6 +191,10 @@ export const migrateKeys = bulk("keys.migrateKeys", {
     if (!(await store.of(BalanceWriter).accepts(refills))) return fail("precondition_failed", OLDER_PROGRAMS);
     await acceptConcurrency(
       fresh.flatMap(({ key }) => key.concurrency ?? []),
+      context,
+    );
+    await acceptShadow(
+      fresh.flatMap(({ key }) => key.ratelimits ?? []),
       context,
     );
     await acceptAllowedIps(

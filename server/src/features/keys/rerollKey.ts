@@ -72,7 +72,11 @@ export const rerollKey = mutation("keys.rerollKey", {
     created_at: now,
   });
   await store.of(KeyGrantWriter).copy(keyId, id);
-  const limits = old.ratelimits.map((limit) => ({ ...limit, autoApply: limit.auto_apply === 1 }));
+  const limits = old.ratelimits.map((limit) => ({
+    ...limit,
+    autoApply: limit.auto_apply === 1,
+    shadow: limit.shadow === 1,
+  }));
   await store.of(RatelimitWriter).replace({ key_id: id }, limits, random, now);
   if (old.recoverable === 1) await vault.save(id, key);
 

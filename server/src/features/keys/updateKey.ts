@@ -43,6 +43,7 @@ import { PermissionWriter } from "../permissions/statements/permissions.ts";
 import { choosePlan } from "../plans/assign.ts";
 import { AssignedPlan, BALANCES_WITHOUT_PLAN } from "../plans/record.ts";
 import { PlanWriter } from "../plans/statements/plans.ts";
+import { acceptShadow } from "../ratelimits/shadow.ts";
 import { RatelimitWriter } from "../ratelimits/statements/ratelimits.ts";
 import { acceptAllowedIps } from "./allowed-ips.ts";
 import { lockKey } from "./lock-key.ts";
@@ -141,6 +142,7 @@ export const updateKey = mutation("keys.updateKey", {
   if (key.identity && isLeft(key, input.externalId)) authorizeLeaving(key.identity, principal);
   const plan = input.plan === undefined ? undefined : await choosePlan("key", key.plan, input.plan, context);
   await acceptConcurrency(input.concurrency, context);
+  await acceptShadow(input.ratelimits, context);
   await acceptAllowedIps(input.allowedIps, context);
   const former = input.permissions && (await store.of(PermissionWriter).listOfKey(keyId));
   const values = valuesOf(key, former, balance);

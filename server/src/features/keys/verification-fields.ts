@@ -12,6 +12,7 @@ import {
   Mode,
   RATELIMITS_PER_KEY_MAX,
   rejectRepeatedNames,
+  Shadow,
   Tags,
   text,
 } from "../../platform/vocabulary/schema.ts";
@@ -32,6 +33,9 @@ export const namedLimits = z
         .optional()
         .describe("With `limit`: the length of its window in milliseconds."),
       mode: Mode.optional().describe("With `limit` and `duration`: how the limit counts. Omitted: `standard`."),
+      shadow: Shadow.optional().describe(
+        "With `limit` and `duration`: whether the limit only counts, and never denies. Omitted: `false`.",
+      ),
     }),
   )
   .max(RATELIMITS_PER_KEY_MAX)

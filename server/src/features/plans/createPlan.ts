@@ -4,6 +4,7 @@ import { mutation } from "../../platform/rpc/operation.ts";
 import { limitValues } from "../../platform/vocabulary/changed-values.ts";
 import { examplePlan, examplePlanInput } from "../../platform/vocabulary/examples.ts";
 import { metaColumn } from "../identities/record.ts";
+import { acceptShadow } from "../ratelimits/shadow.ts";
 import { setGrants } from "./grants.ts";
 import { storedLimits } from "./limits.ts";
 import {
@@ -54,6 +55,7 @@ export const createPlan = mutation("plans.createPlan", {
   principal.authorize("plans.*.create_plan");
   const plans = store.of(PlanWriter);
   if (!(await plans.accepts())) return fail("precondition_failed", OLDER_PROGRAMS);
+  await acceptShadow(input.ratelimits, context);
   const { name, meta, permissions, roles, concurrency = [] } = input;
   const [credits, budget] = [storedCredits(input.credits), storedBudget(input.budget)];
   const invalid = creditsError(input);

@@ -11,13 +11,14 @@ export function storedLimits(
 ): DirectoryLimit[] {
   const ids = new Map(former.map(({ name, id }) => [name, id]));
   return limits
-    .map(({ name, limit, duration, mode, autoApply }) => ({
+    .map(({ name, limit, duration, mode, autoApply, shadow }) => ({
       id: ids.get(name) ?? newId(random, "rl"),
       name,
       limit,
       duration,
       mode,
       auto_apply: flag(autoApply),
+      ...(shadow && { shadow: 1 as const }),
     }))
     .sort((a, b) => (a.name < b.name ? -1 : 1));
 }

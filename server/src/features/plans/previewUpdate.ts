@@ -4,7 +4,7 @@ import type { ConcurrencyLimit } from "../../../../engine/src/rules/slots.ts";
 import { query } from "../../platform/rpc/operation.ts";
 import { limitValues, sortedSet } from "../../platform/vocabulary/changed-values.ts";
 import { examplePlan, examplePlanInput } from "../../platform/vocabulary/examples.ts";
-import { ModeOutput } from "../../platform/vocabulary/schema.ts";
+import { ModeOutput, ShadowOutput } from "../../platform/vocabulary/schema.ts";
 import { OnEmpty } from "../budgets/record.ts";
 import { PlanRefillOutput } from "../credits/record.ts";
 import type { RatelimitSettings } from "../ratelimits/statements/ratelimits.ts";
@@ -25,6 +25,7 @@ const Value = z.strictObject({
   duration: z.int().optional(),
   mode: ModeOutput.optional(),
   autoApply: z.boolean().optional(),
+  shadow: ShadowOutput.optional(),
   amount: z.int().optional(),
   refill: PlanRefillOutput.optional(),
   onEmpty: OnEmpty.optional(),

@@ -3,6 +3,7 @@ import { mutation } from "../../platform/rpc/operation.ts";
 import { changedValues, limitValues, sortedSet, updateEvents } from "../../platform/vocabulary/changed-values.ts";
 import { examplePlan, examplePlanInput, exampleTime } from "../../platform/vocabulary/examples.ts";
 import { metaColumn } from "../identities/record.ts";
+import { acceptShadow } from "../ratelimits/shadow.ts";
 import { setGrants } from "./grants.ts";
 import { storedLimits } from "./limits.ts";
 import {
@@ -89,6 +90,7 @@ export const updatePlan = mutation("plans.updatePlan", {
   if ((areCreditsChanged || isBudgetChanged) && (await plans.countVersions(plan)) >= VERSIONS_MAX) {
     return fail("precondition_failed", TOO_MANY_VERSIONS);
   }
+  await acceptShadow(given.ratelimits, context);
   const ratelimits =
     given.ratelimits === undefined ? undefined : storedLimits(given.ratelimits ?? [], plan.ratelimits, random);
   const grants = {

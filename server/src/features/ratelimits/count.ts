@@ -45,7 +45,8 @@ export interface CountedEntry {
   readonly override: Override | undefined;
 }
 
-type EntryInput = Pick<z.output<typeof LimitInput>, "identifier" | "limit" | "duration" | "mode" | "cost">;
+type EntryInput = Pick<z.output<typeof LimitInput>, "identifier" | "limit" | "duration" | "mode" | "cost"> &
+  Partial<Pick<z.output<typeof LimitInput>, "shadow">>;
 
 export function countEntry(
   { namespaceId, overrides }: NamespaceRecord,
@@ -59,22 +60,19 @@ export function countEntry(
 export function entryAgainst(
   override: Override | undefined,
   namespaceId: string,
-  { identifier, limit, duration, mode, cost }: EntryInput,
+  { identifier, limit, duration, mode, shadow = false, cost }: EntryInput,
   workspaceId: string,
 ): CountedEntry {
-  return {
-    namespaceId,
-    identifier,
-    charge: {
-      counter: `n\0${namespaceId}\0${identifier}`,
-      limit: override === undefined ? limit : override.limit,
-      duration: override === undefined ? duration : override.duration,
-      mode: override?.mode ?? mode,
-      cost,
-      owner: workspaceId,
-    },
-    override,
+  const charge = {
+    counter: `n\0${namespaceId}\0${identifier}`,
+    limit: override === undefined ? limit : override.limit,
+    duration: override === undefined ? duration : override.duration,
+    mode: override?.mode ?? mode,
+    cost,
+    owner: workspaceId,
   };
+  const isShadow = override?.shadow ?? shadow;
+  return { namespaceId, identifier, charge: isShadow ? { ...charge, shadow: true } : charge, override };
 }
 
 const problemOf = { mismatched: "idempotency_mismatch", running: "idempotency_in_progress" } as const;
@@ -90,11 +88,11 @@ export function charge(
   const { idempotent, fail } = context;
   const charges = counted.map((entry) => entry.charge);
   const conclude = (decided: LimitDecision) => {
-    record(counted, recorder, context, ({ cost }, i) => ({
-      passed: decided.limits[i]!.allowed,
-      cost: decided.allowed ? cost : 0,
+    record(counted, recorder, context, (charge, i) => ({
+      passed: passes(charge, decided.limits[i]!),
+      cost: decided.allowed ? charge.cost : 0,
     }));
-    if (!decided.allowed) limiter.exceeded.add(context.workspaceId, charges, decided, null);
+    if (!decided.allowed || decided.isShadowed) limiter.exceeded.add(context.workspaceId, charges, decided, null);
     return answer(decided);
   };
   if (idempotent === undefined) {
@@ -142,7 +140,9 @@ function chargeAlone(
   const { charge } = entry;
   const conclude = (decided: LimitDecision, cost: number) => {
     record([entry], recorder, context, () => ({ passed: decided.allowed, cost }));
-    if (!decided.allowed) limiter.exceeded.add(context.workspaceId, [charge], decided, null);
+    if (!decided.allowed || decided.isShadowed) {
+      limiter.exceeded.add(context.workspaceId, [charge], decided, null);
+    }
     return decided;
   };
   return then(limiter.charge([charge]), (decided) => {
@@ -179,13 +179,19 @@ function record(
   }
 }
 
+/** Whether a limit lets a call pass. One in shadow mode always does. */
+export function passes({ shadow }: Charge, { allowed }: LimitState): boolean {
+  return allowed || shadow === true;
+}
+
 /** The JSON members that the results of both operations share. */
 export function resultMembers(
   { charge, override }: CountedEntry,
-  { remaining, reset, retryAfter }: LimitState,
+  { allowed, remaining, reset, retryAfter }: LimitState,
 ): string {
   let members = `"limit":${charge.limit},"remaining":${remaining},"reset":${reset}`;
   if (retryAfter !== undefined) members += `,"retryAfter":${retryAfter}`;
   if (override !== undefined) members += `,"overrideId":"${override.id}"`;
+  if (charge.shadow) members += `,"shadow":true,"exceeded":${!allowed}`;
   return members;
 }

@@ -5,10 +5,10 @@ import type { Override } from "../../../../engine/src/rules/override-patterns.ts
 import { readingOf, usedIn } from "../../../../engine/src/verification/limits.ts";
 import type { MeteredContext } from "../../platform/rpc/operation.ts";
 import { exampleCount, exampleNamespace, exampleReset } from "../../platform/vocabulary/examples.ts";
-import { ModeOutput, WindowOutput } from "../../platform/vocabulary/schema.ts";
+import { ModeOutput, ShadowOutput, WindowOutput } from "../../platform/vocabulary/schema.ts";
 import { metered, type Services } from "../services.ts";
 import { countEntry } from "./count.ts";
-import { LimitInput, OverrideMode } from "./fields.ts";
+import { LimitInput, OverrideMode, OverrideShadow } from "./fields.ts";
 
 /** The number of overrides that an explanation lists. */
 const OVERRIDES_LISTED_MAX = 100;
@@ -19,6 +19,7 @@ const MatchingOverride = z.strictObject({
   limit: z.int(),
   duration: z.int().describe("Length of the window in milliseconds."),
   mode: OverrideMode.optional(),
+  shadow: OverrideShadow.optional(),
 });
 
 export const explainLimit = metered("ratelimits.explainLimit", {
@@ -36,6 +37,7 @@ export const explainLimit = metered("ratelimits.explainLimit", {
     limit: z.int().describe("The limit that applies: that of the override, if there is one."),
     duration: z.int().describe("Length of its window in milliseconds."),
     mode: ModeOutput.optional(),
+    shadow: ShadowOutput.optional(),
     cost: z.int().describe("What the call costs."),
     used: z.int().describe("The counter: what was charged in the sliding window that ends now."),
     remaining: z.int().describe("What remains, without this call."),
@@ -92,8 +94,9 @@ async function explain(
   principal!.authorize(`ratelimits.${namespace.namespaceId}.read_override`);
   const { charge, override } = countEntry(namespace, input, workspaceId);
   const [{ limits, allowed }, read] = await Promise.all([limiter.peek([charge]), limiter.peek([readingOf(charge)])]);
-  const { remaining, reset, retryAfter } = limits[0]!;
-  const { limit, duration, mode, cost } = charge;
+  const { allowed: hasRoom, remaining, reset, retryAfter } = limits[0]!;
+  const { limit, duration, mode, shadow, cost } = charge;
+  const note = shadow ? ` It is in shadow mode and ${hasRoom ? "denies nothing" : "would deny the call"}.` : "";
   const used = usedIn(read.limits[0]!);
   const applies = override
     ? `The override '${override.identifier}' applies`
@@ -101,11 +104,12 @@ async function explain(
   const others = namespace.overrides.matching(input.identifier).filter(({ id }) => id !== override?.id);
   return JSON.stringify({
     success: allowed,
-    detail: `${applies}: ${used} of ${limit} are used, and the call costs ${cost}.`,
+    detail: `${applies}: ${used} of ${limit} are used, and the call costs ${cost}.${note}`,
     namespaceId: namespace.namespaceId,
     limit,
     duration,
     mode: mode === "strict" ? mode : undefined,
+    shadow,
     cost,
     used,
     remaining,
@@ -116,6 +120,13 @@ async function explain(
   });
 }
 
-function toMatching({ id, identifier, limit, duration, mode }: Override) {
-  return { overrideId: id, identifier, limit, duration, ...(mode !== null && { mode }) };
+function toMatching({ id, identifier, limit, duration, mode, shadow }: Override) {
+  return {
+    overrideId: id,
+    identifier,
+    limit,
+    duration,
+    ...(mode !== null && { mode }),
+    ...(shadow !== null && { shadow }),
+  };
 }

@@ -1,7 +1,16 @@
 import { z } from "zod";
 import { ASTERISKS_MAX, asterisks } from "../../../../engine/src/rules/override-patterns.ts";
 import { DURATION_MAX, LIMIT_MAX } from "../../../../engine/src/rules/window.ts";
-import { DURATION_MIN, duration, integer, Mode, Reset, text } from "../../platform/vocabulary/schema.ts";
+import {
+  DURATION_MIN,
+  duration,
+  integer,
+  Mode,
+  Reset,
+  Shadow,
+  ShadowOutput,
+  text,
+} from "../../platform/vocabulary/schema.ts";
 
 /** 30 days. */
 const CALL_DURATION_MAX = 30 * 24 * 3_600_000;
@@ -32,6 +41,10 @@ export const OverrideDuration = duration(DURATION_MIN, DURATION_MAX).describe("L
 
 export const OverrideMode = Mode.describe("How the limit counts. Omitted: as the call says.");
 
+export const OverrideShadow = Shadow.describe(
+  "Whether the limit is in shadow mode: counted and reported, and never denying. Omitted: as the call says.",
+);
+
 /** What to count, and the limit to count against. */
 export const LimitInput = z.strictObject({
   namespace: text(1, 512).describe("Name or id of the namespace. A new name creates a namespace."),
@@ -39,6 +52,7 @@ export const LimitInput = z.strictObject({
   limit: integer(1, LIMIT_MAX).describe("Maximum cost per window."),
   duration: duration(DURATION_MIN, CALL_DURATION_MAX).describe("Length of the window in milliseconds."),
   mode: Mode.default("standard"),
+  shadow: Shadow.default(false),
   cost: integer(0, LIMIT_MAX).default(1).describe("Cost of this call. 0: check the limit without charging it."),
 });
 
@@ -54,4 +68,6 @@ export const limitResult = {
       "Milliseconds until this cost would pass without other calls. 0 if it passed. Absent: it can never pass.",
     ),
   overrideId: z.string().optional().describe("The override that applies, if there is one."),
+  shadow: ShadowOutput.optional(),
+  exceeded: z.boolean().optional().describe("With `shadow`: whether the limit would have denied the call."),
 };

@@ -5,7 +5,7 @@ import { policyItem, stateItem } from "../../platform/rpc/limit-fields.ts";
 import type { MeteredAnswer, MeteredContext } from "../../platform/rpc/operation.ts";
 import { exampleCount, exampleNamespace, exampleReset } from "../../platform/vocabulary/examples.ts";
 import { metered, type Services } from "../services.ts";
-import { type CountedEntry, charge, countEntry, ensureNamespaces, resultMembers } from "./count.ts";
+import { type CountedEntry, charge, countEntry, ensureNamespaces, passes, resultMembers } from "./count.ts";
 import { LimitInput, limitResult } from "./fields.ts";
 
 export const limit = metered("ratelimits.limit", {
@@ -60,10 +60,13 @@ function count(
 }
 
 function answer(namespace: NamespaceRecord, counted: CountedEntry, state: LimitState, at: number): MeteredAnswer {
-  const { limit, duration } = counted.charge;
+  const { limit, duration, shadow } = counted.charge;
   const { remaining, reset, retryAfter } = state;
+  const data = `{"success":${passes(counted.charge, state)},${resultMembers(counted, state)}}`;
+  // A limit that never denies is nothing that a client could obey.
+  if (shadow) return data;
   return {
-    data: `{"success":${state.allowed},${resultMembers(counted, state)}}`,
+    data,
     // Without a partition: the caller named the identifier. The name needs no escape.
     headers: {
       "RateLimit-Policy": policyItem(namespace.namespaceId, { limit, duration }),

@@ -4,7 +4,7 @@ import type { LimitDecision } from "../../../../engine/src/limits/counters.ts";
 import type { MeteredAnswer, MeteredContext } from "../../platform/rpc/operation.ts";
 import { exampleCount, exampleReset } from "../../platform/vocabulary/examples.ts";
 import { metered, type Services } from "../services.ts";
-import { type CountedEntry, charge, countEntry, ensureNamespaces, resultMembers } from "./count.ts";
+import { type CountedEntry, charge, countEntry, ensureNamespaces, passes, resultMembers } from "./count.ts";
 import { LimitInput, limitResult } from "./fields.ts";
 
 type Entry = z.output<typeof LimitInput>;
@@ -90,8 +90,9 @@ function count(
 function answer(input: readonly Entry[], counted: readonly CountedEntry[], { allowed, limits }: LimitDecision): string {
   const entries = input.map(({ namespace, identifier }, i) => {
     const state = limits[i]!;
+    const one = counted[i]!;
     const subject = `"namespace":${JSON.stringify(namespace)},"identifier":${JSON.stringify(identifier)}`;
-    return `{${subject},"passed":${state.allowed},${resultMembers(counted[i]!, state)}}`;
+    return `{${subject},"passed":${passes(one.charge, state)},${resultMembers(one, state)}}`;
   });
   return `{"passed":${allowed},"limits":[${entries.join(",")}]}`;
 }

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { RatelimitOverrideRow } from "../../platform/store/schema.ts";
-import { OverrideMode } from "./fields.ts";
+import { optionalFlag } from "../../platform/vocabulary/columns.ts";
+import { OverrideMode, OverrideShadow } from "./fields.ts";
 
 /** An override as the API operations return it. */
 export const OverrideOutput = z
@@ -11,13 +12,23 @@ export const OverrideOutput = z
     limit: z.int(),
     duration: z.int().describe("Length of the window in milliseconds."),
     mode: OverrideMode.optional(),
+    shadow: OverrideShadow.optional(),
   })
   .meta({ id: "Override", description: "A limit that replaces the limit of calls for an identifier or a pattern." });
 
 export function toOverrideOutput(
   namespace: string,
-  row: Pick<RatelimitOverrideRow, "id" | "identifier" | "limit" | "duration" | "mode">,
+  row: Pick<RatelimitOverrideRow, "id" | "identifier" | "limit" | "duration" | "mode" | "shadow">,
 ): z.input<typeof OverrideOutput> {
   const { id, identifier, limit, duration, mode } = row;
-  return { overrideId: id, namespace, identifier, limit, duration, ...(mode !== null && { mode }) };
+  const shadow = optionalFlag(row.shadow);
+  return {
+    overrideId: id,
+    namespace,
+    identifier,
+    limit,
+    duration,
+    ...(mode !== null && { mode }),
+    ...(shadow !== null && { shadow }),
+  };
 }

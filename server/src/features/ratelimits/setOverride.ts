@@ -2,8 +2,17 @@ import { z } from "zod";
 import { asterisks, MULTIPLE_MAX, OVERRIDES_MAX } from "../../../../engine/src/rules/override-patterns.ts";
 import { mutation } from "../../platform/rpc/operation.ts";
 import { changedValues } from "../../platform/vocabulary/changed-values.ts";
+import { flag } from "../../platform/vocabulary/columns.ts";
 import { exampleOverride, exampleOverrideInput } from "../../platform/vocabulary/examples.ts";
-import { Namespace, NewOverrideIdentifier, OverrideDuration, OverrideLimit, OverrideMode } from "./fields.ts";
+import {
+  Namespace,
+  NewOverrideIdentifier,
+  OverrideDuration,
+  OverrideLimit,
+  OverrideMode,
+  OverrideShadow,
+} from "./fields.ts";
+import { acceptShadow } from "./shadow.ts";
 import { NamespaceWriter } from "./statements/namespaces.ts";
 import { OverrideWriter } from "./statements/overrides.ts";
 
@@ -22,9 +31,10 @@ export const setOverride = mutation("ratelimits.setOverride", {
     limit: OverrideLimit,
     duration: OverrideDuration,
     mode: OverrideMode.optional(),
+    shadow: OverrideShadow.optional(),
   }),
   output: z.strictObject({ overrideId: z.string() }),
-  problems: ["namespace_not_found", "override_limit_reached"],
+  problems: ["namespace_not_found", "override_limit_reached", "precondition_failed"],
   examples: [
     {
       summary: "A higher limit for paying customers",
@@ -47,6 +57,8 @@ export const setOverride = mutation("ratelimits.setOverride", {
   if (!namespace) return fail("namespace_not_found");
   principal.authorize(`ratelimits.${namespace.id}.set_override`);
   const { identifier, limit, duration, mode = null } = override;
+  const shadow = override.shadow === undefined ? null : flag(override.shadow);
+  await acceptShadow([override], { store, fail });
   const overrides = store.of(OverrideWriter);
   const former = await overrides.find(namespace.id, identifier);
   if (!former) {
@@ -56,12 +68,14 @@ export const setOverride = mutation("ratelimits.setOverride", {
       return fail("override_limit_reached", tooMany(MULTIPLE_MAX, "patterns with more than one asterisk"));
     }
   }
-  const overrideId = await overrides.put(namespace.id, { ...override, mode }, random, now);
+  const overrideId = await overrides.put(namespace.id, { identifier, limit, duration, mode, shadow }, random, now);
   invalidate.namespace(namespace.id);
   const data = { overrideId, namespaceId: namespace.id, identifier };
-  audit([overrideId, namespace.id], { ...override, ...(former && changedValues({ limit, duration, mode }, former)) }, [
-    { type: "override.set", objectId: overrideId, data },
-  ]);
+  audit(
+    [overrideId, namespace.id],
+    { ...override, ...(former && changedValues({ limit, duration, mode, shadow }, former)) },
+    [{ type: "override.set", objectId: overrideId, data }],
+  );
   return { overrideId };
 });
 

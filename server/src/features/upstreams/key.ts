@@ -20,6 +20,8 @@ import { type ImportedAttributes, importedMembers, insertImported } from "../key
 import { KeyWriter } from "../keys/statements/keys.ts";
 import { BUDGET_OF_KEY } from "../plans/record.ts";
 import { PlanWriter } from "../plans/statements/plans.ts";
+import { OLDER_PROGRAMS_OF_SHADOW } from "../ratelimits/shadow.ts";
+import { RatelimitWriter } from "../ratelimits/statements/ratelimits.ts";
 import type { UpstreamAnswer } from "./upstreams.ts";
 
 /** What an upstream verifier answers. Members that are not documented are ignored. */
@@ -100,6 +102,7 @@ export async function createUpstreamKey(
   if ((await keys.findExistingHashes([hash])).size > 0) return { change: null, exists: await isLive() };
   if (!(await store.of(BalanceWriter).accepts([attributes.credits?.refill]))) throw new Error(OLDER_PROGRAMS);
   if (!(await store.of(SlotWriter).accepts(attributes.concurrency))) throw new Error(OLDER_PROGRAMS_OF_SLOTS);
+  if (!(await store.of(RatelimitWriter).accepts(attributes.ratelimits))) throw new Error(OLDER_PROGRAMS_OF_SHADOW);
   if (!(await keys.accepts(attributes.allowedIps))) throw new Error(OLDER_PROGRAMS_OF_ADDRESSES);
   const planId = await findPlan(store, attributes.plan);
   const plan = {

@@ -483,6 +483,8 @@ export interface RatelimitRow {
   duration: number;
   mode: LimitMode;
   auto_apply: SqlBoolean;
+  /** Whether it is counted and never denies. */
+  shadow: SqlBoolean;
   created_at: number;
   updated_at: number | null;
 }
@@ -509,6 +511,8 @@ export interface RatelimitOverrideRow {
   duration: number;
   /** Null: the mode of the call. */
   mode: LimitMode | null;
+  /** Whether it is counted and never denies. Null: as the call says. */
+  shadow: SqlBoolean | null;
   created_at: number;
   updated_at: number | null;
 }

@@ -52,12 +52,13 @@ export function updateEvents<Kind extends UpdatedKind>(
 /** Limits of a key or an identity as an event records them: by name, without ids. */
 export function limitValues(limits: readonly (Limit & ({ autoApply: boolean } | { auto_apply: 0 | 1 }))[]) {
   return limits
-    .map(({ name, limit, duration, mode, ...rest }) => ({
+    .map(({ name, limit, duration, mode, shadow, ...rest }) => ({
       name,
       limit,
       duration,
       ...(mode === "strict" && { mode }),
       autoApply: "autoApply" in rest ? rest.autoApply : rest.auto_apply === 1,
+      ...((shadow === true || shadow === 1) && { shadow: true as const }),
     }))
     .sort((a, b) => (a.name < b.name ? -1 : 1));
 }
@@ -69,6 +70,7 @@ interface Limit {
   readonly limit: number;
   readonly duration: number;
   readonly mode: LimitMode;
+  readonly shadow?: boolean | 0 | 1 | undefined;
 }
 
 /** A list whose order means nothing. */

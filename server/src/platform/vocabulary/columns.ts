@@ -34,6 +34,11 @@ export function columnsOf<Fields extends ColumnsFor<object>>(given: object, fiel
   return columns as ColumnsOf<Fields>;
 }
 
+/** A boolean that both databases store, or null. */
+export function optionalFlag(stored: 0 | 1 | null): boolean | null {
+  return stored === null ? null : stored === 1;
+}
+
 /** A boolean as both databases store it. */
 export function flag(value: boolean): 0 | 1 {
   return value ? 1 : 0;

@@ -197,6 +197,17 @@ export const Mode = z
     "How the limit counts. `standard`: a sliding window. `strict`: never more than the limit in any trailing `duration`.",
   );
 
+/** Whether a limit is in shadow mode. */
+export const Shadow = z
+  .boolean()
+  .describe(
+    "`true`: the limit is counted and reported, and never denies a call. What it would deny, it does not count. So you see " +
+      "what a limit would do before it is in force.",
+  );
+
+/** The shadow mode of a limit in an answer, if it is on. */
+export const ShadowOutput = z.literal(true).describe("Present if the limit is in shadow mode: it never denies.");
+
 /** The mode of a limit in an answer, if it is not the standard one. */
 export const ModeOutput = z.literal("strict").describe("Present if the limit is strict.");
 
@@ -225,6 +236,7 @@ export const RatelimitInput = z.object({
     .boolean()
     .default(false)
     .describe("Whether every verification that does not name the limit is charged 1."),
+  shadow: Shadow.default(false),
 });
 
 /** The limits of one key or one identity. Names must be unique. */
@@ -301,6 +313,7 @@ export const RatelimitOutput = z
     duration: z.int().describe("Length of the window in milliseconds."),
     mode: ModeOutput.optional(),
     autoApply: z.boolean(),
+    shadow: ShadowOutput.optional(),
   })
   .meta({ id: "Ratelimit", description: "A limit of a key or of an identity." });
 

@@ -21,7 +21,7 @@ export type RecordedLimit = EventData<"limit.exceeded"> & {
 export function recordExceeded(sql: Sql, exceeded: readonly RecordedLimit[]): Promise<void> {
   const events = exceeded.map(({ workspaceId, objectId, counter, at, ...data }) => ({
     // Letters and digits only, like every id.
-    id: `evt_${digest([workspaceId, counter, data.duration, data.windowEnd].join("\0")).replaceAll(/[-_]/g, "0")}`,
+    id: `evt_${digest([workspaceId, counter, data.duration, data.windowEnd, ...(data.shadow ? ["shadow"] : [])].join("\0")).replaceAll(/[-_]/g, "0")}`,
     workspaceId,
     objectId,
     type: "limit.exceeded" as const,

@@ -148,8 +148,10 @@ function rejection(
 }
 
 /** The limits of a verification for headers. */
+/** Without those in shadow mode: clients need not know a limit that denies nothing. */
 function fieldsOf({ keyId, identity, ratelimits = [] }: VerifyKeyAnswer): LimitField[] {
-  return ratelimits.map(({ from, ...limit }) => ({ ...limit, partition: from === "identity" ? identity?.id : keyId }));
+  const inForce = ratelimits.filter(({ shadow }) => !shadow);
+  return inForce.map(({ from, ...limit }) => ({ ...limit, partition: from === "identity" ? identity?.id : keyId }));
 }
 
 /** Percent-encodes a text, so that no character of it has a meaning in a header. */

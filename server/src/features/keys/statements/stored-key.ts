@@ -7,7 +7,10 @@ import type { Sql } from "../../../platform/store/store.ts";
 import { storedBalance } from "../../credits/statements/balances.ts";
 import { planOf } from "../../plans/statements/plans.ts";
 
-export type StoredRatelimit = Pick<RatelimitRow, "id" | "name" | "limit" | "duration" | "mode" | "auto_apply">;
+export type StoredRatelimit = Pick<
+  RatelimitRow,
+  "id" | "name" | "limit" | "duration" | "mode" | "auto_apply" | "shadow"
+>;
 export type StoredIdentity = Pick<IdentityRow, "id" | "external_id" | "meta" | "budget_id" | "concurrency">;
 
 /** A key with all related rows, as one statement reads it. */
@@ -42,7 +45,7 @@ export function selectAnyKeys(connection: Sql) {
     connection.db
       .selectFrom("ratelimits")
       .select(["ratelimits.id", "ratelimits.name", "ratelimits.limit", "ratelimits.duration"])
-      .select(["ratelimits.mode", "ratelimits.auto_apply"])
+      .select(["ratelimits.mode", "ratelimits.auto_apply", "ratelimits.shadow"])
       .whereRef(`ratelimits.${column}`, "=", of as never)
       .orderBy("ratelimits.name");
   return connection.db

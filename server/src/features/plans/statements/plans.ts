@@ -390,13 +390,14 @@ export class PlanWriter extends PlanReader {
 
 /** The database value of limits of a plan, in the order of their names. */
 function limitsColumn(limits: readonly DirectoryLimit[]): string {
-  const rows = limits.map(({ id, name, limit, duration, mode, auto_apply }) => ({
+  const rows = limits.map(({ id, name, limit, duration, mode, auto_apply, shadow }) => ({
     id,
     name,
     limit,
     duration,
     mode,
     auto_apply,
+    shadow,
   }));
   return JSON.stringify(rows.sort((a, b) => (a.name < b.name ? -1 : 1)));
 }

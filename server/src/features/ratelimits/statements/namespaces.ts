@@ -10,6 +10,7 @@ import type { RatelimitNamespaceRow } from "../../../platform/store/schema.ts";
 import { fold } from "../../../platform/store/search.ts";
 import type { Sql } from "../../../platform/store/store.ts";
 import { WorkspaceRows } from "../../../platform/store/workspace-rows.ts";
+import { optionalFlag } from "../../../platform/vocabulary/columns.ts";
 
 /** A namespace with its overrides, and the reference by which it was looked up. */
 export interface StoredNamespace extends NamespaceReference {
@@ -42,14 +43,20 @@ export async function findNamespaces(
           .array(
             selectFrom("ratelimit_overrides as overrides")
               .select(["overrides.id", "overrides.identifier", "overrides.limit", "overrides.duration"])
-              .select(["overrides.mode", "overrides.created_at as createdAt"])
+              .select(["overrides.mode", "overrides.shadow", "overrides.created_at as createdAt"])
               .whereRef("overrides.namespace_id", "=", "namespaces.id"),
           )
           .as("overrides"),
       );
   const rows = [...(await findBy("name").execute()), ...(await findBy("id").execute())];
   const found: StoredNamespace[] = [];
-  for (const row of rows) found.push({ ...row, overrides: await compileOverrides(parsed(row.overrides)) });
+  for (const row of rows) {
+    const overrides = parsed(row.overrides).map(({ shadow, ...override }) => ({
+      ...override,
+      shadow: optionalFlag(shadow),
+    }));
+    found.push({ ...row, overrides: await compileOverrides(overrides) });
+  }
   return found;
 }
 

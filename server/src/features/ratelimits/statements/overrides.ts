@@ -50,20 +50,21 @@ export class OverrideWriter extends OverrideReader {
    */
   async put(
     namespaceId: string,
-    { identifier, limit, duration, mode }: Pick<RatelimitOverrideRow, "identifier" | "limit" | "duration" | "mode">,
+    override: Pick<RatelimitOverrideRow, "identifier" | "limit" | "duration" | "mode" | "shadow">,
     random: Random,
     at: Instant,
   ): Promise<string> {
+    const { identifier, ...values } = override;
     // Not one statement, so that an update does not count as a new row.
     const updated = await this.sql.db
       .updateTable("ratelimit_overrides")
-      .set({ limit, duration, mode, updated_at: at })
+      .set({ ...values, updated_at: at })
       .where("namespace_id", "=", namespaceId)
       .where("identifier", "=", identifier)
       .returning("id")
       .executeTakeFirst();
     if (updated) return updated.id;
-    const row = { workspace_id: this.workspaceId, namespace_id: namespaceId, identifier, limit, duration, mode };
+    const row = { workspace_id: this.workspaceId, namespace_id: namespaceId, ...override };
     const id = newId(random, "rlor");
     await this.sql.db
       .insertInto("ratelimit_overrides")

@@ -2,8 +2,9 @@ import type { Instant } from "../../../../../engine/src/clock/clock.ts";
 import { newId, type Random } from "../../../../../engine/src/random/random.ts";
 import type { LimitMode } from "../../../../../engine/src/rules/strict-window.ts";
 import { insertRows } from "../../../platform/store/insert-rows.ts";
-import type { SqlBoolean } from "../../../platform/store/schema.ts";
+import { demandStep } from "../../../platform/store/migrate.ts";
 import { WorkspaceRows } from "../../../platform/store/workspace-rows.ts";
+import { flag } from "../../../platform/vocabulary/columns.ts";
 
 /** The key or the identity that limits belong to. */
 export type RatelimitOwner = { key_id: string } | { identity_id: string };
@@ -14,6 +15,7 @@ export interface RatelimitSettings {
   duration: number;
   mode: LimitMode;
   autoApply: boolean;
+  shadow: boolean;
 }
 
 /** What is inserted of each limit, besides its owner. */
@@ -24,12 +26,18 @@ const inputTypes = {
   duration: "bigint",
   mode: "text",
   auto_apply: "bigint",
+  shadow: "bigint",
   created_at: "bigint",
 } as const;
 
 /** The stored limits of one workspace's keys and identities. */
 export class RatelimitWriter extends WorkspaceRows {
   static readonly writes = true;
+
+  /** Whether these limits can be stored: programs of earlier releases enforce a limit in shadow mode. */
+  async accepts(limits: readonly { readonly shadow?: boolean | undefined }[] | null | undefined): Promise<boolean> {
+    return !limits?.some(({ shadow }) => shadow) || demandStep(this.sql, "053-shadow-limits");
+  }
 
   /** Inserts the limits of new keys in one statement. */
   async insertAll(
@@ -39,14 +47,15 @@ export class RatelimitWriter extends WorkspaceRows {
   ): Promise<void> {
     if (limits.length === 0) return;
     const types = { key_id: "text", ...inputTypes } as const;
-    const rows = limits.map(({ keyId, name, limit, duration, mode, autoApply }) => ({
+    const rows = limits.map(({ keyId, name, limit, duration, mode, autoApply, shadow }) => ({
       id: newId(random, "rl"),
       key_id: keyId,
       name,
       limit,
       duration,
       mode,
-      auto_apply: autoApply ? 1 : 0,
+      auto_apply: flag(autoApply),
+      shadow: flag(shadow),
       created_at: at,
     }));
     await insertRows(this.sql, "ratelimits", types, rows, { workspace_id: this.workspaceId }).execute();
@@ -74,7 +83,8 @@ export class RatelimitWriter extends WorkspaceRows {
       limit: limit.limit,
       duration: limit.duration,
       mode: limit.mode,
-      auto_apply: (limit.autoApply ? 1 : 0) as SqlBoolean,
+      auto_apply: flag(limit.autoApply),
+      shadow: flag(limit.shadow),
       created_at: at,
     }));
     const types = { workspace_id: "text", [column]: "text", ...inputTypes } as typeof inputTypes & {
@@ -90,6 +100,7 @@ export class RatelimitWriter extends WorkspaceRows {
             duration: update.ref("excluded.duration"),
             mode: update.ref("excluded.mode"),
             auto_apply: update.ref("excluded.auto_apply"),
+            shadow: update.ref("excluded.shadow"),
             updated_at: at,
           })),
       )

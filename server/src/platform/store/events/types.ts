@@ -218,7 +218,7 @@ export const eventTypes = {
     }),
   },
   "limit.exceeded": {
-    summary: "The first call in a window was rejected by a limit.",
+    summary: "The first call in a window was rejected by a limit, or would have been by one in shadow mode.",
     version: 1,
     data: z.strictObject({
       keyId: z.string().optional(),
@@ -233,6 +233,7 @@ export const eventTypes = {
       name: z.string().optional().describe("The name of the limit."),
       limit: z.int(),
       duration: z.int(),
+      shadow: z.literal(true).optional().describe("Present if the limit is in shadow mode: it rejected nothing."),
       windowEnd: time("The end of the window"),
     }),
   },

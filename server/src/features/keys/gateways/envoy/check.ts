@@ -190,7 +190,9 @@ function metadataOf({ owner, headers }: Decision, data: VerifyKeyAnswer | undefi
   const code = data?.code ?? owner["X-Latchkey-Code"] ?? headers["X-Latchkey-Code"] ?? "MISCONFIGURED";
   if (data === undefined) return { code };
   const { keyId, apiId, identity, plan, credits, ratelimits = [], meta = {} } = data;
-  const limit = byTightness(ratelimits).find(({ duration }) => units.has(duration));
+  // Envoy enforces it.
+  const inForce = ratelimits.filter(({ shadow }) => !shadow);
+  const limit = byTightness(inForce).find(({ duration }) => units.has(duration));
   return {
     code,
     key_id: keyId,
@@ -200,7 +202,7 @@ function metadataOf({ owner, headers }: Decision, data: VerifyKeyAnswer | undefi
     remaining: credits,
     meta: fits(meta) ? (meta as Metadata) : undefined,
     limit: limit && { requests_per_unit: limit.limit, unit: units.get(limit.duration) },
-    limits: ratelimits.map(({ name, limit, remaining, reset }) => ({ name, limit, remaining, reset })),
+    limits: inForce.map(({ name, limit, remaining, reset }) => ({ name, limit, remaining, reset })),
   };
 }
 
