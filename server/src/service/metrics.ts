@@ -247,6 +247,11 @@ function limitMetrics({ totals, limits: { limiter, table, dropped } }: MetricSou
     ["latchkey_counters_segments_max", "Segments that the counters' memory can have.", () => table.segments.max],
     ["latchkey_counters_dropped_total", "Counters on disk that did not fit in memory at the start.", () => dropped],
     ["latchkey_limits_undecided_total", "Calls whose limits could not be decided.", () => totals.counts.undecided],
+    [
+      "latchkey_limits_shadowed_total",
+      "Calls that limits in shadow mode would have denied, counted for each limit.",
+      () => totals.counts.shadowed,
+    ],
     ["latchkey_limits_corrected_total", "Charges of limits that settlements corrected.", () => limiter.corrected],
     [
       "latchkey_limits_uncorrected_total",

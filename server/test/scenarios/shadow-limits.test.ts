@@ -101,7 +101,10 @@ describeOnStores("a limit in shadow mode", (server) => {
   it("says in events what it would have denied, once a window (rule 150)", async () => {
     await nextWindow(server);
     const { key, keyId } = await server.createKey(await server.createApi(), { ratelimits: [tried] });
+    const shadowed = async () => Number(/^latchkey_limits_shadowed_total (\d+)$/m.exec(await server.scrape())?.[1]);
+    const before = await shadowed();
     for (let i = 0; i < 5; i++) assert.equal((await server.verify(key)).code, "VALID");
+    assert.equal((await shadowed()) - before, 3);
     await server.pass(3_000);
     const { data } = { data: await server.ok("events.listEvents", { types: ["limit.exceeded"] }) };
     const own = data.filter((event: { data: { keyId: string } }) => event.data.keyId === keyId);

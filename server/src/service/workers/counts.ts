@@ -12,6 +12,8 @@ export interface ThreadCounts {
   directories: Readonly<Record<DirectoryKind, RecordCacheCounts>>;
   /** Calls whose limits could not be decided. */
   undecided: number;
+  /** What limits in shadow mode would have denied. */
+  shadowed: number;
   /** Rejections by limits that were not recorded as events. */
   droppedLimitEvents: number;
 }
@@ -21,7 +23,7 @@ export interface CountingParts {
   calls: CallMetrics;
   verification: Pick<Verification, "counts">;
   directories: Pick<RecordCaches, "counts">;
-  limiter: Pick<Limiter, "undecided" | "exceeded">;
+  limiter: Pick<Limiter, "undecided" | "shadowed" | "exceeded">;
 }
 
 export function countsOf({ calls, verification, directories, limiter }: CountingParts): ThreadCounts {
@@ -30,6 +32,7 @@ export function countsOf({ calls, verification, directories, limiter }: Counting
     verifications: verification.counts,
     directories: directories.counts,
     undecided: limiter.undecided,
+    shadowed: limiter.shadowed,
     droppedLimitEvents: limiter.exceeded.dropped,
   };
 }
@@ -43,6 +46,7 @@ export function addCounts(one: ThreadCounts, other: ThreadCounts): ThreadCounts 
     verifications: addMembers(one.verifications, other.verifications),
     directories,
     undecided: one.undecided + other.undecided,
+    shadowed: one.shadowed + other.shadowed,
     droppedLimitEvents: one.droppedLimitEvents + other.droppedLimitEvents,
   };
 }
