@@ -233,6 +233,34 @@ function tests(server: TestServer): void {
     assert.deepEqual(await server.rows(), rows);
   });
 
+  it("are left by keys only with assign_plan on the plan (rule 137)", async () => {
+    const plan = await createPlan({ amount: 5 });
+    const { keyId, apiId, externalId, identityId } = await customer(plan);
+    const { planId } = await server.ok("plans.getPlan", { plan });
+    const { budgetId } = await server.ok("budgets.createBudget", { name: "own", remaining: 7 });
+    const may = [
+      `apis.${apiId}.update_key`,
+      "identities.*.update_identity",
+      "identities.*.delete_identity",
+      `budgets.${budgetId}.assign_budget`,
+    ];
+    const { key: narrow } = await server.grant(...may);
+    const { key: wide } = await server.grant(...may, `plans.${planId}.assign_plan`);
+    const changes: ["keys.updateKey" | "identities.updateIdentity" | "identities.deleteIdentity", object][] = [
+      ["keys.updateKey", { keyId, externalId: null }],
+      ["identities.updateIdentity", { identity: externalId, budgetId }],
+      ["identities.deleteIdentity", { identity: externalId }],
+    ];
+    const rows = await server.rows();
+    for (const [operation, body] of changes) {
+      await server.rejected(operation, body, "insufficient_permissions", { as: narrow });
+    }
+    assert.deepEqual(await server.rows(), rows);
+    await server.ok("keys.updateKey", { keyId, externalId }, { as: narrow });
+    for (const [operation, body] of changes) await server.ok(operation, body, { as: wide });
+    await server.rejected("identities.getIdentity", { identity: identityId }, "identity_not_found");
+  });
+
   it("have a unit each: a plan in another unit gives another budget, and the first one waits", async () => {
     const [tokens, dollars] = [
       await createPlan({ amount: 100, unit: "token" }),

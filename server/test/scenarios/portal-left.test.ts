@@ -53,6 +53,21 @@ describeOnStores("what is left in the portal", (server) => {
     assert.deepEqual(new Set(Object.values(empty).map((left) => left?.remaining)), new Set([0]));
   });
 
+  it("counts what plans give, while they give it", async () => {
+    const apiId = await server.createApi();
+    await server.ok("plans.createPlan", { name: "of-owners", budget: { amount: 60, unit: "token" } });
+    await server.ok("plans.createPlan", { name: "of-keys", credits: { amount: 9 } });
+    await server.ok("identities.createIdentity", { externalId: "planned", plan: "of-owners" });
+    const { key, keyId } = await server.createKey(apiId, { externalId: "planned", plan: "of-keys" });
+    const left = async () => (await leftOf(apiId, "planned"))[keyId];
+    assert.deepEqual((await server.verify(key)).budgets[0].remaining, 59);
+    assert.deepEqual(await left(), { remaining: 8, unit: "token" });
+    await server.ok("plans.updatePlan", { plan: "of-keys", credits: null });
+    assert.deepEqual(await left(), { remaining: 59, unit: "token" });
+    await server.ok("plans.updatePlan", { plan: "of-owners", budget: null });
+    assert.equal(await left(), undefined);
+  });
+
   it("is as it is now: with the refills that are due, and without what is held", async () => {
     const apiId = await server.createApi();
     const refill = { interval: "daily", amount: 50 };

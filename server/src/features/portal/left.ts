@@ -34,7 +34,9 @@ export async function leftOf(
     const created = budgetIdsOf(key).flatMap((id) => chains.get(id) ?? []);
     const budgets = key.identity === null ? created : [...created, ...ofPlan];
     const [unit, ...others] = new Set(budgets.flatMap((budget) => budget.unit ?? []));
-    const own = key.balance === null ? [] : [withDueRefill(key.balance, now).remaining];
+    // What a plan gave limits no call while the plan gives none.
+    const isCharged = key.balance !== null && (key.balance.plan_id === null || key.plan?.credits != null);
+    const own = key.balance !== null && isCharged ? [withDueRefill(key.balance, now).remaining] : [];
     const remainders = budgets.filter(({ watched }) => watched !== 1).map(({ remaining }) => remaining);
     const remaining = Math.min(...own, ...remainders);
     if (others.length === 0 && remaining !== Number.POSITIVE_INFINITY) {
