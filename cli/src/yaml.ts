@@ -1,3 +1,4 @@
+import type { Document } from "yaml";
 import { CommandError } from "./output.ts";
 import { escapeLines } from "./printable.ts";
 
@@ -12,13 +13,38 @@ export interface YamlOptions {
   readonly isPublic: boolean;
 }
 
+/** A document with the places of what it holds. */
+export interface PlacedYaml {
+  readonly document: Document.Parsed;
+  /** The line of an offset. */
+  lineAt(offset: number): number;
+}
+
 /**
  * Parses one YAML document.
+ *
+ * @throws {CommandError} as `parsePlacedYaml` does.
+ */
+export async function parseYaml(text: string, name: string, options: YamlOptions): Promise<unknown> {
+  const parsed = await parsePlacedYaml(text, name, options);
+  try {
+    return parsed?.document.toJS({ maxAliasCount: options.aliasesMax });
+  } catch (cause) {
+    throw new CommandError(`${name} cannot be read: ${(cause as Error).message}.`);
+  }
+}
+
+/**
+ * Parses one YAML document, and keeps the places of what it holds; undefined: the text has none.
  *
  * @throws {CommandError} when the text is not one document of YAML, has too many aliases, has a name twice in one map, or
  * is nested too deeply.
  */
-export async function parseYaml(text: string, name: string, { aliasesMax, isPublic }: YamlOptions): Promise<unknown> {
+export async function parsePlacedYaml(
+  text: string,
+  name: string,
+  { aliasesMax, isPublic }: YamlOptions,
+): Promise<PlacedYaml | undefined> {
   const { Composer, isScalar, Lexer, LineCounter, Parser, visit } = await import("yaml");
   const lineCounter = new LineCounter();
   lineCounter.addNewLine(0);
@@ -57,11 +83,7 @@ export async function parseYaml(text: string, name: string, { aliasesMax, isPubl
       }
     },
   });
-  try {
-    return document.toJS({ maxAliasCount: aliasesMax });
-  } catch (cause) {
-    throw new CommandError(`${name} cannot be read: ${(cause as Error).message}.`);
-  }
+  return { document: document as Document.Parsed, lineAt: (offset) => lineCounter.linePos(offset).line };
 }
 
 /** YAML for a terminal or a program. */

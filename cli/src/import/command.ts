@@ -16,6 +16,14 @@ const SHOWN_MAX = 20;
 const TIMEOUT_DEFAULT = "60s";
 const UNKEY_URL = "https://api.unkey.com";
 
+/** The system whose limits are imported. All others have keys. */
+const LIMITS = "envoy-ratelimit";
+
+interface GivenOptions extends Omit<ImportOptions, "from" | "apiId"> {
+  readonly from: SourceName | typeof LIMITS;
+  readonly apiId?: string;
+}
+
 interface ImportOptions extends CommandFlags {
   readonly from: SourceName;
   readonly apiId: string;
@@ -38,14 +46,16 @@ export function addImport(
   loadRules: () => Promise<ServiceRules>,
 ): void {
   const command = program
-    .command("import <file>")
-    .description("import keys from another system; the same command continues an interrupted import")
+    .command("import <file> [more...]")
+    .description("import keys or limits from another system; the same command continues an interrupted import")
     .helpGroup("Commands that call a service:")
     .exitOverride()
     .addOption(
-      new Option("--from <system>", "system that the file comes from").choices(sourceNames).makeOptionMandatory(),
+      new Option("--from <system>", "system that the file comes from")
+        .choices([...sourceNames, LIMITS])
+        .makeOptionMandatory(),
     )
-    .requiredOption("--api-id <id>", "API that the keys are imported into")
+    .option("--api-id <id>", "API that the keys are imported into; not with envoy-ratelimit")
     .option("--dry-run", "check every row, ask the service about it, and import none")
     .option("--offline", "with --dry-run: check the rows without a service")
     .addOption(new Option("--format <format>", "format of the file (default: by its name)").choices(inputFormats))
@@ -70,14 +80,18 @@ export function addImport(
     .addHelpText(
       "after",
       "\nA file ….sql is a dump of the database, as pg_dump or mysqldump writes it, for better-auth, litellm, kong and " +
-        "unkey-dump. One of LiteLLM also has the budgets of teams and users, which the import creates. For the other files of each system see docs/moving.md.\n\nKey strings in the file are hashed on this machine and never sent. FILE.report.jsonl lists for each row what was " +
+        "unkey-dump. One of LiteLLM also has the budgets of teams and users, which the import creates. For the other files of each system see docs/moving.md.\n\nWith envoy-ratelimit, each file is a configuration of envoyproxy/ratelimit, whose domain becomes a namespace with its tree of limits.\n\nKey strings in the file are hashed on this machine and never sent. FILE.report.jsonl lists for each row what was " +
         "imported, what was not and why; a dry run writes FILE.dry-run.jsonl. FILE.import-state.json stores the progress " +
         "of the import.\n\n" +
         "Example:\n  latchkey import apikey.csv --from better-auth --api-id api_9ODorjezbjxUEanq --dry-run",
     );
   addConnectionOptions(command, TIMEOUT_DEFAULT);
-  command.action(async (file: string) => {
-    const options = command.opts<ImportOptions>();
+  command.action(async (file: string, more: readonly string[]) => {
+    const given = command.opts<GivenOptions>();
+    if (given.from === LIMITS) return importLimits([file, ...more], given, environment);
+    if (more.length > 0) throw new UsageError(`${more[0]}: keys from ${given.from} are in one file.`);
+    if (given.apiId === undefined) throw new UsageError("--api-id: name the API that the keys are imported into.");
+    const options = given as ImportOptions;
     const { from, algorithm, sourceApi } = options;
     const format = options.format ?? formatOfFile(file);
     checkOptions(options, format);
@@ -107,6 +121,34 @@ export function addImport(
     );
     if (summary.rejected > 0) process.exitCode = 1;
   });
+}
+
+/** Imports the limits of configurations of envoyproxy/ratelimit: each is the tree of a namespace. */
+async function importLimits(
+  files: readonly string[],
+  options: GivenOptions,
+  environment: NodeJS.ProcessEnv,
+): Promise<void> {
+  for (const name of ["apiId", "migrationId", "pepperFile", "format", "with", "sourceApi", "sourceKeyFile"] as const) {
+    if (options[name] === undefined) continue;
+    const option = `--${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+    throw new UsageError(`${option}: --from ${LIMITS} reads limits, not keys.`);
+  }
+  const isDryRun = options.dryRun === true;
+  if (options.offline && !isDryRun) throw new UsageError("--offline: give --dry-run too, an import needs the service.");
+  const { importTrees, readConfigurations } = await import("./envoy-ratelimit.ts");
+  const configurations = await readConfigurations(files);
+  const endpoint = options.offline ? undefined : await connect(options, environment);
+  const timeout = timeoutOf({ timeout: options.timeout ?? TIMEOUT_DEFAULT });
+  const domains = await importTrees(configurations, endpoint, { timeout, isDryRun });
+  print(options.json !== undefined, { domains, ...(isDryRun && { dryRun: true }) }, () => [
+    ...domains.map(({ file, domain, descriptors, limits, outcome }) =>
+      printable(
+        `${domain} (${file}): ${formatCount(descriptors)} descriptors with ${formatCount(limits)} limits, ${outcome}.`,
+      ),
+    ),
+    ...(isDryRun ? ["Nothing was imported. To import, run the command without --dry-run."] : []),
+  ]);
 }
 
 /** @throws {UsageError} for options that do not belong to the system. */
