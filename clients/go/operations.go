@@ -204,6 +204,8 @@ func newEventData(eventType EventType) any {
 		return new(NamespaceCreatedEvent)
 	case "namespace.deleted":
 		return new(NamespaceDeletedEvent)
+	case "descriptors.set":
+		return new(DescriptorsSetEvent)
 	case "override.set":
 		return new(OverrideSetEvent)
 	case "override.deleted":
@@ -1387,6 +1389,18 @@ func (o RatelimitsOperations) ExplainLimit(ctx context.Context, input ExplainLim
 	return call[ExplainLimitOutput](ctx, o.connection, traits{"ratelimits.explainLimit", always}, input, options)
 }
 
+// GetDescriptors gets the descriptors of a namespace.
+//
+// Returns the tree of limits that Envoy's rate limit service applies in the namespace, without members that
+// say nothing. A namespace without a tree has an empty list.
+//
+// Permissions of the root key: `ratelimits.{namespaceId}.read_override`
+//
+// Errors besides those of every operation: ErrDataRatelimitNamespaceNotFound.
+func (o RatelimitsOperations) GetDescriptors(ctx context.Context, input GetDescriptorsInput, options ...CallOption) (*Result[GetDescriptorsOutput], error) {
+	return call[GetDescriptorsOutput](ctx, o.connection, traits{"ratelimits.getDescriptors", always}, input, options)
+}
+
 // GetOverride gets the override of an identifier.
 //
 // Returns the override that applies to calls with this identifier: one with the same identifier, or else a
@@ -1442,6 +1456,23 @@ func (o RatelimitsOperations) ListOverridesAll(ctx context.Context, input ListOv
 		}
 		return o.ListOverrides(ctx, page, options...)
 	}, func(data ListOverridesOutput) []Override { return data.Overrides })
+}
+
+// SetDescriptors sets the descriptors of a namespace.
+//
+// Replaces the tree of limits that Envoy's rate limit service applies in the namespace, in the form of the
+// configuration of envoyproxy/ratelimit. A call's descriptor has the limit of the descriptor of the tree that
+// matches all its entries, level by level: the one with the same value, else the first whose value ends with
+// `*` and matches, else the one without a value. A limit that the call brings goes first; an override with
+// exactly its identifier applies where the tree has no limit. An empty list removes the tree.
+// `ratelimits.limit` does not use it.
+//
+// Permissions of the root key: `ratelimits.{namespaceId}.set_override`
+//
+// Errors besides those of every operation: ErrDataRatelimitNamespaceNotFound,
+// ErrApplicationPreconditionFailed.
+func (o RatelimitsOperations) SetDescriptors(ctx context.Context, input SetDescriptorsInput, options ...CallOption) (*Result[Empty], error) {
+	return call[Empty](ctx, o.connection, traits{"ratelimits.setDescriptors", never}, input, options)
 }
 
 // SetOverride sets an override.
@@ -2658,6 +2689,7 @@ const (
 	EventTypeAPIDeleted             EventType = "api.deleted"
 	EventTypeNamespaceCreated       EventType = "namespace.created"
 	EventTypeNamespaceDeleted       EventType = "namespace.deleted"
+	EventTypeDescriptorsSet         EventType = "descriptors.set"
 	EventTypeOverrideSet            EventType = "override.set"
 	EventTypeOverrideDeleted        EventType = "override.deleted"
 	EventTypeWorkspaceCreated       EventType = "workspace.created"
@@ -5801,6 +5833,27 @@ type ExplainLimitOutput struct {
 	Others []ExplainLimitOutputOther `json:"others"`
 }
 
+// GetDescriptorsInput is the input of `ratelimits.getDescriptors`.
+type GetDescriptorsInput struct {
+	// Name or id of the namespace.
+	Namespace string `json:"namespace"`
+}
+
+// GetDescriptorsOutput is the `data` of an answer of `ratelimits.getDescriptors`.
+type GetDescriptorsOutput struct {
+	NamespaceID string `json:"namespaceId"`
+	// Name of the namespace.
+	Namespace string `json:"namespace"`
+	// The tree, as the configuration of envoyproxy/ratelimit writes it.
+	Descriptors []map[string]any `json:"descriptors"`
+	// Whether a call charges all its descriptors or none.
+	Atomic bool `json:"atomic"`
+	// Whether answers have dynamic metadata.
+	Metadata bool `json:"metadata"`
+	// Time of its last change, Unix time in milliseconds. Absent: there is no tree.
+	UpdatedAt *int64 `json:"updatedAt,omitzero"`
+}
+
 // GetOverrideInput is the input of `ratelimits.getOverride`.
 type GetOverrideInput struct {
 	// Name or id of the namespace.
@@ -5842,6 +5895,23 @@ type ListOverridesOutput struct {
 	Overrides []Override `json:"overrides"`
 	// The same as `pagination.cursor`.
 	Cursor string `json:"cursor,omitzero"`
+}
+
+// SetDescriptorsInput is the input of `ratelimits.setDescriptors`.
+type SetDescriptorsInput struct {
+	// Name or id of the namespace.
+	Namespace string `json:"namespace"`
+	// The tree, as the configuration of envoyproxy/ratelimit writes it. Each descriptor has a `key` and may
+	// have `value`, `rate_limit` (`requests_per_unit`, `unit`, `unlimited`, `name`, `replaces`),
+	// `shadow_mode`, `quota_mode`, `share_threshold`, `detailed_metric`, `value_to_metric` and `descriptors`,
+	// which are the next level. At most 10000 descriptors on 16 levels, of 1 MiB together.
+	Descriptors []map[string]any `json:"descriptors,omitzero"`
+	// Whether a call charges all its descriptors or none. Otherwise each is charged, also when another one is
+	// over. Default: false.
+	Atomic *bool `json:"atomic,omitzero"`
+	// Whether answers have dynamic metadata with the domain, the descriptors and the quotas that are over.
+	// Default: false.
+	Metadata *bool `json:"metadata,omitzero"`
 }
 
 // SetOverrideMode is a OverrideMode.
@@ -7088,6 +7158,14 @@ type NamespaceCreatedEvent struct {
 
 // NamespaceDeletedEvent is the data of `namespace.deleted`: a rate limit namespace was deleted.
 type NamespaceDeletedEvent struct {
+	NamespaceID string `json:"namespaceId"`
+	Name        string `json:"name"`
+	// Id of the root key, `cli` for an operator, or `system` for the service itself.
+	Actor string `json:"actor"`
+}
+
+// DescriptorsSetEvent is the data of `descriptors.set`: the descriptors of a rate limit namespace were set.
+type DescriptorsSetEvent struct {
 	NamespaceID string `json:"namespaceId"`
 	Name        string `json:"name"`
 	// Id of the root key, `cli` for an operator, or `system` for the service itself.

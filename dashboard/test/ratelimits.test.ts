@@ -71,6 +71,21 @@ describeDashboard("rate limits", (dashboard) => {
     assert.equal((await limit("partner-8", 0)).remaining, 900);
   });
 
+  it("lists the descriptors of a namespace with what leads to them", async () => {
+    const page = await dashboard.visit(`/ratelimits/${namespaceId}`);
+    await page.getByText("None. Envoy’s rate limit service applies them").waitFor();
+    const limit = { requests_per_unit: 5_000, unit: "minute" };
+    const login = { key: "path", value: "/login*", share_threshold: true, shadow_mode: true, rate_limit: limit };
+    const descriptors = [{ key: "remote_address", descriptors: [login] }];
+    await dashboard.ok("ratelimits.setDescriptors", { namespace: "login", descriptors, atomic: true });
+    await page.reload();
+    const table = page.getByRole("table", { name: "Descriptors" });
+    await table.getByText("remote_address › path=/login*").waitFor();
+    await table.getByText("5,000 per minute").waitFor();
+    await table.getByText("together, denies nothing").waitFor();
+    await page.getByText("A call charges all its descriptors or none.").waitFor();
+  });
+
   for (const scheme of ["light", "dark"] as const) {
     it(`is accessible (${scheme})`, async () => {
       for (const path of ["/ratelimits", `/ratelimits/${namespaceId}`]) {

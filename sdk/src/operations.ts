@@ -574,7 +574,7 @@ export type AuditEvent = {
 /** A change of state, or a moment that it led to. */
 export type Event = {
   id: string;
-  type: "key.created" | "key.updated" | "key.disabled" | "key.enabled" | "key.deleted" | "key.restored" | "key.rerolled" | "key.derived" | "key.expiring" | "key.expired" | "key.first_used" | "key.unused" | "keys.imported" | "credits.low" | "credits.refilled" | "plan.created" | "plan.updated" | "plan.deleted" | "budget.created" | "budget.updated" | "budget.deleted" | "budget.refilled" | "budget.threshold_reached" | "hold.expired" | "hold.uncovered" | "limit.exceeded" | "root_key.created" | "root_key.updated" | "root_key.disabled" | "root_key.enabled" | "root_key.deleted" | "root_key.leaked" | "root_key.rerolled" | "identity.created" | "identity.updated" | "identity.deleted" | "role.created" | "role.updated" | "role.deleted" | "permission.created" | "permission.updated" | "permission.deleted" | "api.created" | "api.updated" | "api.deleted" | "namespace.created" | "namespace.deleted" | "override.set" | "override.deleted" | "workspace.created" | "workspace.updated" | "quota.near" | "webhook.created" | "webhook.updated" | "webhook.disabled" | "webhook.enabled" | "webhook.deleted" | "webhook.test" | "leak.reported" | "auth.failures";
+  type: "key.created" | "key.updated" | "key.disabled" | "key.enabled" | "key.deleted" | "key.restored" | "key.rerolled" | "key.derived" | "key.expiring" | "key.expired" | "key.first_used" | "key.unused" | "keys.imported" | "credits.low" | "credits.refilled" | "plan.created" | "plan.updated" | "plan.deleted" | "budget.created" | "budget.updated" | "budget.deleted" | "budget.refilled" | "budget.threshold_reached" | "hold.expired" | "hold.uncovered" | "limit.exceeded" | "root_key.created" | "root_key.updated" | "root_key.disabled" | "root_key.enabled" | "root_key.deleted" | "root_key.leaked" | "root_key.rerolled" | "identity.created" | "identity.updated" | "identity.deleted" | "role.created" | "role.updated" | "role.deleted" | "permission.created" | "permission.updated" | "permission.deleted" | "api.created" | "api.updated" | "api.deleted" | "namespace.created" | "namespace.deleted" | "descriptors.set" | "override.set" | "override.deleted" | "workspace.created" | "workspace.updated" | "quota.near" | "webhook.created" | "webhook.updated" | "webhook.disabled" | "webhook.enabled" | "webhook.deleted" | "webhook.test" | "leak.reported" | "auth.failures";
   /** The version of the schema of `data`, among those of the type. */
   version: number;
   /** Unix time in milliseconds. */
@@ -3683,6 +3683,27 @@ export type ExplainLimitOutput = {
     }[];
 };
 
+/** The input of `ratelimits.getDescriptors`. */
+export type GetDescriptorsInput = {
+  /** Name or id of the namespace. */
+  namespace: string;
+};
+
+/** The `data` of an answer of `ratelimits.getDescriptors`. */
+export type GetDescriptorsOutput = {
+  namespaceId: string;
+  /** Name of the namespace. */
+  namespace: string;
+  /** The tree, as the configuration of envoyproxy/ratelimit writes it. */
+  descriptors: { [name: string]: unknown }[];
+  /** Whether a call charges all its descriptors or none. */
+  atomic: boolean;
+  /** Whether answers have dynamic metadata. */
+  metadata: boolean;
+  /** Time of its last change, Unix time in milliseconds. Absent: there is no tree. */
+  updatedAt?: number;
+};
+
 /** The input of `ratelimits.getOverride`. */
 export type GetOverrideInput = {
   /** Name or id of the namespace. */
@@ -3728,6 +3749,32 @@ export type ListOverridesOutput = {
   /** The same as `pagination.cursor`. */
   cursor?: string;
 };
+
+/** The input of `ratelimits.setDescriptors`. */
+export type SetDescriptorsInput = {
+  /** Name or id of the namespace. */
+  namespace: string;
+  /**
+   * The tree, as the configuration of envoyproxy/ratelimit writes it. Each descriptor has a `key` and may have
+   * `value`, `rate_limit` (`requests_per_unit`, `unit`, `unlimited`, `name`, `replaces`), `shadow_mode`, `quota_mode`,
+   * `share_threshold`, `detailed_metric`, `value_to_metric` and `descriptors`, which are the next level. At most 10000
+   * descriptors on 16 levels, of 1 MiB together.
+   */
+  descriptors: readonly { [name: string]: unknown }[];
+  /**
+   * Whether a call charges all its descriptors or none. Otherwise each is charged, also when another one is over.
+   * Default: false.
+   */
+  atomic?: boolean | undefined;
+  /**
+   * Whether answers have dynamic metadata with the domain, the descriptors and the quotas that are over. Default:
+   * false.
+   */
+  metadata?: boolean | undefined;
+};
+
+/** The `data` of an answer of `ratelimits.setDescriptors`. */
+export type SetDescriptorsOutput = Record<string, never>;
 
 /** The input of `ratelimits.setOverride`. */
 export type SetOverrideInput = {
@@ -4033,7 +4080,7 @@ export type EventsListEventsInput = {
   /** Only events after this one: the id of an event. */
   after?: string | undefined;
   /** Only events of these types. */
-  types?: readonly ("key.created" | "key.updated" | "key.disabled" | "key.enabled" | "key.deleted" | "key.restored" | "key.rerolled" | "key.derived" | "key.expiring" | "key.expired" | "key.first_used" | "key.unused" | "keys.imported" | "credits.low" | "credits.refilled" | "plan.created" | "plan.updated" | "plan.deleted" | "budget.created" | "budget.updated" | "budget.deleted" | "budget.refilled" | "budget.threshold_reached" | "hold.expired" | "hold.uncovered" | "limit.exceeded" | "root_key.created" | "root_key.updated" | "root_key.disabled" | "root_key.enabled" | "root_key.deleted" | "root_key.leaked" | "root_key.rerolled" | "identity.created" | "identity.updated" | "identity.deleted" | "role.created" | "role.updated" | "role.deleted" | "permission.created" | "permission.updated" | "permission.deleted" | "api.created" | "api.updated" | "api.deleted" | "namespace.created" | "namespace.deleted" | "override.set" | "override.deleted" | "workspace.created" | "workspace.updated" | "quota.near" | "webhook.created" | "webhook.updated" | "webhook.disabled" | "webhook.enabled" | "webhook.deleted" | "webhook.test" | "leak.reported" | "auth.failures")[] | undefined;
+  types?: readonly ("key.created" | "key.updated" | "key.disabled" | "key.enabled" | "key.deleted" | "key.restored" | "key.rerolled" | "key.derived" | "key.expiring" | "key.expired" | "key.first_used" | "key.unused" | "keys.imported" | "credits.low" | "credits.refilled" | "plan.created" | "plan.updated" | "plan.deleted" | "budget.created" | "budget.updated" | "budget.deleted" | "budget.refilled" | "budget.threshold_reached" | "hold.expired" | "hold.uncovered" | "limit.exceeded" | "root_key.created" | "root_key.updated" | "root_key.disabled" | "root_key.enabled" | "root_key.deleted" | "root_key.leaked" | "root_key.rerolled" | "identity.created" | "identity.updated" | "identity.deleted" | "role.created" | "role.updated" | "role.deleted" | "permission.created" | "permission.updated" | "permission.deleted" | "api.created" | "api.updated" | "api.deleted" | "namespace.created" | "namespace.deleted" | "descriptors.set" | "override.set" | "override.deleted" | "workspace.created" | "workspace.updated" | "quota.near" | "webhook.created" | "webhook.updated" | "webhook.disabled" | "webhook.enabled" | "webhook.deleted" | "webhook.test" | "leak.reported" | "auth.failures")[] | undefined;
   /** Only events of this object: the id of a key, an API, a root key or any other resource. */
   objectId?: string | undefined;
   /** Only events at or after this Unix time in milliseconds. */
@@ -4059,7 +4106,7 @@ export type CreateWebhookInput = {
   /** A label for you. */
   name?: string | null | undefined;
   /** The types of events that it gets. Null or omitted: all. */
-  eventTypes?: readonly ("key.created" | "key.updated" | "key.disabled" | "key.enabled" | "key.deleted" | "key.restored" | "key.rerolled" | "key.derived" | "key.expiring" | "key.expired" | "key.first_used" | "key.unused" | "keys.imported" | "credits.low" | "credits.refilled" | "plan.created" | "plan.updated" | "plan.deleted" | "budget.created" | "budget.updated" | "budget.deleted" | "budget.refilled" | "budget.threshold_reached" | "hold.expired" | "hold.uncovered" | "limit.exceeded" | "root_key.created" | "root_key.updated" | "root_key.disabled" | "root_key.enabled" | "root_key.deleted" | "root_key.leaked" | "root_key.rerolled" | "identity.created" | "identity.updated" | "identity.deleted" | "role.created" | "role.updated" | "role.deleted" | "permission.created" | "permission.updated" | "permission.deleted" | "api.created" | "api.updated" | "api.deleted" | "namespace.created" | "namespace.deleted" | "override.set" | "override.deleted" | "workspace.created" | "workspace.updated" | "quota.near" | "webhook.created" | "webhook.updated" | "webhook.disabled" | "webhook.enabled" | "webhook.deleted" | "webhook.test" | "leak.reported" | "auth.failures")[] | null | undefined;
+  eventTypes?: readonly ("key.created" | "key.updated" | "key.disabled" | "key.enabled" | "key.deleted" | "key.restored" | "key.rerolled" | "key.derived" | "key.expiring" | "key.expired" | "key.first_used" | "key.unused" | "keys.imported" | "credits.low" | "credits.refilled" | "plan.created" | "plan.updated" | "plan.deleted" | "budget.created" | "budget.updated" | "budget.deleted" | "budget.refilled" | "budget.threshold_reached" | "hold.expired" | "hold.uncovered" | "limit.exceeded" | "root_key.created" | "root_key.updated" | "root_key.disabled" | "root_key.enabled" | "root_key.deleted" | "root_key.leaked" | "root_key.rerolled" | "identity.created" | "identity.updated" | "identity.deleted" | "role.created" | "role.updated" | "role.deleted" | "permission.created" | "permission.updated" | "permission.deleted" | "api.created" | "api.updated" | "api.deleted" | "namespace.created" | "namespace.deleted" | "descriptors.set" | "override.set" | "override.deleted" | "workspace.created" | "workspace.updated" | "quota.near" | "webhook.created" | "webhook.updated" | "webhook.disabled" | "webhook.enabled" | "webhook.deleted" | "webhook.test" | "leak.reported" | "auth.failures")[] | null | undefined;
   /**
    * The APIs of whose keys it gets events, and of which it gets their own events. Events without an `apiId`, such as
    * those of root keys, are left out. Null or omitted: all events.
@@ -4174,7 +4221,7 @@ export type UpdateWebhookInput = {
   /** A label for you. */
   name?: string | null | undefined;
   /** The types of events that it gets. Null or omitted: all. */
-  eventTypes?: readonly ("key.created" | "key.updated" | "key.disabled" | "key.enabled" | "key.deleted" | "key.restored" | "key.rerolled" | "key.derived" | "key.expiring" | "key.expired" | "key.first_used" | "key.unused" | "keys.imported" | "credits.low" | "credits.refilled" | "plan.created" | "plan.updated" | "plan.deleted" | "budget.created" | "budget.updated" | "budget.deleted" | "budget.refilled" | "budget.threshold_reached" | "hold.expired" | "hold.uncovered" | "limit.exceeded" | "root_key.created" | "root_key.updated" | "root_key.disabled" | "root_key.enabled" | "root_key.deleted" | "root_key.leaked" | "root_key.rerolled" | "identity.created" | "identity.updated" | "identity.deleted" | "role.created" | "role.updated" | "role.deleted" | "permission.created" | "permission.updated" | "permission.deleted" | "api.created" | "api.updated" | "api.deleted" | "namespace.created" | "namespace.deleted" | "override.set" | "override.deleted" | "workspace.created" | "workspace.updated" | "quota.near" | "webhook.created" | "webhook.updated" | "webhook.disabled" | "webhook.enabled" | "webhook.deleted" | "webhook.test" | "leak.reported" | "auth.failures")[] | null | undefined;
+  eventTypes?: readonly ("key.created" | "key.updated" | "key.disabled" | "key.enabled" | "key.deleted" | "key.restored" | "key.rerolled" | "key.derived" | "key.expiring" | "key.expired" | "key.first_used" | "key.unused" | "keys.imported" | "credits.low" | "credits.refilled" | "plan.created" | "plan.updated" | "plan.deleted" | "budget.created" | "budget.updated" | "budget.deleted" | "budget.refilled" | "budget.threshold_reached" | "hold.expired" | "hold.uncovered" | "limit.exceeded" | "root_key.created" | "root_key.updated" | "root_key.disabled" | "root_key.enabled" | "root_key.deleted" | "root_key.leaked" | "root_key.rerolled" | "identity.created" | "identity.updated" | "identity.deleted" | "role.created" | "role.updated" | "role.deleted" | "permission.created" | "permission.updated" | "permission.deleted" | "api.created" | "api.updated" | "api.deleted" | "namespace.created" | "namespace.deleted" | "descriptors.set" | "override.set" | "override.deleted" | "workspace.created" | "workspace.updated" | "quota.near" | "webhook.created" | "webhook.updated" | "webhook.disabled" | "webhook.enabled" | "webhook.deleted" | "webhook.test" | "leak.reported" | "auth.failures")[] | null | undefined;
   /**
    * The APIs of whose keys it gets events, and of which it gets their own events. Events without an `apiId`, such as
    * those of root keys, are left out. Null or omitted: all events.
@@ -4924,6 +4971,14 @@ export type NamespaceDeletedEvent = {
   actor: string;
 };
 
+/** The `data` of `descriptors.set`. The descriptors of a rate limit namespace were set. */
+export type DescriptorsSetEvent = {
+  namespaceId: string;
+  name: string;
+  /** Id of the root key, `cli` for an operator, or `system` for the service itself. */
+  actor: string;
+};
+
 /** The `data` of `override.set`. A rate limit override was set. */
 export type OverrideSetEvent = {
   overrideId: string;
@@ -5108,6 +5163,7 @@ export type EventData = {
   "api.deleted": ApiDeletedEvent;
   "namespace.created": NamespaceCreatedEvent;
   "namespace.deleted": NamespaceDeletedEvent;
+  "descriptors.set": DescriptorsSetEvent;
   "override.set": OverrideSetEvent;
   "override.deleted": OverrideDeletedEvent;
   "workspace.created": WorkspaceCreatedEvent;
@@ -6072,6 +6128,17 @@ export interface RatelimitsOperations {
    */
   explainLimit(...args: Args<ExplainLimitInput>): Promise<Result<ExplainLimitOutput>>;
   /**
+   * Get the descriptors of a namespace.
+   *
+   * Returns the tree of limits that Envoy's rate limit service applies in the namespace, without members that say
+   * nothing. A namespace without a tree has an empty list.
+   *
+   * Permissions of the root key: `ratelimits.{namespaceId}.read_override`
+   *
+   * @throws {LatchkeyError} `data/ratelimit_namespace_not_found`. Besides the errors of every operation.
+   */
+  getDescriptors(...args: Args<GetDescriptorsInput>): Promise<Result<GetDescriptorsOutput>>;
+  /**
    * Get the override of an identifier.
    *
    * Returns the override that applies to calls with this identifier: one with the same identifier, or else a matching
@@ -6101,6 +6168,22 @@ export interface RatelimitsOperations {
    * @throws {LatchkeyError} `data/ratelimit_namespace_not_found`. Besides the errors of every operation.
    */
   listOverrides: List<ListOverridesInput, ListOverridesOutput, ListOverridesOutput["overrides"][number]>;
+  /**
+   * Set the descriptors of a namespace.
+   *
+   * Replaces the tree of limits that Envoy's rate limit service applies in the namespace, in the form of the
+   * configuration of envoyproxy/ratelimit. A call's descriptor has the limit of the descriptor of the tree that
+   * matches all its entries, level by level: the one with the same value, else the first whose value ends with `*` and
+   * matches, else the one without a value. A limit that the call brings goes first; an override with exactly its
+   * identifier applies where the tree has no limit. An empty list removes the tree. `ratelimits.limit` does not use
+   * it.
+   *
+   * Permissions of the root key: `ratelimits.{namespaceId}.set_override`
+   *
+   * @throws {LatchkeyError} `data/ratelimit_namespace_not_found`, `application/precondition_failed`. Besides the
+   * errors of every operation.
+   */
+  setDescriptors(...args: Args<SetDescriptorsInput>): Promise<Result<SetDescriptorsOutput>>;
   /**
    * Set an override.
    *
@@ -6581,9 +6664,11 @@ export class Operations {
       deleteNamespace: make("ratelimits.deleteNamespace", {}),
       deleteOverride: make("ratelimits.deleteOverride", {}),
       explainLimit: make("ratelimits.explainLimit", { repeatable: "always" }),
+      getDescriptors: make("ratelimits.getDescriptors", { repeatable: "always" }),
       getOverride: make("ratelimits.getOverride", { repeatable: "always" }),
       listNamespaces: make("ratelimits.listNamespaces", { repeatable: "always" }),
       listOverrides: make("ratelimits.listOverrides", { repeatable: "always", list: "overrides" }),
+      setDescriptors: make("ratelimits.setDescriptors", {}),
       setOverride: make("ratelimits.setOverride", {}),
     };
     this.portal = {

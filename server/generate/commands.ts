@@ -131,7 +131,7 @@ function kindOf({ type, items, properties }: Schema, description: string): FlagK
   }
   if (type === "boolean") return "boolean";
   if (type === "string") return "text";
-  if (type === "array") return (items as Schema).properties ? "entries" : "list";
+  if (type === "array") return (items as Schema).type === "object" ? "entries" : "list";
   if (type === "object") return properties ? "json" : "members";
   throw new Error(`A member has the type ${JSON.stringify(type)}, for which the command line has no kind of flag.`);
 }

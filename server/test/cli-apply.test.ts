@@ -4,7 +4,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it, type TestContext } from "node:test";
 import { parse, stringify } from "yaml";
-import type { z } from "zod";
+import { z } from "zod";
 import { Document } from "../src/cli/service-rules.ts";
 import { createApi } from "../src/features/apis/createApi.ts";
 import { updateApi } from "../src/features/apis/updateApi.ts";
@@ -16,6 +16,7 @@ import { updatePermission } from "../src/features/permissions/updatePermission.t
 import { updateRole } from "../src/features/permissions/updateRole.ts";
 import { createPlan } from "../src/features/plans/createPlan.ts";
 import { updatePlan } from "../src/features/plans/updatePlan.ts";
+import { setDescriptors } from "../src/features/ratelimits/setDescriptors.ts";
 import { setOverride } from "../src/features/ratelimits/setOverride.ts";
 import { createRootKey } from "../src/features/rootKeys/createRootKey.ts";
 import { updateRootKey } from "../src/features/rootKeys/updateRootKey.ts";
@@ -36,7 +37,16 @@ const document = {
         { identifier: "a_*", limit: 0, duration: 60_000 },
       ],
     },
-    { name: "letters" },
+    {
+      name: "letters",
+      descriptors: [
+        {
+          key: "remote_address",
+          rate_limit: { requests_per_unit: 100, unit: "minute" },
+          descriptors: [{ key: "path", value: "/login*", rate_limit: { requests_per_unit: 5, unit: "minute" } }],
+        },
+      ],
+    },
   ],
   apis: [
     { name: "Documents", prefix: "doc", byteLength: 32, deleteProtection: true, allowedIps: ["198.51.100.0/24"] },
@@ -217,10 +227,11 @@ describe("documents", () => {
       budget: { amount: 9, refill: { interval: "daily" }, onEmpty: "allow", thresholds: [50], unit: "token" },
     };
     const override = { identifier: "a_*", limit: 1, duration: 60_000, mode: "strict", shadow: true };
+    const tree = { descriptors: [{ key: "user", rate_limit: { unlimited: true } }], atomic: true, metadata: true };
     const withUpstream = (upstream: object) => ({
       permissions: [{ slug: "documents.read", name: "Read documents", description: "Reads." }],
       roles: [{ name: "editor", description: "Reads.", permissions: ["documents.read"] }],
-      namespaces: [{ name: "emails", overrides: [override] }],
+      namespaces: [{ name: "emails", overrides: [override], ...tree }],
       apis: [apiOf(upstream)],
       budgets: [{ name: "company", remaining: 10, unit: "token" }, budget],
       plans: [ofCustomers, plan],
@@ -244,6 +255,12 @@ describe("documents", () => {
         ["permission"],
       ],
       [override, memberOf("namespaces").shape.overrides.unwrap().element, [inputOf(setOverride)], ["namespace"]],
+      [
+        whole.namespaces[0]!,
+        memberOf("namespaces"),
+        [inputOf(setDescriptors).extend({ name: z.string(), overrides: z.array(z.string()) })],
+        ["namespace"],
+      ],
     ];
     for (const [entry, schema, operations, references] of isPartOf) {
       const fields = new Set([schema, ...operations].flatMap(({ shape }) => Object.keys(shape)));
@@ -267,7 +284,8 @@ describe("documents", () => {
         ? Object.fromEntries(Object.entries(value).filter(([name]) => needed.includes(name)))
         : value,
     );
-    bare.namespaces = [{ name: "emails", overrides: [{ identifier: "a_*", limit: 1, duration: 60_000 }] }];
+    const descriptors = [{ key: "user", rate_limit: { requests_per_unit: 1, unit: "day" } }];
+    bare.namespaces = [{ name: "emails", overrides: [{ identifier: "a_*", limit: 1, duration: 60_000 }], descriptors }];
     const removed = await apply(bare);
     assert.equal(removed.code, 0, removed.stderr);
     assert.deepEqual(await exported(), bare);
@@ -276,6 +294,36 @@ describe("documents", () => {
     assert.deepEqual(await exported(), whole);
     const changed = withUpstream({ ...upstream, timeout: 2_000 });
     assert.match((await diff(changed)).stdout, /^~ api Documents {2}upstream: \{.*"timeout":1000.* → .*"timeout":2000/);
+  });
+
+  it("have trees of descriptors, whose changes are listed one by one", async (t) => {
+    const { apply, diff, run, ok } = await workspace(t);
+    const limit = (requests_per_unit: number) => ({ rate_limit: { requests_per_unit, unit: "minute" } });
+    const treeOf = (...descriptors: object[]) => ({ namespaces: [{ name: "edge", descriptors }] });
+    const nested = { key: "path", value: "/a", ...limit(2) };
+    const first = treeOf({ key: "user", shadow_mode: false, descriptors: [nested] }, { key: "ip", ...limit(1) });
+    assert.match(
+      (await diff(first)).stdout,
+      /^\+ descriptors edge {2}\+user \{\}, \+user \/ path=\/a \{"rate_limit":.*, \+ip /m,
+    );
+    assert.equal((await apply(first)).code, 0);
+    assert.equal((await diff(first)).stdout, "Nothing to change.\n");
+    const changed = treeOf({ key: "user", descriptors: [{ ...nested, ...limit(3) }] }, { key: "ip", ...limit(1) });
+    const { stdout } = await diff(changed);
+    assert.match(stdout, /^~ descriptors edge {2}\+user \/ path=\/a .*:3,.*, -user \/ path=\/a .*:2,[^,]*$/m);
+    const atomic = { namespaces: [{ ...first.namespaces[0], atomic: true }] };
+    assert.match((await diff(atomic)).stdout, /^~ descriptors edge {2}atomic: false → true$/m);
+    const reordered = treeOf(...[...first.namespaces[0]!.descriptors].reverse());
+    assert.match((await diff(reordered)).stdout, /^~ descriptors edge {2}another order$/m);
+    // A tree that only the service has stays, until it is pruned.
+    const without = { namespaces: [{ name: "edge" }] };
+    assert.match((await apply(without)).stdout, /descriptors edge.*only in the service/);
+    assert.match((await run("export", "--sections", "namespaces")).stdout, /value: \/a/);
+    assert.equal((await apply(without, "--prune", "--yes")).code, 0);
+    assert.deepEqual((await ok("ratelimits.getDescriptors", { namespace: "edge" })).descriptors, []);
+    const mistaken = await apply(treeOf({ key: "user", share_threshold: true }));
+    assert.equal(mistaken.code, 1);
+    assert.match(mistaken.stderr, /namespaces\[0\]\.descriptors\[0\]\.share_threshold needs a value/);
   });
 
   it("take the values of headers from variables, and show none", async (t) => {

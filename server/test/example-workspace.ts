@@ -17,6 +17,7 @@ const creatingOperations = [
   "budgets.createBudget",
   "ratelimits.limit",
   "ratelimits.setOverride",
+  "ratelimits.setDescriptors",
   "rootKeys.createRootKey",
   "webhooks.createWebhook",
 ];

@@ -618,6 +618,7 @@ export const samples: { readonly [Name in OperationName]: Sample } = {
   "ratelimits.deleteNamespace": ofNamespace(),
   "ratelimits.deleteOverride": ofOverride("insufficient_permissions", "a"),
   "ratelimits.explainLimit": ofOverride("insufficient_permissions", "a", { limit: 5, duration: 1_000 }),
+  "ratelimits.getDescriptors": ofNamespace(),
   "ratelimits.getOverride": ofOverride("override_not_found", "a"),
   "ratelimits.listNamespaces": ofList("ratelimits.listNamespaces", "namespaceId", "namespace"),
   "ratelimits.listOverrides": {
@@ -627,6 +628,9 @@ export const samples: { readonly [Name in OperationName]: Sample } = {
       { namespace: namespaceId },
     ],
   },
+  "ratelimits.setDescriptors": ofNamespace({
+    descriptors: [{ key: "user", rate_limit: { requests_per_unit: 5, unit: "minute" } }],
+  }),
   "ratelimits.setOverride": ofOverride("insufficient_permissions", "b*", { limit: 5, duration: 1_000 }),
 
   "rootKeys.createRootKey": ofNothing(

@@ -2,6 +2,7 @@ import type {
   CreateBudgetInput,
   CreatePermissionInput,
   CreateRoleInput,
+  SetDescriptorsInput,
   SetOverrideInput,
   UpdateApiInput,
   UpdateRootKeyInput,
@@ -30,9 +31,14 @@ export type DocumentUpstream = Omit<NonNullable<UpdateApiInput["upstream"]>, "he
   headers: readonly { readonly name: string; readonly value?: string | undefined }[];
 };
 
-interface DocumentNamespace {
+export interface DocumentNamespace {
   name: string;
   overrides?: readonly Omit<SetOverrideInput, "namespace">[] | undefined;
+  /** Limits by descriptors, in the form of envoyproxy/ratelimit. */
+  descriptors?: SetDescriptorsInput["descriptors"] | undefined;
+  /** How calls are counted with them. */
+  atomic?: boolean | undefined;
+  metadata?: boolean | undefined;
 }
 
 /** A budget. `remaining` is what a new one begins with, and `parent` the name of its parent. */

@@ -1,10 +1,12 @@
 import { hasDay } from "../../../engine/src/rules/refill.ts";
 import { CommandError } from "../output.ts";
 import { pause } from "../pause.ts";
+import { treeChanges, treeOf } from "./descriptors.ts";
 import type {
   Document,
   DocumentApi,
   DocumentBudget,
+  DocumentNamespace,
   DocumentRootKey,
   DocumentUpstream,
   WholeDocument,
@@ -166,7 +168,7 @@ function planNamespaces(desired: Document, actual: WholeDocument, ids: Ids): Pla
       }),
     );
   }
-  const emptyNamespaces = namespaces.created.map(({ name }) => ({ name, overrides: [] }));
+  const emptyNamespaces: DocumentNamespace[] = namespaces.created.map(({ name }) => ({ name, overrides: [] }));
   for (const [wanted, found] of [
     ...namespaces.common,
     ...namespaces.created.map((one, i) => [one, emptyNamespaces[i]!] as const),
@@ -184,6 +186,16 @@ function planNamespaces(desired: Document, actual: WholeDocument, ids: Ids): Pla
       const details = differences({ ...override, mode: override.mode, shadow: override.shadow }, former);
       if (details.length > 0)
         changes.push(update("override", `${namespace} ${override.identifier}`, details, set(override)));
+    }
+    const [tree, formerTree] = [treeOf(wanted), treeOf(found)];
+    const setTree = async (call: CallOperation) =>
+      void (await call("ratelimits.setDescriptors", { namespace, ...tree }));
+    const details = treeChanges(tree, formerTree);
+    if (tree.descriptors.length > 0 && details.length > 0) {
+      const action = formerTree.descriptors.length > 0 ? "update" : "create";
+      changes.push({ action, kind: "descriptors", name: namespace, details, run: setTree });
+    } else if (tree.descriptors.length === 0 && formerTree.descriptors.length > 0) {
+      extras.push(remove("descriptors", namespace, setTree));
     }
     for (const { identifier } of overrides.extra) {
       extras.push(

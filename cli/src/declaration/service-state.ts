@@ -1,6 +1,7 @@
-import { type Endpoint, ServiceError } from "../call.ts";
+import { call, type Endpoint, ServiceError } from "../call.ts";
 import { declaredCommand } from "../declared.ts";
 import { pages } from "../operation-commands.ts";
+import { describedTree, type Tree } from "./descriptors.ts";
 import type { Section, WholeDocument } from "./document.ts";
 import { type Ids, labels, withNames } from "./names.ts";
 import { isObject } from "./read-document.ts";
@@ -33,6 +34,16 @@ export async function readService(
       if (error instanceof ServiceError && (error.status === 403 || error.status === 404)) return [];
       throw error;
     });
+  /** None if the service has an earlier release. */
+  const treeOf = async (namespace: string): Promise<Partial<Tree>> => {
+    try {
+      const body = JSON.stringify({ namespace });
+      return (await call(endpoint, "ratelimits.getDescriptors", body, { repeatable: "always", timeout })).data;
+    } catch (error) {
+      if (error instanceof ServiceError && error.status === 404) return {};
+      throw error;
+    }
+  };
   const named = (list: readonly Json[], id: string) =>
     new Map(labels(list.map(({ name }) => String(name))).map((label, i) => [label, String(list[i]![id])]));
 
@@ -63,8 +74,10 @@ export async function readService(
   };
   const labelsOfBudgets = new Map([...ids.budgets].map(([label, id]) => [id, label]));
   const overrides: Json[][] = [];
+  const trees: Partial<Tree>[] = [];
   for (const { id } of isWanted("namespaces") ? namespaces : []) {
     overrides.push(await all("ratelimits.listOverrides", { namespace: id }));
+    trees.push(await treeOf(String(id)));
   }
 
   const document: { [Name in Section]: readonly unknown[] } = {
@@ -82,6 +95,7 @@ export async function readService(
         ...(overrides[i]?.length && {
           overrides: overrides[i].map((one) => pick(one, "identifier", "limit", "duration", "mode", "shadow")),
         }),
+        ...(trees[i] && describedTree(trees[i])),
       }))
       .sort(by("name")),
     apis: apis.map(({ upstream, ...row }) => ({

@@ -1,5 +1,6 @@
 import { type Instant, instantAt, type Milliseconds } from "../clock/clock.ts";
 import type { AllowedAddresses } from "../rules/address.ts";
+import { DescriptorTree, descriptorsBytes } from "../rules/descriptor-tree.ts";
 import type { HashAlgorithm } from "../rules/imported-keys.ts";
 import { compiledBytes, Overrides } from "../rules/override-patterns.ts";
 import type { Permissions } from "../rules/permissions.ts";
@@ -16,6 +17,7 @@ import type {
   DirectoryRootKey,
   DirectorySession,
   DirectoryWorkspace,
+  StoredDescriptors,
 } from "./stored.ts";
 
 /** A key as verification needs it, with everything precomputed that does not depend on the call. */
@@ -183,6 +185,13 @@ export interface NamespaceRecord {
   /** The root-key permission that is required to count in the namespace. */
   readonly limitRequirement: string;
   readonly overrides: Overrides;
+  /** The limits of descriptors; null: there are none. */
+  readonly descriptors: NamespaceDescriptors | null;
+}
+
+/** The limits of descriptors of a namespace. */
+export interface NamespaceDescriptors extends Omit<StoredDescriptors, "tree"> {
+  readonly tree: DescriptorTree;
 }
 
 export function rootKeyRecord(rootKey: DirectoryRootKey): LoadedRecord<RootKeyRecord> {
@@ -254,15 +263,17 @@ export function keyMigrationRecord({ id, algorithm, pepper }: DirectoryKeyMigrat
   return { record: { id, algorithm, pepper }, tags: [], bytes: 500 + (pepper?.length ?? 0) };
 }
 
-export function namespaceRecord({ id, workspace_id, overrides }: DirectoryNamespace): LoadedRecord<NamespaceRecord> {
+export function namespaceRecord(namespace: DirectoryNamespace): LoadedRecord<NamespaceRecord> {
+  const { id, workspace_id, overrides, descriptors } = namespace;
   return {
     record: {
       namespaceId: id,
       limitRequirement: `ratelimits.${id}.limit`,
       overrides: new Overrides(overrides),
+      descriptors: descriptors && { ...descriptors, tree: new DescriptorTree(descriptors.tree) },
     },
     tags: [id, workspace_id],
-    bytes: 1_000 + compiledBytes(overrides),
+    bytes: 1_000 + compiledBytes(overrides) + (descriptors === null ? 0 : descriptorsBytes(descriptors.tree)),
   };
 }
 

@@ -2,6 +2,8 @@
  * What the directory reads of the store: the columns of which it makes records. The store's rows have more columns.
  * Times are epoch milliseconds.
  */
+
+import type { CompiledDescriptors } from "../rules/descriptor-tree.ts";
 import type { HashAlgorithm } from "../rules/imported-keys.ts";
 import type { CompiledOverrides } from "../rules/override-patterns.ts";
 import type { LimitMode } from "../rules/strict-window.ts";
@@ -203,10 +205,21 @@ export interface NamespaceReference {
   name_or_id: string;
 }
 
-/** A namespace with its overrides, and the reference by which it was looked up. */
+/** A namespace with its overrides and its descriptors, and the reference by which it was looked up. */
 export interface DirectoryNamespace extends NamespaceReference {
   id: string;
   overrides: CompiledOverrides;
+  /** Null: it has no tree of descriptors. */
+  descriptors: StoredDescriptors | null;
+}
+
+/** The tree of descriptors of a namespace, and how calls are counted with it. */
+export interface StoredDescriptors {
+  readonly tree: CompiledDescriptors;
+  /** Whether a call charges all of its descriptors or none. */
+  readonly isAtomic: boolean;
+  /** Whether answers have dynamic metadata. */
+  readonly hasMetadata: boolean;
 }
 
 /** A session of the dashboard, with its root key. */

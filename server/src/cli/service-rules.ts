@@ -6,6 +6,7 @@ import { migrateKeys } from "../features/keys/migrateKeys.ts";
 import { createPermission } from "../features/permissions/createPermission.ts";
 import { createRole } from "../features/permissions/createRole.ts";
 import { createPlan } from "../features/plans/createPlan.ts";
+import { setDescriptors } from "../features/ratelimits/setDescriptors.ts";
 import { setOverride } from "../features/ratelimits/setOverride.ts";
 import { updateRootKey } from "../features/rootKeys/updateRootKey.ts";
 import { UPSTREAM_HEADERS_MAX, UpstreamInput } from "../features/upstreams/record.ts";
@@ -33,6 +34,9 @@ const Override = setOverride.declaration.input.omit({ namespace: true });
 const Namespace = z.strictObject({
   name: setOverride.declaration.input.shape.namespace,
   overrides: z.array(Override).optional(),
+  descriptors: setDescriptors.declaration.input.shape.descriptors.optional(),
+  atomic: z.boolean().optional(),
+  metadata: z.boolean().optional(),
 });
 const Budget = createBudget.declaration.input.omit({ parentId: true }).extend({
   onEmpty: createBudget.declaration.input.shape.onEmpty.unwrap().optional(),

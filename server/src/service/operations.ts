@@ -88,11 +88,13 @@ import { rerollKey as rerollOwnKey } from "../features/portal/rerollKey.ts";
 import { deleteNamespace } from "../features/ratelimits/deleteNamespace.ts";
 import { deleteOverride } from "../features/ratelimits/deleteOverride.ts";
 import { explainLimit } from "../features/ratelimits/explainLimit.ts";
+import { getDescriptors } from "../features/ratelimits/getDescriptors.ts";
 import { getOverride } from "../features/ratelimits/getOverride.ts";
 import { limit } from "../features/ratelimits/limit.ts";
 import { listNamespaces } from "../features/ratelimits/listNamespaces.ts";
 import { listOverrides } from "../features/ratelimits/listOverrides.ts";
 import { multiLimit } from "../features/ratelimits/multiLimit.ts";
+import { setDescriptors } from "../features/ratelimits/setDescriptors.ts";
 import { setOverride } from "../features/ratelimits/setOverride.ts";
 import { createRootKey } from "../features/rootKeys/createRootKey.ts";
 import { deleteRootKey } from "../features/rootKeys/deleteRootKey.ts";
@@ -212,9 +214,11 @@ const all = [
   deleteNamespace,
   deleteOverride,
   explainLimit,
+  getDescriptors,
   getOverride,
   listNamespaces,
   listOverrides,
+  setDescriptors,
   setOverride,
   createPortalSession,
   deletePortalSessions,

@@ -1,5 +1,6 @@
 /** Messages of `envoy.service.ratelimit.v3`, as a gateway writes and reads them. */
 import { MessageReader, MessageWriter } from "../../src/platform/grpc/protobuf.ts";
+import { decode, structOf } from "./fields.ts";
 
 export const SHOULD_RATE_LIMIT = "envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit";
 
@@ -53,7 +54,13 @@ function fields(reader: MessageReader): Map<number, (number | Buffer)[]> {
   return found;
 }
 
-export function readResponse(body: Buffer): { code: number; statuses: Status[] } {
+export interface RateLimitResponse {
+  code: number;
+  statuses: Status[];
+  metadata?: Record<string, unknown>;
+}
+
+export function readResponse(body: Buffer): RateLimitResponse {
   const of = (bytes: Buffer) => fields(new MessageReader(bytes));
   const number = (message: Map<number, (number | Buffer)[]>, field: number) => Number(message.get(field)?.[0] ?? 0);
   const response = of(body);
@@ -69,5 +76,10 @@ export function readResponse(body: Buffer): { code: number; statuses: Status[] }
       ...(duration && { reset: number(duration, 1) * 1_000 + number(duration, 2) / 1_000_000 }),
     };
   });
-  return { code: number(response, 1), statuses };
+  const [metadata] = response.get(6) ?? [];
+  return {
+    code: number(response, 1),
+    statuses,
+    ...(metadata !== undefined && { metadata: structOf(decode(metadata as Buffer)) }),
+  };
 }

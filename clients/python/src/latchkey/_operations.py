@@ -68,6 +68,7 @@ from latchkey.types import (
     ExtendHoldOutput,
     GetApiStatsOutput,
     GetBudgetStatsOutput,
+    GetDescriptorsOutput,
     GetFindingsOutput,
     GetIdentityStatsOutput,
     GetKeyStatsOutput,
@@ -110,6 +111,7 @@ from latchkey.types import (
     SearchOutput,
     SendTestOutput,
     Session,
+    SetDescriptorsOutput,
     SetOverrideOutput,
     SettleHoldInputRatelimitsEntry,
     SettleHoldOutput,
@@ -222,9 +224,11 @@ _RATELIMITS_MULTI_LIMIT: Final = Operation("ratelimits.multiLimit", MultiLimitOu
 _RATELIMITS_DELETE_NAMESPACE: Final = Operation("ratelimits.deleteNamespace", DeleteNamespaceOutput)
 _RATELIMITS_DELETE_OVERRIDE: Final = Operation("ratelimits.deleteOverride", DeleteOverrideOutput)
 _RATELIMITS_EXPLAIN_LIMIT: Final = Operation("ratelimits.explainLimit", ExplainLimitOutput, repeatable="always")
+_RATELIMITS_GET_DESCRIPTORS: Final = Operation("ratelimits.getDescriptors", GetDescriptorsOutput, repeatable="always")
 _RATELIMITS_GET_OVERRIDE: Final = Operation("ratelimits.getOverride", Override, repeatable="always")
 _RATELIMITS_LIST_NAMESPACES: Final = Operation("ratelimits.listNamespaces", list[ListNamespacesOutputEntry], repeatable="always", is_paged=True)
 _RATELIMITS_LIST_OVERRIDES: Final = Operation("ratelimits.listOverrides", ListOverridesOutput, repeatable="always", list_name="overrides", is_paged=True)
+_RATELIMITS_SET_DESCRIPTORS: Final = Operation("ratelimits.setDescriptors", SetDescriptorsOutput)
 _RATELIMITS_SET_OVERRIDE: Final = Operation("ratelimits.setOverride", SetOverrideOutput)
 _PORTAL_CREATE_SESSION: Final = Operation("portal.createSession", CreateSessionOutput)
 _PORTAL_DELETE_PORTAL_SESSIONS: Final = Operation("portal.deletePortalSessions", DeletePortalSessionsOutput)
@@ -3258,6 +3262,22 @@ class RatelimitsOperations:
             "cost": cost,
         }, options)
 
+    def get_descriptors(self, *, namespace: str, options: CallOptions | None = None) -> Result[GetDescriptorsOutput]:
+        """Get the descriptors of a namespace.
+
+        Returns the tree of limits that Envoy's rate limit service applies in the namespace, without members that say
+        nothing. A namespace without a tree has an empty list.
+
+        Permissions of the root key: `ratelimits.{namespaceId}.read_override`
+
+        Args:
+            namespace: Name or id of the namespace.
+
+        Raises:
+            LatchkeyError: `data/ratelimit_namespace_not_found`. Besides the errors of every operation.
+        """
+        return self._caller.call(_RATELIMITS_GET_DESCRIPTORS, {"namespace": namespace}, options)
+
     def get_override(self, *, namespace: str, identifier: str, options: CallOptions | None = None) -> Result[Override]:
         """Get the override of an identifier.
 
@@ -3275,6 +3295,48 @@ class RatelimitsOperations:
                 errors of every operation.
         """
         return self._caller.call(_RATELIMITS_GET_OVERRIDE, {"namespace": namespace, "identifier": identifier}, options)
+
+    def set_descriptors(
+        self,
+        *,
+        namespace: str,
+        descriptors: Sequence[Mapping[str, Any]],
+        atomic: bool | Unset = UNSET,
+        metadata: bool | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[SetDescriptorsOutput]:
+        """Set the descriptors of a namespace.
+
+        Replaces the tree of limits that Envoy's rate limit service applies in the namespace, in the form of the
+        configuration of envoyproxy/ratelimit. A call's descriptor has the limit of the descriptor of the tree that
+        matches all its entries, level by level: the one with the same value, else the first whose value ends with `*`
+        and matches, else the one without a value. A limit that the call brings goes first; an override with exactly its
+        identifier applies where the tree has no limit. An empty list removes the tree. `ratelimits.limit` does not use
+        it.
+
+        Permissions of the root key: `ratelimits.{namespaceId}.set_override`
+
+        Args:
+            namespace: Name or id of the namespace.
+            descriptors: The tree, as the configuration of envoyproxy/ratelimit writes it. Each descriptor has a
+                `key` and may have `value`, `rate_limit` (`requests_per_unit`, `unit`, `unlimited`, `name`, `replaces`),
+                `shadow_mode`, `quota_mode`, `share_threshold`, `detailed_metric`, `value_to_metric` and `descriptors`,
+                which are the next level. At most 10000 descriptors on 16 levels, of 1 MiB together.
+            atomic: Whether a call charges all its descriptors or none. Otherwise each is charged, also when another
+                one is over. Default: False.
+            metadata: Whether answers have dynamic metadata with the domain, the descriptors and the quotas that are
+                over. Default: False.
+
+        Raises:
+            LatchkeyError: `data/ratelimit_namespace_not_found`, `application/precondition_failed`. Besides the
+                errors of every operation.
+        """
+        return self._caller.call(_RATELIMITS_SET_DESCRIPTORS, {
+            "namespace": namespace,
+            "descriptors": descriptors,
+            "atomic": atomic,
+            "metadata": metadata,
+        }, options)
 
     def set_override(
         self,
@@ -3889,7 +3951,7 @@ class EventsListEvents:
         *,
         order: Literal["asc", "desc"] | Unset = UNSET,
         after: str | Unset = UNSET,
-        types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.restored", "key.rerolled", "key.derived", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "plan.created", "plan.updated", "plan.deleted", "budget.created", "budget.updated", "budget.deleted", "budget.refilled", "budget.threshold_reached", "hold.expired", "hold.uncovered", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.leaked", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "quota.near", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]] | Unset = UNSET,
+        types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.restored", "key.rerolled", "key.derived", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "plan.created", "plan.updated", "plan.deleted", "budget.created", "budget.updated", "budget.deleted", "budget.refilled", "budget.threshold_reached", "hold.expired", "hold.uncovered", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.leaked", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "descriptors.set", "override.set", "override.deleted", "workspace.created", "workspace.updated", "quota.near", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]] | Unset = UNSET,
         object_id: str | Unset = UNSET,
         start: int | Unset = UNSET,
         end: int | Unset = UNSET,
@@ -3932,7 +3994,7 @@ class EventsListEvents:
         *,
         order: Literal["asc", "desc"] | Unset = UNSET,
         after: str | Unset = UNSET,
-        types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.restored", "key.rerolled", "key.derived", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "plan.created", "plan.updated", "plan.deleted", "budget.created", "budget.updated", "budget.deleted", "budget.refilled", "budget.threshold_reached", "hold.expired", "hold.uncovered", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.leaked", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "quota.near", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]] | Unset = UNSET,
+        types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.restored", "key.rerolled", "key.derived", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "plan.created", "plan.updated", "plan.deleted", "budget.created", "budget.updated", "budget.deleted", "budget.refilled", "budget.threshold_reached", "hold.expired", "hold.uncovered", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.leaked", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "descriptors.set", "override.set", "override.deleted", "workspace.created", "workspace.updated", "quota.near", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]] | Unset = UNSET,
         object_id: str | Unset = UNSET,
         start: int | Unset = UNSET,
         end: int | Unset = UNSET,
@@ -4072,7 +4134,7 @@ class WebhooksOperations:
         *,
         endpoint: str,
         name: str | None | Unset = UNSET,
-        event_types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.restored", "key.rerolled", "key.derived", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "plan.created", "plan.updated", "plan.deleted", "budget.created", "budget.updated", "budget.deleted", "budget.refilled", "budget.threshold_reached", "hold.expired", "hold.uncovered", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.leaked", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "quota.near", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]] | None | Unset = UNSET,
+        event_types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.restored", "key.rerolled", "key.derived", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "plan.created", "plan.updated", "plan.deleted", "budget.created", "budget.updated", "budget.deleted", "budget.refilled", "budget.threshold_reached", "hold.expired", "hold.uncovered", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.leaked", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "descriptors.set", "override.set", "override.deleted", "workspace.created", "workspace.updated", "quota.near", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]] | None | Unset = UNSET,
         api_ids: Sequence[str] | None | Unset = UNSET,
         options: CallOptions | None = None,
     ) -> Result[CreateWebhookOutput]:
@@ -4206,7 +4268,7 @@ class WebhooksOperations:
         webhook_id: str,
         endpoint: str | Unset = UNSET,
         name: str | None | Unset = UNSET,
-        event_types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.restored", "key.rerolled", "key.derived", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "plan.created", "plan.updated", "plan.deleted", "budget.created", "budget.updated", "budget.deleted", "budget.refilled", "budget.threshold_reached", "hold.expired", "hold.uncovered", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.leaked", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "quota.near", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]] | None | Unset = UNSET,
+        event_types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.restored", "key.rerolled", "key.derived", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "plan.created", "plan.updated", "plan.deleted", "budget.created", "budget.updated", "budget.deleted", "budget.refilled", "budget.threshold_reached", "hold.expired", "hold.uncovered", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.leaked", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "descriptors.set", "override.set", "override.deleted", "workspace.created", "workspace.updated", "quota.near", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]] | None | Unset = UNSET,
         api_ids: Sequence[str] | None | Unset = UNSET,
         enabled: bool | Unset = UNSET,
         options: CallOptions | None = None,
@@ -7387,6 +7449,27 @@ class AsyncRatelimitsOperations:
             "cost": cost,
         }, options)
 
+    async def get_descriptors(
+        self,
+        *,
+        namespace: str,
+        options: CallOptions | None = None,
+    ) -> Result[GetDescriptorsOutput]:
+        """Get the descriptors of a namespace.
+
+        Returns the tree of limits that Envoy's rate limit service applies in the namespace, without members that say
+        nothing. A namespace without a tree has an empty list.
+
+        Permissions of the root key: `ratelimits.{namespaceId}.read_override`
+
+        Args:
+            namespace: Name or id of the namespace.
+
+        Raises:
+            LatchkeyError: `data/ratelimit_namespace_not_found`. Besides the errors of every operation.
+        """
+        return await self._caller.call(_RATELIMITS_GET_DESCRIPTORS, {"namespace": namespace}, options)
+
     async def get_override(
         self,
         *,
@@ -7410,6 +7493,48 @@ class AsyncRatelimitsOperations:
                 errors of every operation.
         """
         return await self._caller.call(_RATELIMITS_GET_OVERRIDE, {"namespace": namespace, "identifier": identifier}, options)
+
+    async def set_descriptors(
+        self,
+        *,
+        namespace: str,
+        descriptors: Sequence[Mapping[str, Any]],
+        atomic: bool | Unset = UNSET,
+        metadata: bool | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[SetDescriptorsOutput]:
+        """Set the descriptors of a namespace.
+
+        Replaces the tree of limits that Envoy's rate limit service applies in the namespace, in the form of the
+        configuration of envoyproxy/ratelimit. A call's descriptor has the limit of the descriptor of the tree that
+        matches all its entries, level by level: the one with the same value, else the first whose value ends with `*`
+        and matches, else the one without a value. A limit that the call brings goes first; an override with exactly its
+        identifier applies where the tree has no limit. An empty list removes the tree. `ratelimits.limit` does not use
+        it.
+
+        Permissions of the root key: `ratelimits.{namespaceId}.set_override`
+
+        Args:
+            namespace: Name or id of the namespace.
+            descriptors: The tree, as the configuration of envoyproxy/ratelimit writes it. Each descriptor has a
+                `key` and may have `value`, `rate_limit` (`requests_per_unit`, `unit`, `unlimited`, `name`, `replaces`),
+                `shadow_mode`, `quota_mode`, `share_threshold`, `detailed_metric`, `value_to_metric` and `descriptors`,
+                which are the next level. At most 10000 descriptors on 16 levels, of 1 MiB together.
+            atomic: Whether a call charges all its descriptors or none. Otherwise each is charged, also when another
+                one is over. Default: False.
+            metadata: Whether answers have dynamic metadata with the domain, the descriptors and the quotas that are
+                over. Default: False.
+
+        Raises:
+            LatchkeyError: `data/ratelimit_namespace_not_found`, `application/precondition_failed`. Besides the
+                errors of every operation.
+        """
+        return await self._caller.call(_RATELIMITS_SET_DESCRIPTORS, {
+            "namespace": namespace,
+            "descriptors": descriptors,
+            "atomic": atomic,
+            "metadata": metadata,
+        }, options)
 
     async def set_override(
         self,
@@ -8024,7 +8149,7 @@ class AsyncEventsListEvents:
         *,
         order: Literal["asc", "desc"] | Unset = UNSET,
         after: str | Unset = UNSET,
-        types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.restored", "key.rerolled", "key.derived", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "plan.created", "plan.updated", "plan.deleted", "budget.created", "budget.updated", "budget.deleted", "budget.refilled", "budget.threshold_reached", "hold.expired", "hold.uncovered", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.leaked", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "quota.near", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]] | Unset = UNSET,
+        types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.restored", "key.rerolled", "key.derived", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "plan.created", "plan.updated", "plan.deleted", "budget.created", "budget.updated", "budget.deleted", "budget.refilled", "budget.threshold_reached", "hold.expired", "hold.uncovered", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.leaked", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "descriptors.set", "override.set", "override.deleted", "workspace.created", "workspace.updated", "quota.near", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]] | Unset = UNSET,
         object_id: str | Unset = UNSET,
         start: int | Unset = UNSET,
         end: int | Unset = UNSET,
@@ -8067,7 +8192,7 @@ class AsyncEventsListEvents:
         *,
         order: Literal["asc", "desc"] | Unset = UNSET,
         after: str | Unset = UNSET,
-        types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.restored", "key.rerolled", "key.derived", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "plan.created", "plan.updated", "plan.deleted", "budget.created", "budget.updated", "budget.deleted", "budget.refilled", "budget.threshold_reached", "hold.expired", "hold.uncovered", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.leaked", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "quota.near", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]] | Unset = UNSET,
+        types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.restored", "key.rerolled", "key.derived", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "plan.created", "plan.updated", "plan.deleted", "budget.created", "budget.updated", "budget.deleted", "budget.refilled", "budget.threshold_reached", "hold.expired", "hold.uncovered", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.leaked", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "descriptors.set", "override.set", "override.deleted", "workspace.created", "workspace.updated", "quota.near", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]] | Unset = UNSET,
         object_id: str | Unset = UNSET,
         start: int | Unset = UNSET,
         end: int | Unset = UNSET,
@@ -8207,7 +8332,7 @@ class AsyncWebhooksOperations:
         *,
         endpoint: str,
         name: str | None | Unset = UNSET,
-        event_types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.restored", "key.rerolled", "key.derived", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "plan.created", "plan.updated", "plan.deleted", "budget.created", "budget.updated", "budget.deleted", "budget.refilled", "budget.threshold_reached", "hold.expired", "hold.uncovered", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.leaked", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "quota.near", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]] | None | Unset = UNSET,
+        event_types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.restored", "key.rerolled", "key.derived", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "plan.created", "plan.updated", "plan.deleted", "budget.created", "budget.updated", "budget.deleted", "budget.refilled", "budget.threshold_reached", "hold.expired", "hold.uncovered", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.leaked", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "descriptors.set", "override.set", "override.deleted", "workspace.created", "workspace.updated", "quota.near", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]] | None | Unset = UNSET,
         api_ids: Sequence[str] | None | Unset = UNSET,
         options: CallOptions | None = None,
     ) -> Result[CreateWebhookOutput]:
@@ -8346,7 +8471,7 @@ class AsyncWebhooksOperations:
         webhook_id: str,
         endpoint: str | Unset = UNSET,
         name: str | None | Unset = UNSET,
-        event_types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.restored", "key.rerolled", "key.derived", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "plan.created", "plan.updated", "plan.deleted", "budget.created", "budget.updated", "budget.deleted", "budget.refilled", "budget.threshold_reached", "hold.expired", "hold.uncovered", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.leaked", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "quota.near", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]] | None | Unset = UNSET,
+        event_types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.restored", "key.rerolled", "key.derived", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "plan.created", "plan.updated", "plan.deleted", "budget.created", "budget.updated", "budget.deleted", "budget.refilled", "budget.threshold_reached", "hold.expired", "hold.uncovered", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.leaked", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "descriptors.set", "override.set", "override.deleted", "workspace.created", "workspace.updated", "quota.near", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]] | None | Unset = UNSET,
         api_ids: Sequence[str] | None | Unset = UNSET,
         enabled: bool | Unset = UNSET,
         options: CallOptions | None = None,

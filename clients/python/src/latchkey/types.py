@@ -702,7 +702,7 @@ class Event:
     """A change of state, or a moment that it led to."""
 
     id: str
-    type: Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.restored", "key.rerolled", "key.derived", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "plan.created", "plan.updated", "plan.deleted", "budget.created", "budget.updated", "budget.deleted", "budget.refilled", "budget.threshold_reached", "hold.expired", "hold.uncovered", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.leaked", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "quota.near", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]
+    type: Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.restored", "key.rerolled", "key.derived", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "plan.created", "plan.updated", "plan.deleted", "budget.created", "budget.updated", "budget.deleted", "budget.refilled", "budget.threshold_reached", "hold.expired", "hold.uncovered", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.leaked", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "descriptors.set", "override.set", "override.deleted", "workspace.created", "workspace.updated", "quota.near", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported", "auth.failures"]
     version: int
     """The version of the schema of `data`, among those of the type."""
     created_at: int
@@ -2872,6 +2872,21 @@ class ExplainLimitOutput:
 
 
 @dataclass(frozen=True, kw_only=True)
+class GetDescriptorsOutput:
+    namespace_id: str
+    namespace: str
+    """Name of the namespace."""
+    descriptors: list[dict[str, Any]]
+    """The tree, as the configuration of envoyproxy/ratelimit writes it."""
+    atomic: bool
+    """Whether a call charges all its descriptors or none."""
+    metadata: bool
+    """Whether answers have dynamic metadata."""
+    updated_at: int | None = None
+    """Time of its last change, Unix time in milliseconds. Absent: there is no tree."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class ListNamespacesOutputEntry:
     id: str
     name: str
@@ -2884,6 +2899,11 @@ class ListOverridesOutput:
     overrides: list[Override]
     cursor: str | None = None
     """The same as `pagination.cursor`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SetDescriptorsOutput:
+    pass
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -3888,6 +3908,16 @@ class NamespaceDeletedEvent:
 
 
 @dataclass(frozen=True, kw_only=True)
+class DescriptorsSetEvent:
+    """The data of `descriptors.set`. The descriptors of a rate limit namespace were set."""
+
+    namespace_id: str
+    name: str
+    actor: str
+    """Id of the root key, `cli` for an operator, or `system` for the service itself."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class OverrideSetEvent:
     """The data of `override.set`. A rate limit override was set."""
 
@@ -4097,6 +4127,7 @@ EventData = (
     | ApiDeletedEvent
     | NamespaceCreatedEvent
     | NamespaceDeletedEvent
+    | DescriptorsSetEvent
     | OverrideSetEvent
     | OverrideDeletedEvent
     | WorkspaceCreatedEvent
@@ -4161,6 +4192,7 @@ _EVENTS: Mapping[str, type[EventData]] = {
     "api.deleted": ApiDeletedEvent,
     "namespace.created": NamespaceCreatedEvent,
     "namespace.deleted": NamespaceDeletedEvent,
+    "descriptors.set": DescriptorsSetEvent,
     "override.set": OverrideSetEvent,
     "override.deleted": OverrideDeletedEvent,
     "workspace.created": WorkspaceCreatedEvent,

@@ -33,6 +33,10 @@ const Overrides = lazy(async () => ({
   default: (await loadCode(() => import("./overrides.tsx"))).Overrides,
 }));
 
+const Descriptors = lazy(async () => ({
+  default: (await loadCode(() => import("./descriptors.tsx"))).Descriptors,
+}));
+
 const LimitTester = lazy(async () => ({
   default: (await loadCode(() => import("./limit-tester.tsx"))).LimitTester,
 }));
@@ -41,7 +45,7 @@ type Identifier = Data<"analytics.getRatelimitStats">["identifiers"][number];
 
 const IDENTIFIERS_MAX = 10;
 
-/** A namespace of rate limits: its decisions, identifiers and overrides. */
+/** A namespace of rate limits: its decisions, identifiers, overrides and descriptors. */
 export function NamespacePage() {
   const { namespaceId } = useParams({ from: "/shell/ratelimits/$namespaceId" });
   const { range: name = "24h" } = useSearch({ from: "/shell/ratelimits/$namespaceId" });
@@ -108,6 +112,11 @@ export function NamespacePage() {
           <Overrides namespace={namespace} onEdit={setOverride} />
         </WhenSeen>
       </Section>
+      <Section title="Descriptors">
+        <WhenSeen>
+          <Descriptors namespaceId={namespaceId} />
+        </WhenSeen>
+      </Section>
       <Section title="Check a limit">
         {isChecking ? (
           <Suspense fallback={<div className="skeleton h-32" />}>
@@ -142,8 +151,8 @@ export function NamespacePage() {
           toast({ text: `Deleted the namespace ${namespace.name}.` });
         }}
       >
-        The overrides and counters of <strong className="font-medium">{namespace.name}</strong> are deleted. The next
-        call with this name begins anew. This cannot be undone.
+        The overrides, descriptors and counters of <strong className="font-medium">{namespace.name}</strong> are
+        deleted. The next call with this name begins anew. This cannot be undone.
       </ConfirmDialog>
     </Page>
   );

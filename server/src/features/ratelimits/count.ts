@@ -84,21 +84,14 @@ export function charge(
   context: Context,
   answer: (decided: LimitDecision) => MeteredAnswer,
 ): MeteredAnswer | Promise<MeteredAnswer> {
-  const { limiter, replays, recorder } = services;
+  const { limiter, replays } = services;
   const { idempotent, fail } = context;
+  if (idempotent === undefined) return then(chargeTogether(counted, services, context), answer);
   const charges = counted.map((entry) => entry.charge);
   const conclude = (decided: LimitDecision) => {
-    record(counted, recorder, context, (charge, i) => ({
-      passed: passes(charge, decided.limits[i]!),
-      cost: decided.allowed ? charge.cost : 0,
-    }));
-    if (!decided.allowed || decided.isShadowed) limiter.exceeded.add(context.workspaceId, charges, decided, null);
+    report(counted, decided, services, context);
     return answer(decided);
   };
-  if (idempotent === undefined) {
-    const decided = limiter.charge(charges);
-    return then(decided, conclude);
-  }
   const outcome = replays.once(
     idempotent,
     () => limiter.charge(charges),
@@ -110,11 +103,16 @@ export function charge(
   const settle = (settled: Awaited<typeof outcome>): MeteredAnswer => {
     if (!("replay" in settled)) return conclude(settled);
     if (settled.replay !== "completed") return fail(problemOf[settled.replay]);
-    record(counted, recorder, context, () => ({ passed: true, cost: 0 }));
+    record(counted, services.recorder, context, () => ({ passed: true, cost: 0 }));
     return JSON.parse(settled.text);
   };
   return then(outcome, settle);
 }
+
+type Decided = readonly [entry: CountedEntry, decision: LimitDecision];
+
+/** The decision on each entry alone. */
+export type Decisions = ReadonlyMap<CountedEntry, LimitDecision>;
 
 /**
  * Charges each entry alone: one that is denied keeps no other from being counted. Of a denied one as much is charged as its
@@ -125,11 +123,13 @@ export function chargeEach(
   counted: readonly CountedEntry[],
   services: Pick<Services, "limiter" | "recorder">,
   context: Context,
-): readonly LimitDecision[] | Promise<readonly LimitDecision[]> {
-  const decisions = counted.map((entry) => chargeAlone(entry, services, context));
-  return decisions.some((one) => one instanceof Promise)
-    ? Promise.all(decisions)
-    : (decisions as readonly LimitDecision[]);
+): Decisions | Promise<Decisions> {
+  const decisions = counted.map((entry) => {
+    const decided = chargeAlone(entry, services, context);
+    return then(decided, (decision): Decided => [entry, decision]);
+  });
+  const settled = decisions.filter((one): one is Decided => !(one instanceof Promise));
+  return settled.length === decisions.length ? new Map(settled) : Promise.all(decisions).then((all) => new Map(all));
 }
 
 function chargeAlone(
@@ -153,6 +153,35 @@ function chargeAlone(
       conclude({ ...decided, limits: limits.map((state) => ({ ...state, allowed: false })) }, cost),
     );
   });
+}
+
+/** Charges all entries or none. */
+export function chargeTogether(
+  counted: readonly CountedEntry[],
+  services: Pick<Services, "limiter" | "recorder">,
+  context: Context,
+): LimitDecision | Promise<LimitDecision> {
+  const charges = counted.map((entry) => entry.charge);
+  return then(services.limiter.charge(charges), (decided) => {
+    report(counted, decided, services, context);
+    return decided;
+  });
+}
+
+/** Records a decision on all entries together, and reports the limits that reject it, or would. */
+function report(
+  counted: readonly CountedEntry[],
+  decided: LimitDecision,
+  { limiter, recorder }: Pick<Services, "limiter" | "recorder">,
+  context: Context,
+): void {
+  record(counted, recorder, context, (charge, i) => ({
+    passed: passes(charge, decided.limits[i]!),
+    cost: decided.allowed ? charge.cost : 0,
+  }));
+  if (decided.allowed && !decided.isShadowed) return;
+  const charges = counted.map((entry) => entry.charge);
+  limiter.exceeded.add(context.workspaceId, charges, decided, null);
 }
 
 function record(

@@ -36,6 +36,12 @@ export function validate<I extends z.ZodType>(schema: I, body: unknown, path: st
   throw invalidBody(inputErrorsOf(result.error.issues, schema), path);
 }
 
+/** The first issues of a value inside of a body, for a schema that the document does not describe; empty: it is valid. */
+export function issuesOf(schema: z.ZodType, value: unknown): Issue[] {
+  const { error } = schema.safeParse(value, PARSE_OPTIONS);
+  return error === undefined ? [] : error.issues.slice(0, 2 * ERRORS_MAX);
+}
+
 export function invalidBody(errors: readonly InputError[], path: string): Problem {
   return new Problem("invalid_input", `POST request body for '${path}' failed to validate schema`, { errors });
 }

@@ -35,6 +35,7 @@ export interface Schema {
   ratelimits: RatelimitRow;
   ratelimit_namespaces: RatelimitNamespaceRow;
   ratelimit_overrides: RatelimitOverrideRow;
+  ratelimit_descriptors: RatelimitDescriptorsRow;
   permissions: PermissionRow;
   roles: RoleRow;
   roles_permissions: { workspace_id: string; role_id: string; permission_id: string };
@@ -515,6 +516,19 @@ export interface RatelimitOverrideRow {
   shadow: SqlBoolean | null;
   created_at: number;
   updated_at: number | null;
+}
+
+/** The tree of descriptors of a namespace. */
+export interface RatelimitDescriptorsRow {
+  namespace_id: string;
+  workspace_id: string;
+  /** The tree, as JSON text. */
+  descriptors: string;
+  /** Whether a call charges all of its descriptors or none. */
+  atomic: SqlBoolean;
+  /** Whether answers have dynamic metadata. */
+  metadata: SqlBoolean;
+  updated_at: number;
 }
 
 export interface PermissionRow {

@@ -197,6 +197,15 @@ export const exampleOverrideInput = {
 /** The override, as operations return it. */
 export const exampleOverride = { overrideId: "rlor_5mXwTHtVE2s8uCkB", ...exampleOverrideInput };
 
+/** The descriptors of that namespace. */
+export const exampleDescriptors = [
+  {
+    key: "remote_address",
+    rate_limit: { requests_per_unit: 100, unit: "minute" },
+    descriptors: [{ key: "path", value: "/login*", rate_limit: { requests_per_unit: 5, unit: "minute" } }],
+  },
+];
+
 /** The request body that creates the root key. */
 export const exampleRootKeyInput = { name: "sign-up", permissions: ["apis.*.create_key"] };
 

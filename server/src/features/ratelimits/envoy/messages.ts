@@ -1,4 +1,6 @@
+import type { DescriptorEntry } from "../../../../../engine/src/rules/descriptor-tree.ts";
 import { bytesTag, MessageReader, MessageWriter, varintTag } from "../../../platform/grpc/protobuf.ts";
+import { type StructObject, writeStruct } from "../../../platform/grpc/struct.ts";
 
 // The members that are used of envoy/service/ratelimit/v3/rls.proto and envoy/extensions/common/ratelimit/v3/ratelimit.proto.
 
@@ -20,11 +22,6 @@ export interface RateLimitDescriptor {
   hitsAddend: number | undefined;
 }
 
-export interface DescriptorEntry {
-  key: string;
-  value: string;
-}
-
 export const CODE_OK = 1;
 export const CODE_OVER_LIMIT = 2;
 
@@ -32,7 +29,8 @@ export const CODE_OVER_LIMIT = 2;
 export interface DescriptorStatus {
   code: typeof CODE_OK | typeof CODE_OVER_LIMIT;
   /** Undefined: no limit applies. */
-  limit: { requestsPerUnit: number; unit: number; name: string; remaining: number; resetMs: number } | undefined;
+  limit: { requestsPerUnit: number; unit: number; name: string; resetMs: number } | undefined;
+  remaining: number;
 }
 
 /** Decodes one descriptor, and one entry of a descriptor, more than are allowed at most: the rest is only skipped. */
@@ -62,7 +60,7 @@ function decodeDescriptor(reader: MessageReader): RateLimitDescriptor {
 }
 
 function decodeEntry(reader: MessageReader): DescriptorEntry {
-  const entry: DescriptorEntry = { key: "", value: "" };
+  const entry = { key: "", value: "" };
   for (let tag = reader.tag(); tag !== 0; tag = reader.tag()) {
     if (tag === bytesTag(1)) entry.key = reader.string();
     else if (tag === bytesTag(2)) entry.value = reader.string();
@@ -91,25 +89,28 @@ function decodeNumber(reader: MessageReader): number {
   return value;
 }
 
-export function encodeResponse(statuses: readonly DescriptorStatus[]): Uint8Array {
+export function encodeResponse(statuses: readonly DescriptorStatus[], metadata?: StructObject): Uint8Array {
   const writer = new MessageWriter(16 + 48 * statuses.length);
   const isOver = statuses.some(({ code }) => code === CODE_OVER_LIMIT);
   writer.uint32(1, isOver ? CODE_OVER_LIMIT : CODE_OK);
-  for (const { code, limit } of statuses) {
+  for (const { code, limit, remaining } of statuses) {
     writer.message(2, () => {
       writer.uint32(1, code);
+      if (limit !== undefined) {
+        writer.message(2, () => {
+          writer.uint32(1, limit.requestsPerUnit);
+          writer.uint32(2, limit.unit);
+          writer.string(3, limit.name);
+        });
+      }
+      writer.uint32(3, remaining);
       if (limit === undefined) return;
-      writer.message(2, () => {
-        writer.uint32(1, limit.requestsPerUnit);
-        writer.uint32(2, limit.unit);
-        writer.string(3, limit.name);
-      });
-      writer.uint32(3, limit.remaining);
       writer.message(4, () => {
         writer.uint64(1, Math.floor(limit.resetMs / 1_000));
         writer.uint32(2, (limit.resetMs % 1_000) * 1_000_000);
       });
     });
   }
+  if (metadata !== undefined) writer.message(6, (struct) => writeStruct(struct, metadata));
   return writer.finish();
 }

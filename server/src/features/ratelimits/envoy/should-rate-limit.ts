@@ -1,10 +1,12 @@
 import { then } from "../../../../../engine/src/clock/then.ts";
 import type { NamespaceRecord } from "../../../../../engine/src/directory/records.ts";
 import type { LimitDecision } from "../../../../../engine/src/limits/counters.ts";
+import type { DescriptorLimit } from "../../../../../engine/src/rules/descriptor-tree.ts";
 import { LIMIT_MAX } from "../../../../../engine/src/rules/window.ts";
 import type { GrpcContext } from "../../../platform/grpc/method.ts";
+import type { StructObject } from "../../../platform/grpc/struct.ts";
 import { grpcMethod, type Services } from "../../services.ts";
-import { type CountedEntry, chargeEach, entryAgainst } from "../count.ts";
+import { type CountedEntry, chargeEach, chargeTogether, type Decisions, entryAgainst } from "../count.ts";
 import { identifierOf } from "./identifier.ts";
 import {
   CODE_OK,
@@ -23,12 +25,14 @@ const NAME = "envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit";
 const DOMAIN_LENGTH_MAX = 512;
 const UINT32_MAX = 2 ** 32 - 1;
 
-const unlimited: DescriptorStatus = { code: CODE_OK, limit: undefined };
+const unmatched: DescriptorStatus = { code: CODE_OK, limit: undefined, remaining: 0 };
+const unlimited: DescriptorStatus = { code: CODE_OK, limit: undefined, remaining: UINT32_MAX };
 
 /**
  * The rate limit service of Envoy. Its domain is a namespace. A descriptor is counted against the limit that it brings, or
- * else against the override of the namespace whose identifier is exactly that of the descriptor; without either it is not
- * counted. A domain that is no namespace limits nothing, and never becomes one.
+ * else against that of the descriptor of the namespace's tree that matches it, or else against the override whose identifier
+ * is exactly that of the descriptor; without any it is not counted. A domain that is no namespace limits nothing, and never
+ * becomes one.
  */
 export const shouldRateLimit = grpcMethod(NAME, {
   messageBytesMax: 64 * 1_024,
@@ -62,59 +66,161 @@ function check({ domain, descriptors }: RateLimitRequest, { fail }: GrpcContext)
 /** The caller needs the permission for some namespace, so that a root key for something else is noticed. */
 function answerUnknown({ descriptors }: RateLimitRequest, { principal }: GrpcContext): Uint8Array {
   principal.authorizeSome(["ratelimits.*.limit"]);
-  return encodeResponse(descriptors.map(() => unlimited));
+  return encodeResponse(descriptors.map(() => unmatched));
+}
+
+/** A descriptor of the request, with what applies to it. */
+interface Asked {
+  /** Undefined: nothing is counted. */
+  entry: CountedEntry | undefined;
+  /** The limit of the tree that applies. */
+  readonly limit: DescriptorLimit | undefined;
 }
 
 function count(
-  { descriptors, hitsAddend }: RateLimitRequest,
+  request: RateLimitRequest,
   namespace: NamespaceRecord,
   services: Services,
   context: GrpcContext,
 ): Uint8Array | Promise<Uint8Array> {
   context.principal.authorize(namespace.limitRequirement);
-  const hits = Math.max(1, hitsAddend);
-  const entries = descriptors.map((descriptor) => countedEntry(descriptor, hits, namespace, context.workspaceId));
-  const counted = entries.filter((entry) => entry !== undefined);
-  return then(chargeEach(counted, services, context), (decisions) => {
-    const decided = new Map(counted.map((entry, i) => [entry, decisions[i]]));
-    const statuses = entries.map((entry) => (entry === undefined ? unlimited : statusOf(entry, decided.get(entry))));
-    return encodeResponse(statuses);
+  const hits = Math.max(1, request.hitsAddend);
+  const asked = request.descriptors.map((one) => askedOf(one, hits, namespace, context.workspaceId));
+  leaveOutReplaced(asked);
+  return then(decide(asked, namespace, services, context), (decisions) => {
+    const over = overOf(asked, decisions);
+    const statuses = asked.map((one) => statusOf(one, decisions, over));
+    return encodeResponse(statuses, namespace.descriptors?.hasMetadata ? metadataOf(request, asked, over) : undefined);
   });
 }
 
-/** Undefined: no limit applies. */
-function countedEntry(
+function askedOf(
   { entries, limit: own, hitsAddend }: RateLimitDescriptor,
   hits: number,
-  { namespaceId, overrides }: NamespaceRecord,
+  { namespaceId, overrides, descriptors }: NamespaceRecord,
   owner: string,
-): CountedEntry | undefined {
-  const identifier = identifierOf(entries);
-  const override = own === undefined ? overrides.findExact(identifier) : undefined;
-  const applied = own === undefined ? override : { limit: own.requestsPerUnit, duration: durationOf(own.unit) };
-  if (applied?.duration === undefined) return undefined;
-  const { limit, duration } = applied;
+): Asked {
+  const limit = own === undefined ? descriptors?.tree.find(entries) : undefined;
+  if (limit?.isUnlimited) return { entry: undefined, limit };
+  const identifier = identifierOf(entries, limit?.shared);
+  const override = own === undefined && limit === undefined ? overrides.findExact(identifier) : undefined;
+  const stated = own ?? limit;
+  const applied = stated ? { limit: stated.requestsPerUnit, duration: durationOf(stated.unit) } : override;
+  if (applied?.duration === undefined) return { entry: undefined, limit };
   const cost = Math.min(hitsAddend ?? hits, LIMIT_MAX);
-  return entryAgainst(override, namespaceId, { identifier, limit, duration, mode: "standard", cost }, owner);
+  const input = {
+    identifier,
+    limit: applied.limit,
+    duration: applied.duration,
+    mode: "standard",
+    shadow: limit?.isShadow === true,
+    cost,
+  } as const;
+  return { entry: entryAgainst(override, namespaceId, input, owner), limit };
 }
 
-function statusOf(
-  { charge: { limit, duration } }: CountedEntry,
-  decision: LimitDecision | undefined,
-): DescriptorStatus {
+/** A limit that another one of the request replaces does not apply. Also one without a bound replaces others. */
+function leaveOutReplaced(asked: readonly Asked[]): void {
+  const replaced = new Set<string>();
+  for (const { limit } of asked) for (const name of limit?.replaces ?? []) replaced.add(name);
+  if (replaced.size === 0) return;
+  for (const one of asked) if (one.limit?.name && replaced.has(one.limit.name)) one.entry = undefined;
+}
+
+/** Decides on each descriptor alone; with `atomic`, on those that can reject the request together. */
+function decide(
+  asked: readonly Asked[],
+  { descriptors }: NamespaceRecord,
+  services: Services,
+  context: GrpcContext,
+): Decisions | Promise<Decisions> {
+  const counted = asked.flatMap(({ entry }) => (entry === undefined ? [] : [entry]));
+  if (!descriptors?.isAtomic) return chargeEach(counted, services, context);
+  const free = asked.flatMap(({ entry, limit }) => (entry && limit?.isQuota ? [entry] : []));
+  const bound = counted.filter((entry) => !free.includes(entry));
+  if (bound.length === 0) return chargeEach(counted, services, context);
+  return then(chargeTogether(bound, services, context), (decision) => {
+    const decisions = new Map<CountedEntry, LimitDecision>();
+    for (const [i, entry] of bound.entries()) {
+      decisions.set(entry, { ...decision, limits: decision.limits.slice(i, i + 1) });
+    }
+    // What a rejected request would have cost is not counted anywhere.
+    const others = new Map(free.map((entry) => [decision.allowed ? entry : withoutCost(entry), entry]));
+    return then(chargeEach([...others.keys()], services, context), (rest) => {
+      for (const [charged, entry] of others) {
+        const decided = rest.get(charged);
+        if (decided !== undefined) decisions.set(entry, decided);
+      }
+      return decisions;
+    });
+  });
+}
+
+function withoutCost(entry: CountedEntry): CountedEntry {
+  return { ...entry, charge: { ...entry.charge, cost: 0 } };
+}
+
+/** The entries that make the request over its limit, and those in shadow or quota mode that only would. */
+interface Over {
+  readonly rejecting: ReadonlySet<CountedEntry>;
+  readonly quotas: ReadonlySet<CountedEntry>;
+}
+
+/** Limits in quota mode are over only when all of the request are. Those in shadow mode never are. */
+function overOf(asked: readonly Asked[], decisions: Decisions): Over {
+  const rejecting = new Set<CountedEntry>();
+  const quotas = new Set<CountedEntry>();
+  let allQuotas = 0;
+  for (const { entry, limit } of asked) {
+    if (entry === undefined || entry.charge.shadow) continue;
+    if (limit?.isQuota) allQuotas++;
+    if (isAllowed(decisions.get(entry))) continue;
+    (limit?.isQuota ? quotas : rejecting).add(entry);
+  }
+  if (quotas.size === allQuotas) for (const entry of quotas) rejecting.add(entry);
+  return { rejecting, quotas };
+}
+
+function isAllowed(decision: LimitDecision | undefined): boolean {
+  return decision?.limits[0]?.allowed === true;
+}
+
+function statusOf({ entry, limit: stated }: Asked, decisions: Decisions, { rejecting }: Over): DescriptorStatus {
+  const decision = entry && decisions.get(entry);
   const [state] = decision?.limits ?? [];
-  if (decision === undefined || state === undefined) return unlimited;
-  const { allowed, at } = decision;
+  if (entry === undefined || decision === undefined || state === undefined) {
+    return stated?.isUnlimited ? unlimited : unmatched;
+  }
   const { remaining, reset } = state;
+  const { limit, duration } = entry.charge;
   const unit = unitOf(duration);
   return {
-    code: allowed ? CODE_OK : CODE_OVER_LIMIT,
+    code: rejecting.has(entry) ? CODE_OVER_LIMIT : CODE_OK,
     limit: {
       requestsPerUnit: Math.min(limit, UINT32_MAX),
       unit,
-      name: unit === UNKNOWN_UNIT ? `${limit} per ${duration} ms` : "",
-      remaining: allowed ? Math.min(remaining, UINT32_MAX) : 0,
-      resetMs: Math.max(0, reset - at),
+      name: stated?.name || (unit === UNKNOWN_UNIT ? `${limit} per ${duration} ms` : ""),
+      resetMs: Math.max(0, reset - decision.at),
     },
+    remaining: isAllowed(decision) ? Math.min(remaining, UINT32_MAX) : 0,
+  };
+}
+
+/** What Envoy makes available to its log and to other filters, with the names that envoyproxy/ratelimit gives them. */
+function metadataOf(
+  { domain, descriptors, hitsAddend }: RateLimitRequest,
+  asked: readonly Asked[],
+  { quotas }: Over,
+): StructObject {
+  const violations = asked.flatMap(({ entry }, i) => (entry && quotas.has(entry) ? [i] : []));
+  return {
+    domain,
+    descriptors: descriptors.map(({ entries, hitsAddend: own }) => ({
+      entries: entries.map(({ key, value }) => `${key}=${value}`),
+      hitsAddend: own,
+    })),
+    hitsAddend: hitsAddend === 0 ? undefined : hitsAddend,
+    quotaModeViolations: violations.length > 0 ? violations : undefined,
+    quotaModeEnabled: asked.some(({ entry, limit }) => entry && limit?.isQuota),
   };
 }

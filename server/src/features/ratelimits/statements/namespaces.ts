@@ -1,26 +1,28 @@
 import type { Instant } from "../../../../../engine/src/clock/clock.ts";
-import type { NamespaceReference } from "../../../../../engine/src/directory/stored.ts";
+import type { NamespaceReference, StoredDescriptors } from "../../../../../engine/src/directory/stored.ts";
 import { newId, type Random } from "../../../../../engine/src/random/random.ts";
+import { compileDescriptors, type DescriptorNode } from "../../../../../engine/src/rules/descriptor-tree.ts";
 import { type CompiledOverrides, compileOverrides } from "../../../../../engine/src/rules/override-patterns.ts";
 import { deletedRows } from "../../../platform/store/deleted-rows.ts";
 import { insertRows } from "../../../platform/store/insert-rows.ts";
 import { parsed } from "../../../platform/store/json.ts";
 import { type PageOptions, searchPage } from "../../../platform/store/page.ts";
-import type { RatelimitNamespaceRow } from "../../../platform/store/schema.ts";
+import type { RatelimitNamespaceRow, SqlBoolean } from "../../../platform/store/schema.ts";
 import { fold } from "../../../platform/store/search.ts";
 import type { Sql } from "../../../platform/store/store.ts";
 import { WorkspaceRows } from "../../../platform/store/workspace-rows.ts";
 import { optionalFlag } from "../../../platform/vocabulary/columns.ts";
 
-/** A namespace with its overrides, and the reference by which it was looked up. */
+/** A namespace with its overrides and its descriptors, and the reference by which it was looked up. */
 export interface StoredNamespace extends NamespaceReference {
   id: string;
   name: string;
   overrides: CompiledOverrides;
+  descriptors: StoredDescriptors | null;
 }
 
 /**
- * Finds namespaces that are not deleted, with their overrides compiled; the directory loads its records with this. If a
+ * Finds namespaces that are not deleted, with their overrides and descriptors compiled; the directory loads its records with this. If a
  * reference is the name of one namespace and the id of another, the one with the id comes last.
  */
 export async function findNamespaces(
@@ -37,7 +39,9 @@ export async function findNamespaces(
           .onRef(`namespaces.${column}`, "=", "input.name_or_id")
           .on("namespaces.deleted_at", "is", null),
       )
+      .leftJoin("ratelimit_descriptors as trees", "trees.namespace_id", "namespaces.id")
       .select(["input.workspace_id", "input.name_or_id", "namespaces.id", "namespaces.name"])
+      .select(["trees.descriptors", "trees.atomic", "trees.metadata"])
       .select(({ selectFrom }) =>
         connection.dialect.json
           .array(
@@ -50,14 +54,27 @@ export async function findNamespaces(
       );
   const rows = [...(await findBy("name").execute()), ...(await findBy("id").execute())];
   const found: StoredNamespace[] = [];
-  for (const row of rows) {
-    const overrides = parsed(row.overrides).map(({ shadow, ...override }) => ({
+  for (const { overrides: written, descriptors, atomic, metadata, ...row } of rows) {
+    const overrides = parsed(written).map(({ shadow, ...override }) => ({
       ...override,
       shadow: optionalFlag(shadow),
     }));
-    found.push({ ...row, overrides: await compileOverrides(overrides) });
+    found.push({
+      ...row,
+      overrides: await compileOverrides(overrides),
+      descriptors: descriptors === null ? null : await compileTree(descriptors, atomic, metadata),
+    });
   }
   return found;
+}
+
+async function compileTree(
+  descriptors: string,
+  atomic: SqlBoolean | null,
+  metadata: SqlBoolean | null,
+): Promise<StoredDescriptors> {
+  const tree = await compileDescriptors(JSON.parse(descriptors) as DescriptorNode[]);
+  return { tree, isAtomic: atomic === 1, hasMetadata: metadata === 1 };
 }
 
 /** The rate limit namespaces of one workspace that are not deleted. */
@@ -121,13 +138,15 @@ export class NamespaceWriter extends NamespaceReader {
       .execute();
   }
 
-  /** Keeps the row for records that refer to it, frees the name, and deletes the overrides. */
+  /** Keeps the row for records that refer to it, frees the name, and deletes the overrides and the descriptors. */
   async markDeleted(namespaceId: string, at: Instant): Promise<void> {
-    await this.sql.db
-      .deleteFrom("ratelimit_overrides")
-      .where("namespace_id", "=", namespaceId)
-      .where("workspace_id", "=", this.workspaceId)
-      .execute();
+    for (const table of ["ratelimit_overrides", "ratelimit_descriptors"] as const) {
+      await this.sql.db
+        .deleteFrom(table)
+        .where("namespace_id", "=", namespaceId)
+        .where("workspace_id", "=", this.workspaceId)
+        .execute();
+    }
     await this.sql.db
       .updateTable("ratelimit_namespaces")
       .set({ deleted_at: at })
@@ -137,7 +156,8 @@ export class NamespaceWriter extends NamespaceReader {
   }
 }
 
-/** Deletes namespaces without overrides. */
+/** Deletes namespaces without overrides and descriptors. */
 export const namespaceRetention = deletedRows("ratelimit_namespaces", {
-  references: "select 1 from ratelimit_overrides where namespace_id = ratelimit_namespaces.id",
+  references: `select 1 from ratelimit_overrides where namespace_id = ratelimit_namespaces.id
+    union all select 1 from ratelimit_descriptors where namespace_id = ratelimit_namespaces.id`,
 });

@@ -308,6 +308,11 @@ export const eventTypes = {
     version: 1,
     data: z.strictObject(namespace),
   },
+  "descriptors.set": {
+    summary: "The descriptors of a rate limit namespace were set.",
+    version: 1,
+    data: z.strictObject(namespace),
+  },
   "override.set": { summary: "A rate limit override was set.", version: 1, data: z.strictObject(override) },
   "override.deleted": { summary: "A rate limit override was deleted.", version: 1, data: z.strictObject(override) },
   "workspace.created": { summary: "A workspace was created.", version: 1, data: z.strictObject(workspace) },

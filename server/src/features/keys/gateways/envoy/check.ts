@@ -1,5 +1,6 @@
 import { callerAddress } from "../../../../../../engine/src/rules/address.ts";
 import type { GrpcContext } from "../../../../platform/grpc/method.ts";
+import type { StructObject, StructValue } from "../../../../platform/grpc/struct.ts";
 import { readBody } from "../../../../platform/rpc/body.ts";
 import { byTightness } from "../../../../platform/rpc/limit-fields.ts";
 import type { MeteredHandler } from "../../../../platform/rpc/operation.ts";
@@ -20,13 +21,7 @@ import {
   splitQuery,
   tagsOf,
 } from "../parameters.ts";
-import {
-  type CheckRequest,
-  type Metadata,
-  type MetadataObject,
-  readCheckRequest,
-  writeCheckResponse,
-} from "./messages.ts";
+import { type CheckRequest, readCheckRequest, writeCheckResponse } from "./messages.ts";
 
 const NAME = "envoy.service.auth.v3.Authorization/Check";
 
@@ -186,7 +181,7 @@ function entriesOf(headers: Readonly<Record<string, string>>): [string, string][
 }
 
 /** What Envoy's own limits and logs can use. */
-function metadataOf({ owner, headers }: Decision, data: VerifyKeyAnswer | undefined): MetadataObject {
+function metadataOf({ owner, headers }: Decision, data: VerifyKeyAnswer | undefined): StructObject {
   const code = data?.code ?? owner["X-Latchkey-Code"] ?? headers["X-Latchkey-Code"] ?? "MISCONFIGURED";
   if (data === undefined) return { code };
   const { keyId, apiId, identity, plan, credits, ratelimits = [], meta = {} } = data;
@@ -200,7 +195,7 @@ function metadataOf({ owner, headers }: Decision, data: VerifyKeyAnswer | undefi
     owner: identity?.externalId,
     plan,
     remaining: credits,
-    meta: fits(meta) ? (meta as Metadata) : undefined,
+    meta: fits(meta) ? (meta as StructValue) : undefined,
     limit: limit && { requests_per_unit: limit.limit, unit: units.get(limit.duration) },
     limits: inForce.map(({ name, limit, remaining, reset }) => ({ name, limit, remaining, reset })),
   };

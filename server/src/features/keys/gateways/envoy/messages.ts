@@ -1,4 +1,5 @@
-import { bytesTag, MessageReader, MessageWriter, varintTag } from "../../../../platform/grpc/protobuf.ts";
+import { bytesTag, MessageReader, MessageWriter } from "../../../../platform/grpc/protobuf.ts";
+import { type StructObject, writeStruct } from "../../../../platform/grpc/struct.ts";
 
 type Entry = readonly [name: string, value: string];
 
@@ -114,12 +115,7 @@ export interface CheckResponse {
   /** The answer to the end user. */
   readonly denied?: { readonly status: number; readonly headers: readonly Entry[]; readonly body: string };
   /** Becomes `envoy.filters.http.ext_authz` of the dynamic metadata. */
-  readonly metadata: MetadataObject;
-}
-
-export type Metadata = string | number | boolean | null | readonly Metadata[] | MetadataObject;
-export interface MetadataObject {
-  readonly [name: string]: Metadata | undefined;
+  readonly metadata: StructObject;
 }
 
 /** `OVERWRITE_IF_EXISTS_OR_ADD`: what the end user sent under this name does not stay. */
@@ -155,34 +151,3 @@ function writeHeader(option: MessageWriter, [name, value]: Entry): void {
   });
   option.uint32(3, OVERWRITE);
 }
-
-/** A `google.protobuf.Struct`. */
-function writeStruct(struct: MessageWriter, object: MetadataObject): void {
-  for (const [name, value] of Object.entries(object)) {
-    if (value === undefined) continue;
-    struct.message(1, (entry) => {
-      entry.string(1, name);
-      entry.bytes(2, valueBytes(value));
-    });
-  }
-}
-
-/** A `google.protobuf.Value`. One of its members is always there, also with the value that a missing field has. */
-function valueBytes(value: Metadata): Uint8Array {
-  if (value === null) return Buffer.from([varintTag(1), 0]);
-  if (typeof value === "boolean") return Buffer.from([varintTag(4), value ? 1 : 0]);
-  if (typeof value === "string" && value === "") return Buffer.from([bytesTag(3), 0]);
-  if (typeof value === "number" && value === 0) return Buffer.from([DOUBLE_2, 0, 0, 0, 0, 0, 0, 0, 0]);
-  const writer = new MessageWriter();
-  if (typeof value === "string") writer.string(3, value);
-  else if (typeof value === "number") writer.double(2, value);
-  else if (Array.isArray(value)) {
-    writer.message(6, (list) => {
-      for (const one of value as readonly Metadata[]) list.bytes(1, valueBytes(one));
-    });
-  } else writer.message(5, (struct) => writeStruct(struct, value as MetadataObject));
-  return writer.finish();
-}
-
-/** The tag of field 2 with eight bytes. */
-const DOUBLE_2 = (2 << 3) | 1;
