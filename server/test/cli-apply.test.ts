@@ -143,7 +143,7 @@ describe("documents", () => {
     const planned = await diff(document);
     assert.equal(planned.code, 1, planned.stderr);
     assert.match(planned.stdout, /^\+ permission documents\.read {2}name: Read documents, description: Reads\.\n/);
-    assert.match(planned.stdout, /\n18 to create, 0 to update, 0 to delete\.\n$/);
+    assert.match(planned.stdout, /\n19 to create, 0 to update, 0 to delete\.\n$/);
     assert.deepEqual(await ok("apis.listApis", {}), [], "diff has changed something");
 
     const first = await apply(document);
