@@ -1,4 +1,4 @@
-import { canonicalDescriptors, type DescriptorNode } from "../../../engine/src/rules/descriptor-tree.ts";
+import { canonicalDescriptors, type DescriptorNode } from "../../../engine/src/rules/descriptor-node.ts";
 
 /** The tree of descriptors of a namespace, as `ratelimits.setDescriptors` takes it. */
 export interface Tree {

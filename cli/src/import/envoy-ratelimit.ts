@@ -6,7 +6,7 @@ import {
   type DescriptorNode,
   type DescriptorRateLimit,
   descriptorUnits,
-} from "../../../engine/src/rules/descriptor-tree.ts";
+} from "../../../engine/src/rules/descriptor-node.ts";
 import { type Attempts, call, type Endpoint, ServiceError } from "../call.ts";
 import { readFile } from "../input.ts";
 import { CommandError } from "../output.ts";

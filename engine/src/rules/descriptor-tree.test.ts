@@ -1,13 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import {
-  canonicalDescriptors,
-  compileDescriptors,
-  type DescriptorEntry,
-  type DescriptorNode,
-  DescriptorTree,
-} from "./descriptor-tree.ts";
+import { canonicalDescriptors, type DescriptorNode } from "./descriptor-node.ts";
+import { compileDescriptors, type DescriptorEntry, DescriptorTree } from "./descriptor-tree.ts";
 
 const entriesOf = (...pairs: [string, string][]): DescriptorEntry[] => pairs.map(([key, value]) => ({ key, value }));
 const limit = (requests_per_unit: number) => ({ rate_limit: { requests_per_unit, unit: "minute" as const } });

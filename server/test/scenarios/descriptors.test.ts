@@ -1,7 +1,7 @@
 /** Trees of descriptors: the limits of a namespace as users of envoyproxy/ratelimit know them. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import type { DescriptorNode } from "../../../engine/src/rules/descriptor-tree.ts";
+import type { DescriptorNode } from "../../../engine/src/rules/descriptor-node.ts";
 import { GrpcClient } from "../grpc/client.ts";
 import { type Descriptor, rateLimitRequest, readResponse, SHOULD_RATE_LIMIT } from "../grpc/rate-limit-messages.ts";
 import { type StoreKind, stores, TestServer } from "../harness.ts";

@@ -1,5 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import type { DescriptorNode } from "../../../../engine/src/rules/descriptor-tree.ts";
+import type { DescriptorNode } from "../../../../engine/src/rules/descriptor-node.ts";
 import { read } from "../../api/client.ts";
 import { useCan } from "../../api/session.ts";
 import type { Column } from "../../ui/tables/column.ts";

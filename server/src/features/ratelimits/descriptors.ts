@@ -5,7 +5,7 @@ import {
   DESCRIPTOR_NODES_MAX,
   type DescriptorNode,
   descriptorUnits,
-} from "../../../../engine/src/rules/descriptor-tree.ts";
+} from "../../../../engine/src/rules/descriptor-node.ts";
 import { issuesOf } from "../../platform/rpc/validate.ts";
 import { integer, text } from "../../platform/vocabulary/schema.ts";
 

@@ -1,7 +1,8 @@
 import type { Instant } from "../../../../../engine/src/clock/clock.ts";
 import type { NamespaceReference, StoredDescriptors } from "../../../../../engine/src/directory/stored.ts";
 import { newId, type Random } from "../../../../../engine/src/random/random.ts";
-import { compileDescriptors, type DescriptorNode } from "../../../../../engine/src/rules/descriptor-tree.ts";
+import type { DescriptorNode } from "../../../../../engine/src/rules/descriptor-node.ts";
+import { compileDescriptors } from "../../../../../engine/src/rules/descriptor-tree.ts";
 import { type CompiledOverrides, compileOverrides } from "../../../../../engine/src/rules/override-patterns.ts";
 import { deletedRows } from "../../../platform/store/deleted-rows.ts";
 import { insertRows } from "../../../platform/store/insert-rows.ts";
