@@ -192,6 +192,7 @@ describe("documents", () => {
       upstream,
       ownKeyAccess: true,
       ownKeyDerivation: true,
+      policy: { expiry: { default: 86_400_000, max: 864_000_000 }, limitsRequired: true, prefixFixed: true },
       resources: ["https://api.example.com"],
       portal: { actions: ["list", "usage"], page: { name: "Acme", language: "pt" } },
     });

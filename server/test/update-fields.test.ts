@@ -131,6 +131,7 @@ const updated: Record<string, Updated> = {
       ownKeyAccess: true,
       resources: ["https://api.example.com", "urn:example:documents"],
       ownKeyDerivation: true,
+      policy: { expiry: { default: 86_400_000, max: 864_000_000 }, limitsRequired: true, prefixFixed: false },
       portal: { actions: ["list", "usage"], page: { name: "Acme", color: "#246bce", language: "pt" } },
     },
   },

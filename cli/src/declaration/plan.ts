@@ -226,6 +226,7 @@ function planApis(desired: Document, actual: WholeDocument, ids: Ids, headerValu
     ownKeyAccess = false,
     ownKeyDerivation = false,
     resources = null,
+    policy = null,
     portal = null,
   }: DocumentApi) => ({
     prefix,
@@ -238,6 +239,7 @@ function planApis(desired: Document, actual: WholeDocument, ids: Ids, headerValu
     ownKeyAccess,
     ownKeyDerivation,
     resources,
+    policy,
     portal,
   });
   /** The members as the operation takes them, with the values of the headers. */

@@ -110,6 +110,7 @@ export async function readService(
         "ownKeyAccess",
         "ownKeyDerivation",
         "resources",
+        "policy",
         "portal",
       ),
       ...withLeakAction(row),

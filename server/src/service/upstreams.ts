@@ -3,7 +3,7 @@ import { applyOwnChange } from "../../../engine/src/directory/directories.ts";
 import { startOf } from "../../../engine/src/rules/imported-keys.ts";
 import type { ImportedAttributes } from "../features/keys/insert-imported.ts";
 import { readUpstreamAnswer } from "../features/upstreams/key.ts";
-import { Upstreams } from "../features/upstreams/upstreams.ts";
+import { PolicyBreach, Upstreams } from "../features/upstreams/upstreams.ts";
 import { OutboundClient } from "../platform/outbound/client.ts";
 import type { QuotaCounts } from "../platform/rpc/quota-counts.ts";
 import type { Parts, Start } from "./open.ts";
@@ -58,10 +58,11 @@ export function openUpstreams(
     async create({ key, workspaceId, apiId, attributes }) {
       const hash = hashSecret(key);
       const plan = { workspaceId, apiId, hash, start: startOf(key), attributes, now: clock.now() };
-      const { change, exists, taken } = await store.transact("createUpstreamKey", plan);
+      const { change, exists, taken, refused } = await store.transact("createUpstreamKey", plan);
       // Also if another node created it: this one may have cached that it is missing.
       applyOwnChange(directories, change ?? { tags: [hash] });
       if (taken) quotas.note(workspaceId, taken);
+      if (refused !== undefined) throw new PolicyBreach(refused);
       return exists;
     },
     onOutage: events.upstreamFailed,

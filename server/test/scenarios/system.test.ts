@@ -112,7 +112,7 @@ describeOnStores("system.getFindings", (server, store) => {
     const { key: rootKeysOnly } = await server.grant("rootKeys.*.read_root_key");
     const members = async (as: string) => Object.keys(await server.ok("system.getFindings", {}, { as })).sort();
     const { key: webhooksOnly } = await server.grant("webhooks.*.read_webhook");
-    assert.deepEqual(await members(keysOnly), ["creditsLow", "keysExpiring", "keysLeaked"]);
+    assert.deepEqual(await members(keysOnly), ["creditsLow", "keysAgainstPolicy", "keysExpiring", "keysLeaked"]);
     assert.deepEqual(await members(webhooksOnly), ["webhooksDead", "webhooksDisabled"]);
     assert.deepEqual(await members(rootKeysOnly), ["rootKeysLeaked", "rootKeysUnrestricted", "rootKeysUnused"]);
   });

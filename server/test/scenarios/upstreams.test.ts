@@ -85,6 +85,34 @@ for (const store of stores) {
       return { workspaceId, apiId, as, verify, code };
     }
 
+    it("do not get keys created against the policy of the API, which is logged (rule 138)", async () => {
+      const limits = { ratelimits: [{ name: "requests", limit: 5, duration: 60_000 }] };
+      for (const [onOutage, refusal] of [
+        ["unavailable", "service_unavailable"],
+        ["not_found", "NOT_FOUND"],
+      ]) {
+        const { apiId, as, verify, code } = await newWorkspace({ onOutage });
+        const policy = { expiry: { default: 1_000_000, max: 2_000_000 }, limitsRequired: true, prefixFixed: true };
+        await server.ok("apis.updateApi", { apiId, prefix: "old", policy }, { as });
+        for (const attributes of [
+          {},
+          { ...limits, expires: server.clock.now() + 2_000_001 },
+          { ratelimits: [], externalId: "acme" },
+        ]) {
+          other.answer = () => yes(attributes);
+          assert.equal(await code(newSecret()), refusal);
+        }
+        assert.equal((await server.ok("apis.countKeys", { apiId }, { as })).count, 0);
+        await server.rejected("identities.getIdentity", { identity: "acme" }, "identity_not_found", { as });
+        other.answer = () => yes(limits);
+        const { body } = await verify(newSecret());
+        const { expires } = await server.ok("keys.getKey", { keyId: body.data.keyId }, { as });
+        assert.equal(expires, server.clock.now() + 1_000_000);
+        await server.ok("apis.updateApi", { apiId, prefix: "new" }, { as });
+        assert.equal(await code(newSecret()), refusal);
+      }
+    });
+
     it("are asked once about an unknown key, which gets the attributes of the answer", async () => {
       const { workspaceId, apiId, as, verify } = await newWorkspace();
       const secret = newSecret();

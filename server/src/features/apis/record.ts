@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { ApiRow } from "../../platform/store/schema.ts";
+import { PolicyOutput, policyOf } from "../keys/policy.ts";
 import { ApiPortalOutput, type StoredApiPortal } from "../portal/record.ts";
 import { toUpstreamOutput, UpstreamOutput } from "../upstreams/record.ts";
 
@@ -37,6 +38,7 @@ export const ApiOutput = z
       .boolean()
       .optional()
       .describe("Present and true if holders of its keys may derive keys from them with `keys.deriveOwnKey`."),
+    policy: PolicyOutput.optional(),
     portal: ApiPortalOutput.optional(),
   })
   .meta({ id: "Api", description: "A namespace of keys. `id` and `apiId` are equal." });
@@ -56,6 +58,7 @@ export function toApiOutput(api: ApiRow): z.input<typeof ApiOutput> {
     ...(api.own_key_access === 1 && { ownKeyAccess: true }),
     ...(api.resources !== null && { resources: JSON.parse(api.resources) as string[] }),
     ...(api.own_key_derivation === 1 && { ownKeyDerivation: true }),
+    ...(api.policy !== null && { policy: policyOf(api) }),
     ...(api.portal !== null && { portal: JSON.parse(api.portal) as StoredApiPortal }),
   };
 }

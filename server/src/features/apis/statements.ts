@@ -1,6 +1,7 @@
 import type { Updateable } from "kysely";
 import type { Instant } from "../../../../engine/src/clock/clock.ts";
 import { eraseOutcomesOfSelected } from "../../platform/store/idempotency.ts";
+import { demandStep } from "../../platform/store/migrate.ts";
 import { type PageOptions, searchPage } from "../../platform/store/page.ts";
 import type { ApiRow } from "../../platform/store/schema.ts";
 import { fold } from "../../platform/store/search.ts";
@@ -64,11 +65,17 @@ export class ApiReader extends WorkspaceRows {
 export class ApiWriter extends ApiReader {
   static readonly writes = true;
 
+  /** Whether policies can be stored: programs of earlier releases create keys that do not obey them. */
+  accepts(policy: object | null | undefined): boolean | Promise<boolean> {
+    return policy == null || demandStep(this.sql, "051-api-policies");
+  }
+
   async insert(api: {
     id: string;
     name: string;
     ownKeyAccess: boolean;
     ownKeyDerivation: boolean;
+    policy?: string | null;
     createdAt: Instant;
   }): Promise<void> {
     await this.sql.db
@@ -81,6 +88,7 @@ export class ApiWriter extends ApiReader {
         delete_protection: 0,
         own_key_access: api.ownKeyAccess ? 1 : 0,
         own_key_derivation: api.ownKeyDerivation ? 1 : 0,
+        policy: api.policy ?? null,
         created_at: api.createdAt,
       })
       .execute();
@@ -101,6 +109,7 @@ export class ApiWriter extends ApiReader {
       | "own_key_access"
       | "resources"
       | "own_key_derivation"
+      | "policy"
       | "portal"
     >,
     at: Instant,

@@ -16,6 +16,7 @@ import {
 } from "../../platform/vocabulary/schema.ts";
 import type { DatabaseServices } from "../database-services.ts";
 import { NOTICE_DAYS } from "../events/statements/expiry-sweep.ts";
+import { OLDER_PROGRAMS_OF_POLICIES, PolicyInput } from "../keys/policy.ts";
 import { VAULT_MISSING } from "../keys/record.ts";
 import { KeyMigrationWriter } from "../keys/statements/key-migrations.ts";
 import { ApiPortalInput, apiPortalRequirements } from "../portal/record.ts";
@@ -59,6 +60,7 @@ export const updateApi = mutation("apis.updateApi", {
     ownKeyAccess: OwnKeyAccess.optional(),
     resources: Resources.nullable().optional(),
     ownKeyDerivation: OwnKeyDerivation.optional(),
+    policy: PolicyInput.nullable().optional(),
     portal: ApiPortalInput.nullable()
       .optional()
       .describe(
@@ -117,6 +119,11 @@ export const updateApi = mutation("apis.updateApi", {
       output: {},
     },
     { summary: "Let holders derive keys", input: { apiId: exampleApi.apiId, ownKeyDerivation: true }, output: {} },
+    {
+      summary: "Let new keys live for at most 90 days, and require a limit",
+      input: { apiId: exampleApi.apiId, policy: { expiry: { max: 7_776_000_000 }, limitsRequired: true } },
+      output: {},
+    },
     { summary: "Allow every address", input: { apiId: exampleApi.apiId, allowedIps: null }, output: {} },
     {
       summary: "An API that does not exist",
@@ -133,6 +140,7 @@ export const updateApi = mutation("apis.updateApi", {
   if (Object.keys(changed).length === 0 && upstream === undefined) return {};
   // Sessions that others create inherit these actions.
   for (const needed of apiPortalRequirements(changed.portal, apiId)) principal.authorize(needed);
+  if (!(await apis.accepts(changed.policy))) return fail("precondition_failed", OLDER_PROGRAMS_OF_POLICIES);
   const stored = upstream && (await storedUpstream(apiId, upstream, context, services));
 
   const settings = { ...changed, upstream: stored };
@@ -148,6 +156,7 @@ export const updateApi = mutation("apis.updateApi", {
     ownKeyAccess: (hasAccess) => ({ own_key_access: flag(hasAccess) }),
     resources: (resources) => ({ resources: jsonColumn(resources) }),
     ownKeyDerivation: (mayDerive) => ({ own_key_derivation: flag(mayDerive) }),
+    policy: (policy) => ({ policy: jsonColumn(policy) }),
     portal: (portal) => ({ portal: jsonColumn(portal) }),
   } satisfies ColumnsFor<typeof settings>);
   await apis.update(apiId, columns, now);
@@ -169,6 +178,7 @@ export const updateApi = mutation("apis.updateApi", {
     ownKeyAccess: api.own_key_access === 1,
     resources: api.resources && JSON.parse(api.resources),
     ownKeyDerivation: api.own_key_derivation === 1,
+    policy: api.policy && JSON.parse(api.policy),
     portal: api.portal && JSON.parse(api.portal),
   };
   const after = { ...changed, ...(stored !== undefined && { upstream: stored && shownUpstream(stored) }) };

@@ -42,15 +42,17 @@ import { RatelimitWriter } from "../ratelimits/statements/ratelimits.ts";
 import { acceptAllowedIps } from "./allowed-ips.ts";
 import { setRolesByNames } from "./permissions-and-roles.ts";
 import { settleCredits } from "./plan-credits.ts";
+import { expiryFault, expiryOfNew, LIMIT_MISSING, policyOf, prefixFault, requireNone } from "./policy.ts";
 import { VAULT_MISSING } from "./record.ts";
 import { KeyGrantWriter } from "./statements/key-grants.ts";
+import { KeyPolicyReader } from "./statements/key-policy.ts";
 import { KeyWriter } from "./statements/keys.ts";
 
 export const createKey = mutation("keys.createKey", {
   summary: "Create a key",
   description:
     "Only this response contains the key string: the service stores a hash of it. " +
-    "Permissions and an identity that do not exist yet are created. Roles must exist.",
+    "Permissions and an identity that do not exist yet are created. Roles must exist. The key must obey the `policy` of its API.",
   idempotent: true,
   issues: ({ keyId }) => keyId,
   permissions: [
@@ -127,6 +129,10 @@ export const createKey = mutation("keys.createKey", {
   const invalid = refillError(input.credits?.refill, input.credits?.remaining === null);
   if (invalid) return fail("invalid_input", invalid);
 
+  const policy = policyOf(api);
+  const expiresAt = expiryOfNew(policy, input.expires, now);
+  requireNone(expiryFault(policy, expiresAt, now) ?? prefixFault(policy, input.prefix, api.prefix));
+
   const budgetId = input.budgetId ?? null;
   await assignBudgets([{ former: null, next: budgetId }], context);
   const plan = await choosePlan("key", null, input.plan ?? null, context);
@@ -156,7 +162,7 @@ export const createKey = mutation("keys.createKey", {
     meta: jsonColumn(input.meta),
     enabled: input.enabled ? 1 : 0,
     recoverable: input.recoverable ? 1 : 0,
-    expires_at: input.expires ?? null,
+    expires_at: expiresAt,
     created_at: now,
   });
   if (plan) await store.of(PlanWriter).assign("key", poolId, plan.id);
@@ -167,6 +173,9 @@ export const createKey = mutation("keys.createKey", {
     await store.of(KeyGrantWriter).permissions.set(id, idsOf(permissions));
   }
   if (input.ratelimits) await store.of(RatelimitWriter).replace({ key_id: id }, input.ratelimits, random, now);
+  if (policy.limitsRequired && (await store.of(KeyPolicyReader).unlimited([id])).length > 0) {
+    return fail("invalid_input", LIMIT_MISSING);
+  }
   if (input.concurrency) await store.of(SlotWriter).insertAll([{ id: poolId, limits: input.concurrency }]);
   if (typeof input.credits?.remaining === "number") {
     const balances = store.of(BalanceWriter);
@@ -180,7 +189,8 @@ export const createKey = mutation("keys.createKey", {
   const hasOwn = typeof input.credits?.remaining === "number";
   const granted = plan && !hasOwn ? await settleCredits(poolId, undefined, { planId: plan.id }, context) : undefined;
   invalidate.keyHash(hash);
-  const { name, externalId, expires, allowedIps } = input;
+  const { name, externalId, allowedIps } = input;
+  const expires = expiresAt ?? undefined;
   audit(
     [id, api.id],
     {

@@ -4,7 +4,7 @@ import { hashSecret } from "../../../../engine/src/crypto/hash.ts";
 import type { SecretSource } from "../../../../engine/src/crypto/secret.ts";
 import { type DerivedLimit, LEVELS_MAX } from "../../../../engine/src/directory/derived-key.ts";
 import { newId, type Random } from "../../../../engine/src/random/random.ts";
-import { formatDerivedKey, prefixOf } from "../../../../engine/src/rules/key-string.ts";
+import { formatDerivedKey } from "../../../../engine/src/rules/key-string.ts";
 import { LIMIT_MAX } from "../../../../engine/src/rules/window.ts";
 import { Problem } from "../../platform/rpc/problems.ts";
 import type { EventContent } from "../../platform/store/events/events.ts";
@@ -26,10 +26,13 @@ import {
   slug,
   text,
 } from "../../platform/vocabulary/schema.ts";
+import { ApiWriter } from "../apis/statements.ts";
 import { refillColumns } from "../credits/record.ts";
 import { BalanceWriter } from "../credits/statements/balances.ts";
 import { keyInEvents } from "./lock-key.ts";
+import { type KeyPolicy, policyOf, requireNone, successorPrefix } from "./policy.ts";
 import { DerivedKeyWriter } from "./statements/derived-keys.ts";
+import { KeyPolicyReader } from "./statements/key-policy.ts";
 import { KeyWriter } from "./statements/keys.ts";
 import type { StoredKey } from "./statements/stored-key.ts";
 
@@ -148,6 +151,8 @@ export async function derive(wanted: Derivation, context: DerivationContext): Pr
       `${wanted.keyId} is ${LEVELS_MAX} levels below ${top.id}, which is the maximum. Derive from a key above it.`,
     );
   }
+  const policy = policyOf(await store.of(ApiWriter).find(top.api_id));
+  requireNone(await policyFault(wanted, { policy, top, parent }, store));
   if (!(await keys.accepts())) refuse(OLDER_PROGRAMS_OF_DERIVED_KEYS);
   const { living, hadAny } = await keys.countOfTop(top.id, now);
   if (living >= bounds.perKey) {
@@ -161,7 +166,7 @@ export async function derive(wanted: Derivation, context: DerivationContext): Pr
 
   const id = newId(random, "dkey");
   const bytes = secrets(top.api_byte_length ?? BYTE_LENGTH_DEFAULT);
-  const { key, start } = formatDerivedKey(prefixOf(top.start) ?? top.api_prefix, bytes);
+  const { key, start } = formatDerivedKey(successorPrefix(policy, top.start, top.api_prefix), bytes);
   // Not later than a derived parent, which then cannot be forgotten before its children.
   const expiresAt = Math.min(now + wanted.ttl, parent?.expires_at ?? Number.POSITIVE_INFINITY);
   const { permissions, ratelimits, credits, allowedIps } = wanted;
@@ -215,6 +220,21 @@ async function lockParent(
   const parent = topId === undefined ? undefined : await derived.find(keyId);
   if (!top || (topId !== undefined && !parent)) throw new Problem("key_not_found");
   return { top, parent };
+}
+
+/** Why the policy of the API does not allow a derived key, which always ends with its parents; undefined if it does. */
+async function policyFault(
+  { ttl, ratelimits }: Derivation,
+  { policy, top, parent }: { policy: KeyPolicy; top: StoredKey; parent: DerivedKeyRow | undefined },
+  store: StoreWriter,
+): Promise<string | undefined> {
+  const max = policy.expiry?.max;
+  if (max !== undefined && ttl > max) {
+    return `The policy of the API lets keys live for at most ${max} milliseconds. Send a \`ttl\` of at most that.`;
+  }
+  if (!policy.limitsRequired || ratelimits?.length || parent?.ratelimits) return undefined;
+  if ((await store.of(KeyPolicyReader).unlimited([top.id])).length === 0) return undefined;
+  return `The policy of the API requires a limit for each key, and ${top.id} has none: send \`ratelimits\`.`;
 }
 
 function requireValid(top: StoredKey, parent: DerivedKeyRow | undefined, now: Instant): void {

@@ -26,6 +26,7 @@ import { RoleWriter } from "../permissions/statements/roles.ts";
 import { PlanReference } from "../plans/record.ts";
 import { PlanWriter } from "../plans/statements/plans.ts";
 import { RatelimitWriter } from "../ratelimits/statements/ratelimits.ts";
+import { expiryOfNew, type KeyPolicy } from "./policy.ts";
 import { KeyGrantWriter } from "./statements/key-grants.ts";
 import { KeyWriter } from "./statements/keys.ts";
 
@@ -59,6 +60,8 @@ export type ImportedAttributes = z.output<typeof ImportedAttributes>;
 /** How the keys of one import are stored. */
 export interface ImportPlan<Key> {
   apiId: string;
+  /** That of the API, for keys without an expiry. */
+  policy: KeyPolicy;
   hashVersion: number;
   migrationId: string | null;
   /** The beginning of the key string; empty if it is unknown. */
@@ -75,7 +78,7 @@ export interface ImportPlan<Key> {
  */
 export async function insertImported<Key extends ImportedAttributes>(
   keys: readonly { key: Key; hash: string }[],
-  { apiId, hashVersion, migrationId, startOf, planOf, budgetOf }: ImportPlan<Key>,
+  { apiId, policy, hashVersion, migrationId, startOf, planOf, budgetOf }: ImportPlan<Key>,
   { store, random, now }: Pick<MutationContext<never>, "store" | "random" | "now">,
 ): Promise<{ key: Key; keyId: string | null }[]> {
   // Identities, roles and permissions before keys, always in this order: otherwise two imports that create the same
@@ -118,7 +121,7 @@ export async function insertImported<Key extends ImportedAttributes>(
       meta: jsonColumn(key.meta),
       enabled: key.enabled ? (1 as const) : (0 as const),
       recoverable: 0 as const,
-      expires_at: key.expires ?? null,
+      expires_at: expiryOfNew(policy, key.expires, now),
       created_at: now,
       migration_id: migrationId,
     },

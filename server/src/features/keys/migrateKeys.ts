@@ -16,8 +16,10 @@ import { AssignedPlan } from "../plans/record.ts";
 import { acceptShadow } from "../ratelimits/shadow.ts";
 import { acceptAllowedIps } from "./allowed-ips.ts";
 import { importedMembers, insertImported } from "./insert-imported.ts";
+import { expiryFault, expiryOfNew, LIMIT_MISSING, PREFIX_UNKNOWN, policyOf } from "./policy.ts";
 import { VAULT_MISSING } from "./record.ts";
 import { KeyMigrationWriter } from "./statements/key-migrations.ts";
+import { KeyPolicyReader } from "./statements/key-policy.ts";
 import { KeyWriter } from "./statements/keys.ts";
 
 /** Keys that one transaction imports however long it takes, and at most: one event names all of them. */
@@ -51,7 +53,8 @@ export const migrateKeys = bulk("keys.migrateKeys", {
     "The status is 200 even if some keys could not be imported. `failed` lists their hashes: a key with the hash exists " +
     "already, or the hash occurs earlier in the list. The list is imported in chunks of " +
     `up to ${KEYS_PER_CHUNK_MAX} keys, sized so that each takes some milliseconds. Each chunk is imported ` +
-    "completely or not at all.",
+    "completely or not at all. The keys must obey the `policy` of the API: a chunk with one that does not is not imported, nor are " +
+    "those after it.",
   permissions: ["apis.{apiId}.create_key", "budgets.{budgetId}.assign_budget", "plans.{planId}.assign_plan"],
   input: z
     .strictObject({
@@ -166,6 +169,12 @@ export const migrateKeys = bulk("keys.migrateKeys", {
     principal.authorize(`apis.${input.apiId}.create_key`);
     const api = await store.of(ApiWriter).find(input.apiId);
     if (!api) return fail("api_not_found");
+    const policy = policyOf(api);
+    if (policy.prefixFixed) return fail("invalid_input", PREFIX_UNKNOWN);
+    for (const key of input.keys) {
+      const fault = expiryFault(policy, expiryOfNew(policy, key.expires, now), now);
+      if (fault !== undefined) return fail("invalid_input", `The key with the hash '${key.hash}': ${fault}`);
+    }
     await assignBudgets(
       input.keys.map(({ budgetId }) => ({ former: null, next: budgetId ?? null })),
       context,
@@ -204,6 +213,7 @@ export const migrateKeys = bulk("keys.migrateKeys", {
 
     const plan = {
       apiId: api.id,
+      policy,
       hashVersion: hashVersions[input.algorithm],
       migrationId: isFoundByItself(input.algorithm) ? null : migration.id,
       // Only the hashes are known.
@@ -215,6 +225,13 @@ export const migrateKeys = bulk("keys.migrateKeys", {
     for (const { key, keyId } of await insertImported(fresh, plan, context)) {
       if (keyId === null) failed.push(key.hash);
       else migrated.push({ hash: key.hash, keyId });
+    }
+    const [unlimited] = policy.limitsRequired
+      ? await store.of(KeyPolicyReader).unlimited(migrated.map(({ keyId }) => keyId))
+      : [];
+    if (unlimited !== undefined) {
+      const { hash } = migrated.find(({ keyId }) => keyId === unlimited)!;
+      return fail("invalid_input", `The key with the hash '${hash}': ${LIMIT_MISSING}`);
     }
 
     // Also without a key: the migration may be new, and so may identities, roles and permissions.

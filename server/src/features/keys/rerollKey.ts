@@ -2,14 +2,17 @@ import { z } from "zod";
 import { HASH_VERSION, hashSecret } from "../../../../engine/src/crypto/hash.ts";
 import { newId } from "../../../../engine/src/random/random.ts";
 import { endAfterReroll } from "../../../../engine/src/rules/expiry.ts";
-import { formatKey, prefixOf } from "../../../../engine/src/rules/key-string.ts";
+import { formatKey } from "../../../../engine/src/rules/key-string.ts";
 import { mutation } from "../../platform/rpc/operation.ts";
 import { exampleKey } from "../../platform/vocabulary/examples.ts";
 import { asSecret, BYTE_LENGTH_DEFAULT, duration, EXPIRES_MAX, KeyId } from "../../platform/vocabulary/schema.ts";
+import { ApiWriter } from "../apis/statements.ts";
 import { RatelimitWriter } from "../ratelimits/statements/ratelimits.ts";
 import { keyInEvents, lockKey } from "./lock-key.ts";
+import { latestExpiry, policyOf, successorPrefix, UNLIMITED_KEY } from "./policy.ts";
 import { VAULT_MISSING } from "./record.ts";
 import { KeyGrantWriter } from "./statements/key-grants.ts";
+import { KeyPolicyReader } from "./statements/key-policy.ts";
 import { KeyWriter } from "./statements/keys.ts";
 
 export const rerollKey = mutation("keys.rerollKey", {
@@ -19,7 +22,8 @@ export const rerollKey = mutation("keys.rerollKey", {
     "milliseconds, rounded up to a whole minute, and is deleted when the retention of deleted keys has passed since. With " +
     "0 it expires at once; with null its expiry does not change, and it is not deleted. All " +
     "keys of a reroll chain share one balance, one refill, the counters of their limits and the slots of their concurrency, so " +
-    "a reroll adds neither credits nor calls.",
+    "a reroll adds neither credits nor calls. If the API has a `policy`, the new key obeys it: it expires at the latest when that " +
+    "allows.",
   idempotent: true,
   issues: ({ keyId }) => keyId,
   permissions: ["apis.{apiId}.create_key", "apis.{apiId}.encrypt_key"],
@@ -46,9 +50,14 @@ export const rerollKey = mutation("keys.rerollKey", {
     principal.authorize(`apis.${old.api_id}.encrypt_key`);
   }
 
+  const policy = policyOf(await store.of(ApiWriter).find(old.api_id));
+  const latest = latestExpiry(policy, now);
+  const expires =
+    old.expires_at === null && latest === Number.POSITIVE_INFINITY ? null : Math.min(old.expires_at ?? latest, latest);
+
   const id = newId(random, "key");
   const { key, start } = formatKey(
-    prefixOf(old.start) ?? old.api_prefix,
+    successorPrefix(policy, old.start, old.api_prefix),
     secrets(old.api_byte_length ?? BYTE_LENGTH_DEFAULT),
   );
   const hash = hashSecret(key);
@@ -68,7 +77,7 @@ export const rerollKey = mutation("keys.rerollKey", {
     meta: old.meta,
     enabled: old.enabled,
     recoverable: old.recoverable,
-    expires_at: old.expires_at,
+    expires_at: expires,
     created_at: now,
   });
   await store.of(KeyGrantWriter).copy(keyId, id);
@@ -78,6 +87,9 @@ export const rerollKey = mutation("keys.rerollKey", {
     shadow: limit.shadow === 1,
   }));
   await store.of(RatelimitWriter).replace({ key_id: id }, limits, random, now);
+  if (policy.limitsRequired && (await store.of(KeyPolicyReader).unlimited([id])).length > 0) {
+    return fail("precondition_failed", UNLIMITED_KEY);
+  }
   if (old.recoverable === 1) await vault.save(id, key);
 
   const expiresAt = expiration === null ? old.expires_at : endAfterReroll(now, expiration, old.expires_at, EXPIRES_MAX);
@@ -87,7 +99,7 @@ export const rerollKey = mutation("keys.rerollKey", {
 
   invalidate.key(keyId);
   invalidate.keyHash(hash);
-  const { name, expires_at: expires } = old;
+  const { name } = old;
   const settings = { ...(name !== null && { name }), ...(expires !== null && { expires }) };
   audit([keyId, id, old.api_id], { expiresAt, start }, [
     { type: "key.rerolled", objectId: keyId, data: { ...keyInEvents(old), newKeyId: id, expires: expiresAt } },

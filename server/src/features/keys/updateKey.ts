@@ -21,6 +21,7 @@ import {
   slug,
   text,
 } from "../../platform/vocabulary/schema.ts";
+import { ApiWriter } from "../apis/statements.ts";
 import { assignBudgets } from "../budgets/assign.ts";
 import { AssignedBudget } from "../budgets/record.ts";
 import {
@@ -49,7 +50,9 @@ import { acceptAllowedIps } from "./allowed-ips.ts";
 import { lockKey } from "./lock-key.ts";
 import { setRolesByNames } from "./permissions-and-roles.ts";
 import { OWN_CREDITS, settleCredits } from "./plan-credits.ts";
+import { expiryFault, LAST_LIMIT, policyOf, requireNone } from "./policy.ts";
 import { KeyGrantWriter } from "./statements/key-grants.ts";
+import { KeyPolicyReader } from "./statements/key-policy.ts";
 import { KeyWriter } from "./statements/keys.ts";
 import type { StoredKey } from "./statements/stored-key.ts";
 
@@ -57,7 +60,7 @@ export const updateKey = mutation("keys.updateKey", {
   summary: "Update a key",
   description:
     "Omitted fields do not change. Null removes a value. Lists and `meta` are replaced as a whole. " +
-    "The next verification on the same node uses the new values.",
+    "The next verification on the same node uses the new values. No change takes a key out of the `policy` of its API.",
   permissions: ["apis.{apiId}.update_key", "budgets.{budgetId}.assign_budget", "plans.{planId}.assign_plan"],
   input: z.strictObject({
     keyId: KeyId,
@@ -144,6 +147,14 @@ export const updateKey = mutation("keys.updateKey", {
   await acceptConcurrency(input.concurrency, context);
   await acceptShadow(input.ratelimits, context);
   await acceptAllowedIps(input.allowedIps, context);
+  const policy = touchesPolicy(input) ? policyOf(await store.of(ApiWriter).find(key.api_id)) : {};
+  // A key that is older than the policy may come nearer to it.
+  const isLater = (input.expires ?? Number.POSITIVE_INFINITY) > (key.expires_at ?? Number.POSITIVE_INFINITY);
+  if (input.expires !== undefined && isLater) requireNone(expiryFault(policy, input.expires, key.created_at));
+  // Before anything is written: `apis.updateKeys` goes on with other keys.
+  if (policy.limitsRequired && (await takesLastLimit(key, { ...input, plan }, store.of(KeyPolicyReader)))) {
+    return fail("invalid_input", LAST_LIMIT);
+  }
   const former = input.permissions && (await store.of(PermissionWriter).listOfKey(keyId));
   const values = valuesOf(key, former, balance);
 
@@ -232,6 +243,41 @@ export const updateKey = mutation("keys.updateKey", {
   );
   return {};
 });
+
+/** Whether a change can take a key out of the policy of its API. */
+function touchesPolicy(
+  input: { [Field in "expires" | "ratelimits" | "concurrency" | "plan" | "externalId"]?: unknown },
+) {
+  const { expires, ratelimits, concurrency, plan, externalId } = input;
+  return [expires, ratelimits, concurrency, plan, externalId].some((value) => value !== undefined);
+}
+
+/** Whether a change leaves a key without a limit that has one, or another key of its reroll chain. */
+async function takesLastLimit(
+  key: StoredKey,
+  {
+    ratelimits = key.ratelimits,
+    concurrency = concurrencyOf(key.concurrency),
+    plan = key.plan,
+    externalId = key.identity?.external_id,
+  }: {
+    ratelimits?: readonly object[] | null | undefined;
+    concurrency?: readonly object[] | null | undefined;
+    plan?: { id: string } | null | undefined;
+    externalId?: string | null | undefined;
+  },
+  policies: KeyPolicyReader,
+): Promise<boolean> {
+  if (plan && (await policies.planHasLimit(plan.id))) return false;
+  const unlimited = new Set(await policies.unlimitedOfPool(key.pool_id, { besidePlan: false }));
+  const isLimited = ratelimits?.length || concurrency?.length;
+  if (!isLimited && !unlimited.has(key.id)) {
+    if (!externalId || !(await policies.identityHasLimit("external_id", externalId))) return true;
+  }
+  if (plan?.id === key.plan?.id) return false;
+  const others = await policies.unlimitedOfPool(key.pool_id, { besidePlan: true });
+  return others.some((id) => id !== key.id && !unlimited.has(id));
+}
 
 /** The budget of its identity that a key leaves. It may join any identity, as a new key may. */
 function leftBudget(key: StoredKey, externalId: string | null | undefined) {

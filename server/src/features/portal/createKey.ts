@@ -1,8 +1,11 @@
 import { z } from "zod";
 import { asSecret, duration, EXPIRES_MAX, KeyName, Prefix, text } from "../../platform/vocabulary/schema.ts";
+import { ApiWriter } from "../apis/statements.ts";
 import type { DatabaseServices } from "../database-services.ts";
 import { IdentityWriter } from "../identities/statements.ts";
 import { createKey as create } from "../keys/createKey.ts";
+import { type KeyPolicy, policyOf } from "../keys/policy.ts";
+import { KeyPolicyReader } from "../keys/statements/key-policy.ts";
 import { limitedMutation } from "../services.ts";
 import { admitOwnersKey, callerWith, countForOwner, countOwnKeys } from "./caller.ts";
 import { PORTAL } from "./portal-caller.ts";
@@ -46,14 +49,25 @@ export const createKey = limitedMutation("portal.createKey", {
     if ((await countOwnKeys(caller, store, now)) >= max) {
       return fail("precondition_failed", `There are ${max} keys already, which is the maximum. Delete one first.`);
     }
-    const life = expiresIn ?? expiresInMax;
+    const policy = policyOf(await store.of(ApiWriter).find(apiId));
+    if (policy.limitsRequired && !(await store.of(KeyPolicyReader).identityHasLimit("id", identityId))) {
+      return fail(
+        "precondition_failed",
+        "Keys of this API need a limit, and none is set for you. Ask its operator for one.",
+      );
+    }
+    const longest = policy.expiry?.max ?? Number.POSITIVE_INFINITY;
+    if (expiresIn !== undefined && expiresIn > longest) {
+      return fail("invalid_input", `\`expiresIn\` is longer than the ${longest} milliseconds that this API allows.`);
+    }
+    const life = expiresIn ?? usualLife(expiresInMax, policy);
     const input = {
       apiId,
       externalId,
       name,
       enabled: true,
       recoverable: false,
-      prefix: prefix ?? prefixes?.[0],
+      prefix: prefix ?? (policy.prefixFixed ? undefined : prefixes?.[0]),
       roles: [...(roles ?? allowed)],
       ...(life !== null && { expires: Math.min(now + life, EXPIRES_MAX) }),
     };
@@ -61,3 +75,9 @@ export const createKey = limitedMutation("portal.createKey", {
     await countForOwner(made.keyId, caller, context, services);
     return made;
   });
+
+/** The life of a key for which the owner names none: the longest that the session and the policy of the API allow. */
+function usualLife(longestOfSession: number | null, { expiry }: KeyPolicy): number | null {
+  if (longestOfSession === null) return expiry?.default ?? expiry?.max ?? null;
+  return Math.min(longestOfSession, expiry?.max ?? longestOfSession);
+}

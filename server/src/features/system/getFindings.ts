@@ -11,6 +11,7 @@ import {
   type FoundKey as FoundKeyRow,
   KeyFindingReader,
 } from "../keys/statements/key-findings.ts";
+import { KeyPolicyReader } from "../keys/statements/key-policy.ts";
 import { type ListedRootKey, RootKeyReader } from "../rootKeys/statements.ts";
 import { DeliveryReader } from "../webhooks/statements/deliveries.ts";
 import { WEBHOOKS_PER_WORKSPACE_MAX, WebhookReader } from "../webhooks/statements/webhooks.ts";
@@ -67,7 +68,7 @@ const webhooks = <Fields extends z.ZodRawShape>(fields: Fields, what: string) =>
 export const getFindings = query("system.getFindings", {
   summary: "Get what needs attention",
   description:
-    "Keys that expire, have almost no credits or have leaked, root keys that should be deleted or restricted, and webhooks " +
+    "Keys that expire, have almost no credits, have leaked or do not obey the policy of their API, root keys that should be deleted or restricted, and webhooks " +
     "whose events do not arrive. A member is absent if the root key may not read its resources. `system.getStatus` returns " +
     "components that do not work.",
   permissions: ["apis.*.read_key", "rootKeys.*.read_root_key", "webhooks.*.read_webhook"],
@@ -82,6 +83,31 @@ export const getFindings = query("system.getFindings", {
       { leakedAt: z.int().describe("When it was first reported, as Unix time in milliseconds.") },
       "Active keys that were reported as leaked, as long as the audit log has the report.",
     ),
+    keysAgainstPolicy: z
+      .array(
+        z.strictObject({
+          apiId: z.string(),
+          name: z.string(),
+          count: z.int().describe(`At most ${COUNTED_MAX.toLocaleString("en")}: then there may be more.`),
+          keys: z
+            .array(
+              z.strictObject({
+                ...FoundKey,
+                expires: z.int().optional(),
+                against: z
+                  .array(z.enum(["expiry", "limitsRequired", "prefixFixed"]))
+                  .describe("The members of the policy that it does not obey."),
+              }),
+            )
+            .describe(`The first ${FOUND_MAX}, the oldest first.`),
+        }),
+      )
+      .max(FOUND_MAX)
+      .optional()
+      .describe(
+        `The first ${FOUND_MAX} APIs with active keys that do not obey its policy: keys that are older than it, and those whose plan ` +
+          "or identity has lost its limits. Absent without `apis.*.read_key`.",
+      ),
     rootKeysUnused: rootKeys(`The first ${FOUND_MAX} enabled root keys that made no call for 90 days.`),
     rootKeysUnrestricted: rootKeys(`The first ${FOUND_MAX} enabled root keys with the permission \`*\`.`),
     rootKeysLeaked: rootKeys(`The first ${FOUND_MAX} enabled root keys that were reported as leaked.`, {
@@ -108,6 +134,7 @@ export const getFindings = query("system.getFindings", {
         keysExpiring: { count: 0, keys: [] },
         creditsLow: { count: 0, keys: [] },
         keysLeaked: { count: 0, keys: [] },
+        keysAgainstPolicy: [],
         rootKeysUnused: [],
         rootKeysUnrestricted: [{ rootKeyId: exampleAdministratorId, name: "administrator", createdAt: exampleTime }],
         rootKeysLeaked: [],
@@ -121,7 +148,12 @@ export const getFindings = query("system.getFindings", {
   const mayReadRootKeys = principal.may("rootKeys.*.read_root_key");
   const mayReadWebhooks = principal.may("webhooks.*.read_webhook");
   if (!mayReadKeys && !mayReadRootKeys && !mayReadWebhooks) principal.authorize("apis.*.read_key");
-  const keys = mayReadKeys ? await findKeys(store.of(KeyFindingReader), now) : {};
+  const keys = mayReadKeys
+    ? await {
+        ...(await findKeys(store.of(KeyFindingReader), now)),
+        keysAgainstPolicy: await findKeysAgainstPolicy(store.of(KeyPolicyReader), now),
+      }
+    : {};
   const rootKeys = mayReadRootKeys ? findRootKeys(await store.of(RootKeyReader).list(), now) : {};
   const webhooks = mayReadWebhooks ? await findWebhooks(store.of(WebhookReader), store.of(DeliveryReader)) : {};
   return { ...keys, ...rootKeys, ...webhooks };
@@ -149,6 +181,31 @@ async function findKeys(keyFindings: KeyFindingReader, now: Instant) {
       keys: leaked.keys.map((key) => ({ ...foundKey(key), leakedAt: key.leaked_at })),
     },
   };
+}
+
+async function findKeysAgainstPolicy(policies: KeyPolicyReader, now: Instant) {
+  const apis = await policies.apis();
+  const found = [];
+  for (const api of apis) {
+    const keys = await policies.against(api, apis.length, now);
+    if (keys.length === 0) continue;
+    found.push({
+      apiId: api.id,
+      name: api.name,
+      count: keys.length,
+      keys: keys.slice(0, FOUND_MAX).map(({ expires_at: expires, expiry, unlimited, prefix, ...key }) => ({
+        ...foundKey(key),
+        ...(expires !== null && { expires }),
+        against: [
+          ...(expiry ? ["expiry" as const] : []),
+          ...(unlimited ? ["limitsRequired" as const] : []),
+          ...(prefix ? ["prefixFixed" as const] : []),
+        ],
+      })),
+    });
+    if (found.length === FOUND_MAX) break;
+  }
+  return found;
 }
 
 function foundKey({ id, api_id, start, name }: FoundKeyRow) {

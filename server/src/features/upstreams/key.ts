@@ -17,6 +17,8 @@ import { SlotWriter } from "../credits/statements/slots.ts";
 import { OLDER_PROGRAMS_OF_SLOTS } from "../holds/concurrency.ts";
 import { OLDER_PROGRAMS_OF_ADDRESSES } from "../keys/allowed-ips.ts";
 import { type ImportedAttributes, importedMembers, insertImported } from "../keys/insert-imported.ts";
+import { expiryFault, expiryOfNew, policyOf, showsPrefix } from "../keys/policy.ts";
+import { KeyPolicyReader } from "../keys/statements/key-policy.ts";
 import { KeyWriter } from "../keys/statements/keys.ts";
 import { BUDGET_OF_KEY } from "../plans/record.ts";
 import { PlanWriter } from "../plans/statements/plans.ts";
@@ -64,6 +66,10 @@ async function findPlan(store: StoreWriter, plan: string | undefined): Promise<s
   return found.id;
 }
 
+const PREFIX_MISSING = "The policy of the API fixes the prefix of keys, and the key does not begin with it.";
+const UNLIMITED =
+  "The policy of the API requires a limit for each key. The answer must have `ratelimits` or `concurrency`, or a plan or an owner that has one.";
+
 /** A key that an upstream verifier knows. */
 export interface UpstreamKey {
   workspaceId: string;
@@ -81,6 +87,8 @@ interface CreatedUpstreamKey {
   change: { tags: string[]; sequence: number } | null;
   exists: boolean;
   taken?: Taken;
+  /** Why the key does not obey the policy of the API, so that it was not created. */
+  refused?: string;
 }
 
 /**
@@ -104,9 +112,17 @@ export async function createUpstreamKey(
   if (!(await store.of(SlotWriter).accepts(attributes.concurrency))) throw new Error(OLDER_PROGRAMS_OF_SLOTS);
   if (!(await store.of(RatelimitWriter).accepts(attributes.ratelimits))) throw new Error(OLDER_PROGRAMS_OF_SHADOW);
   if (!(await keys.accepts(attributes.allowedIps))) throw new Error(OLDER_PROGRAMS_OF_ADDRESSES);
+  const policy = policyOf(api);
+  const expires = expiryOfNew(policy, attributes.expires, now) ?? undefined;
+  const tooLate = expiryFault(policy, expires ?? null, now);
+  if (tooLate !== undefined) return { change: null, exists: false, refused: tooLate };
+  if (policy.prefixFixed && !showsPrefix(start, api.prefix)) {
+    return { change: null, exists: false, refused: PREFIX_MISSING };
+  }
   const planId = await findPlan(store, attributes.plan);
   const plan = {
     apiId,
+    policy,
     hashVersion: HASH_VERSION,
     migrationId: null,
     startOf: () => start,
@@ -117,7 +133,10 @@ export async function createUpstreamKey(
   const { keyId } = made!;
   // A concurrent transaction may have inserted it first.
   if (keyId === null) return { change: null, exists: await isLive() };
-  const { name, externalId, expires } = attributes;
+  if (policy.limitsRequired && (await store.of(KeyPolicyReader).unlimited([keyId])).length > 0) {
+    return new Rollback({ change: null, exists: false, refused: UNLIMITED });
+  }
+  const { name, externalId } = attributes;
   const created = {
     keyId,
     apiId,

@@ -35,6 +35,8 @@ export interface UpstreamsOptions<Attributes> {
   /**
    * Creates the key, unless it exists, and invalidates what is cached of it. False if it was deleted here and stays dead,
    * or the API has no verifier any more.
+   *
+   * @throws {PolicyBreach}
    */
   create(key: { key: string; workspaceId: string; apiId: string; attributes: Attributes }): Promise<boolean>;
   /** Reports that questions get no answer. Called for the first of several. */
@@ -56,6 +58,14 @@ export class UpstreamUnavailable extends Overloaded {
   constructor() {
     super("The key is unknown here, and the upstream verifier of its API does not answer");
     this.name = "UpstreamUnavailable";
+  }
+}
+
+/** The policy of an API does not allow the key that its upstream verifier knows. The message says why. */
+export class PolicyBreach extends Error {
+  constructor(reason: string) {
+    super(reason);
+    this.name = "PolicyBreach";
   }
 }
 
@@ -143,7 +153,14 @@ export class Upstreams<Attributes = unknown> {
       if (verifier.onOutage === "unavailable") throw new UpstreamUnavailable();
       return false;
     }
-    if (answer.valid && (await create({ key, workspaceId, apiId, attributes: answer.attributes }))) return true;
+    try {
+      if (answer.valid && (await create({ key, workspaceId, apiId, attributes: answer.attributes }))) return true;
+    } catch (error) {
+      if (!(error instanceof PolicyBreach)) throw error;
+      this.#options.onOutage(apiId, error);
+      if (verifier.onOutage === "unavailable") throw new UpstreamUnavailable();
+      return false;
+    }
     this.#refused.add(nameOf(apiId, { location }), generation, [generations.slot(apiId)]);
     return false;
   }

@@ -43,6 +43,7 @@ import { up as oauth } from "./046-oauth.ts";
 import { up as derivedKeys } from "./047-derived-keys.ts";
 import { up as planCredits } from "./049-plan-credits.ts";
 import { up as planBudgets } from "./050-plan-budgets.ts";
+import { up as apiPolicies } from "./051-api-policies.ts";
 import { up as ratelimitDescriptors } from "./052-ratelimit-descriptors.ts";
 import { up as shadowLimits } from "./053-shadow-limits.ts";
 
@@ -114,6 +115,7 @@ export const schemaSteps: Readonly<Record<string, SchemaStep>> = {
   "047-derived-keys": expand(derivedKeys),
   "049-plan-credits": expand(planCredits),
   "050-plan-budgets": expand(planBudgets),
+  "051-api-policies": expand(apiPolicies),
   "052-ratelimit-descriptors": expand(ratelimitDescriptors),
   "053-shadow-limits": expand(shadowLimits),
 };
