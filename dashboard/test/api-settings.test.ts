@@ -47,6 +47,47 @@ describeDashboard("the settings of an API", (dashboard) => {
     assert.equal((await get()).expiryNotices, undefined);
   });
 
+  it("says what new keys must have, and the overview which keys are older than that", async () => {
+    const { keyId } = await dashboard.ok("keys.createKey", { apiId, name: "forever" });
+    const page = await dashboard.visit(path);
+    const edit = async (change: () => Promise<unknown>, sent: string) => {
+      await page.getByRole("button", { name: "Edit the policy" }).click();
+      await change();
+      await page.getByText(sent).waitFor();
+      await page.getByRole("button", { name: "Save" }).click();
+      await page.getByRole("button", { name: "Edit the policy" }).waitFor();
+    };
+    const usual = page.getByLabel("Expiry of keys that are created without one, in days");
+    const max = page.getByLabel("Longest life of a key, in days");
+    await edit(async () => {
+      await usual.fill("30");
+      await max.fill("7");
+      await page.getByText("The expiry is later than the longest life.").first().waitFor();
+      await max.fill("90");
+      await page.getByText("Each key needs a limit, its own or one of its plan or identity").click();
+      await page.getByText("Each key has the prefix of the API").click();
+    }, '"policy": {"expiry":{"default":2592000000,"max":7776000000},"limitsRequired":true,"prefixFixed":true}');
+    await page.getByText("an expiry, at most 90 days after their creation").waitFor();
+    await page.getByText("no prefix").waitFor();
+    assert.deepEqual((await get()).policy, {
+      expiry: { default: 2_592_000_000, max: 7_776_000_000 },
+      limitsRequired: true,
+      prefixFixed: true,
+    });
+    await isAccessible(page);
+    const overview = await dashboard.visit("/");
+    await overview.getByText("1 key of documents against its policy").click();
+    await overview.getByText("its expiry, no limit").waitFor();
+    await overview.getByRole("link", { name: "The policy of the API" }).click();
+    await edit(async () => {
+      for (const field of [usual, max]) await field.fill("");
+      await page.getByText("Each key needs a limit, its own or one of its plan or identity").click();
+      await page.getByText("Each key has the prefix of the API").click();
+    }, '"policy": null, which removes it');
+    assert.equal((await get()).policy, undefined);
+    await dashboard.ok("keys.deleteKey", { keyId });
+  });
+
   it("sets, changes and removes the upstream verifier, whose headers it cannot show", async () => {
     const page = await dashboard.visit(path);
     await page.getByRole("button", { name: "Set a verifier…" }).click();

@@ -2,7 +2,7 @@ import schema from "virtual:operation/apis.updateApi";
 import type { Api } from "@latchkey/sdk";
 import { useQuery } from "@tanstack/react-query";
 import { Link, useParams } from "@tanstack/react-router";
-import { type Input, read, useCall } from "../../api/client.ts";
+import { read } from "../../api/client.ts";
 import { counted } from "../../api/format.ts";
 import { member, numberProblem, textProblem } from "../../api/schema.ts";
 import { snippetsOf } from "../../api/snippets.ts";
@@ -15,7 +15,9 @@ import { CopyButton, Id } from "../../ui/text/copy-button.tsx";
 import { Loading } from "../../ui/text/loading.tsx";
 import { PortalSessions } from "../portal/portal-sessions.tsx";
 import { LeakKit } from "./leak-kit.tsx";
+import { Policy } from "./policy.tsx";
 import { ApiPortal } from "./portal.tsx";
+import { useSetting } from "./setting.ts";
 import { Upstream } from "./upstream.tsx";
 
 const sections = [
@@ -59,6 +61,7 @@ export function ApiSettingsPage() {
           <div className="[&>section:first-child]:border-t-0">
             <Section title="Keys" id="keys">
               <KeySettings of={api} />
+              <ApiPolicy of={api} />
             </Section>
             <Section title="Owners of keys" id="owners">
               <OwnKeyAccess of={api} />
@@ -82,16 +85,6 @@ export function ApiSettingsPage() {
       )}
     </Page>
   );
-}
-
-/** What every edit of a member of an API needs. `value` of a save: null removes the member. */
-function useSetting({ apiId }: Api) {
-  const { mutateAsync } = useCall("apis.updateApi");
-  return (field: keyof Input<"apis.updateApi">) => ({
-    field,
-    needs: `apis.${apiId}.update_api`,
-    save: (value: unknown) => mutateAsync({ apiId, [field]: value }),
-  });
 }
 
 /** Whether something is on, as words that are edited with a switch. */
@@ -216,6 +209,10 @@ function KeySettings({ of: api }: { of: Api }) {
       </Fact>
     </Facts>
   );
+}
+
+function ApiPolicy({ of: api }: { of: Api }) {
+  return <Policy of={api} setting={useSetting(api)} />;
 }
 
 function OwnKeyAccess({ of: api }: { of: Api }) {

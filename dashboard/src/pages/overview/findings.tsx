@@ -5,7 +5,7 @@ import { counted } from "../../api/format.ts";
 import { useCan } from "../../api/session.ts";
 import { Loading } from "../../ui/text/loading.tsx";
 import { Finding } from "./finding.tsx";
-import { ExpiringKeys, LeakedKeys, LowCredits } from "./key-findings.tsx";
+import { ExpiringKeys, KeysAgainstPolicy, LeakedKeys, LowCredits } from "./key-findings.tsx";
 import { RootKeyFinding } from "./root-key-finding.tsx";
 import { DeadLetters, DisabledWebhooks } from "./webhook-findings.tsx";
 
@@ -28,7 +28,7 @@ export function Findings() {
   }
   if (findings.error || (isAllowed && !findings.data)) return <Loading of={findings} lines={4} />;
   const { keysExpiring, creditsLow, keysLeaked, rootKeysUnused = [], rootKeysUnrestricted = [] } = findings.data ?? {};
-  const { rootKeysLeaked = [] } = findings.data ?? {};
+  const { rootKeysLeaked = [], keysAgainstPolicy = [] } = findings.data ?? {};
   const { webhooksDisabled = [], webhooksDead = [] } = findings.data ?? {};
   const degraded = (status.data?.components ?? []).filter(({ status }) => status === "degraded");
   const lookupsRefused = status.data?.service?.recent.lookupsRefused ?? 0;
@@ -41,6 +41,7 @@ export function Findings() {
     !creditsLow?.count &&
     !keysLeaked?.count &&
     !rootKeysLeaked.length &&
+    !keysAgainstPolicy.length &&
     !webhooksDisabled.length &&
     !webhooksDead.length &&
     !rootKeysUnused.length &&
@@ -80,6 +81,9 @@ export function Findings() {
       )}
       {!!keysExpiring?.count && <ExpiringKeys of={keysExpiring} />}
       {!!creditsLow?.count && <LowCredits of={creditsLow} />}
+      {keysAgainstPolicy.map((one) => (
+        <KeysAgainstPolicy key={one.apiId} of={one} />
+      ))}
       {rootKeysUnused.length > 0 && (
         <RootKeyFinding of={rootKeysUnused} tone="warn" badge="Unused" what="unused for 90 days" />
       )}

@@ -60,6 +60,27 @@ export function LowCredits({ of: creditsLow }: { of: Found<"creditsLow"> }) {
   );
 }
 
+const rules = { expiry: "its expiry", limitsRequired: "no limit", prefixFixed: "its prefix" };
+
+export function KeysAgainstPolicy({ of }: { of: Found<"keysAgainstPolicy">[number] }) {
+  const { apiId, name, count, keys } = of;
+  return (
+    <Finding tone="warn" badge="Policy" title={`${countedUpTo(count, "key")} of ${name} against its policy`}>
+      <FindingList
+        entries={keys.map((key) => ({
+          id: key.keyId,
+          label: <KeyLink of={key} />,
+          note: key.against.map((rule) => rules[rule]).join(", "),
+        }))}
+        of={count}
+      />
+      <Link to="/apis/$apiId/settings" params={{ apiId }} className="text-xs hover:underline">
+        The policy of the API
+      </Link>
+    </Finding>
+  );
+}
+
 function KeyLink({ of }: { of: { keyId: string; apiId: string; name?: string } }) {
   const { apiId, keyId } = of;
   return (

@@ -7,6 +7,7 @@ import { mutation } from "../../platform/rpc/operation.ts";
 import { exampleKey } from "../../platform/vocabulary/examples.ts";
 import { asSecret, BYTE_LENGTH_DEFAULT, duration, EXPIRES_MAX, KeyId } from "../../platform/vocabulary/schema.ts";
 import { ApiWriter } from "../apis/statements.ts";
+import { PlanWriter } from "../plans/statements/plans.ts";
 import { RatelimitWriter } from "../ratelimits/statements/ratelimits.ts";
 import { keyInEvents, lockKey } from "./lock-key.ts";
 import { latestExpiry, policyOf, successorPrefix, UNLIMITED_KEY } from "./policy.ts";
@@ -81,6 +82,8 @@ export const rerollKey = mutation("keys.rerollKey", {
     created_at: now,
   });
   await store.of(KeyGrantWriter).copy(keyId, id);
+  // Until then, no other change can take away the plan that it shares with the old key.
+  if (policy.limitsRequired) await store.of(PlanWriter).lockPlanId(old.pool_id);
   const limits = old.ratelimits.map((limit) => ({
     ...limit,
     autoApply: limit.auto_apply === 1,

@@ -2,6 +2,7 @@ import { z } from "zod";
 import type { StoredBalance } from "../../../../engine/src/rules/refill.ts";
 import { concurrencyOf } from "../../../../engine/src/rules/slots.ts";
 import { mutation } from "../../platform/rpc/operation.ts";
+import type { StoreWriter } from "../../platform/store/workspace-store.ts";
 import { changedValues, limitValues, sortedSet, updateEvents } from "../../platform/vocabulary/changed-values.ts";
 import { type ColumnsFor, columnsOf, flag, jsonColumn, WRITTEN_APART } from "../../platform/vocabulary/columns.ts";
 import { exampleKey } from "../../platform/vocabulary/examples.ts";
@@ -152,7 +153,7 @@ export const updateKey = mutation("keys.updateKey", {
   const isLater = (input.expires ?? Number.POSITIVE_INFINITY) > (key.expires_at ?? Number.POSITIVE_INFINITY);
   if (input.expires !== undefined && isLater) requireNone(expiryFault(policy, input.expires, key.created_at));
   // Before anything is written: `apis.updateKeys` goes on with other keys.
-  if (policy.limitsRequired && (await takesLastLimit(key, { ...input, plan }, store.of(KeyPolicyReader)))) {
+  if (policy.limitsRequired && (await takesLastLimit(key, { ...input, plan }, store))) {
     return fail("invalid_input", LAST_LIMIT);
   }
   const former = input.permissions && (await store.of(PermissionWriter).listOfKey(keyId));
@@ -252,29 +253,32 @@ function touchesPolicy(
   return [expires, ratelimits, concurrency, plan, externalId].some((value) => value !== undefined);
 }
 
-/** Whether a change leaves a key without a limit that has one, or another key of its reroll chain. */
+/** Whether a change leaves a key without a limit that has one, or another key of its reroll chain, with which it shares a plan. */
 async function takesLastLimit(
   key: StoredKey,
   {
     ratelimits = key.ratelimits,
     concurrency = concurrencyOf(key.concurrency),
-    plan = key.plan,
     externalId = key.identity?.external_id,
+    plan,
   }: {
     ratelimits?: readonly object[] | null | undefined;
     concurrency?: readonly object[] | null | undefined;
-    plan?: { id: string } | null | undefined;
     externalId?: string | null | undefined;
+    plan: { id: string } | null | undefined;
   },
-  policies: KeyPolicyReader,
+  store: StoreWriter,
 ): Promise<boolean> {
-  if (plan && (await policies.planHasLimit(plan.id))) return false;
+  const policies = store.of(KeyPolicyReader);
+  const formerPlanId = await store.of(PlanWriter).lockPlanId(key.pool_id);
+  const planId = plan === undefined ? formerPlanId : (plan?.id ?? null);
+  if (planId !== null && (await policies.planHasLimit(planId))) return false;
   const unlimited = new Set(await policies.unlimitedOfPool(key.pool_id, { besidePlan: false }));
   const isLimited = ratelimits?.length || concurrency?.length;
   if (!isLimited && !unlimited.has(key.id)) {
     if (!externalId || !(await policies.identityHasLimit("external_id", externalId))) return true;
   }
-  if (plan?.id === key.plan?.id) return false;
+  if (planId === formerPlanId) return false;
   const others = await policies.unlimitedOfPool(key.pool_id, { besidePlan: true });
   return others.some((id) => id !== key.id && !unlimited.has(id));
 }

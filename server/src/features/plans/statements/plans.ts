@@ -366,6 +366,18 @@ export class PlanWriter extends PlanReader {
     await this.sql.dialect.locks.locking(query, "update").execute();
   }
 
+  /** The same, and the plan that the pool has then; null: none. */
+  async lockPlanId(ownerId: string): Promise<string | null> {
+    await this.lockAssignment(ownerId);
+    const row = await this.sql.db
+      .selectFrom("plan_assignments")
+      .select("plan_id")
+      .where("owner_id", "=", ownerId)
+      .where("workspace_id", "=", this.workspaceId)
+      .executeTakeFirst();
+    return row?.plan_id ?? null;
+  }
+
   /** Deletes a plan that nothing uses. Deleted keys and identities may still refer to it. */
   async delete(planId: string): Promise<void> {
     await this.sql.db
