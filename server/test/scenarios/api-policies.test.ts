@@ -81,7 +81,7 @@ describeOnStores("the policy of an API", (server) => {
       { apiId, policy: { expiry: { default: 2 * DAY, max: DAY } } },
       "invalid_input",
     );
-    assert.equal(longer.errors[0].location, "/properties/policy/properties/expiry/properties/default/maximum");
+    assert.equal(longer.errors?.[0]?.location, "/properties/policy/properties/expiry/properties/default/maximum");
   });
 
   it("gives keys an expiry, and refuses a later one to the millisecond (rule 138)", async () => {

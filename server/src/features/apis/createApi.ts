@@ -4,7 +4,8 @@ import { mutation } from "../../platform/rpc/operation.ts";
 import { jsonColumn } from "../../platform/vocabulary/columns.ts";
 import { exampleApi } from "../../platform/vocabulary/examples.ts";
 import { Name, OwnKeyAccess, OwnKeyDerivation } from "../../platform/vocabulary/schema.ts";
-import { OLDER_PROGRAMS_OF_POLICIES, PolicyInput } from "../keys/policy.ts";
+import { OLDER_PROGRAMS_OF_POLICIES } from "../keys/policy.ts";
+import { PolicyInput } from "./record.ts";
 import { ApiWriter } from "./statements.ts";
 
 export const createApi = mutation("apis.createApi", {

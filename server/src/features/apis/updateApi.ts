@@ -16,11 +16,12 @@ import {
 } from "../../platform/vocabulary/schema.ts";
 import type { DatabaseServices } from "../database-services.ts";
 import { NOTICE_DAYS } from "../events/statements/expiry-sweep.ts";
-import { OLDER_PROGRAMS_OF_POLICIES, PolicyInput } from "../keys/policy.ts";
+import { OLDER_PROGRAMS_OF_POLICIES } from "../keys/policy.ts";
 import { VAULT_MISSING } from "../keys/record.ts";
 import { KeyMigrationWriter } from "../keys/statements/key-migrations.ts";
 import { ApiPortalInput, apiPortalRequirements } from "../portal/record.ts";
 import { type StoredUpstream, shownUpstream, toUpstreamOutput, UpstreamInput } from "../upstreams/record.ts";
+import { PolicyInput } from "./record.ts";
 import { ApiWriter } from "./statements.ts";
 
 export const updateApi = mutation("apis.updateApi", {

@@ -24,6 +24,7 @@ import {
   slug,
   text,
 } from "../../platform/vocabulary/schema.ts";
+import { policyOf } from "../apis/record.ts";
 import { ApiWriter } from "../apis/statements.ts";
 import { assignBudgets } from "../budgets/assign.ts";
 import { AssignedBudget } from "../budgets/record.ts";
@@ -42,7 +43,7 @@ import { RatelimitWriter } from "../ratelimits/statements/ratelimits.ts";
 import { acceptAllowedIps } from "./allowed-ips.ts";
 import { setRolesByNames } from "./permissions-and-roles.ts";
 import { settleCredits } from "./plan-credits.ts";
-import { expiryFault, expiryOfNew, LIMIT_MISSING, policyOf, prefixFault, requireNone } from "./policy.ts";
+import { expiryFault, expiryOfNew, LIMIT_MISSING, prefixFault, requireNone } from "./policy.ts";
 import { VAULT_MISSING } from "./record.ts";
 import { KeyGrantWriter } from "./statements/key-grants.ts";
 import { KeyPolicyReader } from "./statements/key-policy.ts";

@@ -26,11 +26,12 @@ import {
   slug,
   text,
 } from "../../platform/vocabulary/schema.ts";
+import { type KeyPolicy, policyOf } from "../apis/record.ts";
 import { ApiWriter } from "../apis/statements.ts";
 import { refillColumns } from "../credits/record.ts";
 import { BalanceWriter } from "../credits/statements/balances.ts";
 import { keyInEvents } from "./lock-key.ts";
-import { type KeyPolicy, policyOf, requireNone, successorPrefix } from "./policy.ts";
+import { requireNone, successorPrefix } from "./policy.ts";
 import { DerivedKeyWriter } from "./statements/derived-keys.ts";
 import { KeyPolicyReader } from "./statements/key-policy.ts";
 import { KeyWriter } from "./statements/keys.ts";

@@ -16,6 +16,7 @@ import {
   slug,
   text,
 } from "../../platform/vocabulary/schema.ts";
+import type { KeyPolicy } from "../apis/record.ts";
 import { CreditsCreate, refillColumns } from "../credits/record.ts";
 import { BalanceWriter } from "../credits/statements/balances.ts";
 import { SlotWriter } from "../credits/statements/slots.ts";
@@ -26,7 +27,7 @@ import { RoleWriter } from "../permissions/statements/roles.ts";
 import { PlanReference } from "../plans/record.ts";
 import { PlanWriter } from "../plans/statements/plans.ts";
 import { RatelimitWriter } from "../ratelimits/statements/ratelimits.ts";
-import { expiryOfNew, type KeyPolicy } from "./policy.ts";
+import { expiryOfNew } from "./policy.ts";
 import { KeyGrantWriter } from "./statements/key-grants.ts";
 import { KeyWriter } from "./statements/keys.ts";
 

@@ -5,6 +5,7 @@ import { hashAlgorithms, hashVersions, isFoundByItself, readHash } from "../../.
 import { type BulkContext, bulk } from "../../platform/rpc/operation.ts";
 import { exampleKey } from "../../platform/vocabulary/examples.ts";
 import { asSecret, text } from "../../platform/vocabulary/schema.ts";
+import { policyOf } from "../apis/record.ts";
 import { ApiWriter } from "../apis/statements.ts";
 import { assignBudgets } from "../budgets/assign.ts";
 import { AssignedBudget } from "../budgets/record.ts";
@@ -16,7 +17,7 @@ import { AssignedPlan } from "../plans/record.ts";
 import { acceptShadow } from "../ratelimits/shadow.ts";
 import { acceptAllowedIps } from "./allowed-ips.ts";
 import { importedMembers, insertImported } from "./insert-imported.ts";
-import { expiryFault, expiryOfNew, LIMIT_MISSING, PREFIX_UNKNOWN, policyOf } from "./policy.ts";
+import { expiryFault, expiryOfNew, LIMIT_MISSING, PREFIX_UNKNOWN } from "./policy.ts";
 import { VAULT_MISSING } from "./record.ts";
 import { KeyMigrationWriter } from "./statements/key-migrations.ts";
 import { KeyPolicyReader } from "./statements/key-policy.ts";
@@ -226,12 +227,10 @@ export const migrateKeys = bulk("keys.migrateKeys", {
       if (keyId === null) failed.push(key.hash);
       else migrated.push({ hash: key.hash, keyId });
     }
-    const [unlimited] = policy.limitsRequired
-      ? await store.of(KeyPolicyReader).unlimited(migrated.map(({ keyId }) => keyId))
-      : [];
-    if (unlimited !== undefined) {
-      const { hash } = migrated.find(({ keyId }) => keyId === unlimited)!;
-      return fail("invalid_input", `The key with the hash '${hash}': ${LIMIT_MISSING}`);
+    if (policy.limitsRequired) {
+      const unlimited = new Set(await store.of(KeyPolicyReader).unlimited(migrated.map(({ keyId }) => keyId)));
+      const first = migrated.find(({ keyId }) => unlimited.has(keyId));
+      if (first) return fail("invalid_input", `The key with the hash '${first.hash}': ${LIMIT_MISSING}`);
     }
 
     // Also without a key: the migration may be new, and so may identities, roles and permissions.

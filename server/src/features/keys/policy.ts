@@ -1,74 +1,9 @@
 /** The policy of an API: what its new keys must have. Keys that are older than it are left alone, and are found. */
-import { z } from "zod";
 import type { Instant } from "../../../../engine/src/clock/clock.ts";
 import { prefixOf } from "../../../../engine/src/rules/key-string.ts";
 import { Problem } from "../../platform/rpc/problems.ts";
-import type { ApiRow } from "../../platform/store/schema.ts";
-import { duration, EXPIRES_MAX } from "../../platform/vocabulary/schema.ts";
-
-const MINUTE = 60_000;
-
-const life = () => duration(MINUTE, EXPIRES_MAX);
-
-/** A policy as callers set it. */
-export const PolicyInput = z
-  .strictObject({
-    expiry: z
-      .strictObject({
-        default: life()
-          .optional()
-          .describe("The life of a new key that is created without `expires`, in milliseconds."),
-        max: life()
-          .optional()
-          .describe(
-            "The longest life of a key, in milliseconds from its creation. Without `default`, each key must be created with " +
-              "`expires`.",
-          ),
-      })
-      .check(({ value: { default: usual, max }, issues }) => {
-        if (usual === undefined || max === undefined || usual <= max) return;
-        issues.push({
-          code: "custom",
-          input: usual,
-          path: ["default"],
-          message: "is longer than `max`",
-          params: { keyword: "maximum", fix: `Send at most ${max}, or a longer \`max\`.` },
-        });
-      })
-      .optional(),
-    limitsRequired: z
-      .boolean()
-      .optional()
-      .describe(
-        "Whether each key needs a limit: in `ratelimits` or `concurrency` of the key, of its plan, of its identity, or of " +
-          "the plan of that. Credits and budgets are no limits.",
-      ),
-    prefixFixed: z
-      .boolean()
-      .optional()
-      .describe("Whether each key has the `prefix` of the API, and none if the API has none."),
-  })
-  .describe("What new keys must have. It is set as a whole. Null: nothing.");
-
-export type KeyPolicy = z.output<typeof PolicyInput>;
-
-export const PolicyOutput = z
-  .strictObject({
-    expiry: z
-      .strictObject({
-        default: z.int().optional().describe("Milliseconds."),
-        max: z.int().optional().describe("Milliseconds."),
-      })
-      .optional(),
-    limitsRequired: z.boolean().optional(),
-    prefixFixed: z.boolean().optional(),
-  })
-  .describe("What new keys must have. Absent: nothing.");
-
-/** The policy of an API; one without rules if it has none. */
-export function policyOf(api: Pick<ApiRow, "policy"> | undefined): KeyPolicy {
-  return api?.policy ? JSON.parse(api.policy) : {};
-}
+import { EXPIRES_MAX } from "../../platform/vocabulary/schema.ts";
+import type { KeyPolicy } from "../apis/record.ts";
 
 /** When a new key expires for which the caller named this time, or none. */
 export function expiryOfNew({ expiry }: KeyPolicy, expires: number | undefined, now: Instant): number | null {

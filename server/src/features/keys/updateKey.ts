@@ -22,6 +22,7 @@ import {
   slug,
   text,
 } from "../../platform/vocabulary/schema.ts";
+import { policyOf } from "../apis/record.ts";
 import { ApiWriter } from "../apis/statements.ts";
 import { assignBudgets } from "../budgets/assign.ts";
 import { AssignedBudget } from "../budgets/record.ts";
@@ -51,7 +52,7 @@ import { acceptAllowedIps } from "./allowed-ips.ts";
 import { lockKey } from "./lock-key.ts";
 import { setRolesByNames } from "./permissions-and-roles.ts";
 import { OWN_CREDITS, settleCredits } from "./plan-credits.ts";
-import { expiryFault, LAST_LIMIT, policyOf, requireNone } from "./policy.ts";
+import { expiryFault, LAST_LIMIT, requireNone } from "./policy.ts";
 import { KeyGrantWriter } from "./statements/key-grants.ts";
 import { KeyPolicyReader } from "./statements/key-policy.ts";
 import { KeyWriter } from "./statements/keys.ts";

@@ -1,10 +1,10 @@
 import { z } from "zod";
 import { asSecret, duration, EXPIRES_MAX, KeyName, Prefix, text } from "../../platform/vocabulary/schema.ts";
+import { type KeyPolicy, policyOf } from "../apis/record.ts";
 import { ApiWriter } from "../apis/statements.ts";
 import type { DatabaseServices } from "../database-services.ts";
 import { IdentityWriter } from "../identities/statements.ts";
 import { createKey as create } from "../keys/createKey.ts";
-import { type KeyPolicy, policyOf } from "../keys/policy.ts";
 import { KeyPolicyReader } from "../keys/statements/key-policy.ts";
 import { limitedMutation } from "../services.ts";
 import { admitOwnersKey, callerWith, countForOwner, countOwnKeys } from "./caller.ts";

@@ -5,6 +5,7 @@ import { query } from "../../platform/rpc/operation.ts";
 import { grantsOf } from "../../platform/store/access/root-key-lookup.ts";
 import type { WebhookRow } from "../../platform/store/schema.ts";
 import { exampleAdministratorId, exampleTime } from "../../platform/vocabulary/examples.ts";
+import { policyOf } from "../apis/record.ts";
 import {
   COUNTED_MAX,
   FOUND_MAX,
@@ -187,7 +188,7 @@ async function findKeysAgainstPolicy(policies: KeyPolicyReader, now: Instant) {
   const apis = await policies.apis();
   const found = [];
   for (const api of apis) {
-    const keys = await policies.against(api, apis.length, now);
+    const keys = await policies.against(api, policyOf(api), apis.length, now);
     if (keys.length === 0) continue;
     found.push({
       apiId: api.id,

@@ -10,6 +10,7 @@ import { type QuotaLimits, type Taken, takeQuotas } from "../../platform/store/q
 import { Rollback, type Sql } from "../../platform/store/store.ts";
 import { StoreWriter } from "../../platform/store/workspace-store.ts";
 import { watchWrites } from "../../platform/store/written-tables.ts";
+import { policyOf } from "../apis/record.ts";
 import { ApiWriter } from "../apis/statements.ts";
 import { OLDER_PROGRAMS, refillError } from "../credits/record.ts";
 import { BalanceWriter } from "../credits/statements/balances.ts";
@@ -17,7 +18,7 @@ import { SlotWriter } from "../credits/statements/slots.ts";
 import { OLDER_PROGRAMS_OF_SLOTS } from "../holds/concurrency.ts";
 import { OLDER_PROGRAMS_OF_ADDRESSES } from "../keys/allowed-ips.ts";
 import { type ImportedAttributes, importedMembers, insertImported } from "../keys/insert-imported.ts";
-import { expiryFault, expiryOfNew, policyOf, showsPrefix } from "../keys/policy.ts";
+import { expiryFault, expiryOfNew, showsPrefix } from "../keys/policy.ts";
 import { KeyPolicyReader } from "../keys/statements/key-policy.ts";
 import { KeyWriter } from "../keys/statements/keys.ts";
 import { BUDGET_OF_KEY } from "../plans/record.ts";

@@ -2,7 +2,6 @@ import { type RawBuilder, sql as raw } from "kysely";
 import type { Instant } from "../../../../../engine/src/clock/clock.ts";
 import type { ApiRow, KeyRow } from "../../../platform/store/schema.ts";
 import { WorkspaceRows } from "../../../platform/store/workspace-rows.ts";
-import { policyOf } from "../policy.ts";
 import { COUNTED_MAX, type FoundKey } from "./key-findings.ts";
 
 /** The most APIs with a policy whose keys are examined, and the most keys of all of them: the oldest of each API. */
@@ -11,6 +10,13 @@ const KEYS_EXAMINED_MAX = 100_000;
 
 /** A key that does not obey the policy of its API, with the rules that it does not obey: 1 for each. */
 type KeyAgainstPolicy = FoundKey & Pick<KeyRow, "expires_at"> & { expiry: number; unlimited: number; prefix: number };
+
+/** The rules of a policy that a key can break. */
+interface Rules {
+  readonly expiry?: { readonly max?: number | undefined } | undefined;
+  readonly limitsRequired?: boolean | undefined;
+  readonly prefixFixed?: boolean | undefined;
+}
 
 type PolicedApi = Pick<ApiRow, "id" | "name" | "prefix" | "policy">;
 
@@ -80,8 +86,12 @@ export class KeyPolicyReader extends WorkspaceRows {
   }
 
   /** Active keys of an API that do not obey its policy, the oldest first, at most `COUNTED_MAX`; `apis`: how many are examined. */
-  async against({ id, prefix, ...api }: PolicedApi, apis: number, now: Instant): Promise<KeyAgainstPolicy[]> {
-    const { expiry, limitsRequired, prefixFixed } = policyOf(api);
+  async against(
+    { id, prefix }: PolicedApi,
+    { expiry, limitsRequired, prefixFixed }: Rules,
+    apis: number,
+    now: Instant,
+  ): Promise<KeyAgainstPolicy[]> {
     if (expiry?.max === undefined && !limitsRequired && !prefixFixed) return [];
     const examined = this.sql.db
       .selectFrom("keys")
