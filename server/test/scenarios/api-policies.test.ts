@@ -107,6 +107,9 @@ describeOnStores("the policy of an API", (server) => {
     await server.ok("identities.createIdentity", { externalId: "limited", ...limits });
     await server.ok("identities.createIdentity", { externalId: "planned", plan: "limited" });
     await server.ok("identities.createIdentity", { externalId: "open", plan: "open" });
+    const shadow = { ratelimits: [{ ...limit, name: '"duration":', shadow: true }] };
+    await server.ok("plans.createPlan", { name: "shadow", ...shadow });
+    await server.ok("identities.createIdentity", { externalId: "shadow", ...shadow });
     const { budgetId } = await server.ok("budgets.createBudget", { name: "team", remaining: 5 });
     for (const sources of [
       {},
@@ -115,6 +118,9 @@ describeOnStores("the policy of an API", (server) => {
       { externalId: "new" },
       { ratelimits: [], concurrency: [] },
       { credits: { remaining: 5 }, budgetId },
+      { ratelimits: [{ ...limit, shadow: true }] },
+      { plan: "shadow" },
+      { externalId: "shadow" },
     ]) {
       await refused("keys.createKey", { apiId, ...sources }, /requires a limit for each key/);
     }
@@ -129,6 +135,13 @@ describeOnStores("the policy of an API", (server) => {
       { externalId: "planned" },
     ]) {
       const { keyId } = await server.createKey(apiId, sources);
+      const shadowed = {
+        ratelimits: [{ ...limit, shadow: true }],
+        concurrency: null,
+        plan: "shadow",
+        externalId: null,
+      };
+      await refused("keys.updateKey", { keyId, ...shadowed }, /takes the last one away/);
       const taken = { ratelimits: null, concurrency: null, plan: null, externalId: null };
       await refused("keys.updateKey", { keyId, ...taken }, /takes the last one away/);
       for (const [field, value] of Object.entries(taken)) {

@@ -39,7 +39,7 @@ export const PolicyInput = z
       .optional()
       .describe(
         "Whether each key needs a limit: in `ratelimits` or `concurrency` of the key, of its plan, of its identity, or of " +
-          "the plan of that. Credits and budgets are no limits.",
+          "the plan of that. Credits, budgets and limits in shadow mode are none.",
       ),
     prefixFixed: z
       .boolean()

@@ -263,7 +263,7 @@ async function takesLastLimit(
     externalId = key.identity?.external_id,
     plan,
   }: {
-    ratelimits?: readonly object[] | null | undefined;
+    ratelimits?: readonly { readonly shadow?: unknown }[] | null | undefined;
     concurrency?: readonly object[] | null | undefined;
     externalId?: string | null | undefined;
     plan: { id: string } | null | undefined;
@@ -275,7 +275,7 @@ async function takesLastLimit(
   const planId = plan === undefined ? formerPlanId : (plan?.id ?? null);
   if (planId !== null && (await policies.planHasLimit(planId))) return false;
   const unlimited = new Set(await policies.unlimitedOfPool(key.pool_id, { besidePlan: false }));
-  const isLimited = ratelimits?.length || concurrency?.length;
+  const isLimited = ratelimits?.some(({ shadow }) => !shadow) || concurrency?.length;
   if (!isLimited && !unlimited.has(key.id)) {
     if (!externalId || !(await policies.identityHasLimit("external_id", externalId))) return true;
   }

@@ -140,7 +140,13 @@ export class KeyPolicyReader extends WorkspaceRows {
   }
 }
 
-const planLimits = raw<boolean>`(plans.ratelimits <> '[]' or plans.concurrency is not null)`;
+/** How often a part of the JSON of a plan's limits occurs. In a name its quotes would be escaped. */
+const occurrences = (part: string) =>
+  raw<number>`(length(plans.ratelimits) - length(replace(plans.ratelimits, ${raw.lit(part)}, ''))) / ${raw.lit(part.length)}`;
+
+/** Whether a plan has a limit that denies: one in shadow mode does not. */
+const planLimits = raw<boolean>`(plans.concurrency is not null
+  or ${occurrences('"duration":')} > ${occurrences('"shadow":1')})`;
 
 const hasLimitingPlan = (owner: "keys.pool_id" | "identities.id") => raw<boolean>`exists (
   select 1 from plan_assignments as assigned join plans on plans.id = assigned.plan_id
@@ -148,12 +154,12 @@ const hasLimitingPlan = (owner: "keys.pool_id" | "identities.id") => raw<boolean
 
 /** Whether a row of `identities` limits its keys. */
 const identityLimits = raw<boolean>`(identities.concurrency is not null
-  or exists (select 1 from ratelimits where ratelimits.identity_id = identities.id)
+  or exists (select 1 from ratelimits where ratelimits.identity_id = identities.id and ratelimits.shadow = 0)
   or ${hasLimitingPlan("identities.id")})`;
 
 /** Whether a row of `keys`, or its identity, has a limit. */
 const hasOwnLimit = raw<boolean>`(keys.concurrency is not null
-  or exists (select 1 from ratelimits where ratelimits.key_id = keys.id)
+  or exists (select 1 from ratelimits where ratelimits.key_id = keys.id and ratelimits.shadow = 0)
   or exists (select 1 from identities where identities.id = keys.identity_id and identities.deleted_at is null
     and ${identityLimits}))`;
 
