@@ -256,6 +256,8 @@ func (o APIsOperations) CountKeys(ctx context.Context, input CountKeysInput, opt
 // An API is a namespace of keys. A key belongs to one API. Several APIs may have the same name.
 //
 // Permissions of the root key: `apis.*.create_api`
+//
+// Errors besides those of every operation: ErrApplicationPreconditionFailed.
 func (o APIsOperations) CreateAPI(ctx context.Context, input CreateAPIInput, options ...CallOption) (*Result[CreateAPIOutput], error) {
 	return call[CreateAPIOutput](ctx, o.connection, traits{"apis.createApi", withKey}, input, options)
 }
@@ -420,7 +422,7 @@ func (o KeysOperations) AddRoles(ctx context.Context, input AddRolesInput, optio
 // CreateKey creates a key.
 //
 // Only this response contains the key string: the service stores a hash of it. Permissions and an identity
-// that do not exist yet are created. Roles must exist.
+// that do not exist yet are created. Roles must exist. The key must obey the `policy` of its API.
 //
 // Permissions of the root key: `apis.{apiId}.create_key`, `apis.{apiId}.encrypt_key`,
 // `budgets.{budgetId}.assign_budget`, `plans.{planId}.assign_plan`
@@ -536,7 +538,8 @@ func (o KeysOperations) ListDerivedKeysAll(ctx context.Context, input ListDerive
 //
 // The status is 200 even if some keys could not be imported. `failed` lists their hashes: a key with the hash
 // exists already, or the hash occurs earlier in the list. The list is imported in chunks of up to 500 keys,
-// sized so that each takes some milliseconds. Each chunk is imported completely or not at all.
+// sized so that each takes some milliseconds. Each chunk is imported completely or not at all. The keys must
+// obey the `policy` of the API: a chunk with one that does not is not imported, nor are those after it.
 //
 // Permissions of the root key: `apis.{apiId}.create_key`, `budgets.{budgetId}.assign_budget`,
 // `plans.{planId}.assign_plan`
@@ -589,7 +592,8 @@ func (o KeysOperations) ReportLeak(ctx context.Context, input ReportLeakInput, o
 // milliseconds, rounded up to a whole minute, and is deleted when the retention of deleted keys has passed
 // since. With 0 it expires at once; with null its expiry does not change, and it is not deleted. All keys of
 // a reroll chain share one balance, one refill, the counters of their limits and the slots of their
-// concurrency, so a reroll adds neither credits nor calls.
+// concurrency, so a reroll adds neither credits nor calls. If the API has a `policy`, the new key obeys it:
+// it expires at the latest when that allows.
 //
 // Permissions of the root key: `apis.{apiId}.create_key`, `apis.{apiId}.encrypt_key`
 //
@@ -655,7 +659,7 @@ func (o KeysOperations) UpdateCredits(ctx context.Context, input UpdateCreditsIn
 // UpdateKey updates a key.
 //
 // Omitted fields do not change. Null removes a value. Lists and `meta` are replaced as a whole. The next
-// verification on the same node uses the new values.
+// verification on the same node uses the new values. No change takes a key out of the `policy` of its API.
 //
 // Permissions of the root key: `apis.{apiId}.update_key`, `budgets.{budgetId}.assign_budget`,
 // `plans.{planId}.assign_plan`
@@ -1904,9 +1908,9 @@ type SystemOperations struct{ connection *connection }
 
 // GetFindings gets what needs attention.
 //
-// Keys that expire, have almost no credits or have leaked, root keys that should be deleted or restricted,
-// and webhooks whose events do not arrive. A member is absent if the root key may not read its resources.
-// `system.getStatus` returns components that do not work.
+// Keys that expire, have almost no credits, have leaked or do not obey the policy of their API, root keys
+// that should be deleted or restricted, and webhooks whose events do not arrive. A member is absent if the
+// root key may not read its resources. `system.getStatus` returns components that do not work.
 //
 // Permissions of the root key: `apis.*.read_key`, `rootKeys.*.read_root_key`, `webhooks.*.read_webhook`
 func (o SystemOperations) GetFindings(ctx context.Context, input GetFindingsInput, options ...CallOption) (*Result[GetFindingsOutput], error) {
@@ -1986,6 +1990,21 @@ type APIUpstream struct {
 	OnOutage APIUpstreamOnOutage `json:"onOutage"`
 }
 
+// APIPolicyExpiry is for the field Expiry of APIPolicy.
+type APIPolicyExpiry struct {
+	// Milliseconds.
+	Default *int64 `json:"default,omitzero"`
+	// Milliseconds.
+	Max *int64 `json:"max,omitzero"`
+}
+
+// APIPolicy is for the field Policy of API.
+type APIPolicy struct {
+	Expiry         *APIPolicyExpiry `json:"expiry,omitzero"`
+	LimitsRequired bool             `json:"limitsRequired,omitzero"`
+	PrefixFixed    bool             `json:"prefixFixed,omitzero"`
+}
+
 // APIPortalAction is one of the constants below. A newer service can send others.
 type APIPortalAction string
 
@@ -2052,6 +2071,8 @@ type API struct {
 	Resources []string `json:"resources,omitzero"`
 	// Present and true if holders of its keys may derive keys from them with `keys.deriveOwnKey`.
 	OwnKeyDerivation bool `json:"ownKeyDerivation,omitzero"`
+	// What new keys must have. Absent: nothing.
+	Policy *APIPolicy `json:"policy,omitzero"`
 	// What sessions of the portal inherit unless they say otherwise. Absent: nothing.
 	Portal *APIPortal `json:"portal,omitzero"`
 }
@@ -2960,6 +2981,25 @@ type CountKeysOutput struct {
 	IsComplete bool `json:"isComplete"`
 }
 
+// CreateAPIInputPolicyExpiry is for the field Expiry of CreateAPIInputPolicy.
+type CreateAPIInputPolicyExpiry struct {
+	// The life of a new key that is created without `expires`, in milliseconds.
+	Default *int64 `json:"default,omitzero"`
+	// The longest life of a key, in milliseconds from its creation. Without `default`, each key must be
+	// created with `expires`.
+	Max *int64 `json:"max,omitzero"`
+}
+
+// CreateAPIInputPolicy is for the field Policy of CreateAPIInput.
+type CreateAPIInputPolicy struct {
+	Expiry *CreateAPIInputPolicyExpiry `json:"expiry,omitzero"`
+	// Whether each key needs a limit: in `ratelimits` or `concurrency` of the key, of its plan, of its
+	// identity, or of the plan of that. Credits, budgets and limits in shadow mode are none.
+	LimitsRequired *bool `json:"limitsRequired,omitzero"`
+	// Whether each key has the `prefix` of the API, and none if the API has none.
+	PrefixFixed *bool `json:"prefixFixed,omitzero"`
+}
+
 // CreateAPIInput is the input of `apis.createApi`.
 type CreateAPIInput struct {
 	// A label for you. End users never see it.
@@ -2970,6 +3010,8 @@ type CreateAPIInput struct {
 	// Whether holders of keys may derive keys from them with `keys.deriveOwnKey`, without a root key:
 	// short-lived keys that can do no more than their own. Default: false.
 	OwnKeyDerivation *bool `json:"ownKeyDerivation,omitzero"`
+	// What new keys must have. It is set as a whole. Null: nothing.
+	Policy *CreateAPIInputPolicy `json:"policy,omitzero"`
 }
 
 // CreateAPIOutput is the `data` of an answer of `apis.createApi`.
@@ -3124,6 +3166,19 @@ type UpdateAPIInputUpstream struct {
 	OnOutage APIUpstreamOnOutage `json:"onOutage,omitzero"`
 }
 
+// UpdateAPIInputPolicyExpiry is for the field Expiry of UpdateAPIInputPolicy.
+type UpdateAPIInputPolicyExpiry = CreateAPIInputPolicyExpiry
+
+// UpdateAPIInputPolicy is for the field Policy of UpdateAPIInput.
+type UpdateAPIInputPolicy struct {
+	Expiry *UpdateAPIInputPolicyExpiry `json:"expiry,omitzero"`
+	// Whether each key needs a limit: in `ratelimits` or `concurrency` of the key, of its plan, of its
+	// identity, or of the plan of that. Credits, budgets and limits in shadow mode are none.
+	LimitsRequired *bool `json:"limitsRequired,omitzero"`
+	// Whether each key has the `prefix` of the API, and none if the API has none.
+	PrefixFixed *bool `json:"prefixFixed,omitzero"`
+}
+
 // UpdateAPIPortalAction is a APIPortalAction.
 type UpdateAPIPortalAction = APIPortalAction
 
@@ -3185,6 +3240,8 @@ type UpdateAPIInput struct {
 	// Whether holders of keys may derive keys from them with `keys.deriveOwnKey`, without a root key:
 	// short-lived keys that can do no more than their own.
 	OwnKeyDerivation *bool `json:"ownKeyDerivation,omitzero"`
+	// What new keys must have. It is set as a whole. Null: nothing.
+	Policy Nullable[UpdateAPIInputPolicy] `json:"policy,omitzero"`
 	// What sessions of the portal inherit unless they say otherwise. It is set as a whole. The root key needs
 	// the permission of each action. Null: nothing.
 	Portal Nullable[UpdateAPIInputPortal] `json:"portal,omitzero"`
@@ -6394,6 +6451,36 @@ type GetFindingsOutputKeysLeaked struct {
 	Keys []GetFindingsOutputKeysLeakedKey `json:"keys"`
 }
 
+// GetFindingsKeysAgainstPolicyKeyAgainst is one of the constants below. A newer service can send others.
+type GetFindingsKeysAgainstPolicyKeyAgainst string
+
+const (
+	GetFindingsKeysAgainstPolicyKeyAgainstExpiry         GetFindingsKeysAgainstPolicyKeyAgainst = "expiry"
+	GetFindingsKeysAgainstPolicyKeyAgainstLimitsrequired GetFindingsKeysAgainstPolicyKeyAgainst = "limitsRequired"
+	GetFindingsKeysAgainstPolicyKeyAgainstPrefixfixed    GetFindingsKeysAgainstPolicyKeyAgainst = "prefixFixed"
+)
+
+// GetFindingsOutputKeysAgainstPolicyKey is for the field Keys of GetFindingsOutputKeysAgainstPolicy.
+type GetFindingsOutputKeysAgainstPolicyKey struct {
+	KeyID   string `json:"keyId"`
+	APIID   string `json:"apiId"`
+	Start   string `json:"start"`
+	Name    string `json:"name,omitzero"`
+	Expires *int64 `json:"expires,omitzero"`
+	// The members of the policy that it does not obey.
+	Against []GetFindingsKeysAgainstPolicyKeyAgainst `json:"against"`
+}
+
+// GetFindingsOutputKeysAgainstPolicy is for the field KeysAgainstPolicy of GetFindingsOutput.
+type GetFindingsOutputKeysAgainstPolicy struct {
+	APIID string `json:"apiId"`
+	Name  string `json:"name"`
+	// At most 1,000: then there may be more.
+	Count int64 `json:"count"`
+	// The first 20, the oldest first.
+	Keys []GetFindingsOutputKeysAgainstPolicyKey `json:"keys"`
+}
+
 // GetFindingsOutputRootKeysUnused is for the field RootKeysUnused of GetFindingsOutput.
 type GetFindingsOutputRootKeysUnused struct {
 	RootKeyID  string `json:"rootKeyId"`
@@ -6453,6 +6540,9 @@ type GetFindingsOutput struct {
 	// Active keys that were reported as leaked, as long as the audit log has the report. Absent without
 	// `apis.*.read_key`.
 	KeysLeaked *GetFindingsOutputKeysLeaked `json:"keysLeaked,omitzero"`
+	// The first 20 APIs with active keys that do not obey its policy: keys that are older than it, and those
+	// whose plan or identity has lost its limits. Absent without `apis.*.read_key`.
+	KeysAgainstPolicy []GetFindingsOutputKeysAgainstPolicy `json:"keysAgainstPolicy,omitzero"`
 	// The first 20 enabled root keys that made no call for 90 days. Absent without
 	// `rootKeys.*.read_root_key`.
 	RootKeysUnused []GetFindingsOutputRootKeysUnused `json:"rootKeysUnused,omitzero"`

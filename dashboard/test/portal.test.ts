@@ -99,6 +99,41 @@ describeDashboard(
       await keys.waitFor();
     });
 
+    it("lists what was derived of a key, page by page, and ends it", async () => {
+      const { keyId } = await dashboard.ok("keys.createKey", { apiId, externalId: "dora", name: "agents" });
+      await dashboard.ok("keys.createKey", { apiId, externalId: "dora", name: "plain" });
+      const made: { keyId: string; key: string }[] = [];
+      for (let i = 0; i < 22; i++) {
+        const ratelimits = [{ name: HOSTILE, limit: 5, duration: DAY }];
+        const fields = i === 0 ? { ratelimits, credits: { max: 7 } } : {};
+        made.push(await dashboard.ok("keys.deriveKey", { keyId, ttl: DAY, ...fields }));
+      }
+      const page = await visit({ externalId: "dora" });
+      const list = page.locator("latchkey-keys .derived");
+      await list.getByText("Keys derived from it: 22").click();
+      const rows = list.getByRole("listitem").filter({ has: page.locator("code") });
+      await eventuallyEqual(() => rows.count(), 20);
+      await rows.first().getByText("7 credits left").waitFor();
+      await rows.first().getByText(HOSTILE).waitFor();
+      await list.getByRole("button", { name: "Show more" }).click();
+      await eventuallyEqual(() => rows.count(), 22);
+      await isAccessible(page);
+      await rows
+        .first()
+        .getByRole("button", { name: /^Delete: / })
+        .click();
+      await page.getByRole("dialog").getByText("Programs that use this key stop working at once.").waitFor();
+      await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+      await list.getByText("Keys derived from it: 21").waitFor();
+      const { code } = await dashboard.server.ok("keys.verifyKey", { key: made[0]!.key });
+      assert.equal(code, "NOT_FOUND");
+      await eventuallyEqual(() => page.evaluate(() => "executed" in globalThis), false);
+      const reader = await visit({ externalId: "dora", actions: ["list"] });
+      await reader.getByText("Keys derived from it: 21").click();
+      await reader.locator("latchkey-keys .derived code").first().waitFor();
+      await eventuallyEqual(() => reader.getByRole("button", { name: /Delete/ }).count(), 0);
+    });
+
     it("says that the maximum is reached, and offers only what the session may do", async () => {
       const full = await visit({ externalId: "carol", keys: { max: 1 } });
       await dashboard.ok("keys.createKey", { apiId, externalId: "carol" });

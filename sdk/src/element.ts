@@ -1,5 +1,14 @@
-import { CallError, Calls, type NewKey, type OwnKey, type PortalSession, type Usage } from "./portal/calls.ts";
+import {
+  CallError,
+  Calls,
+  type NewKey,
+  type OwnDerivedKey,
+  type OwnKey,
+  type PortalSession,
+  type Usage,
+} from "./portal/calls.ts";
 import { accentVariables } from "./portal/colors.ts";
+import { derivedKeys, limitsOf } from "./portal/derived.ts";
 import { createKey, type DialogParts, deleteKey, renameKey, replaceKey, showKey, titleOf } from "./portal/dialogs.ts";
 import { bars, h } from "./portal/dom.ts";
 import { style } from "./portal/style.ts";
@@ -171,10 +180,7 @@ export class LatchkeyKeysElement extends Base {
       key.lastUsedAt === undefined ? texts.unused : language.say("used", { date: language.date(key.lastUsedAt) }),
       key.expires !== undefined && language.say("expires", { date: language.date(key.expires, ends) }),
       ...(key.roles ?? []),
-      ...(key.ratelimits ?? []).map(
-        ({ name, limit, duration }) =>
-          `${name}: ${new Intl.NumberFormat(language.code).format(limit)} / ${language.duration(duration, "short")}`,
-      ),
+      ...limitsOf(key, language),
     ];
     const act = (label: string, action: string, run: () => void, isDangerous = false) =>
       actions.includes(action) &&
@@ -211,8 +217,27 @@ export class LatchkeyKeysElement extends Base {
         ...facts.map((fact) => fact && h("span", {}, fact)),
         actions.includes("usage") && this.#usage(() => opened.calls.getUsage(key.keyId)),
       ),
+      key.derivedKeys !== undefined && this.#derived(opened, key),
     );
     return card;
+  }
+
+  #derived(opened: Opened, key: OwnKey): HTMLElement {
+    const { calls, session } = opened;
+    const run = this.#run;
+    return derivedKeys(key, {
+      language: this.#language,
+      list: (cursor) => calls.listDerivedKeys(key.keyId, cursor),
+      end: session.actions.includes("delete") ? (derived) => this.#endDerived(opened, key, derived) : undefined,
+      fail: (error) => run === this.#run && this.#fail(error),
+    });
+  }
+
+  /** Ends a derived key. The card of the key at its top stays in view. */
+  async #endDerived(opened: Opened, key: OwnKey, derived: OwnDerivedKey): Promise<void> {
+    const { calls } = opened;
+    const isDeleted = await deleteKey(this.#parts(opened), derived, () => calls.deleteKey(derived.keyId));
+    if (isDeleted) await this.#reload(opened, `#${key.keyId} h3`);
   }
 
   #credits({ credits }: OwnKey): Node[] {

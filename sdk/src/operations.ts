@@ -92,6 +92,17 @@ export type Api = {
   resources?: string[];
   /** Present and true if holders of its keys may derive keys from them with `keys.deriveOwnKey`. */
   ownKeyDerivation?: boolean;
+  /** What new keys must have. Absent: nothing. */
+  policy?: {
+    expiry?: {
+      /** Milliseconds. */
+      default?: number;
+      /** Milliseconds. */
+      max?: number;
+    };
+    limitsRequired?: boolean;
+    prefixFixed?: boolean;
+  };
   /** What sessions of the portal inherit unless they say otherwise. Absent: nothing. */
   portal?: {
     actions?: ("list" | "create" | "reroll" | "rename" | "delete" | "usage" | "left")[];
@@ -776,6 +787,25 @@ export type CreateApiInput = {
    * that can do no more than their own. Default: false.
    */
   ownKeyDerivation?: boolean | undefined;
+  /** What new keys must have. It is set as a whole. Null: nothing. */
+  policy?: {
+    expiry?: {
+      /** The life of a new key that is created without `expires`, in milliseconds. */
+      default?: number | undefined;
+      /**
+       * The longest life of a key, in milliseconds from its creation. Without `default`, each key must be created with
+       * `expires`.
+       */
+      max?: number | undefined;
+    } | undefined;
+    /**
+     * Whether each key needs a limit: in `ratelimits` or `concurrency` of the key, of its plan, of its identity, or of
+     * the plan of that. Credits, budgets and limits in shadow mode are none.
+     */
+    limitsRequired?: boolean | undefined;
+    /** Whether each key has the `prefix` of the API, and none if the API has none. */
+    prefixFixed?: boolean | undefined;
+  } | undefined;
 };
 
 /** The `data` of an answer of `apis.createApi`. */
@@ -947,6 +977,25 @@ export type UpdateApiInput = {
    * that can do no more than their own.
    */
   ownKeyDerivation?: boolean | undefined;
+  /** What new keys must have. It is set as a whole. Null: nothing. */
+  policy?: {
+    expiry?: {
+      /** The life of a new key that is created without `expires`, in milliseconds. */
+      default?: number | undefined;
+      /**
+       * The longest life of a key, in milliseconds from its creation. Without `default`, each key must be created with
+       * `expires`.
+       */
+      max?: number | undefined;
+    } | undefined;
+    /**
+     * Whether each key needs a limit: in `ratelimits` or `concurrency` of the key, of its plan, of its identity, or of
+     * the plan of that. Credits, budgets and limits in shadow mode are none.
+     */
+    limitsRequired?: boolean | undefined;
+    /** Whether each key has the `prefix` of the API, and none if the API has none. */
+    prefixFixed?: boolean | undefined;
+  } | null | undefined;
   /**
    * What sessions of the portal inherit unless they say otherwise. It is set as a whole. The root key needs the
    * permission of each action. Null: nothing.
@@ -4286,6 +4335,26 @@ export type GetFindingsOutput = {
         leakedAt: number;
       }[];
   };
+  /**
+   * The first 20 APIs with active keys that do not obey its policy: keys that are older than it, and those whose plan
+   * or identity has lost its limits. Absent without `apis.*.read_key`.
+   */
+  keysAgainstPolicy?: {
+      apiId: string;
+      name: string;
+      /** At most 1,000: then there may be more. */
+      count: number;
+      /** The first 20, the oldest first. */
+      keys: {
+          keyId: string;
+          apiId: string;
+          start: string;
+          name?: string;
+          expires?: number;
+          /** The members of the policy that it does not obey. */
+          against: ("expiry" | "limitsRequired" | "prefixFixed")[];
+        }[];
+    }[];
   /** The first 20 enabled root keys that made no call for 90 days. Absent without `rootKeys.*.read_root_key`. */
   rootKeysUnused?: {
       rootKeyId: string;
@@ -5198,6 +5267,8 @@ export interface ApisOperations {
    * An API is a namespace of keys. A key belongs to one API. Several APIs may have the same name.
    *
    * Permissions of the root key: `apis.*.create_api`
+   *
+   * @throws {LatchkeyError} `application/precondition_failed`. Besides the errors of every operation.
    */
   createApi(...args: Args<CreateApiInput>): Promise<Result<CreateApiOutput>>;
   /**
@@ -5329,7 +5400,7 @@ export interface KeysOperations {
    * Create a key.
    *
    * Only this response contains the key string: the service stores a hash of it. Permissions and an identity that do
-   * not exist yet are created. Roles must exist.
+   * not exist yet are created. Roles must exist. The key must obey the `policy` of its API.
    *
    * Permissions of the root key: `apis.{apiId}.create_key`, `apis.{apiId}.encrypt_key`,
    * `budgets.{budgetId}.assign_budget`, `plans.{planId}.assign_plan`
@@ -5427,7 +5498,8 @@ export interface KeysOperations {
    *
    * The status is 200 even if some keys could not be imported. `failed` lists their hashes: a key with the hash exists
    * already, or the hash occurs earlier in the list. The list is imported in chunks of up to 500 keys, sized so that
-   * each takes some milliseconds. Each chunk is imported completely or not at all.
+   * each takes some milliseconds. Each chunk is imported completely or not at all. The keys must obey the `policy` of
+   * the API: a chunk with one that does not is not imported, nor are those after it.
    *
    * Permissions of the root key: `apis.{apiId}.create_key`, `budgets.{budgetId}.assign_budget`,
    * `plans.{planId}.assign_plan`
@@ -5476,7 +5548,8 @@ export interface KeysOperations {
    * milliseconds, rounded up to a whole minute, and is deleted when the retention of deleted keys has passed since.
    * With 0 it expires at once; with null its expiry does not change, and it is not deleted. All keys of a reroll chain
    * share one balance, one refill, the counters of their limits and the slots of their concurrency, so a reroll adds
-   * neither credits nor calls.
+   * neither credits nor calls. If the API has a `policy`, the new key obeys it: it expires at the latest when that
+   * allows.
    *
    * Permissions of the root key: `apis.{apiId}.create_key`, `apis.{apiId}.encrypt_key`
    *
@@ -5537,7 +5610,7 @@ export interface KeysOperations {
    * Update a key.
    *
    * Omitted fields do not change. Null removes a value. Lists and `meta` are replaced as a whole. The next
-   * verification on the same node uses the new values.
+   * verification on the same node uses the new values. No change takes a key out of the `policy` of its API.
    *
    * Permissions of the root key: `apis.{apiId}.update_key`, `budgets.{budgetId}.assign_budget`,
    * `plans.{planId}.assign_plan`
@@ -6496,9 +6569,9 @@ export interface SystemOperations {
   /**
    * Get what needs attention.
    *
-   * Keys that expire, have almost no credits or have leaked, root keys that should be deleted or restricted, and
-   * webhooks whose events do not arrive. A member is absent if the root key may not read its resources.
-   * `system.getStatus` returns components that do not work.
+   * Keys that expire, have almost no credits, have leaked or do not obey the policy of their API, root keys that
+   * should be deleted or restricted, and webhooks whose events do not arrive. A member is absent if the root key may
+   * not read its resources. `system.getStatus` returns components that do not work.
    *
    * Permissions of the root key: `apis.*.read_key`, `rootKeys.*.read_root_key`, `webhooks.*.read_webhook`
    */

@@ -40,6 +40,18 @@ export interface OwnKey {
   readonly ratelimits?: readonly { readonly name: string; readonly limit: number; readonly duration: number }[];
   /** What its credits and budgets have left together; absent: unlimited, or not shown. */
   readonly left?: { readonly remaining: number; readonly unit?: string };
+  /** How many living keys were derived of it; absent: none. */
+  readonly derivedKeys?: number;
+}
+
+/** A key that was derived of one of the owner. Times are Unix times in milliseconds. */
+export interface OwnDerivedKey {
+  readonly keyId: string;
+  readonly start: string;
+  readonly createdAt: number;
+  readonly expires: number;
+  readonly credits?: { readonly remaining: number };
+  readonly ratelimits?: NonNullable<OwnKey["ratelimits"]>;
 }
 
 export interface Usage {
@@ -91,6 +103,14 @@ export class Calls {
     return { keys: body.data as OwnKey[], cursor: body.pagination?.cursor };
   }
 
+  async listDerivedKeys(
+    keyId: string,
+    cursor?: string,
+  ): Promise<{ keys: OwnDerivedKey[]; cursor: string | undefined }> {
+    const body = await this.#call("listDerivedKeys", { keyId, limit: 20, ...(cursor !== undefined && { cursor }) });
+    return { keys: body.data as OwnDerivedKey[], cursor: body.pagination?.cursor };
+  }
+
   createKey(input: { name?: string; prefix?: string; expiresIn?: number; roles?: string[] }): Promise<NewKey> {
     return this.#data("createKey", input);
   }
@@ -103,6 +123,7 @@ export class Calls {
     return this.#data("renameKey", { keyId, name });
   }
 
+  /** Deletes a key, or ends a derived one. */
   deleteKey(keyId: string): Promise<void> {
     return this.#data("deleteKey", { keyId });
   }

@@ -150,7 +150,11 @@ export async function renameKey(
 }
 
 /** Asks whether to delete a key; whether it was deleted. */
-export async function deleteKey(parts: DialogParts, key: OwnKey, remove: () => Promise<void>): Promise<boolean> {
+export async function deleteKey(
+  parts: DialogParts,
+  key: Pick<OwnKey, "name" | "start">,
+  remove: () => Promise<void>,
+): Promise<boolean> {
   const { language } = parts;
   const { texts } = language;
   const done = await openForm(parts, {
@@ -202,7 +206,7 @@ export function showKey({ root, language: { texts } }: DialogParts, key: string)
 }
 
 /** What a person calls a key. */
-export function titleOf({ name, start }: OwnKey, { texts }: Language): string {
+export function titleOf({ name, start }: Pick<OwnKey, "name" | "start">, { texts }: Language): string {
   return name ?? (start === "" ? texts.unnamed : `${start}…`);
 }
 

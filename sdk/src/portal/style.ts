@@ -20,6 +20,7 @@ padding:.5rem .75rem;display:grid;gap:.25rem}
 .badge.expired,.badge.disabled,.badge.leaked{color:var(--danger)}
 code,.secret{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;font-size:.875rem}
 .facts{display:flex;flex-wrap:wrap;gap:.125rem 1.25rem;color:var(--quiet);font-size:.875rem}
+.derived summary{cursor:pointer;font-size:.875rem}.derived ul{margin-top:.5rem}.derived .actions{margin-inline-start:auto}
 .facts{align-items:center}.facts .usage{margin-inline-start:auto}
 .facts strong{color:var(--text);font-weight:600}
 .usage{display:flex;flex-wrap:wrap;gap:.125rem .75rem;align-items:center;font-size:.875rem;color:var(--quiet);

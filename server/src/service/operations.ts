@@ -81,6 +81,7 @@ import { deletePortalSessions } from "../features/portal/deletePortalSessions.ts
 import { getSession as getPortalSession } from "../features/portal/getSession.ts";
 import { getTotalUsage } from "../features/portal/getTotalUsage.ts";
 import { getUsage } from "../features/portal/getUsage.ts";
+import { listDerivedKeys as listOwnDerivedKeys } from "../features/portal/listDerivedKeys.ts";
 import { listKeys as listOwnKeys } from "../features/portal/listKeys.ts";
 import { listPortalSessions } from "../features/portal/listPortalSessions.ts";
 import { renameKey } from "../features/portal/renameKey.ts";
@@ -266,6 +267,7 @@ export const operations: readonly Operation<OperationName>[] = all;
 const ofPortal = [
   getPortalSession,
   listOwnKeys,
+  listOwnDerivedKeys,
   createOwnKey,
   rerollOwnKey,
   renameKey,

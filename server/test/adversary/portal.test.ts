@@ -23,6 +23,7 @@ const SETTINGS = {
 const calls: Record<string, { action?: string; body(keyId: string): object; takesKey?: boolean }> = {
   getSession: { body: () => ({}) },
   listKeys: { action: "list", body: () => ({}) },
+  listDerivedKeys: { action: "list", body: (keyId) => ({ keyId }), takesKey: true },
   createKey: { action: "create", body: () => ({ name: "mine" }) },
   rerollKey: { action: "reroll", body: (keyId) => ({ keyId, expiration: 0 }), takesKey: true },
   renameKey: { action: "rename", body: (keyId) => ({ keyId, name: "mine" }), takesKey: true },
@@ -63,6 +64,9 @@ describeOnStores(
         "the key of another owner": (await owner(apiId, "bob")).keyId,
         "a key without an owner": (await server.createKey(apiId)).keyId,
         "an own key of another API": (await owner(otherApi, "ada")).keyId,
+        "what was derived of the key of another owner": (
+          await server.ok("keys.deriveKey", { keyId: (await owner(apiId, "bob")).keyId, ttl: HOUR })
+        ).keyId,
         "a key of another workspace": (await owner(theirApi, "ada", {}, foreign.key)).keyId,
       };
       const before = await server.rows();

@@ -342,6 +342,72 @@ for (const algorithm of ["RS256", "ES256"] as const) {
         assert.equal((await requestToken(server, lasting)).body.error, "invalid_client");
       });
 
+      it("of derived keys are within what each level has then, and end with all of them (rules 109, 111, 128 and 129)", async () => {
+        const apiId = await apiWithTokens(server);
+        const permissions = ["documents.*", "billing.read"];
+        const top = await server.createKey(apiId, { permissions, meta: { tenant: 7 } });
+        const derive = (keyId: string, more: object = {}) =>
+          server.ok("keys.deriveKey", { keyId, ttl: HOUR, ...more }) as Promise<typeof top & { expires: number }>;
+        const child = await derive(top.keyId, { permissions: ["documents.read", "billing.*", "admin"] });
+        const grandchild = await derive(child.keyId, { permissions: ["documents.*"], ttl: 100_000 });
+        const scopeOf = async (made: typeof top) => (await requestToken(server, made)).body.scope;
+        assert.equal(await scopeOf(child), "billing.read documents.read");
+        assert.equal(await scopeOf(grandchild), "documents.read");
+        for (const scope of ["admin", "documents.write", "documents.*", "billing.read"]) {
+          const { status, body } = await requestToken(server, grandchild, { scope });
+          assert.deepEqual([status, body.error], [400, "invalid_scope"], scope);
+        }
+        // The id and the string are of one key.
+        for (const mixed of [
+          { keyId: top.keyId, key: child.key },
+          { keyId: child.keyId, key: top.key },
+          { keyId: child.keyId, key: grandchild.key },
+        ]) {
+          const { status, body } = await requestToken(server, mixed);
+          assert.deepEqual([status, body.error], [401, "invalid_client"]);
+        }
+
+        const { body } = await requestToken(server, grandchild);
+        const claims = decodeJwt(body.access_token);
+        assert.equal(body.expires_in, 100);
+        assert.deepEqual(
+          [claims.sub, claims.client_id, claims.exp],
+          [grandchild.keyId, grandchild.keyId, seconds(grandchild.expires)],
+        );
+        const { latchkey, ...seen } = await introspect(server, body.access_token);
+        assert.deepEqual([seen.active, seen.sub, seen.scope], [true, grandchild.keyId, "documents.read"]);
+        assert.deepEqual(latchkey.meta, { tenant: 7 });
+        assert.equal(latchkey.derived.parentKeyId, child.keyId);
+
+        // What the key at the top loses, the token loses at its introspection, and the next token.
+        await server.ok("keys.setPermissions", { keyId: top.keyId, permissions: ["billing.read"] });
+        assert.deepEqual(
+          [(await introspect(server, body.access_token)).scope, await scopeOf(grandchild)],
+          [undefined, undefined],
+        );
+        await server.ok("keys.setPermissions", { keyId: top.keyId, permissions });
+        assert.equal((await introspect(server, body.access_token)).scope, "documents.read");
+
+        // The expiry of the key at the top applies, when it is earlier, to each level below.
+        await server.ok("keys.updateKey", { keyId: top.keyId, expires: server.clock.now() + 40_000 });
+        assert.equal((await requestToken(server, grandchild)).body.expires_in, 40);
+        await server.ok("keys.updateKey", { keyId: top.keyId, expires: null });
+        const ofChild = (await requestToken(server, child)).body;
+        assert.equal(ofChild.expires_in, 300);
+        await server.ok("keys.updateKey", { keyId: top.keyId, enabled: false });
+        assert.deepEqual(await introspect(server, body.access_token), inactive);
+        assert.equal((await requestToken(server, child)).body.error, "invalid_client");
+        await server.ok("keys.updateKey", { keyId: top.keyId, enabled: true });
+        assert.equal((await introspect(server, body.access_token)).active, true);
+        server.clock.advance(100_000);
+        assert.deepEqual(await introspect(server, body.access_token), inactive);
+        assert.equal((await requestToken(server, grandchild)).body.error, "invalid_client");
+        assert.equal((await introspect(server, ofChild.access_token)).active, true);
+        await server.ok("keys.deleteKey", { keyId: child.keyId });
+        assert.deepEqual(await introspect(server, ofChild.access_token), inactive);
+        assert.equal((await requestToken(server, child)).body.error, "invalid_client");
+      });
+
       it("are refused in the form of RFC 6749", async () => {
         const apiId = await apiWithTokens(server);
         const made = await server.createKey(apiId);

@@ -68,6 +68,60 @@ describeOnStores("a session of the portal", (server) => {
     assert.deepEqual([created.action, created.targets.includes(apiId)], ["portal.createSession", true]);
   });
 
+  it("lists what was derived of the owner's keys, and ends it (rule 141)", async () => {
+    const { apiId, call, ok } = await openSession(server);
+    const { keyId } = await server.createKey(apiId, { externalId: "ada" });
+    const { keyId: plain } = await server.createKey(apiId, { externalId: "ada" });
+    const derive = async (of: string, more: object = {}) => {
+      server.clock.advance(1);
+      return server.ok("keys.deriveKey", { keyId: of, ttl: HOUR, ...more });
+    };
+    const limit = { name: "agent", limit: 5, duration: MINUTE };
+    const secret = { permissions: ["internal.read"], meta: { internal: true }, allowedIps: ["192.0.2.0/24"] };
+    const child = await derive(keyId, { ratelimits: [limit], credits: { max: 9 }, ...secret });
+    const grandchild = await derive(child.keyId);
+    const sibling = await derive(keyId);
+    const counts = async () => {
+      const keys: { keyId: string; derivedKeys?: number }[] = await ok("listKeys");
+      return new Map(keys.map((key) => [key.keyId, key.derivedKeys]));
+    };
+    assert.deepEqual([(await counts()).get(keyId), (await counts()).get(plain)], [3, undefined]);
+    const listed = await ok("listDerivedKeys", { keyId });
+    assert.deepEqual(listed[0], {
+      keyId: child.keyId,
+      parentKeyId: keyId,
+      start: child.key.slice(0, 4),
+      createdAt: listed[0].createdAt,
+      expires: child.expires,
+      credits: { remaining: 9 },
+      ratelimits: [limit],
+    });
+    const ids = async () => (await ok("listDerivedKeys", { keyId })).map((one: { keyId: string }) => one.keyId);
+    assert.deepEqual(await ids(), [child.keyId, grandchild.keyId, sibling.keyId]);
+    const first = await call("listDerivedKeys", { keyId, limit: 2 });
+    const { cursor } = first.body.pagination;
+    assert.deepEqual(
+      (await ok("listDerivedKeys", { keyId, limit: 2, cursor })).map((one: { keyId: string }) => one.keyId),
+      [sibling.keyId],
+    );
+    assert(!JSON.stringify([listed, await ok("listKeys")]).includes("internal"));
+
+    await ok("deleteKey", { keyId: child.keyId });
+    for (const { key } of [child, grandchild]) assert.equal((await server.verify(key)).code, "NOT_FOUND");
+    assert.equal((await server.verify(sibling.key)).code, "VALID");
+    assert.deepEqual(await ids(), [sibling.keyId]);
+    assert.equal((await call("deleteKey", { keyId: child.keyId })).problem, "key_not_found");
+    const [ended] = await server.ok("audit.listEvents", { target: child.keyId, limit: 1 });
+    assert.equal(ended.action, "portal.deleteKey");
+    // An expired one is no longer listed, and one that was derived of a derived key has no list of its own here.
+    assert.equal((await call("listDerivedKeys", { keyId: sibling.keyId })).problem, "key_not_found");
+    const brief = await server.ok("keys.deriveKey", { keyId: plain, ttl: MINUTE });
+    assert.equal((await counts()).get(plain), 1);
+    server.clock.step(MINUTE);
+    assert.deepEqual([(await counts()).get(plain), await ok("listDerivedKeys", { keyId: plain })], [undefined, []]);
+    assert.equal((await server.verify(brief.key)).code, "EXPIRED");
+  });
+
   it("shows credits, limits and usage, and nothing that is for the operator", async () => {
     const { apiId, ok } = await openSession(server);
     const { key, keyId } = await server.createKey(apiId, {

@@ -14,6 +14,7 @@ from latchkey.types import (
     AuditEvent,
     Budget,
     CountKeysOutput,
+    CreateApiInputPolicy,
     CreateApiOutput,
     CreateBudgetInputRefill,
     CreateBudgetOutput,
@@ -116,6 +117,7 @@ from latchkey.types import (
     SettleHoldInputRatelimitsEntry,
     SettleHoldOutput,
     SystemListDecisionsOutput,
+    UpdateApiInputPolicy,
     UpdateApiInputPortal,
     UpdateApiInputUpstream,
     UpdateApiOutput,
@@ -491,6 +493,7 @@ class ApisOperations:
         name: str,
         own_key_access: bool | Unset = UNSET,
         own_key_derivation: bool | Unset = UNSET,
+        policy: CreateApiInputPolicy | Unset = UNSET,
         options: CallOptions | None = None,
     ) -> Result[CreateApiOutput]:
         """Create an API.
@@ -505,11 +508,16 @@ class ApisOperations:
                 `keys.get_own_key`. Default: False.
             own_key_derivation: Whether holders of keys may derive keys from them with `keys.derive_own_key`,
                 without a root key: short-lived keys that can do no more than their own. Default: False.
+            policy: What new keys must have. It is set as a whole. Null: nothing.
+
+        Raises:
+            LatchkeyError: `application/precondition_failed`. Besides the errors of every operation.
         """
         return self._caller.call(_APIS_CREATE_API, {
             "name": name,
             "ownKeyAccess": own_key_access,
             "ownKeyDerivation": own_key_derivation,
+            "policy": policy,
         }, options)
 
     def delete_api(self, *, api_id: str, options: CallOptions | None = None) -> Result[DeleteApiOutput]:
@@ -585,6 +593,7 @@ class ApisOperations:
         own_key_access: bool | Unset = UNSET,
         resources: Sequence[str] | None | Unset = UNSET,
         own_key_derivation: bool | Unset = UNSET,
+        policy: UpdateApiInputPolicy | None | Unset = UNSET,
         portal: UpdateApiInputPortal | None | Unset = UNSET,
         options: CallOptions | None = None,
     ) -> Result[UpdateApiOutput]:
@@ -614,6 +623,7 @@ class ApisOperations:
                 issues any: each is an audience.
             own_key_derivation: Whether holders of keys may derive keys from them with `keys.derive_own_key`,
                 without a root key: short-lived keys that can do no more than their own.
+            policy: What new keys must have. It is set as a whole. Null: nothing.
             portal: What sessions of the portal inherit unless they say otherwise. It is set as a whole. The root
                 key needs the permission of each action. Null: nothing.
 
@@ -634,6 +644,7 @@ class ApisOperations:
             "ownKeyAccess": own_key_access,
             "resources": resources,
             "ownKeyDerivation": own_key_derivation,
+            "policy": policy,
             "portal": portal,
         }, options)
 
@@ -892,7 +903,7 @@ class KeysOperations:
         """Create a key.
 
         Only this response contains the key string: the service stores a hash of it. Permissions and an identity that do
-        not exist yet are created. Roles must exist.
+        not exist yet are created. Roles must exist. The key must obey the `policy` of its API.
 
         Permissions of the root key: `apis.{apiId}.create_key`, `apis.{apiId}.encrypt_key`,
         `budgets.{budgetId}.assign_budget`, `plans.{planId}.assign_plan`
@@ -1133,7 +1144,8 @@ class KeysOperations:
 
         The status is 200 even if some keys could not be imported. `failed` lists their hashes: a key with the hash
         exists already, or the hash occurs earlier in the list. The list is imported in chunks of up to 500 keys, sized
-        so that each takes some milliseconds. Each chunk is imported completely or not at all.
+        so that each takes some milliseconds. Each chunk is imported completely or not at all. The keys must obey the
+        `policy` of the API: a chunk with one that does not is not imported, nor are those after it.
 
         Permissions of the root key: `apis.{apiId}.create_key`, `budgets.{budgetId}.assign_budget`,
         `plans.{planId}.assign_plan`
@@ -1240,7 +1252,8 @@ class KeysOperations:
         milliseconds, rounded up to a whole minute, and is deleted when the retention of deleted keys has passed since.
         With 0 it expires at once; with null its expiry does not change, and it is not deleted. All keys of a reroll
         chain share one balance, one refill, the counters of their limits and the slots of their concurrency, so a
-        reroll adds neither credits nor calls.
+        reroll adds neither credits nor calls. If the API has a `policy`, the new key obeys it: it expires at the latest
+        when that allows.
 
         Permissions of the root key: `apis.{apiId}.create_key`, `apis.{apiId}.encrypt_key`
 
@@ -1361,7 +1374,7 @@ class KeysOperations:
         """Update a key.
 
         Omitted fields do not change. Null removes a value. Lists and `meta` are replaced as a whole. The next
-        verification on the same node uses the new values.
+        verification on the same node uses the new values. No change takes a key out of the `policy` of its API.
 
         Permissions of the root key: `apis.{apiId}.update_key`, `budgets.{budgetId}.assign_budget`,
         `plans.{planId}.assign_plan`
@@ -4313,9 +4326,9 @@ class SystemOperations:
     def get_findings(self, *, options: CallOptions | None = None) -> Result[GetFindingsOutput]:
         """Get what needs attention.
 
-        Keys that expire, have almost no credits or have leaked, root keys that should be deleted or restricted, and
-        webhooks whose events do not arrive. A member is absent if the root key may not read its resources.
-        `system.get_status` returns components that do not work.
+        Keys that expire, have almost no credits, have leaked or do not obey the policy of their API, root keys that
+        should be deleted or restricted, and webhooks whose events do not arrive. A member is absent if the root key may
+        not read its resources. `system.get_status` returns components that do not work.
 
         Permissions of the root key: `apis.*.read_key`, `rootKeys.*.read_root_key`, `webhooks.*.read_webhook`
         """
@@ -4650,6 +4663,7 @@ class AsyncApisOperations:
         name: str,
         own_key_access: bool | Unset = UNSET,
         own_key_derivation: bool | Unset = UNSET,
+        policy: CreateApiInputPolicy | Unset = UNSET,
         options: CallOptions | None = None,
     ) -> Result[CreateApiOutput]:
         """Create an API.
@@ -4664,11 +4678,16 @@ class AsyncApisOperations:
                 `keys.get_own_key`. Default: False.
             own_key_derivation: Whether holders of keys may derive keys from them with `keys.derive_own_key`,
                 without a root key: short-lived keys that can do no more than their own. Default: False.
+            policy: What new keys must have. It is set as a whole. Null: nothing.
+
+        Raises:
+            LatchkeyError: `application/precondition_failed`. Besides the errors of every operation.
         """
         return await self._caller.call(_APIS_CREATE_API, {
             "name": name,
             "ownKeyAccess": own_key_access,
             "ownKeyDerivation": own_key_derivation,
+            "policy": policy,
         }, options)
 
     async def delete_api(self, *, api_id: str, options: CallOptions | None = None) -> Result[DeleteApiOutput]:
@@ -4744,6 +4763,7 @@ class AsyncApisOperations:
         own_key_access: bool | Unset = UNSET,
         resources: Sequence[str] | None | Unset = UNSET,
         own_key_derivation: bool | Unset = UNSET,
+        policy: UpdateApiInputPolicy | None | Unset = UNSET,
         portal: UpdateApiInputPortal | None | Unset = UNSET,
         options: CallOptions | None = None,
     ) -> Result[UpdateApiOutput]:
@@ -4773,6 +4793,7 @@ class AsyncApisOperations:
                 issues any: each is an audience.
             own_key_derivation: Whether holders of keys may derive keys from them with `keys.derive_own_key`,
                 without a root key: short-lived keys that can do no more than their own.
+            policy: What new keys must have. It is set as a whole. Null: nothing.
             portal: What sessions of the portal inherit unless they say otherwise. It is set as a whole. The root
                 key needs the permission of each action. Null: nothing.
 
@@ -4793,6 +4814,7 @@ class AsyncApisOperations:
             "ownKeyAccess": own_key_access,
             "resources": resources,
             "ownKeyDerivation": own_key_derivation,
+            "policy": policy,
             "portal": portal,
         }, options)
 
@@ -5057,7 +5079,7 @@ class AsyncKeysOperations:
         """Create a key.
 
         Only this response contains the key string: the service stores a hash of it. Permissions and an identity that do
-        not exist yet are created. Roles must exist.
+        not exist yet are created. Roles must exist. The key must obey the `policy` of its API.
 
         Permissions of the root key: `apis.{apiId}.create_key`, `apis.{apiId}.encrypt_key`,
         `budgets.{budgetId}.assign_budget`, `plans.{planId}.assign_plan`
@@ -5298,7 +5320,8 @@ class AsyncKeysOperations:
 
         The status is 200 even if some keys could not be imported. `failed` lists their hashes: a key with the hash
         exists already, or the hash occurs earlier in the list. The list is imported in chunks of up to 500 keys, sized
-        so that each takes some milliseconds. Each chunk is imported completely or not at all.
+        so that each takes some milliseconds. Each chunk is imported completely or not at all. The keys must obey the
+        `policy` of the API: a chunk with one that does not is not imported, nor are those after it.
 
         Permissions of the root key: `apis.{apiId}.create_key`, `budgets.{budgetId}.assign_budget`,
         `plans.{planId}.assign_plan`
@@ -5405,7 +5428,8 @@ class AsyncKeysOperations:
         milliseconds, rounded up to a whole minute, and is deleted when the retention of deleted keys has passed since.
         With 0 it expires at once; with null its expiry does not change, and it is not deleted. All keys of a reroll
         chain share one balance, one refill, the counters of their limits and the slots of their concurrency, so a
-        reroll adds neither credits nor calls.
+        reroll adds neither credits nor calls. If the API has a `policy`, the new key obeys it: it expires at the latest
+        when that allows.
 
         Permissions of the root key: `apis.{apiId}.create_key`, `apis.{apiId}.encrypt_key`
 
@@ -5532,7 +5556,7 @@ class AsyncKeysOperations:
         """Update a key.
 
         Omitted fields do not change. Null removes a value. Lists and `meta` are replaced as a whole. The next
-        verification on the same node uses the new values.
+        verification on the same node uses the new values. No change takes a key out of the `policy` of its API.
 
         Permissions of the root key: `apis.{apiId}.update_key`, `budgets.{budgetId}.assign_budget`,
         `plans.{planId}.assign_plan`
@@ -8516,9 +8540,9 @@ class AsyncSystemOperations:
     async def get_findings(self, *, options: CallOptions | None = None) -> Result[GetFindingsOutput]:
         """Get what needs attention.
 
-        Keys that expire, have almost no credits or have leaked, root keys that should be deleted or restricted, and
-        webhooks whose events do not arrive. A member is absent if the root key may not read its resources.
-        `system.get_status` returns components that do not work.
+        Keys that expire, have almost no credits, have leaked or do not obey the policy of their API, root keys that
+        should be deleted or restricted, and webhooks whose events do not arrive. A member is absent if the root key may
+        not read its resources. `system.get_status` returns components that do not work.
 
         Permissions of the root key: `apis.*.read_key`, `root_keys.*.read_root_key`, `webhooks.*.read_webhook`
         """

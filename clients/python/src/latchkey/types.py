@@ -94,6 +94,23 @@ class ApiUpstream:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ApiPolicyExpiry:
+    default: int | None = None
+    """Milliseconds."""
+    max: int | None = None
+    """Milliseconds."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ApiPolicy:
+    """What new keys must have. Absent: nothing."""
+
+    expiry: ApiPolicyExpiry | None = None
+    limits_required: bool | None = None
+    prefix_fixed: bool | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class ApiPortalPage:
     name: str | None = None
     logo_url: str | None = None
@@ -137,6 +154,8 @@ class Api:
     """The resources for which its keys get access tokens. Absent: they get none."""
     own_key_derivation: bool | None = None
     """Present and true if holders of its keys may derive keys from them with `keys.derive_own_key`."""
+    policy: ApiPolicy | None = None
+    """What new keys must have. Absent: nothing."""
     portal: ApiPortal | None = None
     """What sessions of the portal inherit unless they say otherwise. Absent: nothing."""
 
@@ -879,6 +898,27 @@ class CountKeysOutput:
     """Whether all keys were examined. If not, there may be more."""
 
 
+class CreateApiInputPolicyExpiry(TypedDict):
+    default: NotRequired[int]
+    """The life of a new key that is created without `expires`, in milliseconds."""
+    max: NotRequired[int]
+    """The longest life of a key, in milliseconds from its creation. Without `default`, each key must be created with
+    `expires`.
+    """
+
+
+class CreateApiInputPolicy(TypedDict):
+    """What new keys must have. It is set as a whole. Null: nothing."""
+
+    expiry: NotRequired[CreateApiInputPolicyExpiry]
+    limits_required: NotRequired[bool]
+    """Whether each key needs a limit: in `ratelimits` or `concurrency` of the key, of its plan, of its identity, or of
+    the plan of that. Credits, budgets and limits in shadow mode are none.
+    """
+    prefix_fixed: NotRequired[bool]
+    """Whether each key has the `prefix` of the API, and none if the API has none."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class CreateApiOutput:
     api_id: str
@@ -943,6 +983,27 @@ class UpdateApiInputUpstream(TypedDict):
     """The answer to a verification whose question gets none: status 503, or NOT_FOUND. Known keys are not affected.
     Default: "unavailable".
     """
+
+
+class UpdateApiInputPolicyExpiry(TypedDict):
+    default: NotRequired[int]
+    """The life of a new key that is created without `expires`, in milliseconds."""
+    max: NotRequired[int]
+    """The longest life of a key, in milliseconds from its creation. Without `default`, each key must be created with
+    `expires`.
+    """
+
+
+class UpdateApiInputPolicy(TypedDict):
+    """What new keys must have. It is set as a whole. Null: nothing."""
+
+    expiry: NotRequired[UpdateApiInputPolicyExpiry]
+    limits_required: NotRequired[bool]
+    """Whether each key needs a limit: in `ratelimits` or `concurrency` of the key, of its plan, of its identity, or of
+    the plan of that. Credits, budgets and limits in shadow mode are none.
+    """
+    prefix_fixed: NotRequired[bool]
+    """Whether each key has the `prefix` of the API, and none if the API has none."""
 
 
 class UpdateApiInputPortalPage(TypedDict):
@@ -3104,6 +3165,27 @@ class GetFindingsOutputKeysLeaked:
 
 
 @dataclass(frozen=True, kw_only=True)
+class GetFindingsOutputKeysAgainstPolicyEntryKeysEntry:
+    key_id: str
+    api_id: str
+    start: str
+    name: str | None = None
+    expires: int | None = None
+    against: list[Literal["expiry", "limitsRequired", "prefixFixed"]]
+    """The members of the policy that it does not obey."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GetFindingsOutputKeysAgainstPolicyEntry:
+    api_id: str
+    name: str
+    count: int
+    """At most 1,000: then there may be more."""
+    keys: list[GetFindingsOutputKeysAgainstPolicyEntryKeysEntry]
+    """The first 20, the oldest first."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class GetFindingsOutputRootKeysUnusedEntry:
     root_key_id: str
     name: str
@@ -3160,6 +3242,10 @@ class GetFindingsOutput:
     keys_leaked: GetFindingsOutputKeysLeaked | None = None
     """Active keys that were reported as leaked, as long as the audit log has the report. Absent without
     `apis.*.read_key`.
+    """
+    keys_against_policy: list[GetFindingsOutputKeysAgainstPolicyEntry] | None = None
+    """The first 20 APIs with active keys that do not obey its policy: keys that are older than it, and those whose plan
+    or identity has lost its limits. Absent without `apis.*.read_key`.
     """
     root_keys_unused: list[GetFindingsOutputRootKeysUnusedEntry] | None = None
     """The first 20 enabled root keys that made no call for 90 days. Absent without `rootKeys.*.read_root_key`."""

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { pagedQuery } from "../../platform/rpc/operation.ts";
 import { pageInput, pageUntil, placeOf } from "../../platform/vocabulary/paging.ts";
+import { DerivedKeyReader } from "../keys/statements/derived-keys.ts";
 import { KeyReader } from "../keys/statements/keys.ts";
 import { callerWith, isOwn, mayAct } from "./caller.ts";
 import { type Left, leftOf } from "./left.ts";
@@ -25,9 +26,13 @@ export const listKeys = pagedQuery("portal.listKeys", {
   const { keys, next } = await store.of(KeyReader).page({ apiId, filter: { externalId }, now }, place);
   const own = keys.filter((key) => isOwn(key, caller));
   const left = mayAct("left", caller, principal) ? await leftOf(own, store, now) : new Map<string, Left>();
+  const derived = await store.of(DerivedKeyReader).countsOfTops(
+    own.map(({ id }) => id),
+    now,
+  );
   return pageUntil(
     LIST,
-    own.map((key) => toOwnKey(key, now, left.get(key.id))),
+    own.map((key) => toOwnKey(key, now, { left: left.get(key.id), derived: derived.get(key.id) ?? 0 })),
     next,
   );
 });

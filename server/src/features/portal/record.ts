@@ -1,7 +1,9 @@
 import { z } from "zod";
 import type { Instant } from "../../../../engine/src/clock/clock.ts";
+import type { DerivedLimit } from "../../../../engine/src/directory/derived-key.ts";
 import { withDueRefill } from "../../../../engine/src/rules/refill.ts";
 import { CreditsOutput, toCreditsOutput } from "../credits/record.ts";
+import type { ListedDerivedKey } from "../keys/statements/derived-keys.ts";
 import type { StoredKey } from "../keys/statements/stored-key.ts";
 import { PortalActions, PortalPageInput } from "./fields.ts";
 import type { Left } from "./left.ts";
@@ -58,9 +60,45 @@ export const OwnKeyOutput = z.strictObject({
       "The most that one call may cost now: the least remainder of the credits of the key and of the budgets that it " +
         "spends from. Absent: the session does not show it, or nothing limits the cost.",
     ),
+  derivedKeys: z.int().optional().describe("How many living keys were derived of it, on all levels. Absent: none."),
 });
 
-export function toOwnKey(key: StoredKey, now: Instant, left: Left | undefined): z.input<typeof OwnKeyOutput> {
+/** A derived key as the owner of the key at its top sees it. */
+export const OwnDerivedKeyOutput = z.strictObject({
+  keyId: z.string(),
+  parentKeyId: z.string().describe("The key, or the derived key, that it was derived from."),
+  start: z.string(),
+  createdAt: z.int().describe("Unix time in milliseconds."),
+  expires: z.int().describe("When it ends at the latest, as Unix time in milliseconds."),
+  credits: z.strictObject({ remaining: z.int() }).optional().describe("What it may still spend. Absent: no bound."),
+  ratelimits: z.array(LimitOutput).optional().describe("Limits besides those of its parent."),
+});
+
+export function toOwnDerivedKey(row: ListedDerivedKey): z.input<typeof OwnDerivedKeyOutput> {
+  const limits: DerivedLimit[] = row.ratelimits === null ? [] : JSON.parse(row.ratelimits);
+  return {
+    keyId: row.id,
+    parentKeyId: row.parent_id,
+    start: row.start,
+    createdAt: row.created_at,
+    expires: row.expires_at,
+    ...(row.credits_max !== null && { credits: { remaining: row.remaining ?? 0 } }),
+    ...(limits.length > 0 && { ratelimits: limits.map(shownLimit) }),
+  };
+}
+
+function shownLimit({ name, limit, duration }: { name: string; limit: number; duration: number }) {
+  return { name, limit, duration };
+}
+
+/** What is known of a key of an owner besides its row. */
+interface Besides {
+  readonly left: Left | undefined;
+  /** The number of living keys that were derived of it. */
+  readonly derived: number;
+}
+
+export function toOwnKey(key: StoredKey, now: Instant, { left, derived }: Besides): z.input<typeof OwnKeyOutput> {
   // Limits in shadow mode deny nothing, and owners of keys need not know them.
   const limits = [...key.ratelimits, ...(key.identity?.ratelimits ?? [])].filter(({ shadow }) => shadow === 0);
   return {
@@ -75,8 +113,9 @@ export function toOwnKey(key: StoredKey, now: Instant, left: Left | undefined): 
     ...(key.roles.length > 0 && { roles: key.roles }),
     ...(key.balance && { credits: toCreditsOutput(withDueRefill(key.balance, now)) }),
     ...(limits.length > 0 && {
-      ratelimits: limits.map(({ name, limit, duration }) => ({ name, limit, duration })),
+      ratelimits: limits.map(shownLimit),
     }),
     ...(left && { left }),
+    ...(derived > 0 && { derivedKeys: derived }),
   };
 }

@@ -85,6 +85,20 @@ export class DerivedKeyReader extends WorkspaceRows {
     return onePage(query, { from, limit }, "derived_keys").execute();
   }
 
+  /** How many living derived keys each of these keys has; those with none are missing. */
+  async countsOfTops(topIds: readonly string[], now: Instant): Promise<ReadonlyMap<string, number>> {
+    const rows = await this.sql.db
+      .selectFrom("derived_keys")
+      .select(["top_id", ({ fn }) => fn.countAll<number | string>().as("count")])
+      .where("workspace_id", "=", this.workspaceId)
+      .where(this.sql.dialect.values.isOneOf("top_id", topIds))
+      .where("expires_at", ">", now)
+      .where("deleted_at", "is", null)
+      .groupBy("top_id")
+      .execute();
+    return new Map(rows.map(({ top_id, count }) => [top_id, Number(count)]));
+  }
+
   #select() {
     return this.sql.db
       .selectFrom("derived_keys")
