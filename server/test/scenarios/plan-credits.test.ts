@@ -71,6 +71,16 @@ describeOnStores("a plan with credits", (server) => {
     await server.ok("plans.updatePlan", { plan, credits: daily(500) });
     assert.deepEqual(await spend(keys[0]!.key, 0), ["VALID", 40]);
     await later(DAY);
+    // Readers see it before a call or the sweep has written it.
+    const unused = keys[1]!;
+    assert.equal((await server.getKey(unused.keyId)).credits.remaining, 500);
+    assert.equal((await server.ok("keys.whoami", { key: unused.key })).credits.remaining, 500);
+    const { apiId } = await server.getKey(unused.keyId);
+    const listed = await server.ok("apis.listKeys", { apiId, plan });
+    assert.deepEqual(
+      listed.map(({ credits }: { credits: { remaining: number } }) => credits.remaining),
+      [500],
+    );
     assert.deepEqual(await spend(keys[0]!.key, 0), ["VALID", 500]);
     // A key that nobody used gets it too, by the version that was in force when its refill was due.
     await server.ok("plans.updatePlan", { plan, credits: daily(7) });

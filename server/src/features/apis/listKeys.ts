@@ -95,9 +95,10 @@ export const listKeys = pagedQuery("apis.listKeys", {
     }
     const { keys: found, next } = page;
     const plaintexts = decrypt && !deleted ? await vault.reveal(found.map((key) => key.id)) : undefined;
+    const credits = await keys.creditsOf(found, now);
     return pageUntil(
       LIST,
-      found.map((key) => toKeyOutput(key, now, { plaintext: plaintexts?.get(key.id) })),
+      found.map((key) => toKeyOutput(key, { credits: credits.get(key.id), plaintext: plaintexts?.get(key.id) })),
       next,
     );
   },

@@ -34,8 +34,9 @@ export const getKey = query("keys.getKey", {
   if (!key) return rejectMissing(keyId, "read_key", { store, principal, fail });
   principal.authorize(`apis.${key.api_id}.read_key`);
   const slots = await store.of(SlotReader).inUse(slotsOfKey(key));
-  if (!decrypt || key.deleted_at !== null) return toKeyOutput(key, now, { slots });
+  const credits = (await keys.creditsOf([key], now)).get(keyId);
+  if (!decrypt || key.deleted_at !== null) return toKeyOutput(key, { credits, slots });
   if (!vault.isOpen) return fail("precondition_failed", VAULT_MISSING);
   principal.authorize(`apis.${key.api_id}.decrypt_key`);
-  return toKeyOutput(key, now, { slots, plaintext: (await vault.reveal([keyId])).get(keyId) });
+  return toKeyOutput(key, { credits, slots, plaintext: (await vault.reveal([keyId])).get(keyId) });
 });

@@ -1,8 +1,7 @@
 import { z } from "zod";
-import type { Instant } from "../../../../engine/src/clock/clock.ts";
 import { identityRecord, ratelimitRecord } from "../../../../engine/src/directory/records.ts";
 import type { DirectoryIdentity } from "../../../../engine/src/directory/stored.ts";
-import { withDueRefill } from "../../../../engine/src/rules/refill.ts";
+import type { StoredBalance } from "../../../../engine/src/rules/refill.ts";
 import { type ConcurrencyLimit, concurrencyOf, slotsId } from "../../../../engine/src/rules/slots.ts";
 import type { IdentityRow } from "../../platform/store/schema.ts";
 import { asSecret, ConcurrencyOutput, RatelimitOutput } from "../../platform/vocabulary/schema.ts";
@@ -121,16 +120,14 @@ export const VAULT_MISSING = "Vault hasn't been set up: give the service a maste
 
 /** What is known of a key besides its rows. */
 interface MoreOfKey {
+  /** Those of `KeyReader.creditsOf`. */
+  readonly credits: StoredBalance | undefined;
   readonly plaintext?: string | undefined;
   /** The slots in use, if the answer says how many are. */
   readonly slots?: SlotsInUse;
 }
 
-export function toKeyOutput(
-  key: StoredKey,
-  now: Instant,
-  { plaintext, slots }: MoreOfKey = {},
-): z.input<typeof KeyOutput> {
+export function toKeyOutput(key: StoredKey, { credits, plaintext, slots }: MoreOfKey): z.input<typeof KeyOutput> {
   const concurrency = concurrencyOf(key.concurrency);
   const meta = key.meta === null ? {} : (JSON.parse(key.meta) as Record<string, unknown>);
   return {
@@ -148,10 +145,7 @@ export function toKeyOutput(
     ...(key.expires_at !== null && { expires: key.expires_at }),
     ...(key.permissions.length > 0 && { permissions: key.permissions }),
     ...(key.roles.length > 0 && { roles: key.roles }),
-    ...(key.balance &&
-      (key.balance.plan_id === null || key.plan?.credits) && {
-        credits: toCreditsOutput(withDueRefill(key.balance, now)),
-      }),
+    ...(credits && { credits: toCreditsOutput(credits) }),
     ...(key.budget_id !== null && { budgetId: key.budget_id }),
     ...(key.plan && { plan: key.plan.name }),
     ...(key.identity && { identity: toIdentityOutput(key.identity, slots) }),

@@ -25,15 +25,16 @@ export const whoami = query("keys.whoami", {
   ],
 }).handle(async ({ key: secret }, { store, principal, now, fail }) => {
   const hash = hashSecret(secret);
-  const key = await store.of(KeyReader).findByHashes([hash, hashSecret512(secret)]);
+  const keys = store.of(KeyReader);
+  const key = await keys.findByHashes([hash, hashSecret512(secret)]);
   if (!key) {
     const derived = await store.of(DerivedKeyReader).findByHash(hash);
-    const top = derived && (await store.of(KeyReader).find(derived.top_id));
+    const top = derived && (await keys.find(derived.top_id));
     if (top && principal.may(`apis.${top.api_id}.read_key`)) {
       return rejectMissing(derived.id, "read_key", { store, principal, fail });
     }
   }
   // A key that the caller may not read must look like one that does not exist.
   if (!key || !principal.may(`apis.${key.api_id}.read_key`)) return fail("key_not_found");
-  return toKeyOutput(key, now);
+  return toKeyOutput(key, { credits: (await keys.creditsOf([key], now)).get(key.id) });
 });

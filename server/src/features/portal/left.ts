@@ -1,5 +1,5 @@
 import type { Instant } from "../../../../engine/src/clock/clock.ts";
-import { withDueRefill } from "../../../../engine/src/rules/refill.ts";
+import type { StoredBalance } from "../../../../engine/src/rules/refill.ts";
 import type { StoreReader } from "../../platform/store/workspace-store.ts";
 import { BudgetReader } from "../budgets/statements.ts";
 import { budgetOfPlan } from "../identities/plan-budget.ts";
@@ -18,6 +18,7 @@ export interface Left {
  */
 export async function leftOf(
   keys: readonly StoredKey[],
+  credits: ReadonlyMap<string, StoredBalance>,
   store: StoreReader,
   now: Instant,
 ): Promise<ReadonlyMap<string, Left>> {
@@ -34,11 +35,8 @@ export async function leftOf(
     const created = budgetIdsOf(key).flatMap((id) => chains.get(id) ?? []);
     const budgets = key.identity === null ? created : [...created, ...ofPlan];
     const [unit, ...others] = new Set(budgets.flatMap((budget) => budget.unit ?? []));
-    // What a plan gave limits no call while the plan gives none.
-    const isCharged = key.balance !== null && (key.balance.plan_id === null || key.plan?.credits != null);
-    const own = key.balance !== null && isCharged ? [withDueRefill(key.balance, now).remaining] : [];
     const remainders = budgets.filter(({ watched }) => watched !== 1).map(({ remaining }) => remaining);
-    const remaining = Math.min(...own, ...remainders);
+    const remaining = Math.min(credits.get(key.id)?.remaining ?? Number.POSITIVE_INFINITY, ...remainders);
     if (others.length === 0 && remaining !== Number.POSITIVE_INFINITY) {
       left.set(key.id, { remaining, ...(unit !== undefined && { unit }) });
     }

@@ -23,16 +23,20 @@ export const listKeys = pagedQuery("portal.listKeys", {
   const caller = callerWith("list", principal);
   const { apiId, externalId } = caller;
   const place = { order: "desc", from: placeOf(LIST, cursor), limit } as const;
-  const { keys, next } = await store.of(KeyReader).page({ apiId, filter: { externalId }, now }, place);
+  const reader = store.of(KeyReader);
+  const { keys, next } = await reader.page({ apiId, filter: { externalId }, now }, place);
   const own = keys.filter((key) => isOwn(key, caller));
-  const left = mayAct("left", caller, principal) ? await leftOf(own, store, now) : new Map<string, Left>();
+  const credits = await reader.creditsOf(own, now);
+  const left = mayAct("left", caller, principal) ? await leftOf(own, credits, store, now) : new Map<string, Left>();
   const derived = await store.of(DerivedKeyReader).countsOfTops(
     own.map(({ id }) => id),
     now,
   );
   return pageUntil(
     LIST,
-    own.map((key) => toOwnKey(key, now, { left: left.get(key.id), derived: derived.get(key.id) ?? 0 })),
+    own.map((key) =>
+      toOwnKey(key, { credits: credits.get(key.id), left: left.get(key.id), derived: derived.get(key.id) ?? 0 }),
+    ),
     next,
   );
 });

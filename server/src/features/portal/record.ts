@@ -1,7 +1,6 @@
 import { z } from "zod";
-import type { Instant } from "../../../../engine/src/clock/clock.ts";
 import type { DerivedLimit } from "../../../../engine/src/directory/derived-key.ts";
-import { withDueRefill } from "../../../../engine/src/rules/refill.ts";
+import type { StoredBalance } from "../../../../engine/src/rules/refill.ts";
 import { CreditsOutput, toCreditsOutput } from "../credits/record.ts";
 import type { ListedDerivedKey } from "../keys/statements/derived-keys.ts";
 import type { StoredKey } from "../keys/statements/stored-key.ts";
@@ -93,12 +92,14 @@ function shownLimit({ name, limit, duration }: { name: string; limit: number; du
 
 /** What is known of a key of an owner besides its row. */
 interface Besides {
+  /** Those of `KeyReader.creditsOf`. */
+  readonly credits: StoredBalance | undefined;
   readonly left: Left | undefined;
   /** The number of living keys that were derived of it. */
   readonly derived: number;
 }
 
-export function toOwnKey(key: StoredKey, now: Instant, { left, derived }: Besides): z.input<typeof OwnKeyOutput> {
+export function toOwnKey(key: StoredKey, { credits, left, derived }: Besides): z.input<typeof OwnKeyOutput> {
   // Limits in shadow mode deny nothing, and owners of keys need not know them.
   const limits = [...key.ratelimits, ...(key.identity?.ratelimits ?? [])].filter(({ shadow }) => shadow === 0);
   return {
@@ -111,7 +112,7 @@ export function toOwnKey(key: StoredKey, now: Instant, { left, derived }: Beside
     ...(key.leaked_at !== null && { leakedAt: key.leaked_at }),
     ...(key.expires_at !== null && { expires: key.expires_at }),
     ...(key.roles.length > 0 && { roles: key.roles }),
-    ...(key.balance && { credits: toCreditsOutput(withDueRefill(key.balance, now)) }),
+    ...(credits && { credits: toCreditsOutput(credits) }),
     ...(limits.length > 0 && {
       ratelimits: limits.map(shownLimit),
     }),

@@ -1,5 +1,6 @@
 import { sql as raw, type Updateable } from "kysely";
 import type { Instant } from "../../../../../engine/src/clock/clock.ts";
+import type { StoredBalance } from "../../../../../engine/src/rules/refill.ts";
 import type { Place } from "../../../platform/store/cursor.ts";
 import { eraseOutcomesOfKey } from "../../../platform/store/idempotency.ts";
 import { insertRows } from "../../../platform/store/insert-rows.ts";
@@ -8,7 +9,7 @@ import { demandStep } from "../../../platform/store/migrate.ts";
 import type { KeyRow, SqlBoolean } from "../../../platform/store/schema.ts";
 import { fold } from "../../../platform/store/search.ts";
 import { WorkspaceRows } from "../../../platform/store/workspace-rows.ts";
-import { deleteAssignmentsOf } from "../../plans/statements/plans.ts";
+import { currentBalances, deleteAssignmentsOf } from "../../plans/statements/plans.ts";
 import { DerivedKeyWriter } from "./derived-keys.ts";
 import {
   countKeys,
@@ -41,6 +42,18 @@ export class KeyReader extends WorkspaceRows {
       .where("keys.id", "=", keyId)
       .executeTakeFirst();
     return row && asStoredKey(row);
+  }
+
+  /**
+   * The credits that keys have now, by the id of the key: with due refills, and with what changed in the plans that gave them. A key
+   * without an entry is unlimited; what a plan gave limits no call while the plan gives none.
+   */
+  async creditsOf(keys: readonly StoredKey[], now: Instant): Promise<ReadonlyMap<string, StoredBalance>> {
+    const balances = keys.flatMap(({ id, balance, plan }) =>
+      balance !== null && (balance.plan_id === null || plan?.credits != null) ? [{ ...balance, keyId: id }] : [],
+    );
+    const current = await currentBalances(this.sql, balances, now);
+    return new Map(current.map(({ keyId, ...balance }) => [keyId, balance]));
   }
 
   /** The API of a key, deleted or not; for data that outlives the key. */
