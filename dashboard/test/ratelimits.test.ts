@@ -48,6 +48,34 @@ describeDashboard("rate limits", (dashboard) => {
     assert.equal(overrides[0].mode, "strict", "taking the deletion back keeps the mode");
   });
 
+  it("puts an override and a limit of a key into shadow mode, which deny nothing", async () => {
+    const override = { namespace: "login", identifier: "user_2", limit: 0, duration: 60_000 };
+    await dashboard.ok("ratelimits.setOverride", override);
+    const page = await dashboard.visit(`/ratelimits/${namespaceId}`);
+    const table = page.getByRole("table", { name: "Overrides" });
+    await table.getByText("user_2").click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByLabel("Effect").selectOption("Shadow mode: denies nothing");
+    await dialog.getByText("What it would deny, it does not count.").waitFor();
+    await dialog.getByRole("button", { name: "Save override" }).click();
+    await table.getByText("0 per minute, in shadow mode").waitFor();
+    assert.equal((await limit("user_2")).success, true);
+    await table.getByRole("button", { name: "Delete the override of user_2" }).click();
+    await page.getByRole("button", { name: "Delete override", exact: true }).click();
+    await page.getByRole("button", { name: "Undo" }).click();
+    await table.getByText("0 per minute, in shadow mode").waitFor();
+
+    const { apiId } = await dashboard.ok("apis.createApi", { name: "Uploads" });
+    const ratelimits = [{ name: "requests", limit: 1, duration: 3_600_000, autoApply: true }];
+    const { keyId, key } = await dashboard.ok("keys.createKey", { apiId, ratelimits });
+    await page.goto(page.url().replace(/\/ratelimits.*/, `/apis/${apiId}/keys/${keyId}`));
+    await page.getByRole("button", { name: "Edit the limits" }).click();
+    await page.getByText("Shadow mode").click();
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByText("1 per hour, in shadow mode").waitFor();
+    for (let i = 0; i < 3; i++) assert.equal((await dashboard.ok("keys.verifyKey", { key })).code, "VALID");
+  });
+
   it("tells which override holds, without charging", async () => {
     await dashboard.ok("ratelimits.setOverride", {
       namespace: "login",

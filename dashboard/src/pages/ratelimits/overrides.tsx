@@ -46,7 +46,7 @@ export function Overrides({
       header: "Limit",
       sort: ({ limit }) => limit,
       width: "minmax(7rem, 1fr)",
-      cell: (override) => (override.limit === 0 ? "denies all" : <LimitWords of={override} />),
+      cell: (override) => (override.limit === 0 && !override.shadow ? "denies all" : <LimitWords of={override} />),
     },
     {
       id: "delete",
