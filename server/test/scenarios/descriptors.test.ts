@@ -59,6 +59,20 @@ for (const store of stores) {
       return status!.limit && ([status!.limit.requestsPerUnit, status!.remaining] as const);
     };
 
+    it("are not stored beside an earlier release, which would not apply them (rule 146)", async () => {
+      const namespace = "beside an earlier release";
+      await server.ok("ratelimits.limit", { namespace, identifier: "first", limit: 1, duration: 1_000, cost: 0 });
+      const body = { namespace, descriptors: [{ key: "a", ...perMinute(1) }] };
+      if (store === "postgres") {
+        await server.besideEarlierRelease(async () => {
+          const { detail } = await server.rejected("ratelimits.setDescriptors", body, "precondition_failed");
+          assert.match(detail, /would not apply descriptors/);
+        });
+      }
+      assert.deepEqual((await server.ok("ratelimits.getDescriptors", { namespace })).descriptors, []);
+      await server.ok("ratelimits.setDescriptors", body);
+    });
+
     it("are matched level by level: a value, a beginning, any value (rule 142)", async () => {
       const namespace = await domain([
         { key: "key", ...perMinute(100) },
