@@ -2,7 +2,7 @@
 
 -- The listener `latchkey` in haproxy.cfg.
 local SERVICE = "http://127.0.0.1:8079/auth/verify?"
-local HEADERS = { "key-id", "owner", "meta", "remaining" }
+local HEADERS = { "key-id", "owner", "meta", "remaining", "parent-key-id", "derived-meta" }
 
 core.register_action("latchkey", { "http-req" }, function(txn)
   -- Until the service has decided, the request is refused.

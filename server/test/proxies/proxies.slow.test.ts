@@ -196,12 +196,12 @@ function send(
 const FORGED = "forged";
 
 /** Names that CGI, WSGI, Rack or an application itself could take for a header of the service. */
-const OWN_NAMES = ["Auth", "Code", "Key-Id", "Meta", "Owner", "Remaining", "Root-Key"];
+const OWN_NAMES = ["Auth", "Code", "Derived-Meta", "Key-Id", "Meta", "Owner", "Parent-Key-Id", "Remaining", "Root-Key"];
 const FORGED_NAMES = OWN_NAMES.flatMap((name) => [
   `X-Latchkey-${name}`,
   `x-latchkey-${name}`.toLowerCase(),
   `X-LATCHKEY-${name}`.toUpperCase(),
-  `X_Latchkey_${name.replace("-", "_")}`,
+  `X_Latchkey_${name.replaceAll("-", "_")}`,
   `X-Latchkey_${name}`,
   `x_LATCHKEY-${name}`,
   `X.Latchkey.${name}`,
@@ -298,6 +298,15 @@ for (const { name, start, away, hung } of [
         assert(!JSON.stringify(headers).includes(key));
       }
       assert.equal(arrived.at(-1)!["x-latchkey-remaining"], "8");
+    });
+
+    test("passes on what the service knows of a derived key", async () => {
+      const { keyId } = await server.createKey(apiId, { externalId: "user_1", meta: { plan: "pro" } });
+      const derived = await server.ok("keys.deriveKey", { keyId, ttl: 3_600_000, meta: { agent: "☂" } });
+      assert.equal((await get(bearer(derived.key))).status, 200);
+      const { HTTP_X_LATCHKEY_PARENT_KEY_ID, HTTP_X_LATCHKEY_DERIVED_META, HTTP_X_LATCHKEY_KEY_ID } = variables.at(-1)!;
+      assert.deepEqual([HTTP_X_LATCHKEY_KEY_ID, HTTP_X_LATCHKEY_PARENT_KEY_ID], [derived.keyId, keyId]);
+      assert.deepEqual(JSON.parse(decodeURIComponent(HTTP_X_LATCHKEY_DERIVED_META!)), { agent: "☂" });
     });
 
     test("removes headers of the end user that only the service may set", async () => {
@@ -402,7 +411,9 @@ for (const { name, start, away, hung } of [
 }
 
 it("the tests forge each header that the service sets or reads", () => {
-  const code = readFileSync(new URL("../../src/features/keys/forward-auth.ts", import.meta.url), "utf8");
+  const code = ["forward-auth.ts", "gateways/decision.ts"]
+    .map((file) => readFileSync(new URL(`../../src/features/keys/${file}`, import.meta.url), "utf8"))
+    .join("\n");
   const names = code.match(/(?<=["`]X-Latchkey-)[A-Z-]+/gi)!.map((name) => name.toLowerCase());
   assert.deepEqual(
     [...new Set(names)].sort(),
