@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { before, it } from "node:test";
 import { eventually } from "../../server/test/process.ts";
-import { describeDashboard, isAccessible } from "./dashboard.ts";
+import { describeDashboard, isAccessible, reveal } from "./dashboard.ts";
 import { eventuallyEqual } from "./waiting.ts";
 
 describeDashboard("rate limits", (dashboard) => {
@@ -101,14 +101,15 @@ describeDashboard("rate limits", (dashboard) => {
 
   it("lists the descriptors of a namespace with what leads to them", async () => {
     const page = await dashboard.visit(`/ratelimits/${namespaceId}`);
-    await page.getByText("None. Envoy’s rate limit service applies them").waitFor();
+    const heading = page.getByRole("heading", { name: "Descriptors" });
+    await reveal(heading, page.getByText("None. Envoy’s rate limit service applies them"));
     const limit = { requests_per_unit: 5_000, unit: "minute" };
     const login = { key: "path", value: "/login*", share_threshold: true, shadow_mode: true, rate_limit: limit };
     const descriptors = [{ key: "remote_address", descriptors: [login] }];
     await dashboard.ok("ratelimits.setDescriptors", { namespace: "login", descriptors, atomic: true });
     await page.reload();
     const table = page.getByRole("table", { name: "Descriptors" });
-    await table.getByText("remote_address › path=/login*").waitFor();
+    await reveal(heading, table.getByText("remote_address › path=/login*"));
     await table.getByText("5,000 per minute").waitFor();
     await table.getByText("together, denies nothing").waitFor();
     await page.getByText("A call charges all its descriptors or none.").waitFor();

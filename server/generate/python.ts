@@ -317,11 +317,17 @@ function namesInSignatures(operation: ClientOperation): string[] {
     );
 }
 
+/** A value as Python writes it. */
+function literal(value: unknown): string {
+  if (value === true) return "True";
+  return value === false ? "False" : JSON.stringify(value);
+}
+
 /** A schema as a type of Python. */
 function typeOf(schema: Schema, direction: Direction, inside: string): string {
   if (schema.$ref) return nameOf(schema.$ref);
-  if (schema.const !== undefined) return `Literal[${JSON.stringify(schema.const)}]`;
-  if (schema.enum) return `Literal[${schema.enum.map((value) => JSON.stringify(value)).join(", ")}]`;
+  if (schema.const !== undefined) return `Literal[${literal(schema.const)}]`;
+  if (schema.enum) return `Literal[${schema.enum.map(literal).join(", ")}]`;
   if (schema.anyOf) return [...new Set(schema.anyOf.map((each) => typeOf(each, direction, inside)))].join(" | ");
   const { type } = schema;
   if (Array.isArray(type)) return type.map((each) => typeOf({ ...schema, type: each }, direction, inside)).join(" | ");
@@ -362,7 +368,7 @@ function constantOf({ name }: ClientOperation): string {
 
 function defaultOf({ default: value }: Schema): string {
   if (value === undefined) return "";
-  return `Default: ${value === true ? "True" : value === false ? "False" : JSON.stringify(value)}.`;
+  return `Default: ${literal(value)}.`;
 }
 
 /** The name of a member or operation of the API in Python. The client turns it back by a rule. */

@@ -276,7 +276,7 @@ class Ratelimit:
     mode: Literal["strict"] | None = None
     """Present if the limit is strict."""
     auto_apply: bool
-    shadow: Literal[true] | None = None
+    shadow: Literal[True] | None = None
     """Present if the limit is in shadow mode: it never denies."""
 
 
@@ -528,7 +528,7 @@ class PlanChangeBefore:
     mode: Literal["strict"] | None = None
     """Present if the limit is strict."""
     auto_apply: bool | None = None
-    shadow: Literal[true] | None = None
+    shadow: Literal[True] | None = None
     """Present if the limit is in shadow mode: it never denies."""
     amount: int | None = None
     refill: PlanChangeBeforeRefill | None = None
@@ -558,7 +558,7 @@ class PlanChangeAfter:
     mode: Literal["strict"] | None = None
     """Present if the limit is strict."""
     auto_apply: bool | None = None
-    shadow: Literal[true] | None = None
+    shadow: Literal[True] | None = None
     """Present if the limit is in shadow mode: it never denies."""
     amount: int | None = None
     refill: PlanChangeAfterRefill | None = None
@@ -1572,7 +1572,7 @@ class VerifyKeyOutputRatelimitsEntry:
     mode: Literal["strict"] | None = None
     """Present if the limit is strict."""
     auto_apply: bool
-    shadow: Literal[true] | None = None
+    shadow: Literal[True] | None = None
     """Present if the limit is in shadow mode: it never denies."""
     from_: Literal["identity"] | None = None
     """Present if it is a limit of the identity, which all its keys share."""
@@ -1777,7 +1777,7 @@ class ExplainVerificationOutputRatelimitsEntry:
     """Length of the window in milliseconds."""
     mode: Literal["strict"] | None = None
     """Present if the limit is strict."""
-    shadow: Literal[true] | None = None
+    shadow: Literal[True] | None = None
     """Present if the limit is in shadow mode: it never denies."""
     from_: Literal["key", "identity", "derived", "call"]
     """Where the limit comes from. All keys of an identity share the counters of its limits. `derived`: a derived key,
@@ -2789,7 +2789,7 @@ class LimitOutput:
     """Milliseconds until this cost would pass without other calls. 0 if it passed. Absent: it can never pass."""
     override_id: str | None = None
     """The override that applies, if there is one."""
-    shadow: Literal[true] | None = None
+    shadow: Literal[True] | None = None
     """Present if the limit is in shadow mode: it never denies."""
     exceeded: bool | None = None
     """With `shadow`: whether the limit would have denied the call."""
@@ -2835,7 +2835,7 @@ class MultiLimitOutputLimitsEntry:
     """Milliseconds until this cost would pass without other calls. 0 if it passed. Absent: it can never pass."""
     override_id: str | None = None
     """The override that applies, if there is one."""
-    shadow: Literal[true] | None = None
+    shadow: Literal[True] | None = None
     """Present if the limit is in shadow mode: it never denies."""
     exceeded: bool | None = None
     """With `shadow`: whether the limit would have denied the call."""
@@ -2912,7 +2912,7 @@ class ExplainLimitOutput:
     """Length of its window in milliseconds."""
     mode: Literal["strict"] | None = None
     """Present if the limit is strict."""
-    shadow: Literal[true] | None = None
+    shadow: Literal[True] | None = None
     """Present if the limit is in shadow mode: it never denies."""
     cost: int
     """What the call costs."""
@@ -3759,7 +3759,7 @@ class LimitExceededEvent:
     """The name of the limit."""
     limit: int
     duration: int
-    shadow: Literal[true] | None = None
+    shadow: Literal[True] | None = None
     """Present if the limit is in shadow mode: it rejected nothing."""
     window_end: int
     """The end of the window, as Unix time in milliseconds."""

@@ -112,11 +112,6 @@ export function NamespacePage() {
           <Overrides namespace={namespace} onEdit={setOverride} />
         </WhenSeen>
       </Section>
-      <Section title="Descriptors">
-        <WhenSeen>
-          <Descriptors namespaceId={namespaceId} />
-        </WhenSeen>
-      </Section>
       <Section title="Check a limit">
         {isChecking ? (
           <Suspense fallback={<div className="skeleton h-32" />}>
@@ -125,6 +120,11 @@ export function NamespacePage() {
         ) : (
           <Button onPress={() => setChecking(true)}>Check an identifier…</Button>
         )}
+      </Section>
+      <Section title="Descriptors">
+        <WhenSeen>
+          <Descriptors namespaceId={namespaceId} />
+        </WhenSeen>
       </Section>
       <LastRefusals about={namespaceId} />
       <ActivitySection target={namespaceId} />

@@ -49,7 +49,9 @@ export function refillInput(
   const problem = (["amount", "refillDay", "rollover"] as const)
     .map((name) => {
       const number = value[name];
-      return number === undefined ? undefined : numberProblem(member(schema, name), number);
+      // The amount of a plan is beside its refill.
+      const isPart = number !== undefined && schema.properties?.[name] !== undefined;
+      return isPart ? numberProblem(member(schema, name), number) : undefined;
     })
     .find((found) => found !== undefined);
   return { value, problem };
