@@ -43,8 +43,8 @@ const WAITING_MAX = 5_000;
 const MINUTE = 60_000;
 
 /**
- * Collects the first rejection of each limit and window until they are written as events. Only calls come here that a limit
- * rejected or, in shadow mode, would have rejected; only the first one of a window allocates. Bounded in memory, and for each workspace in number.
+ * Collects the first rejection of each limit and window until they are written as events, also those that limits in shadow
+ * mode would have made. Only the first one of a window allocates. Bounded in memory, and for each workspace in number.
  */
 export class ExceededLimits {
   /** The end of the window that was reported last, by counter. */
@@ -56,10 +56,12 @@ export class ExceededLimits {
   dropped = 0;
 
   /**
-   * Collects the limits that reject a call, or would. `key`: the verified key; null for a limit of a namespace. The
+   * Collects the limits that reject a call, or would; none for a call that all allow. `key`: the verified key; null for a limit of a namespace. The
    * counters have the names that `limitCounter` and `ratelimits.limit` give them.
    */
-  add(workspaceId: string, charges: readonly Charge[], { limits, at }: LimitDecision, key: LimitedKey | null): void {
+  add(workspaceId: string, charges: readonly Charge[], decided: LimitDecision, key: LimitedKey | null): void {
+    if (decided.allowed && !decided.isShadowed) return;
+    const { limits, at } = decided;
     for (let i = 0; i < charges.length; i++) {
       if (limits[i]!.allowed) continue;
       const { counter, limit, duration, shadow } = charges[i]!;

@@ -72,19 +72,22 @@ function joined(
   const limits = charges.flatMap(
     (charge) => shadows.get(charge)?.limits ?? enforced.limits.slice(nextState, ++nextState),
   );
-  const receipts = charges
-    .filter(({ commit }) => commit !== false)
-    .flatMap((charge) => {
-      const shadow = shadows.get(charge);
-      return shadow
-        ? { ...receiptCharge(charge, UNCOUNTED), shadowReceipt: shadow.receipt ?? null }
-        : counted.slice(nextReceipt, ++nextReceipt);
-    });
+  const receiptOf = (charge: Charge) => {
+    const shadow = shadows.get(charge);
+    return shadow
+      ? { ...receiptCharge(charge, UNCOUNTED), shadowReceipt: shadow.receipt ?? null }
+      : counted.slice(nextReceipt, ++nextReceipt);
+  };
   return {
     ...enforced,
     limits,
     ...([...shadows.values()].some(({ allowed }) => !allowed) && { isShadowed: true }),
-    ...(asksReceipt && { receipt: { ...enforced.receipt, charges: receipts } }),
+    ...(asksReceipt && {
+      receipt: {
+        ...enforced.receipt,
+        charges: charges.filter(({ commit }) => commit !== false).flatMap(receiptOf),
+      },
+    }),
   };
 }
 

@@ -337,7 +337,7 @@ export class Verification {
   }
 
   #reportExceeded(key: KeyRecord, selected: SelectedLimits | undefined, decided: LimitDecision | undefined): void {
-    if (selected === undefined || decided === undefined || (decided.allowed && !decided.isShadowed)) return;
+    if (selected === undefined || decided === undefined) return;
     this.#limiter.exceeded.add(key.workspaceId, selected.charges, decided, key.top);
   }
 

@@ -89,7 +89,7 @@ export function charge(
   if (idempotent === undefined) return then(chargeTogether(counted, services, context), answer);
   const charges = counted.map((entry) => entry.charge);
   const conclude = (decided: LimitDecision) => {
-    report(counted, decided, services, context);
+    report(counted, charges, decided, services, context);
     return answer(decided);
   };
   const outcome = replays.once(
@@ -140,9 +140,7 @@ function chargeAlone(
   const { charge } = entry;
   const conclude = (decided: LimitDecision, cost: number) => {
     record([entry], recorder, context, () => ({ passed: decided.allowed, cost }));
-    if (!decided.allowed || decided.isShadowed) {
-      limiter.exceeded.add(context.workspaceId, [charge], decided, null);
-    }
+    limiter.exceeded.add(context.workspaceId, [charge], decided, null);
     return decided;
   };
   return then(limiter.charge([charge]), (decided) => {
@@ -163,7 +161,7 @@ export function chargeTogether(
 ): LimitDecision | Promise<LimitDecision> {
   const charges = counted.map((entry) => entry.charge);
   return then(services.limiter.charge(charges), (decided) => {
-    report(counted, decided, services, context);
+    report(counted, charges, decided, services, context);
     return decided;
   });
 }
@@ -171,6 +169,7 @@ export function chargeTogether(
 /** Records a decision on all entries together, and reports the limits that reject it, or would. */
 function report(
   counted: readonly CountedEntry[],
+  charges: readonly Charge[],
   decided: LimitDecision,
   { limiter, recorder }: Pick<Services, "limiter" | "recorder">,
   context: Context,
@@ -179,8 +178,6 @@ function report(
     passed: passes(charge, decided.limits[i]!),
     cost: decided.allowed ? charge.cost : 0,
   }));
-  if (decided.allowed && !decided.isShadowed) return;
-  const charges = counted.map((entry) => entry.charge);
   limiter.exceeded.add(context.workspaceId, charges, decided, null);
 }
 

@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { then } from "../../../../engine/src/clock/then.ts";
 import type { NamespaceRecord } from "../../../../engine/src/directory/records.ts";
-import type { Override } from "../../../../engine/src/rules/override-patterns.ts";
 import { readingOf, usedIn } from "../../../../engine/src/verification/limits.ts";
 import type { MeteredContext } from "../../platform/rpc/operation.ts";
 import { exampleCount, exampleNamespace, exampleReset } from "../../platform/vocabulary/examples.ts";
@@ -9,6 +8,7 @@ import { ModeOutput, ShadowOutput, WindowOutput } from "../../platform/vocabular
 import { metered, type Services } from "../services.ts";
 import { countEntry } from "./count.ts";
 import { LimitInput, OverrideMode, OverrideShadow } from "./fields.ts";
+import { overrideMembers } from "./record.ts";
 
 /** The number of overrides that an explanation lists. */
 const OVERRIDES_LISTED_MAX = 100;
@@ -115,18 +115,7 @@ async function explain(
     remaining,
     retryAfter,
     window: { startAt: reset - duration, endAt: reset },
-    override: override && toMatching(override),
-    others: others.slice(0, OVERRIDES_LISTED_MAX).map(toMatching),
+    override: override && overrideMembers(override),
+    others: others.slice(0, OVERRIDES_LISTED_MAX).map(overrideMembers),
   });
-}
-
-function toMatching({ id, identifier, limit, duration, mode, shadow }: Override) {
-  return {
-    overrideId: id,
-    identifier,
-    limit,
-    duration,
-    ...(mode !== null && { mode }),
-    ...(shadow !== null && { shadow }),
-  };
 }

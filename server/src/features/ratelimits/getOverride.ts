@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { compileOverrides, Overrides } from "../../../../engine/src/rules/override-patterns.ts";
 import { query } from "../../platform/rpc/operation.ts";
-import { optionalFlag } from "../../platform/vocabulary/columns.ts";
 import { exampleNamespace, exampleOverride } from "../../platform/vocabulary/examples.ts";
 import { Namespace, OverrideIdentifier } from "./fields.ts";
 import { OverrideOutput, toOverrideOutput } from "./record.ts";
@@ -39,10 +38,7 @@ export const getOverride = query("ratelimits.getOverride", {
   const exact = await overrides.find(namespace.id, identifier);
   if (exact) return toOverrideOutput(namespace.name, exact);
   const all = await overrides.all(namespace.id);
-  const compiled = await compileOverrides(
-    all.map((row) => ({ ...row, shadow: optionalFlag(row.shadow), createdAt: row.created_at })),
-  );
+  const compiled = await compileOverrides(all.map((row) => ({ ...row, createdAt: row.created_at })));
   const match = new Overrides(compiled).find(identifier);
-  const row = match && all.find(({ id }) => id === match.id);
-  return row ? toOverrideOutput(namespace.name, row) : fail("override_not_found");
+  return match ? toOverrideOutput(namespace.name, match) : fail("override_not_found");
 });

@@ -1,6 +1,5 @@
 import { z } from "zod";
-import type { RatelimitOverrideRow } from "../../platform/store/schema.ts";
-import { optionalFlag } from "../../platform/vocabulary/columns.ts";
+import type { Override } from "../../../../engine/src/rules/override-patterns.ts";
 import { OverrideMode, OverrideShadow } from "./fields.ts";
 
 /** An override as the API operations return it. */
@@ -16,15 +15,17 @@ export const OverrideOutput = z
   })
   .meta({ id: "Override", description: "A limit that replaces the limit of calls for an identifier or a pattern." });
 
-export function toOverrideOutput(
-  namespace: string,
-  row: Pick<RatelimitOverrideRow, "id" | "identifier" | "limit" | "duration" | "mode" | "shadow">,
-): z.input<typeof OverrideOutput> {
-  const { id, identifier, limit, duration, mode } = row;
-  const shadow = optionalFlag(row.shadow);
+type Shown = Pick<Override, "id" | "identifier" | "limit" | "duration" | "mode" | "shadow">;
+
+export function toOverrideOutput(namespace: string, override: Shown): z.input<typeof OverrideOutput> {
+  const { overrideId, ...members } = overrideMembers(override);
+  return { overrideId, namespace, ...members };
+}
+
+/** An override without the name of its namespace. */
+export function overrideMembers({ id, identifier, limit, duration, mode, shadow }: Shown) {
   return {
     overrideId: id,
-    namespace,
     identifier,
     limit,
     duration,

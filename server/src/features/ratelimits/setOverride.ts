@@ -2,7 +2,6 @@ import { z } from "zod";
 import { asterisks, MULTIPLE_MAX, OVERRIDES_MAX } from "../../../../engine/src/rules/override-patterns.ts";
 import { mutation } from "../../platform/rpc/operation.ts";
 import { changedValues } from "../../platform/vocabulary/changed-values.ts";
-import { flag } from "../../platform/vocabulary/columns.ts";
 import { exampleOverride, exampleOverrideInput } from "../../platform/vocabulary/examples.ts";
 import {
   Namespace,
@@ -56,8 +55,7 @@ export const setOverride = mutation("ratelimits.setOverride", {
   const namespace = await store.of(NamespaceWriter).findForUpdate(nameOrId);
   if (!namespace) return fail("namespace_not_found");
   principal.authorize(`ratelimits.${namespace.id}.set_override`);
-  const { identifier, limit, duration, mode = null } = override;
-  const shadow = override.shadow === undefined ? null : flag(override.shadow);
+  const { identifier, limit, duration, mode = null, shadow = null } = override;
   await acceptShadow([override], { store, fail });
   const overrides = store.of(OverrideWriter);
   const former = await overrides.find(namespace.id, identifier);

@@ -3,16 +3,23 @@ import { newId, type Random } from "../../../../../engine/src/random/random.ts";
 import { onePage, type PageOptions } from "../../../platform/store/page.ts";
 import type { RatelimitOverrideRow } from "../../../platform/store/schema.ts";
 import { WorkspaceRows } from "../../../platform/store/workspace-rows.ts";
+import { flag, optionalFlag } from "../../../platform/vocabulary/columns.ts";
+
+/** A row, with `shadow` as calls have it. */
+export interface StoredOverride extends Omit<RatelimitOverrideRow, "shadow"> {
+  shadow: boolean | null;
+}
 
 /** The overrides of one workspace's namespaces. */
 export class OverrideReader extends WorkspaceRows {
-  all(namespaceId: string): Promise<RatelimitOverrideRow[]> {
-    return this.#select(namespaceId).execute();
+  async all(namespaceId: string): Promise<StoredOverride[]> {
+    return (await this.#select(namespaceId).execute()).map(asStored);
   }
 
   /** The override with exactly this identifier or pattern. */
-  find(namespaceId: string, identifier: string): Promise<RatelimitOverrideRow | undefined> {
-    return this.#select(namespaceId).where("identifier", "=", identifier).executeTakeFirst();
+  async find(namespaceId: string, identifier: string): Promise<StoredOverride | undefined> {
+    const row = await this.#select(namespaceId).where("identifier", "=", identifier).executeTakeFirst();
+    return row && asStored(row);
   }
 
   /** The number of overrides, and the number of those with more than one asterisk. */
@@ -28,8 +35,8 @@ export class OverrideReader extends WorkspaceRows {
   }
 
   /** A page of the overrides of a namespace. */
-  page(namespaceId: string, options: Pick<PageOptions, "from" | "limit">): Promise<RatelimitOverrideRow[]> {
-    return onePage(this.#select(namespaceId), options).execute();
+  async page(namespaceId: string, options: Pick<PageOptions, "from" | "limit">): Promise<StoredOverride[]> {
+    return (await onePage(this.#select(namespaceId), options).execute()).map(asStored);
   }
 
   #select(namespaceId: string) {
@@ -41,6 +48,10 @@ export class OverrideReader extends WorkspaceRows {
   }
 }
 
+function asStored(row: RatelimitOverrideRow): StoredOverride {
+  return { ...row, shadow: optionalFlag(row.shadow) };
+}
+
 export class OverrideWriter extends OverrideReader {
   static readonly writes = true;
 
@@ -50,11 +61,12 @@ export class OverrideWriter extends OverrideReader {
    */
   async put(
     namespaceId: string,
-    override: Pick<RatelimitOverrideRow, "identifier" | "limit" | "duration" | "mode" | "shadow">,
+    { shadow, ...override }: Pick<StoredOverride, "identifier" | "limit" | "duration" | "mode" | "shadow">,
     random: Random,
     at: Instant,
   ): Promise<string> {
-    const { identifier, ...values } = override;
+    const { identifier, ...others } = override;
+    const values = { ...others, shadow: shadow === null ? null : flag(shadow) };
     // Not one statement, so that an update does not count as a new row.
     const updated = await this.sql.db
       .updateTable("ratelimit_overrides")
@@ -64,7 +76,7 @@ export class OverrideWriter extends OverrideReader {
       .returning("id")
       .executeTakeFirst();
     if (updated) return updated.id;
-    const row = { workspace_id: this.workspaceId, namespace_id: namespaceId, ...override };
+    const row = { workspace_id: this.workspaceId, namespace_id: namespaceId, identifier, ...values };
     const id = newId(random, "rlor");
     await this.sql.db
       .insertInto("ratelimit_overrides")
