@@ -21,7 +21,7 @@ import { openSqliteStoreHere } from "../src/platform/store/sqlite/store-here.ts"
 import type { Procedure, Sql, Store } from "../src/platform/store/store.ts";
 import { openAnalyticsStore } from "../src/service/analytics.ts";
 import { type AppStore, limitsOf, openStore } from "../src/service/app-store.ts";
-import { operations } from "../src/service/operations.ts";
+import { operations, replicaOperations } from "../src/service/operations.ts";
 import { type AppProcedures, openProcedures } from "../src/service/procedures.ts";
 import { openService, type Service } from "../src/service/service.ts";
 import { sendAlone } from "./fast-lane/memory-socket.ts";
@@ -141,8 +141,8 @@ const directProcedures = {
   mayTakeLong: () => true,
 };
 
-const operationsByName = new Map(
-  operations.flatMap((operation) => namesOf(operation).map((name) => [name, operation])),
+const operationsByName = new Map<string, Operation>(
+  [...operations, ...replicaOperations].flatMap((operation) => namesOf(operation).map((name) => [name, operation])),
 );
 const codesByType = new Map(Object.entries(problems).map(([code, { type }]) => [type as string, code as ProblemCode]));
 
@@ -324,7 +324,7 @@ export class TestServer {
   async change<T>(tags: readonly string[], work: (sql: Sql) => Promise<T>): Promise<T> {
     const result = await this.#database.direct.transact("run", async (sql) => {
       const made = await work(sql);
-      await insertChange(sql, tags, this.clock.now());
+      await insertChange(sql, tags, this.clock.now(), null);
       return made;
     });
     await this.pass(POLL_INTERVAL);
@@ -348,7 +348,7 @@ export class TestServer {
     const gate = Promise.withResolvers<void>();
     const committed = this.#database.direct.transact("run", async (sql) => {
       await work(sql)
-        .then(() => insertChange(sql, tags, this.clock.now()))
+        .then(() => insertChange(sql, tags, this.clock.now(), null))
         .then(() => done.resolve(), done.reject);
       await gate.promise;
     });

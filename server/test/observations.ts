@@ -2,7 +2,7 @@ import { appendFileSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { commonProblems, type ProblemCode } from "../src/platform/rpc/problems.ts";
 import { type EventType, eventTypeNames } from "../src/platform/store/events/types.ts";
-import { operations } from "../src/service/operations.ts";
+import { operations, replicaOperations } from "../src/service/operations.ts";
 
 /** The outcome of a reply: `200` or the code of a problem. */
 export type Outcome = "200" | ProblemCode;
@@ -48,7 +48,7 @@ export function readObservations(folder: string): Set<string> {
 export function unobserved(seen: ReadonlySet<string>): string[] {
   const outcomes = new Set([...seen].map((line) => line.split(" ")[1]));
   return [
-    ...operations
+    ...[...operations, ...replicaOperations]
       .flatMap(({ name, declaration }) =>
         ["200", ...(declaration.problems as readonly string[])].map((outcome) => `${name} ${outcome}`),
       )

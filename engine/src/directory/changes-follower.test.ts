@@ -3,6 +3,7 @@ import { describe, it } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import { SimulatedClock } from "../clock/simulated.ts";
 import { CHANGES_PER_READ, type Changes } from "./changes.ts";
+import { ChangesFeed } from "./changes-feed.ts";
 import { ChangesFollower } from "./changes-follower.ts";
 import { Generations } from "./generations.ts";
 
@@ -30,15 +31,17 @@ async function follow() {
     if (cursor === undefined || source.isLost) {
       const { isLost } = source;
       source.isLost = false;
-      return { cursor: end, rows: [], hasMore: false, isLost };
+      return { cursor: end, rows: [], hasMore: false, isLost, server: "", final: Number(end) };
     }
     const newer = rows.filter(({ sequence }) => sequence > Number(cursor)).slice(0, CHANGES_PER_READ);
     const hasMore = newer.length === CHANGES_PER_READ;
-    return { cursor: String(newer.at(-1)?.sequence ?? cursor), rows: newer, hasMore, isLost: false };
+    const final = newer.at(-1)?.sequence ?? Number(cursor);
+    return { cursor: String(final), rows: newer, hasMore, isLost: false, server: "", final };
   };
   const follower = new ChangesFollower({
     clock,
     generations,
+    feed: new ChangesFeed(clock, "test"),
     read,
     staleMax: STALE_MAX,
     onReachability: (isReachable) => void reachability.push(isReachable),
@@ -51,7 +54,7 @@ async function follow() {
     follower,
     source,
     reachability,
-    change: (...tags: string[]) => rows.push({ sequence: ++sequence, tags }),
+    change: (...tags: string[]) => rows.push({ sequence: ++sequence, tags, workspaceId: null, nonce: "" }),
     async pass(length: number) {
       for (let left = length; left > 0; left -= 50) {
         clock.advance(Math.min(left, 50));
@@ -121,7 +124,7 @@ describe("ChangesFollower", () => {
     const served = follower.mayServe(clock.now(), clock.monotonic());
     // One timer fires late while the answer is already in the socket.
     clock.advance(50);
-    answer.resolve({ cursor: "0", rows: [], hasMore: false, isLost: false });
+    answer.resolve({ cursor: "0", rows: [], hasMore: false, isLost: false, server: "", final: 0 });
     assert.equal(await served, true);
     assert.deepEqual(reachability, []);
   });

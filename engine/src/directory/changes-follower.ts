@@ -1,10 +1,15 @@
 import { type Clock, type Instant, instantAt, type Milliseconds, type Timer } from "../clock/clock.ts";
 import { startTimeout } from "../clock/timeout.ts";
 import { CHANGES_PER_READ, CHANGES_RETENTION, type Changes, type ChangesCursor } from "./changes.ts";
+import type { ChangesFeed } from "./changes-feed.ts";
 import type { Generations } from "./generations.ts";
 
 /** Interval between reads of `changes` without a notification. */
 const POLL_INTERVAL: Milliseconds = 500;
+/** The same while somebody outside of the process follows. */
+const ATTENDED_INTERVAL: Milliseconds = 200;
+/** For how long somebody counts as following after each question. */
+const ATTENDED: Milliseconds = 5_000;
 /** The age up to which the caches count as current. */
 export const CURRENT_AGE_MAX: Milliseconds = 1_000;
 /** How long a call on a late node waits for a read of `changes`. */
@@ -15,6 +20,8 @@ const ROWS_BEHIND_MAX = 10 * CHANGES_PER_READ;
 export interface ChangesFollowerOptions {
   clock: Clock;
   generations: Generations;
+  /** Gets every row that is read, this node's own too. */
+  feed: ChangesFeed;
   read(cursor: ChangesCursor | undefined): Promise<Changes>;
   /** How long a node without a database connection serves from its caches. */
   staleMax: Milliseconds;
@@ -42,9 +49,12 @@ export class ChangesFollower {
   /** Start of the last successful read, by each clock; long ago before the first one. */
   #readAt: { monotonic: Milliseconds; wall: Instant };
   #reachable = true;
+  /** Successful reads. */
+  #reads = 0;
   #reading: Promise<void> | undefined;
   #woken = false;
   #timer: Timer | undefined;
+  #attendedUntil = Number.NEGATIVE_INFINITY;
   #closed = false;
 
   constructor(options: ChangesFollowerOptions) {
@@ -80,6 +90,38 @@ export class ChangesFollower {
     return this.#readBeforeServing();
   }
 
+  /** Whether the caches are current by both clocks, whatever may be served from older ones. */
+  isCurrent(now: Instant, monotonic: Milliseconds): boolean {
+    const age = monotonic - this.#readAt.monotonic;
+    return age <= CURRENT_AGE_MAX && Math.abs(now - this.#readAt.wall - age) <= CURRENT_AGE_MAX;
+  }
+
+  /** Reads more often for a while, because somebody outside of the process follows. */
+  attend(): void {
+    const { clock } = this.#options;
+    const isNew = clock.monotonic() >= this.#attendedUntil;
+    this.#attendedUntil = clock.monotonic() + ATTENDED;
+    if (isNew && this.#reading === undefined) this.#schedule();
+  }
+
+  /**
+   * Waits, for a short time, for a read that starts now or later. Returns whether it succeeded: then this node has all that
+   * was committed before the call.
+   */
+  async catchUp(): Promise<boolean> {
+    const late = startTimeout(this.#options.clock, LATE_WAIT_MAX);
+    const read = async () => {
+      // One that is under way started before the call.
+      await this.#reading;
+      const before = this.#reads;
+      await this.#poll();
+      return this.#reads > before;
+    };
+    const hasRead = await Promise.race([read(), late.expired.then(() => false)]);
+    late.cancel();
+    return hasRead;
+  }
+
   /** The start of the last successful read, by each clock. */
   get readAt(): { monotonic: Milliseconds; wall: Instant } {
     return this.#readAt;
@@ -112,7 +154,9 @@ export class ChangesFollower {
   #schedule(): void {
     if (this.#closed) return;
     this.#timer?.cancel();
-    this.#timer = this.#options.clock.schedule(POLL_INTERVAL, () => void this.#poll());
+    const { clock } = this.#options;
+    const interval = clock.monotonic() < this.#attendedUntil ? ATTENDED_INTERVAL : POLL_INTERVAL;
+    this.#timer = clock.schedule(interval, () => void this.#poll());
   }
 
   /** Reads once. Never rejects. Concurrent callers share the read in progress. */
@@ -145,7 +189,7 @@ export class ChangesFollower {
   }
 
   async #read(): Promise<void> {
-    const { clock, generations, read, onLost } = this.#options;
+    const { clock, generations, feed, read, onLost } = this.#options;
     const startedAt = { monotonic: clock.monotonic(), wall: clock.now() };
     let cursor = this.#cursor;
     const seen = new Set<number>();
@@ -156,7 +200,10 @@ export class ChangesFollower {
       if (startedAt.monotonic < this.#readAt.monotonic) return;
       cursor = changes.cursor;
       if (changes.isLost) this.#invalidateAll();
-      for (const { sequence, tags } of changes.rows) {
+      if (changes.isLost || this.#cursor === undefined) feed.restart(changes);
+      for (const row of changes.rows) {
+        const { sequence, tags } = row;
+        feed.add(row);
         seen.add(sequence);
         if (sequence > this.#newestSeen) this.#newestSeen = sequence;
         if (this.#seen.has(sequence)) continue;
@@ -166,17 +213,21 @@ export class ChangesFollower {
         changes = await read(undefined);
         cursor = changes.cursor;
         this.#invalidateAll();
+        feed.restart(changes);
       }
     } while (changes.hasMore);
     if (this.#cursor !== undefined && startedAt.monotonic - this.#readAt.monotonic > CHANGES_RETENTION / 2) {
       // Rows of the meantime may already be deleted from `changes`.
       this.#invalidateAll();
+      feed.restart(changes);
     }
     if (changes.isLost) onLost?.();
     this.#seen = seen;
     this.#cursor = cursor;
     // The age counts from the start of the query: later commits may be missing from its answer.
     this.#readAt = startedAt;
+    this.#reads++;
+    feed.reach(changes);
   }
 
   /** Invalidates everything. Called after a new cursor was read, so that no earlier change is missed. */

@@ -6,9 +6,27 @@ export const CHANGES_PER_READ = 5_000;
 /** The position of a reader. Opaque: only the database that returned it can interpret it. */
 export type ChangesCursor = string;
 
-export interface Changes {
+/** A row of `changes`. */
+export interface ChangedTags {
+  sequence: number;
+  tags: string[];
+  /** Whose records it concerns; null: it may concern those of any workspace. */
+  workspaceId: string | null;
+  /** Tells it from another row with its number; empty where numbers are given once. */
+  nonce: string;
+}
+
+/** How far a reader has come. */
+export interface ChangesReach {
+  /** What gives the numbers. Another one, or another timeline of it, has another text. Empty: this process alone reads them. */
+  server: string;
+  /** Every row up to this number was read, or will never be. */
+  final: number;
+}
+
+export interface Changes extends ChangesReach {
   cursor: ChangesCursor;
-  rows: { sequence: number; tags: string[] }[];
+  rows: ChangedTags[];
   /** There may be more rows: read again with the new cursor. */
   hasMore: boolean;
   /**
@@ -16,6 +34,11 @@ export interface Changes {
    * cursor starts at the end.
    */
   isLost: boolean;
+}
+
+/** Rows that were committed before a reader started, the newest one first. */
+export interface RecentChanges extends Pick<ChangesReach, "server"> {
+  rows: ChangedTags[];
 }
 
 /** Older changes are deleted, except the newest. A reader that was disconnected for longer must invalidate its whole cache. */

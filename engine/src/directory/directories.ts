@@ -1,7 +1,9 @@
 import type { Clock, Milliseconds } from "../clock/clock.ts";
 import type { BloomFilter } from "../crypto/bloom-filter.ts";
+import { systemSecrets } from "../crypto/secret.ts";
 import { KeyRecords } from "./cached-key.ts";
 import type { Changes, ChangesCursor } from "./changes.ts";
+import { ChangesFeed } from "./changes-feed.ts";
 import { ChangesFollower } from "./changes-follower.ts";
 import { type DerivedKeyRecord, derivedKeyRecord } from "./derived-key.ts";
 import { Generations, newGenerationsBuffer } from "./generations.ts";
@@ -264,6 +266,8 @@ export interface CallDirectories extends RecordCaches {
 /** All record caches, and their invalidation. */
 export class Directories extends RecordCaches implements CallDirectories {
   readonly changes: ChangesFollower;
+  /** What changed, for those who follow from outside of the process. */
+  readonly feed: ChangesFeed;
   /** For look-ups of keys and migrations, by workspace, or by address if the caller has no root key. */
   readonly keyLookups: LookupRateLimiter;
   /** For look-ups of root keys, by address. */
@@ -285,9 +289,12 @@ export class Directories extends RecordCaches implements CallDirectories {
     this.sessionLookups = new LookupRateLimiter(clock, lookupsPerSecond);
     this.linkLookups = new LookupRateLimiter(clock, SIGN_IN_LINKS_PER_SECOND);
     this.reportLookups = new LookupRateLimiter(clock, lookupsPerSecond);
+    // Not from the seed of a test: two processes must never have the same name.
+    this.feed = new ChangesFeed(clock, Buffer.from(systemSecrets(12)).toString("base64url"));
     this.changes = new ChangesFollower({
       clock,
       generations,
+      feed: this.feed,
       staleMax,
       onReachability,
       read: source.changes,

@@ -87,10 +87,10 @@ export class LookupRateLimiter {
     return waiting.promise;
   }
 
-  /** Ends a look-up, and charges it if the name is unknown. */
-  end(share: Share, isUnknown: boolean): void {
+  /** Ends a look-up, and charges it if the name is unknown; one of several names, for each that is. */
+  end(share: Share, unknown: boolean | number): void {
     share.open--;
-    if (isUnknown) share.left--;
+    share.left -= Number(unknown);
     let next = 0;
     // Those that wait are admitted in the order of their arrival.
     while (next < share.waiting.length && share.left - share.open >= 1) {

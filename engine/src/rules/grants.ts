@@ -32,6 +32,7 @@ export const grantActions = {
   identities: ["create_identity", "read_identity", "update_identity", "delete_identity"],
   plans: ["create_plan", "read_plan", "update_plan", "delete_plan", "assign_plan"],
   budgets: ["create_budget", "read_budget", "update_budget", "delete_budget", "assign_budget"],
+  replicas: ["open"],
   permissions: [
     "create_permission",
     "read_permission",

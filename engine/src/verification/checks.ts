@@ -57,7 +57,7 @@ export function codeOf(
 /** Why a key that was found must look missing. */
 export function codeOfVisibility(
   key: KeyRecord,
-  { apiId, keyspaces, principal }: VerificationRequest,
+  { apiId, keyspaces, principal, sought }: VerificationRequest,
   trace?: Trace,
 ): VerificationCode | undefined {
   return (
@@ -68,7 +68,12 @@ export function codeOfVisibility(
       (apiId !== undefined && apiId !== key.apiId) || (keyspaces !== undefined && !keyspaces.includes(key.apiId)),
       trace,
     ) ??
-    codeOf("rootKey", "NOT_FOUND", principal !== null && !principal.may(key.verifyRequirement), trace)
+    codeOf(
+      "rootKey",
+      "NOT_FOUND",
+      sought === undefined ? principal !== null && !principal.may(key.verifyRequirement) : !sought.opens(key.apiId),
+      trace,
+    )
   );
 }
 

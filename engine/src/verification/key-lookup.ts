@@ -13,7 +13,7 @@ import { StoreUnavailable } from "../errors/store-unavailable.ts";
 import { addressNetwork } from "../rules/address.ts";
 import { longTokenOf } from "../rules/imported-keys.ts";
 import { hasDerivedChecksum, hasValidChecksum } from "../rules/key-string.ts";
-import type { KeyPlace, VerificationMistake, VerificationRequest } from "./request.ts";
+import type { KeyPlace, SoughtHash, VerificationMistake, VerificationRequest } from "./request.ts";
 
 /** The result of a look-up in the database: a key or null, or an error in the request. */
 export type LookedUp = KeyRecord | null | VerificationMistake;
@@ -185,6 +185,17 @@ export class KeyLookup {
     const cached = keys.get(location);
     if (cached === undefined) onRead?.();
     const found = cached === undefined ? await keys.load(location) : cached;
+    return found && this.#withPlans(found);
+  }
+
+  /** A key by its hash alone; null if there is none. Derived keys, and those of migrations, are found by their strings. */
+  async findSought({ hash, lookUp }: SoughtHash, workspaceId: string): Promise<KeyRecord | null> {
+    const { keys } = this.#directories;
+    const location = keyLocation(hash, workspaceId);
+    const cached = keys.get(location);
+    if (cached !== undefined) return cached && this.#withPlans(cached);
+    const load = () => keys.load(location);
+    const found = await (keys.has(location) ? load() : lookUp(load));
     return found && this.#withPlans(found);
   }
 

@@ -5,8 +5,10 @@ import type { NamedLimit } from "./limits.ts";
 
 /** One verification as an operation asks for it. */
 export interface VerificationRequest {
-  /** The key string that the caller presented. */
+  /** The key string that the caller presented. Empty with `sought`. */
   key: string;
+  /** What finds the key in place of its string, which is not known. */
+  sought?: SoughtHash | undefined;
   /** The name of the migration that imported the key, if the caller gives one. */
   migrationId?: string | undefined;
   /** The key must belong to this API. */
@@ -49,6 +51,15 @@ export interface KeyPlace {
   /** Null unless the key is found only through its migration. */
   readonly migrationId: string | null;
   readonly isDerived?: boolean;
+}
+
+/** The hash of a key whose string somebody else has read: a call of an edge. */
+export interface SoughtHash {
+  readonly hash: string;
+  /** Whether keys of the API may be found in this way. */
+  opens(apiId: string): boolean;
+  /** Runs a look-up of a key that nobody has asked for before, and counts it if there is none. */
+  lookUp<R>(load: () => Promise<R | null>): Promise<R | null>;
 }
 
 /** The holder of a root key. */

@@ -25,6 +25,7 @@ import { PermissionQueries } from "./queries.ts";
 import {
   COST_DEFAULT,
   type KeyPlace,
+  type SoughtHash,
   type VerificationAnswer,
   type VerificationCode,
   type VerificationRequest,
@@ -185,6 +186,7 @@ export class Verification {
   }
 
   #verify(request: VerificationRequest): VerificationAnswer | Promise<VerificationAnswer> {
+    if (request.sought !== undefined) return this.#verifySought(request, request.sought);
     const cached = this.#lookup.findCached(request);
     if (cached === undefined) return this.#verifyUncached(request);
     return cached === null ? this.#unknown(request) : this.#decide(cached, request);
@@ -194,6 +196,12 @@ export class Verification {
     const found = await this.#lookup.find(request);
     if (found === null) return this.#unknown(request);
     return "kind" in found ? found : this.#decide(found, request);
+  }
+
+  /** Verifies a key by its hash. No upstream verifier is asked: it would need the string. */
+  async #verifySought(request: VerificationRequest, sought: SoughtHash): Promise<VerificationAnswer> {
+    const found = await this.#lookup.findSought(sought, request.workspaceId);
+    return found === null ? this.#notFound(request) : this.#decide(found, request);
   }
 
   /** Verifies on a node whose caches are not current: see the states of `ChangesFollower`. */
@@ -249,7 +257,8 @@ export class Verification {
 
   #decide(key: KeyRecord, request: VerificationRequest): VerificationAnswer | Promise<VerificationAnswer> {
     const answer = this.#check(key, request);
-    if (!key.isUnused) return answer;
+    // The first use is recorded with the string.
+    if (!key.isUnused || request.sought !== undefined) return answer;
     if (key.isTokenPending) return this.#recordToken(key, request, answer);
     if (answer instanceof Promise) return answer.then((settled) => this.#recordStart(key, request, settled));
     return this.#recordStart(key, request, answer);

@@ -1,4 +1,4 @@
-import type { Instant } from "../../../engine/src/clock/clock.ts";
+import type { Clock, Instant } from "../../../engine/src/clock/clock.ts";
 import type { Ledger } from "../../../engine/src/credits/ledger.ts";
 import type { Charge, LimitDecision } from "../../../engine/src/limits/counters.ts";
 import type { Limiter } from "../../../engine/src/limits/limiter.ts";
@@ -22,6 +22,7 @@ import type { OwnDerivations } from "./keys/own-derivation.ts";
 import type { LeakReports } from "./leaks/reports.ts";
 import type { AccessTokens } from "./oauth/access-tokens.ts";
 import type { KeyFacts } from "./oauth/key-facts.ts";
+import type { ReplicaServices } from "./replicas/service.ts";
 import type { NodeStatus, ServiceStatus } from "./system/fields.ts";
 
 /** What operations use on the main thread. Only types come from there: handlers run in the thread of the database too. */
@@ -46,6 +47,8 @@ export interface Services {
     /** What the record of a key leaves out. */
     origins(question: KeyOriginsQuestion): Promise<KeyOrigins>;
   };
+  readonly clock: Pick<Clock, "now" | "monotonic">;
+  readonly replicas: ReplicaServices;
   readonly limiter: Limiter;
   readonly replays: ReplayStore;
   readonly ledger: Pick<Ledger<readonly Charge[], LimitDecision>, "change">;

@@ -1,6 +1,7 @@
 import { dirname, join } from "node:path";
 import type { Clock, Milliseconds } from "../../../engine/src/clock/clock.ts";
 import { every } from "../../../engine/src/clock/every.ts";
+import { FEED_ROWS_MAX } from "../../../engine/src/directory/changes-feed.ts";
 import { Directories, type DirectoriesOptions } from "../../../engine/src/directory/directories.ts";
 import type { Limiter } from "../../../engine/src/limits/limiter.ts";
 import type { Random } from "../../../engine/src/random/random.ts";
@@ -110,6 +111,9 @@ function monthlyRetention({ retention: { audit }, analytics: { retention } }: Co
 const EXCEEDED_INTERVAL: Milliseconds = 2_000;
 /** Exceeded limits per transaction. */
 const EXCEEDED_PER_WRITE = 500;
+
+/** Rows of `changes` from before the start that are kept for edges. */
+const FEED_ROWS_FILLED = FEED_ROWS_MAX / 2;
 
 /** Opens every part of the service. */
 export async function openParts(start: Start): Promise<Parts> {
@@ -271,6 +275,8 @@ async function openDirectories({ config, clock, events, opened }: Start, store: 
   };
   const directories = new Directories(options, config.directoryBytesMax / config.workers);
   await directories.changes.start();
+  // Edges that followed another node, or this one before its restart, continue where they were.
+  directories.feed.fill(await store.read("readRecentChanges", FEED_ROWS_FILLED));
   opened.defer(() => directories.changes.close());
   const stopped = new AbortController();
   opened.defer(() => stopped.abort());

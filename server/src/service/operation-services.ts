@@ -20,7 +20,7 @@ const HOLDING = { runningMax: 3, runningPerWorkspaceMax: 2, waitingPerWorkspaceM
 interface Wiring
   extends Pick<
     Services,
-    "verification" | "ledger" | "openHolds" | "holdSubjects" | "replays" | "recorder" | "leaks" | "oauth"
+    "verification" | "ledger" | "openHolds" | "holdSubjects" | "replays" | "recorder" | "leaks" | "oauth" | "replicas"
   > {
   queues: CallQueues;
   quotas: QuotaCounts;
@@ -41,6 +41,7 @@ export function operationServices(
     recorder,
     leaks,
     oauth,
+    replicas,
     queues,
     quotas,
     node,
@@ -48,10 +49,12 @@ export function operationServices(
   }: Wiring,
 ): Services {
   return {
+    clock,
     verification,
     ledger,
     openHolds,
     holdSubjects,
+    replicas,
     explainer: new Explainer(directories, limiter),
     ownKeys: new OwnKeys(directories, limiter),
     derivations: new OwnDerivations({

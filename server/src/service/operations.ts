@@ -97,6 +97,10 @@ import { listOverrides } from "../features/ratelimits/listOverrides.ts";
 import { multiLimit } from "../features/ratelimits/multiLimit.ts";
 import { setDescriptors } from "../features/ratelimits/setDescriptors.ts";
 import { setOverride } from "../features/ratelimits/setOverride.ts";
+import { charge } from "../features/replicas/charge.ts";
+import { listChanges } from "../features/replicas/listChanges.ts";
+import { report } from "../features/replicas/report.ts";
+import { resolveKeys } from "../features/replicas/resolveKeys.ts";
 import { createRootKey } from "../features/rootKeys/createRootKey.ts";
 import { deleteRootKey } from "../features/rootKeys/deleteRootKey.ts";
 import { deleteSessions } from "../features/rootKeys/deleteSessions.ts";
@@ -277,6 +281,13 @@ const ofPortal = [
 ] as const;
 
 export type PortalOperationName = (typeof ofPortal)[number]["name"];
+
+const ofReplicas = [listChanges, resolveKeys, charge, report] as const;
+
+export type ReplicaOperationName = (typeof ofReplicas)[number]["name"];
+
+/** What edges call. They are not part of the API: their callers are the programs of this repository. */
+export const replicaOperations: readonly Operation<ReplicaOperationName>[] = ofReplicas;
 
 /** What sessions of the portal can call. They are not part of the API: their callers are the portal's page and element. */
 export const portalOperations: readonly Operation<PortalOperationName>[] = ofPortal;

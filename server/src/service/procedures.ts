@@ -26,6 +26,7 @@ import { PORTAL } from "../features/portal/portal-caller.ts";
 import { portalProcedures } from "../features/portal/procedures.ts";
 import { portalCallerInTransaction } from "../features/portal/session-principal.ts";
 import { ratelimitProcedures } from "../features/ratelimits/procedures.ts";
+import { replicaProcedures } from "../features/replicas/statements.ts";
 import { upstreamProcedures } from "../features/upstreams/procedures.ts";
 import { webhookProcedures } from "../features/webhooks/procedures.ts";
 import { administrationProcedures } from "../features/workspaces/procedures.ts";
@@ -168,6 +169,7 @@ export function openProcedures(options: ProcedureOptions) {
     holdProcedures,
     ratelimitProcedures({ random, sessions, limits }),
     nameProcedures,
+    replicaProcedures,
     eventProcedures({ random }),
     webhookProcedures({ random, vault }),
     oauthProcedures({ random, vault }),

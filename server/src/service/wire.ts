@@ -22,6 +22,7 @@ import { oauthRoutes } from "../features/oauth/routes.ts";
 import { portalCallRoutes } from "../features/portal/calls.ts";
 import { addPortalPages } from "../features/portal/pages.ts";
 import { PortalSessions } from "../features/portal/session-authentication.ts";
+import { replicaRoutes } from "../features/replicas/routes.ts";
 import { CallMetrics } from "../metrics/calls.ts";
 import { RecentRise } from "../metrics/recent.ts";
 import { version } from "../platform/config/version.ts";
@@ -46,7 +47,8 @@ import { DESCRIBED_MINUTES, NodeDescription, recentNumbers } from "./node.ts";
 import { type OAuth, oauthOperations } from "./oauth.ts";
 import { deferStop, type Parts, type Start } from "./open.ts";
 import { operationServices } from "./operation-services.ts";
-import { operations, portalOperations } from "./operations.ts";
+import { operations, portalOperations, replicaOperations } from "./operations.ts";
+import { openReplicas } from "./replicas.ts";
 import { openUpstreams } from "./upstreams.ts";
 import { Totals } from "./workers/totals.ts";
 
@@ -161,7 +163,9 @@ export function wire(
   });
   deferStop(start, () => authenticationFailures.stop());
   const counted = {
-    operations: [...operations, ...portalOperations, ...oauthOperations, ...grpcMethods].map(({ name }) => name),
+    operations: [...operations, ...portalOperations, ...replicaOperations, ...oauthOperations, ...grpcMethods].map(
+      ({ name }) => name,
+    ),
     statuses: [200, ...new Set(Object.values(problems).map(({ status }) => status))],
   };
   const calls = new CallMetrics(counted.operations, counted.statuses);
@@ -175,6 +179,7 @@ export function wire(
   start.opened.defer(() => marking.cancel());
   const node = new NodeDescription(start, parts, recent);
   const queues = new CallQueues();
+  const replicas = openReplicas(start, parts, (error, requestId) => rpc.problemOf(error, requestId, "replica.charge"));
   const wiring = {
     verification,
     ledger,
@@ -184,6 +189,7 @@ export function wire(
     recorder,
     leaks,
     oauth: oauth.services,
+    replicas,
     queues,
     quotas,
     node,
@@ -196,7 +202,7 @@ export function wire(
   };
   const changes = new ChangeWatch({ clock, read: (questions) => store.read("changedKinds", questions) });
   const services = operationServices(start, parts, wiring);
-  const rpc = new Rpc({
+  const rpc: Rpc = new Rpc({
     clock,
     random,
     authenticator,
@@ -278,6 +284,7 @@ export function wireHttp(
     routes: [
       forwardAuthRoutes(verifyKey),
       portalCallRoutes(portalOperations, sessions.portal),
+      replicaRoutes(replicaOperations),
       addPortalPages,
       leakRoutes({ leaks, githubKeys, verifyKey }),
       oauthRoutes(oauth.routes),

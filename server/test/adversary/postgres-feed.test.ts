@@ -51,7 +51,7 @@ async function connect(): Promise<Client> {
 }
 
 const invalidate = (...tags: string[]) =>
-  store.transact("run", (sql: Sql) => insertChange(sql, tags, systemClock.now())) as Promise<number>;
+  store.transact("run", (sql: Sql) => insertChange(sql, tags, systemClock.now(), null)) as Promise<number>;
 const read = (cursor?: ChangesCursor) =>
   store.read("run", (sql: Sql) => sql.dialect.readChanges(sql, cursor)) as Promise<Changes>;
 

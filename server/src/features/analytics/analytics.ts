@@ -139,6 +139,16 @@ export class Analytics {
     this.#startDelivery(counts);
   }
 
+  /** Adds what another process counted and numbered. Resolves after the commit. */
+  async addBatches(batches: readonly string[]): Promise<void> {
+    await this.#options.rollups.write(batches);
+  }
+
+  /** Adds last uses of keys that another process counted. They are written with the others. */
+  addUses(uses: readonly KeyUse[]): void {
+    this.#useFiles.add(this.#uses.add(uses));
+  }
+
   /** Deletes some of the expired buckets, while this node has the lease. */
   prune(lease: Lease): Promise<Pruned> {
     return this.#options.rollups.prune(this.#options.clock.now(), lease);

@@ -26,9 +26,14 @@ export type SignedIn =
   | { problem: PlainProblem };
 
 /** Publishes the end of sessions to every node; null if there is none. */
-async function publishEnd(sql: Sql, sessionIds: string[], now: Instant): Promise<RecordedChange | null> {
+async function publishEnd(
+  sql: Sql,
+  sessionIds: string[],
+  now: Instant,
+  workspaceId: string,
+): Promise<RecordedChange | null> {
   if (sessionIds.length === 0) return null;
-  return { tags: sessionIds, sequence: await insertChange(sql, sessionIds, now) };
+  return { tags: sessionIds, sequence: await insertChange(sql, sessionIds, now, workspaceId) };
 }
 
 /** The kind of sessions of the dashboard. */
@@ -78,7 +83,7 @@ export function sessionProcedures({ random, secrets }: { random: Random; secrets
       requireUsable(rootKey === undefined ? null : rootKeyRecord(rootKey).record, given.now);
       const { token, stored, ended } = (await createSession(sql, given, { random, secrets }))!;
       await audit(sql, "dashboard.signIn", rootKey!, stored.session.id, given.now);
-      return { token, stored, change: await publishEnd(sql, ended, given.now) };
+      return { token, stored, change: await publishEnd(sql, ended, given.now, stored.session.workspace_id) };
     } catch (error) {
       if (!(error instanceof Problem)) throw error;
       return new Rollback({ problem: plainProblem(error) });
@@ -106,7 +111,7 @@ export function sessionProcedures({ random, secrets }: { random: Random; secrets
         if (session === undefined) return null;
         const { root_key_id: id, workspace_id } = session;
         await audit(sql, "dashboard.signOut", { id, workspace_id }, session.id, now);
-        return publishEnd(sql, [session.id], now);
+        return publishEnd(sql, [session.id], now, workspace_id);
       },
     },
   };

@@ -62,7 +62,8 @@ export function keyProcedures({ openPepper, keyFilter, ...dependencies }: KeyPro
         await recordFirstUses(sql, uses, HASH_VERSION);
         // No cached record contains the start of a key.
         const tags = uses.flatMap(({ keyId, hash }) => (hash === null ? [] : [keyId, hash]));
-        return { tags, sequence: tags.length === 0 ? undefined : await insertChange(sql, tags, now) };
+        // The uses of one moment are of several workspaces.
+        return { tags, sequence: tags.length === 0 ? undefined : await insertChange(sql, tags, now, null) };
       },
       deriveForHolder: (sql: Sql, derivation: OwnDerivation) => deriveForHolder(sql, derivation, dependencies),
       recordKeyUses: (sql: Sql, uses: readonly KeyUse[]) => recordKeyUses(sql, uses, random),

@@ -49,7 +49,8 @@ export async function recordLeaks(
   const tags = await recordLeakedRootKeys(sql, reportOf, now, random);
   tags.push(...(await recordLeakedKeys(sql, reportOf, now, random)));
   tags.push(...(await recordLeakedDerivedKeys(sql, reportOf, now, random)));
-  return tags.length === 0 ? null : { tags, sequence: await insertChange(sql, tags, now) };
+  // Reports of one moment concern several workspaces.
+  return tags.length === 0 ? null : { tags, sequence: await insertChange(sql, tags, now, null) };
 }
 
 /** Returns the ids of the root keys that changed. */

@@ -74,7 +74,7 @@ async function createMissing(
   const taken = await takeQuotas(sql, { workspaceId, rows, bytes, isReduction: false, now }, limits, random);
   if (taken.exceeded !== undefined) return new Rollback({ taken });
   const tags = made.map(({ name }) => namespaceLookupKey(name, workspaceId));
-  return { taken, change: { tags, sequence: await insertChange(sql, tags, now) } };
+  return { taken, change: { tags, sequence: await insertChange(sql, tags, now, workspaceId) } };
 }
 
 interface CreationParts {

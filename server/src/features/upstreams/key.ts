@@ -164,5 +164,5 @@ export async function createUpstreamKey(
     random,
   );
   if (taken.exceeded !== undefined) return new Rollback({ change: null, exists: false, taken });
-  return { change: { tags: [hash], sequence: await insertChange(sql, [hash], now) }, exists: true, taken };
+  return { change: { tags: [hash], sequence: await insertChange(sql, [hash], now, workspaceId) }, exists: true, taken };
 }

@@ -70,7 +70,7 @@ export function administrationProcedures({ random, secrets }: AdministrationOpti
       { random, secrets },
       now,
     );
-    await insertChange(sql, [hash], now);
+    await insertChange(sql, [hash], now, workspaceId);
     await audit(sql, options, workspaceId, "rootKeys.createRootKey", [rootKeyId], { name, permissions: grants }, [
       { type: "root_key.created", objectId: rootKeyId, data: { rootKeyId, name } },
     ]);
@@ -92,7 +92,7 @@ export function administrationProcedures({ random, secrets }: AdministrationOpti
 
   async function createWorkspace(sql: Sql, context: CommandContext, name: string, isDefault: boolean): Promise<string> {
     const id = await new WorkspaceWriter(sql).create({ name, isDefault, requestsPerMinute: null }, random, context.now);
-    await insertChange(sql, [id], context.now);
+    await insertChange(sql, [id], context.now, id);
     await auditWorkspace(
       sql,
       context,
@@ -157,7 +157,7 @@ export function administrationProcedures({ random, secrets }: AdministrationOpti
       ]);
       tags.push(existing.id);
     }
-    if (tags.length > 0) await insertChange(sql, tags, context.now);
+    if (tags.length > 0) await insertChange(sql, tags, context.now, workspaceId);
   }
 
   const procedures = {
@@ -215,7 +215,7 @@ export function administrationProcedures({ random, secrets }: AdministrationOpti
           return new Rollback({ rejected: `There is no workspace ${workspaceId}.` });
         }
         await workspaces.update(workspaceId, { enabled: enabled ? 1 : 0 }, now);
-        await insertChange(sql, [workspaceId], now);
+        await insertChange(sql, [workspaceId], now, workspaceId);
         await auditWorkspace(
           sql,
           options,
@@ -261,7 +261,7 @@ export function administrationProcedures({ random, secrets }: AdministrationOpti
           });
         }
         await rootKeys.markDeleted([rootKeyId], now);
-        await insertChange(sql, [rootKeyId], now);
+        await insertChange(sql, [rootKeyId], now, workspaceId);
         await audit(sql, options, workspaceId, "rootKeys.deleteRootKey", [rootKeyId], { name: rootKey.name }, [
           deleted(rootKey),
         ]);
@@ -311,6 +311,7 @@ export function administrationProcedures({ random, secrets }: AdministrationOpti
             sql,
             others.map(({ id }) => id),
             now,
+            workspaceId,
           );
         return { kept: kept.id, revoked: others.map(({ id, name }) => ({ id, name })) };
       },

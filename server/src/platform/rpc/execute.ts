@@ -297,7 +297,8 @@ async function runMutation(
     if (taken.exceeded !== undefined) return new Rollback({ outcome, taken });
     if (invalidation.tags.length === 0) return { outcome, taken };
     const tags = [...invalidation.tags];
-    return { outcome, taken, change: { tags, sequence: await insertChange(sql, tags, now) } };
+    const sequence = await insertChange(sql, tags, now, invalidation.workspaceId);
+    return { outcome, taken, change: { tags, sequence } };
   } catch (error) {
     return new Rollback({ outcome: { problem: problemOf(error) } });
   }

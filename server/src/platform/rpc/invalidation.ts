@@ -9,6 +9,7 @@ export class Invalidation {
   readonly #workspaceId: string;
   readonly #tags: string[] = [];
   #isDecided = false;
+  #isOfOthers = false;
 
   constructor(workspaceId: string) {
     this.#workspaceId = workspaceId;
@@ -17,6 +18,11 @@ export class Invalidation {
   /** The tags, in the order in which they were added. */
   get tags(): readonly string[] {
     return this.#tags;
+  }
+
+  /** Whose records the tags concern; null: also those of another workspace than that of the call. */
+  get workspaceId(): string | null {
+    return this.#isOfOthers ? null : this.#workspaceId;
   }
 
   /** Whether the handler said what it invalidates, even if it is nothing. */
@@ -81,6 +87,7 @@ export class Invalidation {
 
   /** A workspace with all its keys, root keys and namespaces. */
   workspace(workspaceId: string): void {
+    if (workspaceId !== this.#workspaceId) this.#isOfOthers = true;
     this.#add(workspaceId);
   }
 

@@ -231,7 +231,7 @@ export class Rpc {
       return result;
     };
     const failed = (error: unknown): never => {
-      const problem = this.#problemOf(error, requestId, call.name);
+      const problem = this.problemOf(error, requestId, call.name);
       if (isRefused)
         this.#options.failedAuthentications.add(problem, { address: call.address, path: call.name }, requestId);
       const { status } = problems[problem.code];
@@ -404,7 +404,28 @@ export class Rpc {
     }
     requireJson(request.contentType, request.contentEncoding);
     if (request.body === null) throw notUtf8();
-    const input = readBody(compiledSchema(operation.declaration.input), request.body, request.path, false);
+    const { body, path } = request;
+    if (body.length > SHORT_BODY_LENGTH_MAX) {
+      // Only a route of its own takes that much, for callers with a root key.
+      const { input, permissions } = operation.declaration;
+      principal!.authorizeSome(permissions);
+      const parse = () => parseLongBody(input, body, path);
+      const parsed = this.#queues.longBodies.run(principal!.workspaceId, parse);
+      return parsed.then((read) => this.#handleMetered(operation, read, request, principal, now, requestId));
+    }
+    const input = readBody(compiledSchema(operation.declaration.input), body, path, false);
+    return this.#handleMetered(operation, input, request, principal, now, requestId);
+  }
+
+  #handleMetered(
+    operation: Metered,
+    input: unknown,
+    request: RpcRequest,
+    principal: Principal | null,
+    now: Instant,
+    requestId: string,
+  ): MeteredAnswer | Promise<MeteredAnswer> {
+    const { anonymousCaller } = operation;
     const workspaceId = principal?.workspaceId ?? this.#options.defaultWorkspaceId;
     const context: MeteredContext<ProblemCode> = {
       now,
@@ -421,7 +442,7 @@ export class Rpc {
                 workspaceId,
                 operation.name,
                 principal?.rootKeyId ?? anonymousCaller!(input as never),
-                input,
+                input as object,
               ),
             ),
       address: request.address,
@@ -577,11 +598,11 @@ export class Rpc {
 
   #failure(error: unknown, requestId: string, path: string): RpcResponse {
     if (error instanceof NeedsMainThread) return { status: NEEDS_MAIN_THREAD, requestId, body: "" };
-    return this.#problem(this.#problemOf(error, requestId, path), requestId);
+    return this.#problem(this.problemOf(error, requestId, path), requestId);
   }
 
   /** What a caller is told of an error. Bugs and failures of the database are reported. */
-  #problemOf(error: unknown, requestId: string, path: string): Problem {
+  problemOf(error: unknown, requestId: string, path: string): Problem {
     if (error instanceof Problem) return error;
     if (isOverloaded(error)) return overloadProblem(error);
     if (error instanceof StoreUnavailable) {

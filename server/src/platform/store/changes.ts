@@ -4,12 +4,21 @@ import { CHANGES_RETENTION } from "../../../../engine/src/directory/changes.ts";
 import { oldestBy, type RetentionTask } from "./retention.ts";
 import type { Sql } from "./store.ts";
 
-/** Publishes changed tags to every node, in the transaction of the change; returns the row's sequence number. */
-export async function insertChange(sql: Sql, tags: readonly string[], at: Instant): Promise<number> {
+/**
+ * Publishes changed tags to every node, in the transaction of the change; returns the row's sequence number.
+ *
+ * @param workspaceId whose records it concerns, so that edges of other workspaces do not hear of it; null: of any.
+ */
+export async function insertChange(
+  sql: Sql,
+  tags: readonly string[],
+  at: Instant,
+  workspaceId: string | null,
+): Promise<number> {
   const { sequence } = await sql.db
     .insertInto("changes")
     // The clocks of nodes may differ, so a common one decides when a row is old.
-    .values({ tags: JSON.stringify(tags), created_at: sql.dialect.time.common(at) })
+    .values({ tags: JSON.stringify(tags), created_at: sql.dialect.time.common(at), workspace_id: workspaceId })
     .returning("sequence")
     .executeTakeFirstOrThrow();
   return sequence;

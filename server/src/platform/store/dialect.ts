@@ -8,7 +8,7 @@ import type {
   SelectQueryBuilder,
 } from "kysely";
 import type { Instant, Milliseconds } from "../../../../engine/src/clock/clock.ts";
-import type { Changes, ChangesCursor } from "../../../../engine/src/directory/changes.ts";
+import type { Changes, ChangesCursor, RecentChanges } from "../../../../engine/src/directory/changes.ts";
 import type { MonthlyTable, PartitionState, PartitionStep } from "./monthly-tables.ts";
 import type { Schema } from "./schema.ts";
 
@@ -55,6 +55,8 @@ export interface Dialect {
   wasInserted(table: string): RawBuilder<boolean> | undefined;
   /** Reads what was committed to `changes` since the cursor; without one, only the current position. */
   readChanges(connection: Connection, cursor: ChangesCursor | undefined): Promise<Changes>;
+  /** Some of the newest rows of `changes`, for a reader whose positions outlive its process. */
+  readRecentChanges(connection: Connection, limit: number): Promise<RecentChanges>;
   /**
    * The number up to which every event is committed or rolled back; undefined if events are committed in the order of their
    * numbers.

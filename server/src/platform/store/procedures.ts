@@ -59,6 +59,7 @@ export function storeProcedures<Task extends string>({
         await requireCurrent(sql);
         return sql.dialect.readChanges(sql, cursor);
       },
+      readRecentChanges: (sql: Sql, limit: number) => sql.dialect.readRecentChanges(sql, limit),
       findMove: (sql: Sql, _: null) => findMove(sql),
       requireServable: (sql: Sql, _: null) => requireServable(sql),
       idempotencyRecords: (sql: Sql, { scopes, now }: { scopes: readonly string[]; now: Instant }) =>
@@ -102,6 +103,7 @@ export function storeProcedures<Task extends string>({
   };
   const pools: PoolsOf<typeof procedures> = {
     readChanges: "feed",
+    readRecentChanges: "maintenance",
     once: "metered",
     idempotencyRecords: "metered",
     migrate: "maintenance",

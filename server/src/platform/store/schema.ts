@@ -704,6 +704,8 @@ export interface ChangeRow {
   sequence: Generated<number>;
   /** JSON array of directory tags. */
   tags: string;
+  /** Whose records it concerns. Null: those of any workspace; programs of earlier releases write that. */
+  workspace_id: string | null;
   created_at: number;
 }
 

@@ -46,6 +46,7 @@ import { up as planBudgets } from "./050-plan-budgets.ts";
 import { up as apiPolicies } from "./051-api-policies.ts";
 import { up as ratelimitDescriptors } from "./052-ratelimit-descriptors.ts";
 import { up as shadowLimits } from "./053-shadow-limits.ts";
+import { up as changeWorkspaces } from "./057-change-workspaces.ts";
 
 export type MigrationStep = (db: Kysely<unknown>, dialect: "sqlite" | "postgres") => Promise<void>;
 
@@ -118,4 +119,5 @@ export const schemaSteps: Readonly<Record<string, SchemaStep>> = {
   "051-api-policies": expand(apiPolicies),
   "052-ratelimit-descriptors": expand(ratelimitDescriptors),
   "053-shadow-limits": expand(shadowLimits),
+  "057-change-workspaces": expand(changeWorkspaces),
 };

@@ -1,5 +1,14 @@
 import { sql as raw } from "kysely";
-import { CHANGES_PER_READ, type Changes, type ChangesCursor } from "../../../../../engine/src/directory/changes.ts";
+import type { Milliseconds } from "../../../../../engine/src/clock/clock.ts";
+import {
+  CHANGES_PER_READ,
+  CHANGES_RETENTION,
+  type ChangedTags,
+  type Changes,
+  type ChangesCursor,
+  type ChangesReach,
+  type RecentChanges,
+} from "../../../../../engine/src/directory/changes.ts";
 import { StoreUnavailable } from "../../../../../engine/src/errors/store-unavailable.ts";
 import type { Connection } from "../dialect.ts";
 import { onlyRow } from "../only-row.ts";
@@ -44,14 +53,13 @@ export async function readPostgresChanges(
       select sequence, nonce from changes order by sequence desc limit 1`.execute(sql.db);
     const newest = rows[0] ?? null;
     const position = { final: Math.min(horizon, newest?.sequence ?? 0), pass: null, newest, server: state.server };
-    return { cursor: JSON.stringify(position), rows: [], hasMore: false, isLost };
+    return { cursor: JSON.stringify(position), rows: [], hasMore: false, isLost, ...reachOf(position) };
   }
 
   const pass = before.pass ?? { horizon: await readHorizon(sql, "changes", state.drawn), at: before.final };
-  const { rows } = await raw<{ sequence: number; nonce: string; tags: string }>`
-    select sequence, nonce, tags from changes where sequence > ${pass.at} order by sequence limit ${limit}`.execute(
-    sql.db,
-  );
+  const { rows } = await raw<StoredChange>`
+    select sequence, nonce, tags, workspace_id from changes
+    where sequence > ${pass.at} order by sequence limit ${limit}`.execute(sql.db);
   const last = rows.at(-1);
   const hasMore = rows.length === limit;
   const { final, server } = { ...before, ...state };
@@ -64,10 +72,40 @@ export async function readPostgresChanges(
     : { final: Math.max(final, Math.min(pass.horizon, newest?.sequence ?? 0)), pass: null, newest, server };
   return {
     cursor: JSON.stringify(position),
-    rows: rows.map(({ sequence, tags }) => ({ sequence, tags: JSON.parse(tags) as string[] })),
+    rows: rows.map(changedTags),
     hasMore,
     isLost: false,
+    ...reachOf(position),
   };
+}
+
+/** Rows older than this may have been deleted between others that were not. */
+const RECENT: Milliseconds = CHANGES_RETENTION / 2;
+
+/** The newest rows, the newest one first, and the server that has them. */
+export async function readRecentPostgresChanges(sql: Connection, limit: number): Promise<RecentChanges> {
+  const { server } = await readState(sql, null);
+  const { rows } = await raw<StoredChange & { is_recent: boolean }>`
+    select sequence, nonce, tags, workspace_id,
+      created_at > (extract(epoch from clock_timestamp()) * 1000)::bigint - ${RECENT}::bigint as is_recent
+    from changes order by sequence desc limit ${limit}`.execute(sql.db);
+  const old = rows.findIndex(({ is_recent }) => !is_recent);
+  return { server, rows: (old === -1 ? rows : rows.slice(0, old)).map(changedTags) };
+}
+
+interface StoredChange {
+  sequence: number;
+  nonce: string;
+  tags: string;
+  workspace_id: string | null;
+}
+
+function changedTags({ sequence, tags, workspace_id, nonce }: StoredChange): ChangedTags {
+  return { sequence, tags: JSON.parse(tags) as string[], workspaceId: workspace_id, nonce };
+}
+
+function reachOf({ server, final }: Position): ChangesReach {
+  return { server, final };
 }
 
 interface State {

@@ -14,7 +14,7 @@ import type {
 } from "../dialect.ts";
 import { onlyRow } from "../only-row.ts";
 import { buildIndex } from "./build-index.ts";
-import { readPostgresChanges } from "./changes.ts";
+import { readPostgresChanges, readRecentPostgresChanges } from "./changes.ts";
 import { postgresNow } from "./clock.ts";
 import { readEventHorizon } from "./horizon.ts";
 import { findPartitionStates, partitionStep, preparePartitions, removeBound } from "./partitions.ts";
@@ -225,5 +225,6 @@ export const postgresDialect: Dialect = {
   // A row that was inserted, and not updated, has no former transaction.
   wasInserted: (table): RawBuilder<boolean> => raw<boolean>`${raw.raw(table)}.xmax = 0`,
   readChanges: readPostgresChanges,
+  readRecentChanges: readRecentPostgresChanges,
   readEventHorizon,
 };

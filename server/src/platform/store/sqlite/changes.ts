@@ -8,19 +8,27 @@ export async function readSqliteChanges({ db }: Connection, cursor: ChangesCurso
       .selectFrom("changes")
       .select((query) => query.fn.max("sequence").as("last"))
       .executeTakeFirstOrThrow();
-    return { cursor: String(last ?? 0), rows: [], hasMore: false, isLost: false };
+    return { cursor: String(last ?? 0), rows: [], hasMore: false, isLost: false, server: "", final: last ?? 0 };
   }
   const rows = await db
     .selectFrom("changes")
-    .select(["sequence", "tags"])
+    .select(["sequence", "tags", "workspace_id"])
     .where("sequence", ">", Number(cursor))
     .orderBy("sequence")
     .limit(CHANGES_PER_READ)
     .execute();
+  const final = rows.at(-1)?.sequence ?? Number(cursor);
   return {
-    cursor: String(rows.at(-1)?.sequence ?? cursor),
-    rows: rows.map(({ sequence, tags }) => ({ sequence, tags: JSON.parse(tags) as string[] })),
+    cursor: String(final),
+    rows: rows.map(({ sequence, tags, workspace_id }) => ({
+      sequence,
+      tags: JSON.parse(tags) as string[],
+      workspaceId: workspace_id,
+      nonce: "",
+    })),
     hasMore: rows.length === CHANGES_PER_READ,
     isLost: false,
+    server: "",
+    final,
   };
 }

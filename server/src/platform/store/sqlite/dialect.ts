@@ -124,5 +124,7 @@ export const sqliteDialect: Dialect = {
   hasWritingCtes: false,
   wasInserted: () => undefined,
   readChanges: readSqliteChanges,
+  // A position belongs to this process, which has read all that it may ask for.
+  readRecentChanges: async () => ({ server: "", rows: [] }),
   readEventHorizon: async () => undefined,
 };

@@ -1,0 +1,17 @@
+import { feedPositionPattern } from "../../../../engine/src/directory/changes-feed.ts";
+import { text } from "../../platform/vocabulary/schema.ts";
+
+/** The permission that opens the keys of an API for edges. */
+export const OPEN_PERMISSION = "replicas.{apiId}.open";
+
+export function openRequirement(apiId: string): string {
+  return `replicas.${apiId}.open`;
+}
+
+export const Position = text(1, 160, { regex: feedPositionPattern, says: "must be a position of replica.listChanges" });
+
+/** SHA-256 or SHA-512 of a string as base64url. */
+export const Hash = text(43, 86, {
+  regex: /^(?:[\w-]{43}|[\w-]{86})$/,
+  says: "must be a SHA-256 or a SHA-512 as base64url",
+});

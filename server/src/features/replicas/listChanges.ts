@@ -1,0 +1,55 @@
+import { z } from "zod";
+import { integer, text } from "../../platform/vocabulary/schema.ts";
+import { metered } from "../services.ts";
+import { OPEN_PERMISSION, Position } from "./fields.ts";
+import { keyedTag } from "./stream.ts";
+
+const WAIT_MAX = 300;
+
+const EdgeInput = z.strictObject({
+  id: text(21, 37, { regex: /^edge_[a-zA-Z0-9]{16,32}$/, says: "must be edge_ and 16 to 32 letters and digits" }),
+  kind: z.enum(["process", "library"]),
+  version: text(1, 32),
+  name: text(1, 100).optional(),
+  records: integer(0).describe("Records in its memory."),
+  reports: integer(0).describe("Reports that wait for delivery."),
+});
+
+export const listChanges = metered("replica.listChanges", {
+  summary: "List what changed for an edge",
+  description:
+    "Lists what an edge must not use any longer, as tags keyed by it. The answer waits for a change. `age` says how old the " +
+    "answer's knowledge was when the question arrived.",
+  repeatable: true,
+  permissions: [OPEN_PERMISSION],
+  input: z.strictObject({
+    tagKey: text(22, 64, { regex: /^[\w-]+$/, says: "must be base64url" }).describe(
+      "The key of the tags, of the edge.",
+    ),
+    position: Position.optional().describe("The position of the last answer. Omitted: the present one."),
+    wait: integer(0, WAIT_MAX).default(0).describe("Milliseconds to wait for a change."),
+    edge: EdgeInput,
+  }),
+  output: z.strictObject({
+    position: z.string(),
+    age: z.int().describe("Milliseconds from this node's last read of the changes to the arrival of the question."),
+    isLost: z.boolean().describe("Whether everything must be invalidated."),
+    tags: z.array(z.string()),
+    hasMore: z.boolean(),
+    verifyAuth: z.enum(["optional", "required"]).describe("Whether verifications require a root key."),
+  }),
+  problems: [],
+  examples: [],
+}).handle(
+  async ({ tagKey, position, wait, edge }, { replicas }, { principal, workspaceId, address, startedAt, clock }) => {
+    const caller = principal!;
+    caller.authorizeSome([OPEN_PERMISSION]);
+    replicas.edges.note(workspaceId, { ...edge, rootKeyId: caller.rootKeyId, address });
+    const { tags, ...answer } = await replicas.stream.follow({ workspaceId, position, wait, arrivedAt: startedAt });
+    // A root key that was revoked during the wait gets nothing.
+    const now = clock.now();
+    if (!caller.isCurrent(now)) (await caller.renew(now)).authorizeSome([OPEN_PERMISSION]);
+    const keyed = tags.map((tag) => keyedTag(tagKey, tag));
+    return JSON.stringify({ ...answer, tags: keyed, verifyAuth: replicas.verifyAuth });
+  },
+);

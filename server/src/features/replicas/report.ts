@@ -1,0 +1,121 @@
+import { z } from "zod";
+import { verificationCodes } from "../../../../engine/src/verification/request.ts";
+import { ApiId, integer, KeyId, Tags, text } from "../../platform/vocabulary/schema.ts";
+import type { VerificationCell } from "../analytics/batch.ts";
+import { levels } from "../analytics/levels.ts";
+import { metered } from "../services.ts";
+import { OPEN_PERMISSION, openRequirement } from "./fields.ts";
+
+const CELLS_MAX = 2_000;
+const USES_MAX = 2_000;
+/** How long an edge may keep counts, and how far its clock may be ahead. */
+const PAST_MAX = levels.day;
+const FUTURE_MAX = levels.minute;
+const COUNT_MAX = 1_000_000_000;
+/** An hour for each of them would be less. */
+const LATENCY_MAX = 2 ** 52;
+/** The longest list of tags as JSON: ten tags of 128 code points, each of which may be escaped. */
+const TAGS_LENGTH_MAX = 16_000;
+
+const TagSet = text(0, TAGS_LENGTH_MAX).check(({ value, issues }) => {
+  if (value !== "" && !isTagSet(value)) {
+    issues.push({ code: "custom", input: value, message: "must be empty, or a sorted JSON array of distinct tags" });
+  }
+});
+
+const Cell = z.tuple([
+  integer(0).describe("The start of the minute."),
+  ApiId.nullable(),
+  KeyId.nullable(),
+  text(3, 255, { regex: /^[a-zA-Z0-9_]+$/, says: "must be an identifier" })
+    .nullable()
+    .describe("The identity."),
+  TagSet,
+  z.enum(verificationCodes),
+  integer(1, COUNT_MAX).describe("The number of verifications."),
+  integer(0, LATENCY_MAX).describe("The microseconds that they took together."),
+]);
+
+export const report = metered("replica.report", {
+  summary: "Report what an edge counted",
+  description:
+    "Adds verifications that an edge decided to the analytics, each report once: a `sequence` that was reported before is " +
+    "acknowledged, and not counted again. Keys that do not exist are left out.",
+  repeatable: true,
+  permissions: [OPEN_PERMISSION],
+  input: z.strictObject({
+    recorder: text(1, 64, { regex: /^[\w-]+$/, says: "may hold letters, digits, hyphens and underscores" }),
+    sequence: integer(1),
+    verifications: z.array(Cell).max(CELLS_MAX),
+    uses: z.array(z.strictObject({ keyId: KeyId, at: integer(0) })).max(USES_MAX),
+  }),
+  output: z.strictObject({ sequence: z.int() }),
+  problems: [],
+  examples: [],
+}).handle(async ({ recorder, sequence, verifications, uses }, { replicas }, { principal, workspaceId, now, fail }) => {
+  const caller = principal!;
+  caller.authorizeSome([OPEN_PERMISSION]);
+  for (const [i, [minute, apiId, keyId]] of verifications.entries()) {
+    if (minute % levels.minute !== 0 || !isReportable(minute, now)) {
+      fail("invalid_input", `verifications[${i}] is not of a minute of the last day.`);
+    }
+    if ((apiId === null) !== (keyId === null)) {
+      fail("invalid_input", `verifications[${i}] has a key without an API, or an API without a key.`);
+    }
+    if (apiId !== null) caller.authorize(openRequirement(apiId));
+  }
+  for (const [i, { at }] of uses.entries()) {
+    if (!isReportable(at, now)) fail("invalid_input", `uses[${i}] is not of the last day.`);
+  }
+  const { reports } = replicas;
+  if (reports === null) return JSON.stringify({ sequence });
+  await replicas.reporting.run(workspaceId, async () => {
+    const owners = await replicas.findReported({
+      workspaceId,
+      keyIds: distinct([...verifications.map(([, , keyId]) => keyId), ...uses.map(({ keyId }) => keyId)]),
+      identityIds: distinct(verifications.map(([, , , identityId]) => identityId)),
+    });
+    const apiOf = new Map(owners.keys.map(({ id, api_id }) => [id, api_id]));
+    const identities = new Set(owners.identityIds);
+    const cells = verifications.flatMap(([minute, apiId, keyId, identityId, tags, code, count, latencyUs]) => {
+      // Counts have no owner but their subject, which must be of this workspace.
+      if (keyId !== null && apiOf.get(keyId) !== apiId) return [];
+      const owner = keyId !== null && identityId !== null && identities.has(identityId) ? identityId : null;
+      const cell: VerificationCell = [minute, workspaceId, apiId, keyId, owner, tags, code, count, 0, latencyUs];
+      return [cell];
+    });
+    const known = uses.filter(({ keyId }) => {
+      const apiId = apiOf.get(keyId);
+      return apiId !== undefined && caller.may(openRequirement(apiId));
+    });
+    await reports.accept({
+      workspaceId,
+      rootKeyId: caller.rootKeyId,
+      recorder,
+      sequence,
+      verifications: cells,
+      uses: known,
+    });
+  });
+  return JSON.stringify({ sequence });
+});
+
+function isReportable(at: number, now: number): boolean {
+  return at >= now - PAST_MAX && at <= now + FUTURE_MAX;
+}
+
+/** Whether a text is a tag set as the recorder writes it. */
+function isTagSet(value: string): boolean {
+  let tags: unknown;
+  try {
+    tags = JSON.parse(value);
+  } catch {
+    return false;
+  }
+  const parsed = Tags.min(1).safeParse(tags);
+  return parsed.success && JSON.stringify([...new Set(parsed.data)].sort()) === value;
+}
+
+function distinct(ids: readonly (string | null)[]): string[] {
+  return [...new Set(ids)].filter((id) => id !== null);
+}

@@ -1,0 +1,74 @@
+import { digest } from "../../../../engine/src/crypto/digest.ts";
+import { batchText, type VerificationCell } from "../analytics/batch.ts";
+import type { KeyUse } from "../analytics/recorder.ts";
+
+/** The counts of an edge that were checked. */
+export interface AcceptedReport {
+  readonly workspaceId: string;
+  readonly rootKeyId: string;
+  /** The edge's name for what numbers its reports. */
+  readonly recorder: string;
+  readonly sequence: number;
+  readonly verifications: readonly VerificationCell[];
+  readonly uses: readonly KeyUse[];
+}
+
+export interface ReplicaReportsOptions {
+  /** Adds batches to the store, each once; resolves after the commit. */
+  write(batches: readonly string[]): Promise<void>;
+  /** Takes last uses, which are written later. */
+  addUses(uses: readonly KeyUse[]): void;
+}
+
+/** Reports of one write. A write of this many takes some tenths of a second. */
+const REPORTS_PER_WRITE = 16;
+
+interface Waiting {
+  readonly text: string;
+  readonly done: PromiseWithResolvers<void>;
+}
+
+/** Writes the counts of edges. Those that arrive during a write are written together by the next one. */
+export class ReplicaReports {
+  readonly #options: ReplicaReportsOptions;
+  readonly #waiting: Waiting[] = [];
+  #writing = false;
+
+  constructor(options: ReplicaReportsOptions) {
+    this.#options = options;
+  }
+
+  /** Resolves when the store has the counts, or had them before. Rejects if it could not take them. */
+  async accept({ verifications, uses, sequence, ...of }: AcceptedReport): Promise<void> {
+    if (verifications.length > 0) {
+      const text = batchText(
+        { recorder: recorderOf(of), sequence },
+        { keys: [], verifications: [JSON.stringify(verifications)], ratelimits: [], decisions: [] },
+      );
+      const done = Promise.withResolvers<void>();
+      this.#waiting.push({ text, done });
+      if (!this.#writing) void this.#write();
+      await done.promise;
+    }
+    if (uses.length > 0) this.#options.addUses(uses);
+  }
+
+  async #write(): Promise<void> {
+    this.#writing = true;
+    while (this.#waiting.length > 0) {
+      const some = this.#waiting.splice(0, REPORTS_PER_WRITE);
+      try {
+        await this.#options.write(some.map(({ text }) => text));
+        for (const { done } of some) done.resolve();
+      } catch (error) {
+        for (const { done } of some) done.reject(error);
+      }
+    }
+    this.#writing = false;
+  }
+}
+
+/** What numbers the reports, in the store. Nobody else can use the numbers of an edge up. */
+function recorderOf({ workspaceId, rootKeyId, recorder }: Omit<AcceptedReport, "verifications" | "uses" | "sequence">) {
+  return `edge_${digest(`${workspaceId} ${rootKeyId} ${recorder}`)}`;
+}

@@ -1,0 +1,152 @@
+import { z } from "zod";
+import type { DeletedKey, DirectoryKey } from "../../../../engine/src/directory/stored.ts";
+import type { Principal } from "../../platform/rpc/principal.ts";
+import { metered } from "../services.ts";
+import { Hash, OPEN_PERMISSION, openRequirement, Position } from "./fields.ts";
+import { replicaKey, replicaRootKey } from "./key-record.ts";
+
+const KEYS_MAX = 256;
+const ROOT_KEYS_MAX = 64;
+
+/** What an edge must pass on, with everything that it concerns. */
+const ELSEWHERE = { isElsewhere: true } as const;
+
+const Limits = z.array(
+  z.strictObject({
+    id: z.string(),
+    name: z.string(),
+    limit: z.int(),
+    duration: z.int(),
+    mode: z.enum(["standard", "strict"]),
+    auto_apply: z.union([z.literal(0), z.literal(1)]),
+    shadow: z.union([z.literal(0), z.literal(1)]).optional(),
+  }),
+);
+
+const Elsewhere = z.strictObject({ isElsewhere: z.literal(true) });
+
+const ReplicaKey = z.strictObject({
+  keyId: z.string(),
+  apiId: z.string(),
+  poolId: z.string(),
+  name: z.string().nullable(),
+  meta: z.string().nullable(),
+  enabled: z.boolean(),
+  workspaceEnabled: z.boolean(),
+  expiresAt: z.int().nullable(),
+  allowedIps: z.string().nullable(),
+  apiAllowedIps: z.string().nullable(),
+  identity: z
+    .strictObject({ id: z.string(), externalId: z.string(), meta: z.string().nullable(), ratelimits: Limits })
+    .nullable(),
+  ratelimits: Limits,
+  roles: z.array(z.string()),
+  permissions: z.array(z.string()),
+  needs: z.array(z.string()).describe("What judging the key needs besides."),
+});
+
+const DeletedReplicaKey = z.strictObject({
+  isDeleted: z.literal(true),
+  keyId: z.string(),
+  apiId: z.string(),
+  identityId: z.string().nullable(),
+});
+
+const ReplicaRootKey = z.strictObject({
+  rootKeyId: z.string(),
+  grants: z.array(z.string()),
+  enabled: z.boolean(),
+  expiresAt: z.int().nullable(),
+  workspaceEnabled: z.boolean(),
+  requestsPerMinute: z.int().nullable(),
+});
+
+export const resolveKeys = metered("replica.resolveKeys", {
+  summary: "Get the records of keys for an edge",
+  description: "Gives what an edge needs to judge keys and root keys, found by the hashes of their strings.",
+  repeatable: true,
+  permissions: [OPEN_PERMISSION],
+  input: z.strictObject({
+    position: Position.optional().describe("The position of the edge. The answer knows all that it has."),
+    keys: z.array(Hash).max(KEYS_MAX).optional(),
+    rootKeys: z.array(Hash).max(ROOT_KEYS_MAX).optional(),
+    workspace: z.boolean().optional(),
+  }),
+  output: z.strictObject({
+    keys: z.array(z.union([ReplicaKey, DeletedReplicaKey, Elsewhere]).nullable()),
+    rootKeys: z.array(z.union([ReplicaRootKey, Elsewhere]).nullable()),
+    workspace: z
+      .strictObject({
+        id: z.string(),
+        enabled: z.boolean(),
+        hasImportedKeys: z.boolean(),
+        hasSha512Keys: z.boolean(),
+        hasUpstreams: z.boolean(),
+      })
+      .optional(),
+  }),
+  problems: [],
+  examples: [],
+}).handle(
+  async ({ position, keys = [], rootKeys = [], workspace }, { replicas }, { principal, workspaceId, clock }) => {
+    const caller = principal!;
+    caller.authorizeSome([OPEN_PERMISSION]);
+    const { source, lookups, resolving } = replicas;
+    const answer = await resolving.run(workspaceId, async () => {
+      // After the wait: the answer must be newer than the position.
+      await replicas.stream.reach(position);
+      const share = await lookups.begin(caller.rootKeyId);
+      let unknown = 0;
+      try {
+        const locations = [...new Set(keys)].map((hash) => ({ hash, workspace_id: workspaceId }));
+        const [rows, derived, foundRootKeys, workspaces] = await Promise.all([
+          locations.length === 0 ? [] : source.keysAt(locations),
+          locations.length === 0 ? [] : source.derivedKeysAt(locations),
+          rootKeys.length === 0 ? [] : source.rootKeysByHashes([...new Set(rootKeys)]),
+          workspace ? source.workspaces([workspaceId]) : [],
+        ]);
+        const byHash = Map.groupBy(rows, ({ hash }) => hash);
+        const ofDerived = new Set(derived.map(({ hash }) => hash));
+        const rootKeyOf = new Map(foundRootKeys.map((rootKey) => [rootKey.hash, rootKey]));
+        const foundKeys = keys.map((hash) => {
+          if (ofDerived.has(hash)) return ELSEWHERE;
+          return keyIn(byHash.get(hash) ?? [], caller);
+        });
+        const answeredRootKeys = rootKeys.map((hash) => {
+          const rootKey = rootKeyOf.get(hash);
+          if (rootKey === undefined) return null;
+          return rootKey.workspace_id === workspaceId ? replicaRootKey(rootKey) : ELSEWHERE;
+        });
+        unknown = [...foundKeys, ...answeredRootKeys].filter((one) => one === null).length;
+        const own = workspaces[0];
+        return {
+          keys: foundKeys,
+          rootKeys: answeredRootKeys,
+          ...(own && {
+            workspace: {
+              id: own.id,
+              enabled: own.enabled === 1,
+              hasImportedKeys: own.has_imported_keys === 1,
+              hasSha512Keys: own.sha512_migrations > 0,
+              hasUpstreams: own.upstream_apis.length > 0,
+            },
+          }),
+        };
+      } finally {
+        lookups.end(share, unknown);
+      }
+    });
+    const now = clock.now();
+    if (!caller.isCurrent(now)) await caller.renew(now);
+    return JSON.stringify(answer);
+  },
+);
+
+/** What an edge gets of the keys with one hash. Those of migrations are found only by calls that name the migration. */
+function keyIn(rows: readonly (DirectoryKey | DeletedKey)[], caller: Principal) {
+  if (rows.length === 0) return null;
+  const key = rows.find(({ migration_id }) => migration_id === null);
+  if (key === undefined || !caller.may(openRequirement(key.api_id))) return ELSEWHERE;
+  if (!("deleted" in key)) return replicaKey(key);
+  return { isDeleted: true as const, keyId: key.id, apiId: key.api_id, identityId: key.identity_id };
+}

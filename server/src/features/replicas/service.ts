@@ -1,0 +1,32 @@
+import type { DirectorySource } from "../../../../engine/src/directory/directories.ts";
+import type { LookupRateLimiter } from "../../../../engine/src/directory/lookup-rate-limiter.ts";
+import type { FairQueue } from "../../platform/rpc/fair-queue.ts";
+import type { Problem } from "../../platform/rpc/problems.ts";
+import type { Edges } from "./edges.ts";
+import type { ReplicaReports } from "./reports.ts";
+import type { ReportedIds, ReportedOwners } from "./statements.ts";
+import type { ReplicaStream } from "./stream.ts";
+
+/**
+ * What the operations of edges use. Their queues are their own, so that edges without records cannot take the database from
+ * direct callers.
+ */
+export interface ReplicaServices {
+  readonly stream: Pick<ReplicaStream, "follow" | "reach">;
+  readonly edges: Pick<Edges, "note">;
+  readonly source: Pick<DirectorySource, "keysAt" | "derivedKeysAt" | "rootKeysByHashes" | "workspaces">;
+  /** Look-ups of hashes that are unknown, by root key. */
+  readonly lookups: Pick<LookupRateLimiter, "begin" | "end" | "spend">;
+  readonly resolving: Pick<FairQueue, "run">;
+  readonly charging: Pick<FairQueue, "run">;
+  readonly reporting: Pick<FairQueue, "run">;
+  /** Null: analytics are off. */
+  readonly reports: Pick<ReplicaReports, "accept"> | null;
+  findReported(ids: ReportedIds): Promise<ReportedOwners>;
+  readonly verifyAuth: "optional" | "required";
+  /** The workspace of callers without a root key. */
+  readonly defaultWorkspaceId: string;
+  newRequestId(): string;
+  /** What a caller is told of an error. Bugs are reported. */
+  problemOf(error: unknown, requestId: string): Problem;
+}

@@ -1,0 +1,53 @@
+import { LookupRateLimiter } from "../../../engine/src/directory/lookup-rate-limiter.ts";
+import { newRequestId } from "../../../engine/src/random/random.ts";
+import { Edges } from "../features/replicas/edges.ts";
+import { ReplicaReports } from "../features/replicas/reports.ts";
+import type { ReplicaServices } from "../features/replicas/service.ts";
+import { ReplicaStream } from "../features/replicas/stream.ts";
+import { FairQueue } from "../platform/rpc/fair-queue.ts";
+import { directorySource } from "./directory-source.ts";
+import type { Parts, Start } from "./open.ts";
+
+/** Look-ups of records: of the connections for look-ups, some stay for direct callers. */
+const RESOLVING = { runningMax: 2, runningPerWorkspaceMax: 1, waitingPerWorkspaceMax: 2_000 };
+/** Batches of calls. */
+const CHARGING = { runningMax: 16, runningPerWorkspaceMax: 8, waitingPerWorkspaceMax: 2_000 };
+/** Reports. One write takes several. */
+const REPORTING = { runningMax: 32, runningPerWorkspaceMax: 16, waitingPerWorkspaceMax: 1_000 };
+
+/** What edges use, and what is known of them. */
+export interface Replicas extends ReplicaServices {
+  readonly edges: Edges;
+  readonly lookups: LookupRateLimiter;
+  readonly resolving: FairQueue;
+  readonly charging: FairQueue;
+  readonly reporting: FairQueue;
+}
+
+/** Opens what the operations of edges use. */
+export function openReplicas(
+  { config, clock, random }: Start,
+  { store, directories, analytics, workspaceId }: Parts,
+  problemOf: ReplicaServices["problemOf"],
+): Replicas {
+  return {
+    stream: new ReplicaStream({ clock, feed: directories.feed, follower: directories.changes }),
+    edges: new Edges(clock),
+    source: directorySource(store, clock),
+    lookups: new LookupRateLimiter(clock, config.lookupsPerSecond),
+    resolving: new FairQueue(RESOLVING),
+    charging: new FairQueue(CHARGING),
+    reporting: new FairQueue(REPORTING),
+    reports: config.analytics.enabled
+      ? new ReplicaReports({
+          write: (batches) => analytics.addBatches(batches),
+          addUses: (uses) => analytics.addUses(uses),
+        })
+      : null,
+    findReported: (ids) => store.read("reportedOwners", ids),
+    verifyAuth: config.verifyAuth,
+    defaultWorkspaceId: workspaceId,
+    newRequestId: () => newRequestId(random),
+    problemOf,
+  };
+}

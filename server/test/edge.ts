@@ -1,0 +1,76 @@
+import { createHmac } from "node:crypto";
+import { hashSecret } from "../../engine/src/crypto/hash.ts";
+import type { CallOptions, Reply, TestServer } from "./harness.ts";
+
+/** What an edge tells of itself. */
+export const describedEdge = (n = 1, more: object = {}) => ({
+  id: `edge_${String(n).padStart(16, "0")}`,
+  kind: "process",
+  version: "0.1.0",
+  records: 0,
+  reports: 0,
+  ...more,
+});
+
+/** An edge that speaks the protocol and keeps only its position. */
+export class TestEdge {
+  position: string | undefined;
+  readonly tagKey: string;
+  readonly #server: TestServer;
+  readonly #options: CallOptions;
+  readonly #n: number;
+
+  constructor(server: TestServer, rootKey: string = server.rootKey, n = 1) {
+    this.#server = server;
+    this.#options = { as: rootKey };
+    this.#n = n;
+    this.tagKey = Buffer.alloc(24, n).toString("base64url");
+  }
+
+  /** The same edge, which asks another node from now on. */
+  at(server: TestServer): TestEdge {
+    const edge = new TestEdge(server, this.#options.as!, this.#n);
+    edge.position = this.position;
+    return edge;
+  }
+
+  /** A tag as this edge gets it, computed without the service. */
+  tag(tag: string): string {
+    return createHmac("sha256", this.tagKey).update(tag).digest().subarray(0, 8).toString("base64url");
+  }
+
+  /** Sends one question about changes. */
+  send(more: object = {}): Promise<Reply> {
+    const { tagKey, position } = this;
+    const body = { tagKey, ...(position !== undefined && { position }), edge: describedEdge(this.#n), ...more };
+    return this.#server.call("replica.listChanges", body, this.#options);
+  }
+
+  /** The `data` of one answer, whose position the edge keeps. */
+  async poll(more: object = {}) {
+    const { status, body } = await this.send(more);
+    if (status !== 200) throw new Error(JSON.stringify(body));
+    this.position = body.data.position;
+    return body.data as { age: number; isLost: boolean; tags: string[]; hasMore: boolean; verifyAuth: string };
+  }
+
+  /** The records of keys, by their strings. */
+  async resolve(...keys: string[]) {
+    return (await this.#server.ok("replica.resolveKeys", { keys: keys.map(hashSecret) }, this.#options)).keys;
+  }
+
+  async resolveRootKeys(...keys: string[]) {
+    return (await this.#server.ok("replica.resolveKeys", { rootKeys: keys.map(hashSecret) }, this.#options)).rootKeys;
+  }
+
+  /** The results of a batch of calls. */
+  async charge(...calls: ({ key: string } & Record<string, unknown>)[]) {
+    const hashed = calls.map(({ key, ...more }) => ({
+      hash: hashSecret(key),
+      isAnonymous: false,
+      address: "203.0.113.7",
+      ...more,
+    }));
+    return (await this.#server.ok("replica.charge", { calls: hashed }, this.#options)).results;
+  }
+}
