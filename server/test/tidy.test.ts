@@ -36,6 +36,7 @@ const floors = [
  */
 const featureOrder = [
   "system",
+  "replica",
   "portal",
   "apis",
   "upstreams",
@@ -137,6 +138,7 @@ const homes: { name: string; what: RegExp; places: string[]; instead: string; vi
       "platform/http/",
       "features/dashboard/",
       "features/portal/",
+      "features/replica/routes.ts",
       "features/leaks/",
       "features/oauth/",
       "features/keys/forward-auth.ts",

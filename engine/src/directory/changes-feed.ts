@@ -110,9 +110,10 @@ export class ChangesFeed {
     if (isOther || this.#rows.length > 0 || this.#floor !== this.#final) return;
     // Those above will be read again.
     const final = rows.filter(({ sequence }) => sequence <= this.#final).reverse();
-    if (final.length === 0) return;
     for (const row of final) this.add(row);
-    this.#floor = this.#rows[0]!.sequence - 1;
+    const [first] = this.#rows;
+    if (first === undefined) return;
+    this.#floor = first.sequence - 1;
     // Their readers came from other processes: here, nobody has seen them arrive.
     this.#changed.clear();
     this.#wakesAll = false;
@@ -176,12 +177,12 @@ export class ChangesFeed {
 
   /** The tags of a workspace after a position that is held. */
   take(text: string, workspaceId: string): FeedAnswer {
-    const position = parse(text)!;
+    const position = parse(text);
+    if (position === undefined) throw new TypeError("The text is no position");
     const isOwn = position.process === this.#process;
     const tags: string[] = [];
     const from = isOwn ? this.#firstAfter(position.arrived) : 0;
-    for (let i = from; i < this.#rows.length; i++) {
-      const row = this.#rows[i]!;
+    for (const row of this.#rows.slice(from)) {
       if (!isOwn && row.sequence <= position.final) continue;
       if (row.workspaceId !== null && row.workspaceId !== workspaceId) continue;
       const seen = isOwn ? Math.max(0, position.arrived - row.arrivedBefore) : 0;
@@ -235,9 +236,8 @@ export class ChangesFeed {
       this.#nonces.delete(row.sequence);
       this.#characters -= charactersOf(row);
       this.#floor = Math.max(this.#floor, row.sequence);
+      this.#forgotten = Math.max(this.#forgotten, row.arrivedBefore + row.tags.length);
     }
-    const last = forgotten.at(-1)!;
-    this.#forgotten = Math.max(this.#forgotten, last.arrivedBefore + last.tags.length);
   }
 
   /** The place of the first row with tags that arrived after this number of them. */
@@ -245,8 +245,8 @@ export class ChangesFeed {
     let [low, high] = [0, this.#rows.length];
     while (low < high) {
       const middle = (low + high) >>> 1;
-      const { arrivedBefore, tags } = this.#rows[middle]!;
-      if (arrivedBefore + tags.length <= arrived) low = middle + 1;
+      const row = this.#rows[middle];
+      if (row !== undefined && row.arrivedBefore + row.tags.length <= arrived) low = middle + 1;
       else high = middle;
     }
     return low;

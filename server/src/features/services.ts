@@ -22,7 +22,7 @@ import type { OwnDerivations } from "./keys/own-derivation.ts";
 import type { LeakReports } from "./leaks/reports.ts";
 import type { AccessTokens } from "./oauth/access-tokens.ts";
 import type { KeyFacts } from "./oauth/key-facts.ts";
-import type { ReplicaServices } from "./replicas/service.ts";
+import type { ReplicaServices } from "./replica/service.ts";
 import type { NodeStatus, ServiceStatus } from "./system/fields.ts";
 
 /** What operations use on the main thread. Only types come from there: handlers run in the thread of the database too. */

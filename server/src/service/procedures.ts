@@ -26,7 +26,7 @@ import { PORTAL } from "../features/portal/portal-caller.ts";
 import { portalProcedures } from "../features/portal/procedures.ts";
 import { portalCallerInTransaction } from "../features/portal/session-principal.ts";
 import { ratelimitProcedures } from "../features/ratelimits/procedures.ts";
-import { replicaProcedures } from "../features/replicas/statements.ts";
+import { replicaProcedures } from "../features/replica/statements.ts";
 import { upstreamProcedures } from "../features/upstreams/procedures.ts";
 import { webhookProcedures } from "../features/webhooks/procedures.ts";
 import { administrationProcedures } from "../features/workspaces/procedures.ts";

@@ -1,9 +1,9 @@
 import { LookupRateLimiter } from "../../../engine/src/directory/lookup-rate-limiter.ts";
 import { newRequestId } from "../../../engine/src/random/random.ts";
-import { Edges } from "../features/replicas/edges.ts";
-import { ReplicaReports } from "../features/replicas/reports.ts";
-import type { ReplicaServices } from "../features/replicas/service.ts";
-import { ReplicaStream } from "../features/replicas/stream.ts";
+import { Edges } from "../features/replica/edges.ts";
+import { ReplicaReports } from "../features/replica/reports.ts";
+import type { ReplicaServices } from "../features/replica/service.ts";
+import { ReplicaStream } from "../features/replica/stream.ts";
 import { FairQueue } from "../platform/rpc/fair-queue.ts";
 import { directorySource } from "./directory-source.ts";
 import type { Parts, Start } from "./open.ts";

@@ -22,7 +22,7 @@ import { oauthRoutes } from "../features/oauth/routes.ts";
 import { portalCallRoutes } from "../features/portal/calls.ts";
 import { addPortalPages } from "../features/portal/pages.ts";
 import { PortalSessions } from "../features/portal/session-authentication.ts";
-import { replicaRoutes } from "../features/replicas/routes.ts";
+import { replicaRoutes } from "../features/replica/routes.ts";
 import { CallMetrics } from "../metrics/calls.ts";
 import { RecentRise } from "../metrics/recent.ts";
 import { version } from "../platform/config/version.ts";

@@ -405,12 +405,11 @@ export class Rpc {
     requireJson(request.contentType, request.contentEncoding);
     if (request.body === null) throw notUtf8();
     const { body, path } = request;
-    if (body.length > SHORT_BODY_LENGTH_MAX) {
-      // Only a route of its own takes that much, for callers with a root key.
+    // Only a route of its own takes that much, for callers with a root key.
+    if (body.length > SHORT_BODY_LENGTH_MAX && principal !== null) {
       const { input, permissions } = operation.declaration;
-      principal!.authorizeSome(permissions);
-      const parse = () => parseLongBody(input, body, path);
-      const parsed = this.#queues.longBodies.run(principal!.workspaceId, parse);
+      principal.authorizeSome(permissions);
+      const parsed = this.#queues.longBodies.run(principal.workspaceId, () => parseLongBody(input, body, path));
       return parsed.then((read) => this.#handleMetered(operation, read, request, principal, now, requestId));
     }
     const input = readBody(compiledSchema(operation.declaration.input), body, path, false);

@@ -7,7 +7,7 @@ import { mistakeProblems } from "../keys/mistakes.ts";
 import { verificationFields } from "../keys/verification-fields.ts";
 import { verifyKey } from "../keys/verifyKey.ts";
 import { metered, type Services } from "../services.ts";
-import { Hash, OPEN_PERMISSION, openRequirement, Position } from "./fields.ts";
+import { Hash, OPEN_PERMISSION, openingCaller, openRequirement, Position } from "./fields.ts";
 
 const CALLS_MAX = 256;
 
@@ -48,9 +48,9 @@ export const charge = metered("replica.charge", {
   }),
   problems: [],
   examples: [],
-}).handle(async ({ position, calls }, services, { principal, workspaceId, clock, requestId }) => {
-  const caller = principal!;
-  caller.authorizeSome([OPEN_PERMISSION]);
+}).handle(async ({ position, calls }, services, context) => {
+  const caller = openingCaller(context);
+  const { workspaceId, clock, requestId } = context;
   const { replicas } = services;
   const results = await replicas.charging.run(workspaceId, async () => {
     await replicas.stream.reach(position);

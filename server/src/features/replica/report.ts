@@ -1,10 +1,10 @@
 import { z } from "zod";
 import { verificationCodes } from "../../../../engine/src/verification/request.ts";
-import { ApiId, integer, KeyId, Tags, text } from "../../platform/vocabulary/schema.ts";
+import { ApiId, integer, KeyId, text } from "../../platform/vocabulary/schema.ts";
 import type { VerificationCell } from "../analytics/batch.ts";
 import { levels } from "../analytics/levels.ts";
 import { metered } from "../services.ts";
-import { OPEN_PERMISSION, openRequirement } from "./fields.ts";
+import { OPEN_PERMISSION, openingCaller, openRequirement } from "./fields.ts";
 
 const CELLS_MAX = 2_000;
 const USES_MAX = 2_000;
@@ -14,6 +14,9 @@ const FUTURE_MAX = levels.minute;
 const COUNT_MAX = 1_000_000_000;
 /** An hour for each of them would be less. */
 const LATENCY_MAX = 2 ** 52;
+/** The bounds of the tags of a verification. */
+const TAGS_MAX = 10;
+const TAG_LENGTH_MAX = 128;
 /** The longest list of tags as JSON: ten tags of 128 code points, each of which may be escaped. */
 const TAGS_LENGTH_MAX = 16_000;
 
@@ -52,9 +55,9 @@ export const report = metered("replica.report", {
   output: z.strictObject({ sequence: z.int() }),
   problems: [],
   examples: [],
-}).handle(async ({ recorder, sequence, verifications, uses }, { replicas }, { principal, workspaceId, now, fail }) => {
-  const caller = principal!;
-  caller.authorizeSome([OPEN_PERMISSION]);
+}).handle(async ({ recorder, sequence, verifications, uses }, { replicas }, context) => {
+  const caller = openingCaller(context);
+  const { workspaceId, now, fail } = context;
   for (const [i, [minute, apiId, keyId]] of verifications.entries()) {
     if (minute % levels.minute !== 0 || !isReportable(minute, now)) {
       fail("invalid_input", `verifications[${i}] is not of a minute of the last day.`);
@@ -112,8 +115,14 @@ function isTagSet(value: string): boolean {
   } catch {
     return false;
   }
-  const parsed = Tags.min(1).safeParse(tags);
-  return parsed.success && JSON.stringify([...new Set(parsed.data)].sort()) === value;
+  if (!Array.isArray(tags) || tags.length === 0 || tags.length > TAGS_MAX || !tags.every(isTag)) return false;
+  return JSON.stringify([...new Set(tags)].sort()) === value;
+}
+
+function isTag(tag: unknown): boolean {
+  if (typeof tag !== "string" || tag.includes("\0") || !tag.isWellFormed()) return false;
+  const { length } = [...tag];
+  return length >= 1 && length <= TAG_LENGTH_MAX;
 }
 
 function distinct(ids: readonly (string | null)[]): string[] {

@@ -1,5 +1,5 @@
-import { createHmac } from "node:crypto";
 import type { Clock, Milliseconds } from "../../../../engine/src/clock/clock.ts";
+import { hmacSha256 } from "../../../../engine/src/crypto/hash.ts";
 import type { ChangesFeed } from "../../../../engine/src/directory/changes-feed.ts";
 import type { ChangesFollower } from "../../../../engine/src/directory/changes-follower.ts";
 import { Problem } from "../../platform/rpc/problems.ts";
@@ -99,10 +99,10 @@ function notCurrent(): Problem {
   });
 }
 
-/** Characters of a tag in an answer: 64 bits. */
+/** The length of a tag in an answer: 64 bits. */
 const TAG_BYTES = 8;
 
 /** A tag as the edge with this key knows it. It tells nothing to those who do not know the tag. */
 export function keyedTag(tagKey: string, tag: string): string {
-  return createHmac("sha256", tagKey).update(tag).digest().subarray(0, TAG_BYTES).toString("base64url");
+  return Buffer.from(hmacSha256(tagKey, tag).subarray(0, TAG_BYTES)).toString("base64url");
 }

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { integer, text } from "../../platform/vocabulary/schema.ts";
 import { metered } from "../services.ts";
-import { OPEN_PERMISSION, Position } from "./fields.ts";
+import { OPEN_PERMISSION, openingCaller, Position } from "./fields.ts";
 import { keyedTag } from "./stream.ts";
 
 const WAIT_MAX = 300;
@@ -40,16 +40,14 @@ export const listChanges = metered("replica.listChanges", {
   }),
   problems: [],
   examples: [],
-}).handle(
-  async ({ tagKey, position, wait, edge }, { replicas }, { principal, workspaceId, address, startedAt, clock }) => {
-    const caller = principal!;
-    caller.authorizeSome([OPEN_PERMISSION]);
-    replicas.edges.note(workspaceId, { ...edge, rootKeyId: caller.rootKeyId, address });
-    const { tags, ...answer } = await replicas.stream.follow({ workspaceId, position, wait, arrivedAt: startedAt });
-    // A root key that was revoked during the wait gets nothing.
-    const now = clock.now();
-    if (!caller.isCurrent(now)) (await caller.renew(now)).authorizeSome([OPEN_PERMISSION]);
-    const keyed = tags.map((tag) => keyedTag(tagKey, tag));
-    return JSON.stringify({ ...answer, tags: keyed, verifyAuth: replicas.verifyAuth });
-  },
-);
+}).handle(async ({ tagKey, position, wait, edge }, { replicas }, context) => {
+  const caller = openingCaller(context);
+  const { workspaceId, address, startedAt, clock } = context;
+  replicas.edges.note(workspaceId, { ...edge, rootKeyId: caller.rootKeyId, address });
+  const { tags, ...answer } = await replicas.stream.follow({ workspaceId, position, wait, arrivedAt: startedAt });
+  // A root key that was revoked during the wait gets nothing.
+  const now = clock.now();
+  if (!caller.isCurrent(now)) (await caller.renew(now)).authorizeSome([OPEN_PERMISSION]);
+  const keyed = tags.map((tag) => keyedTag(tagKey, tag));
+  return JSON.stringify({ ...answer, tags: keyed, verifyAuth: replicas.verifyAuth });
+});

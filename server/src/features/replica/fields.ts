@@ -1,4 +1,7 @@
 import { feedPositionPattern } from "../../../../engine/src/directory/changes-feed.ts";
+import type { MeteredContext } from "../../platform/rpc/operation.ts";
+import type { Principal } from "../../platform/rpc/principal.ts";
+import { Problem } from "../../platform/rpc/problems.ts";
 import { text } from "../../platform/vocabulary/schema.ts";
 
 /** The permission that opens the keys of an API for edges. */
@@ -6,6 +9,13 @@ export const OPEN_PERMISSION = "replicas.{apiId}.open";
 
 export function openRequirement(apiId: string): string {
   return `replicas.${apiId}.open`;
+}
+
+/** The caller of an operation of edges. @throws {Problem} unless its root key opens the keys of some API. */
+export function openingCaller({ principal }: Pick<MeteredContext<never>, "principal">): Principal {
+  if (principal === null) throw new Problem("authentication_missing");
+  principal.authorizeSome([OPEN_PERMISSION]);
+  return principal;
 }
 
 export const Position = text(1, 160, { regex: feedPositionPattern, says: "must be a position of replica.listChanges" });

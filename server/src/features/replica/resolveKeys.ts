@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { DeletedKey, DirectoryKey } from "../../../../engine/src/directory/stored.ts";
 import type { Principal } from "../../platform/rpc/principal.ts";
 import { metered } from "../services.ts";
-import { Hash, OPEN_PERMISSION, openRequirement, Position } from "./fields.ts";
+import { Hash, OPEN_PERMISSION, openingCaller, openRequirement, Position } from "./fields.ts";
 import { replicaKey, replicaRootKey } from "./key-record.ts";
 
 const KEYS_MAX = 256;
@@ -87,60 +87,58 @@ export const resolveKeys = metered("replica.resolveKeys", {
   }),
   problems: [],
   examples: [],
-}).handle(
-  async ({ position, keys = [], rootKeys = [], workspace }, { replicas }, { principal, workspaceId, clock }) => {
-    const caller = principal!;
-    caller.authorizeSome([OPEN_PERMISSION]);
-    const { source, lookups, resolving } = replicas;
-    const answer = await resolving.run(workspaceId, async () => {
-      // After the wait: the answer must be newer than the position.
-      await replicas.stream.reach(position);
-      const share = await lookups.begin(caller.rootKeyId);
-      let unknown = 0;
-      try {
-        const locations = [...new Set(keys)].map((hash) => ({ hash, workspace_id: workspaceId }));
-        const [rows, derived, foundRootKeys, workspaces] = await Promise.all([
-          locations.length === 0 ? [] : source.keysAt(locations),
-          locations.length === 0 ? [] : source.derivedKeysAt(locations),
-          rootKeys.length === 0 ? [] : source.rootKeysByHashes([...new Set(rootKeys)]),
-          workspace ? source.workspaces([workspaceId]) : [],
-        ]);
-        const byHash = Map.groupBy(rows, ({ hash }) => hash);
-        const ofDerived = new Set(derived.map(({ hash }) => hash));
-        const rootKeyOf = new Map(foundRootKeys.map((rootKey) => [rootKey.hash, rootKey]));
-        const foundKeys = keys.map((hash) => {
-          if (ofDerived.has(hash)) return ELSEWHERE;
-          return keyIn(byHash.get(hash) ?? [], caller);
-        });
-        const answeredRootKeys = rootKeys.map((hash) => {
-          const rootKey = rootKeyOf.get(hash);
-          if (rootKey === undefined) return null;
-          return rootKey.workspace_id === workspaceId ? replicaRootKey(rootKey) : ELSEWHERE;
-        });
-        unknown = [...foundKeys, ...answeredRootKeys].filter((one) => one === null).length;
-        const own = workspaces[0];
-        return {
-          keys: foundKeys,
-          rootKeys: answeredRootKeys,
-          ...(own && {
-            workspace: {
-              id: own.id,
-              enabled: own.enabled === 1,
-              hasImportedKeys: own.has_imported_keys === 1,
-              hasSha512Keys: own.sha512_migrations > 0,
-              hasUpstreams: own.upstream_apis.length > 0,
-            },
-          }),
-        };
-      } finally {
-        lookups.end(share, unknown);
-      }
-    });
-    const now = clock.now();
-    if (!caller.isCurrent(now)) await caller.renew(now);
-    return JSON.stringify(answer);
-  },
-);
+}).handle(async ({ position, keys = [], rootKeys = [], workspace }, { replicas }, context) => {
+  const caller = openingCaller(context);
+  const { workspaceId, clock } = context;
+  const { source, lookups, resolving } = replicas;
+  const answer = await resolving.run(workspaceId, async () => {
+    // After the wait: the answer must be newer than the position.
+    await replicas.stream.reach(position);
+    const share = await lookups.begin(caller.rootKeyId);
+    let unknown = 0;
+    try {
+      const locations = [...new Set(keys)].map((hash) => ({ hash, workspace_id: workspaceId }));
+      const [rows, derived, foundRootKeys, workspaces] = await Promise.all([
+        locations.length === 0 ? [] : source.keysAt(locations),
+        locations.length === 0 ? [] : source.derivedKeysAt(locations),
+        rootKeys.length === 0 ? [] : source.rootKeysByHashes([...new Set(rootKeys)]),
+        workspace ? source.workspaces([workspaceId]) : [],
+      ]);
+      const byHash = Map.groupBy(rows, ({ hash }) => hash);
+      const ofDerived = new Set(derived.map(({ hash }) => hash));
+      const rootKeyOf = new Map(foundRootKeys.map((rootKey) => [rootKey.hash, rootKey]));
+      const foundKeys = keys.map((hash) => {
+        if (ofDerived.has(hash)) return ELSEWHERE;
+        return keyIn(byHash.get(hash) ?? [], caller);
+      });
+      const answeredRootKeys = rootKeys.map((hash) => {
+        const rootKey = rootKeyOf.get(hash);
+        if (rootKey === undefined) return null;
+        return rootKey.workspace_id === workspaceId ? replicaRootKey(rootKey) : ELSEWHERE;
+      });
+      unknown = [...foundKeys, ...answeredRootKeys].filter((one) => one === null).length;
+      const own = workspaces[0];
+      return {
+        keys: foundKeys,
+        rootKeys: answeredRootKeys,
+        ...(own && {
+          workspace: {
+            id: own.id,
+            enabled: own.enabled === 1,
+            hasImportedKeys: own.has_imported_keys === 1,
+            hasSha512Keys: own.sha512_migrations > 0,
+            hasUpstreams: own.upstream_apis.length > 0,
+          },
+        }),
+      };
+    } finally {
+      lookups.end(share, unknown);
+    }
+  });
+  const now = clock.now();
+  if (!caller.isCurrent(now)) await caller.renew(now);
+  return JSON.stringify(answer);
+});
 
 /** What an edge gets of the keys with one hash. Those of migrations are found only by calls that name the migration. */
 function keyIn(rows: readonly (DirectoryKey | DeletedKey)[], caller: Principal) {
