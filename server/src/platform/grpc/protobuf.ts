@@ -10,6 +10,9 @@ const FIXED32 = 5;
 /** Where UTF-8 was not valid, or where the text has this character. */
 const REPLACEMENT = "\ufffd";
 
+/** Characters of a text that is written one by one. */
+const SHORT_TEXT_MAX = 40;
+
 /** Reads the fields of one message. Nothing is copied but texts. Malformed bytes throw a `Problem`. */
 export class MessageReader {
   readonly #bytes: Buffer;
@@ -45,9 +48,11 @@ export class MessageReader {
 
   /** A varint without sign. Beyond 2^53 it is rounded. */
   uint64(): number {
-    let value = 0;
-    let unit = 1;
-    for (let count = 1; ; count++) {
+    let value = this.#byte();
+    if (value < 0x80) return value;
+    value -= 0x80;
+    let unit = 128;
+    for (let count = 2; ; count++) {
       const byte = this.#byte();
       value += (byte & 0x7f) * unit;
       if (byte < 0x80) return value;
@@ -107,13 +112,13 @@ export class MessageReader {
   }
 
   #byte(): number {
-    if (this.#at >= this.#end) throw malformed();
-    return this.#bytes.readUInt8(this.#at++);
+    const byte = this.#at < this.#end ? this.#bytes[this.#at++] : undefined;
+    if (byte === undefined) throw malformed();
+    return byte;
   }
 
   #lengthEnd(): number {
-    const length = this.uint64();
-    const end = this.#at + length;
+    const end = this.uint64() + this.#at;
     if (end > this.#end) throw malformed();
     return end;
   }
@@ -171,10 +176,29 @@ export class MessageWriter {
 
   string(field: number, text: string): void {
     if (text === "") return;
+    if (text.length <= SHORT_TEXT_MAX && this.#shortText(field, text)) return;
     const length = Buffer.byteLength(text);
     this.#length(field, length);
     this.#bytes.write(text, this.#size, length, "utf8");
     this.#size += length;
+  }
+
+  /** Writes a short text, if all of it is ASCII: Node takes longer to count and to copy it. */
+  #shortText(field: number, text: string): boolean {
+    const start = this.#size;
+    this.#length(field, text.length);
+    const bytes = this.#bytes;
+    let at = this.#size;
+    for (let i = 0; i < text.length; i++) {
+      const code = text.charCodeAt(i);
+      if (code >= 0x80) {
+        this.#size = start;
+        return false;
+      }
+      bytes[at++] = code;
+    }
+    this.#size = at;
+    return true;
   }
 
   bytes(field: number, bytes: Uint8Array): void {
@@ -182,6 +206,13 @@ export class MessageWriter {
     this.#length(field, bytes.length);
     this.#bytes.set(bytes, this.#size);
     this.#size += bytes.length;
+  }
+
+  /** Fields that are encoded. */
+  append(fields: Uint8Array): void {
+    this.#reserve(fields.length);
+    this.#bytes.set(fields, this.#size);
+    this.#size += fields.length;
   }
 
   /** A nested message, which is written also if it is empty. */

@@ -1,4 +1,4 @@
-import { bytesTag, MessageWriter, varintTag } from "./protobuf.ts";
+import { bytesTag, type MessageWriter, varintTag } from "./protobuf.ts";
 
 /** What a `google.protobuf.Struct` holds. */
 export type StructValue = string | number | boolean | null | readonly StructValue[] | StructObject;
@@ -8,31 +8,35 @@ export interface StructObject {
 
 /** Writes a `google.protobuf.Struct`. Members that are undefined are left out. */
 export function writeStruct(struct: MessageWriter, object: StructObject): void {
-  for (const [name, value] of Object.entries(object)) {
+  for (const name of Object.keys(object)) {
+    const value = object[name];
     if (value === undefined) continue;
-    struct.message(1, (entry) => {
-      entry.string(1, name);
-      entry.bytes(2, valueBytes(value));
+    struct.message(1, () => {
+      struct.string(1, name);
+      struct.message(2, () => writeValue(struct, value));
     });
   }
 }
 
-/** A `google.protobuf.Value`. One of its members is always there, also with the value that a missing field has. */
-function valueBytes(value: StructValue): Uint8Array {
-  if (value === null) return Buffer.from([varintTag(1), 0]);
-  if (typeof value === "boolean") return Buffer.from([varintTag(4), value ? 1 : 0]);
-  if (typeof value === "string" && value === "") return Buffer.from([bytesTag(3), 0]);
-  if (typeof value === "number" && value === 0) return Buffer.from([DOUBLE_2, 0, 0, 0, 0, 0, 0, 0, 0]);
-  const writer = new MessageWriter();
-  if (typeof value === "string") writer.string(3, value);
+/** Values that a missing field would have. */
+const none = Buffer.from([varintTag(1), 0]);
+const no = Buffer.from([varintTag(4), 0]);
+const empty = Buffer.from([bytesTag(3), 0]);
+/** Field 2 with eight bytes. */
+const zero = Buffer.from([(2 << 3) | 1, 0, 0, 0, 0, 0, 0, 0, 0]);
+
+/** A `google.protobuf.Value`. One of its members is always there. */
+function writeValue(writer: MessageWriter, value: StructValue): void {
+  if (value === null) writer.append(none);
+  else if (value === false) writer.append(no);
+  else if (value === "") writer.append(empty);
+  else if (value === 0) writer.append(zero);
+  else if (value === true) writer.bool(4, value);
+  else if (typeof value === "string") writer.string(3, value);
   else if (typeof value === "number") writer.double(2, value);
   else if (Array.isArray(value)) {
-    writer.message(6, (list) => {
-      for (const one of value as readonly StructValue[]) list.bytes(1, valueBytes(one));
+    writer.message(6, () => {
+      for (const one of value as readonly StructValue[]) writer.message(1, () => writeValue(writer, one));
     });
-  } else writer.message(5, (struct) => writeStruct(struct, value as StructObject));
-  return writer.finish();
+  } else writer.message(5, () => writeStruct(writer, value as StructObject));
 }
-
-/** The tag of field 2 with eight bytes. */
-const DOUBLE_2 = (2 << 3) | 1;

@@ -94,7 +94,7 @@ export function tagsOf(
   // Queries can contain secrets, and paths this one.
   if (path === "*") path = uri === undefined || isSecret(uri) ? undefined : splitQuery(uri)[0];
   const tags = [...(parameters.get("tag") ?? [])];
-  if (path) tags.push(`path=${path}`.slice(0, TAG_LENGTH_MAX));
+  if (path) tags.push(`path=${path}`.slice(0, TAG_LENGTH_MAX).toWellFormed());
   if (typeof method === "string" && METHOD.test(method)) tags.push(`method=${method}`);
   return tags;
 }

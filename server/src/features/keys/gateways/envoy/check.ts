@@ -1,10 +1,11 @@
+import { then } from "../../../../../../engine/src/clock/then.ts";
 import { callerAddress } from "../../../../../../engine/src/rules/address.ts";
 import type { GrpcContext } from "../../../../platform/grpc/method.ts";
 import type { StructObject, StructValue } from "../../../../platform/grpc/struct.ts";
-import { readBody } from "../../../../platform/rpc/body.ts";
 import { byTightness } from "../../../../platform/rpc/limit-fields.ts";
 import type { MeteredHandler } from "../../../../platform/rpc/operation.ts";
 import { Problem, problems } from "../../../../platform/rpc/problems.ts";
+import { compiledSchema, validate } from "../../../../platform/rpc/validate.ts";
 import { grpcMethod, type Services } from "../../../services.ts";
 import { type VerifyKeyAnswer, verifyKey } from "../../verifyKey.ts";
 import { type Decision, decide, judgeFailure, META_LENGTH_MAX, rejectMistake } from "../decision.ts";
@@ -60,16 +61,13 @@ const units: ReadonlyMap<number, string> = new Map([
  */
 export const check = grpcMethod(NAME, {
   messageBytesMax: MESSAGE_BYTES_MAX,
-}).handle(async (message, services, context) => {
+}).handle((message, services, context) => {
   const request = readCheckRequest(message);
-  let checked: Checked;
-  try {
-    checked = await authorize(request, services, context);
-  } catch (error) {
-    if (!(error instanceof Problem) || error.code !== "invalid_input") throw error;
-    checked = { decision: misconfiguration(error) };
-  }
-  return answer(request, checked, context.requestId);
+  const rejected = (error: unknown) => answer(request, { decision: misconfiguration(error) }, context.requestId);
+  return caught(
+    () => then(authorize(request, services, context), (checked) => answer(request, checked, context.requestId)),
+    rejected,
+  );
 });
 
 interface Checked {
@@ -80,8 +78,8 @@ interface Checked {
   readonly data?: VerifyKeyAnswer;
 }
 
-/** @throws {Problem} `invalid_input` if the route is misconfigured, and any other if the service cannot decide. */
-async function authorize(request: CheckRequest, services: Services, context: GrpcContext): Promise<Checked> {
+/** @throws {Problem} or rejects: `invalid_input` if the route is misconfigured, and any other if the service cannot decide. */
+function authorize(request: CheckRequest, services: Services, context: GrpcContext): Checked | Promise<Checked> {
   const parameters = readParameters(request);
   const keyPlace = keyPlaceOf(parameters, place);
   const removed = isTrue(parameters, "remove_key") ? keyPlace : undefined;
@@ -89,19 +87,37 @@ async function authorize(request: CheckRequest, services: Services, context: Grp
   if (!("found" in key)) return { decision: rejectMistake(key, keyPlace) };
   const { method, path } = request;
   const tags = tagsOf(parameters, { method, uri: path }, (text) => text.includes(key.found));
-  const text = JSON.stringify({ key: key.found, ...inputOf(parameters, tags, place) });
+  const body = { key: key.found, ...inputOf(parameters, tags, place) };
+  return caught<Checked>(
+    () => {
+      const input = validate(compiledSchema(verifyKey.declaration.input), body, "");
+      const answered = handle(input, services, { ...context, address: addressOf(request, services) });
+      return then(answered, (text) => {
+        const data = JSON.parse(text as string) as VerifyKeyAnswer;
+        return { decision: decide(data, keyPlace, context.clock.now()), removed, data };
+      });
+    },
+    (error) => ({ decision: judge(error, keyPlace) }),
+  );
+}
+
+/** The decision on a verification that was not made. @throws what says that there is none. */
+function judge(error: unknown, keyPlace: KeyPlace): Decision {
+  if (!(error instanceof Problem)) throw error;
+  const { status, type } = problems[error.code];
+  const failed = { status, type, detail: error.message, errors: error.errors };
+  const judged = judgeFailure(failed, keyPlace, place, "the metadata authorization");
+  if (judged === undefined || judged instanceof Problem) throw judged ?? error;
+  return judged;
+}
+
+/** What a function gives, or what `recover` makes of its error. Without a promise if it waits for nothing. */
+function caught<T>(run: () => T | Promise<T>, recover: (error: unknown) => T): T | Promise<T> {
   try {
-    const input = readBody(verifyKey.declaration.input, text, "", false);
-    const answered = await handle(input, services, { ...context, address: addressOf(request, services) });
-    const data = JSON.parse(answered as string) as VerifyKeyAnswer;
-    return { decision: decide(data, keyPlace, context.clock.now()), removed, data };
+    const result = run();
+    return result instanceof Promise ? result.catch(recover) : result;
   } catch (error) {
-    if (!(error instanceof Problem)) throw error;
-    const { status, type } = problems[error.code];
-    const failed = { status, type, detail: error.message, errors: error.errors };
-    const judged = judgeFailure(failed, keyPlace, place, "the metadata authorization");
-    if (judged === undefined || judged instanceof Problem) throw judged ?? error;
-    return { decision: judged };
+    return recover(error);
   }
 }
 
@@ -141,7 +157,10 @@ function addressOf({ source, headers }: CheckRequest, { gateways }: Services): s
   return callerAddress(source, forwarded.length === 0 ? undefined : forwarded.join(","), gateways.trustedProxies);
 }
 
-function misconfiguration({ code, message, errors }: Problem): Decision {
+/** @throws what is no mistake of the route. */
+function misconfiguration(failure: unknown): Decision {
+  if (!(failure instanceof Problem) || failure.code !== "invalid_input") throw failure;
+  const { code, message, errors } = failure;
   const { status, title, type } = problems[code];
   const error = { title, detail: message, status, type: `/errors/${type}`, errors };
   return { status, owner: {}, headers: {}, error };
@@ -160,11 +179,14 @@ function answer(request: CheckRequest, { decision, removed: keyPlace, data }: Ch
       metadata,
     });
   }
-  const set = entriesOf(owner).filter(([, value]) => value !== "");
-  const isSet = new Set(set.map(([name]) => name));
-  // Applications take other spellings for the headers of the service too.
-  const forged = request.headers.map(([name]) => name.toLowerCase()).filter((name) => /latchkey/.test(name));
-  const removed = new Set([...entriesOf(owner).map(([name]) => name), ...forged].filter((name) => !isSet.has(name)));
+  const owned = entriesOf(owner);
+  const set = owned.filter(([, value]) => value !== "");
+  const removed = new Set(owned.filter(([, value]) => value === "").map(([name]) => name));
+  for (const [spelled] of request.headers) {
+    // Applications take other spellings for the headers of the service too.
+    const name = spelled.toLowerCase();
+    if (name.includes("latchkey") && !set.some(([of]) => of === name)) removed.add(name);
+  }
   if (keyPlace?.in === "header") removed.add(keyPlace.name.toLowerCase());
   const ok = {
     headers: set,

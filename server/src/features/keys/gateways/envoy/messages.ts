@@ -19,86 +19,83 @@ export interface CheckRequest {
 /** @throws {Problem} `invalid_input` if the bytes are no such message. */
 export function readCheckRequest(bytes: Buffer): CheckRequest {
   const request: CheckRequest = { source: "", method: "", path: "", headers: [], contextExtensions: [] };
-  eachField(new MessageReader(bytes), {
-    [bytesTag(1)]: (attributes) =>
-      eachField(attributes.message(), {
-        [bytesTag(1)]: (source) => readPeer(source.message(), request),
-        [bytesTag(4)]: (wrapped) =>
-          eachField(wrapped.message(), { [bytesTag(2)]: (http) => readHttp(http.message(), request) }),
-        [bytesTag(10)]: (extensions) => request.contextExtensions.push(readEntry(extensions.message())),
-      }),
-  });
+  const reader = new MessageReader(bytes);
+  for (let tag = reader.tag(); tag !== 0; tag = reader.tag()) {
+    if (tag === bytesTag(1)) readAttributes(reader.message(), request);
+    else reader.skip(tag);
+  }
   return request;
 }
 
-/** The address of a peer: `SocketAddress.address`. */
-function readPeer(peer: MessageReader, request: CheckRequest): void {
-  eachField(peer, {
-    [bytesTag(1)]: (address) =>
-      eachField(address.message(), {
-        [bytesTag(1)]: (socketAddress) =>
-          eachField(socketAddress.message(), {
-            [bytesTag(2)]: (text) => {
-              request.source = text.string();
-            },
-          }),
-      }),
-  });
+function readAttributes(reader: MessageReader, request: CheckRequest): void {
+  for (let tag = reader.tag(); tag !== 0; tag = reader.tag()) {
+    if (tag === bytesTag(1)) readPeer(reader.message(), request);
+    else if (tag === bytesTag(4)) readRequest(reader.message(), request);
+    else if (tag === bytesTag(10)) request.contextExtensions.push(readEntry(reader.message()));
+    else reader.skip(tag);
+  }
 }
 
-function readHttp(http: MessageReader, request: CheckRequest): void {
-  eachField(http, {
-    [bytesTag(2)]: (method) => {
-      request.method = method.string();
-    },
-    [bytesTag(3)]: (headers) => request.headers.push(readEntry(headers.message())),
-    [bytesTag(4)]: (path) => {
-      request.path = path.string();
-    },
+/** The address of a peer: `SocketAddress.address`. */
+function readPeer(reader: MessageReader, request: CheckRequest): void {
+  for (const address of messagesOf(reader, 1)) {
+    for (const socketAddress of messagesOf(address, 1)) {
+      for (let tag = socketAddress.tag(); tag !== 0; tag = socketAddress.tag()) {
+        if (tag === bytesTag(2)) request.source = socketAddress.string();
+        else socketAddress.skip(tag);
+      }
+    }
+  }
+}
+
+function readRequest(reader: MessageReader, request: CheckRequest): void {
+  for (let tag = reader.tag(); tag !== 0; tag = reader.tag()) {
+    if (tag === bytesTag(2)) readHttp(reader.message(), request);
+    else reader.skip(tag);
+  }
+}
+
+function readHttp(reader: MessageReader, request: CheckRequest): void {
+  for (let tag = reader.tag(); tag !== 0; tag = reader.tag()) {
+    if (tag === bytesTag(2)) request.method = reader.string();
+    else if (tag === bytesTag(3)) request.headers.push(readEntry(reader.message()));
+    else if (tag === bytesTag(4)) request.path = reader.string();
     // With `encode_raw_headers`, instead of the map.
-    [bytesTag(13)]: (map) =>
-      eachField(map.message(), { [bytesTag(1)]: (header) => request.headers.push(readHeader(header.message())) }),
-  });
+    else if (tag === bytesTag(13)) {
+      for (const header of messagesOf(reader.message(), 1)) request.headers.push(readHeader(header));
+    } else reader.skip(tag);
+  }
+}
+
+/** The messages in one field. */
+function* messagesOf(reader: MessageReader, field: number): Iterable<MessageReader> {
+  for (let tag = reader.tag(); tag !== 0; tag = reader.tag()) {
+    if (tag === bytesTag(field)) yield reader.message();
+    else reader.skip(tag);
+  }
 }
 
 /** An entry of a map. */
-function readEntry(entry: MessageReader): Entry {
+function readEntry(reader: MessageReader): Entry {
   let [name, value] = ["", ""];
-  eachField(entry, {
-    [bytesTag(1)]: (text) => {
-      name = text.string();
-    },
-    [bytesTag(2)]: (text) => {
-      value = text.string();
-    },
-  });
+  for (let tag = reader.tag(); tag !== 0; tag = reader.tag()) {
+    if (tag === bytesTag(1)) name = reader.string();
+    else if (tag === bytesTag(2)) value = reader.string();
+    else reader.skip(tag);
+  }
   return [name, value];
 }
 
 /** A `HeaderValue`, whose value is a text or bytes. */
-function readHeader(header: MessageReader): Entry {
+function readHeader(reader: MessageReader): Entry {
   let [name, value] = ["", ""];
-  eachField(header, {
-    [bytesTag(1)]: (text) => {
-      name = text.string();
-    },
-    [bytesTag(2)]: (text) => {
-      value = text.string();
-    },
-    [bytesTag(3)]: (bytes) => {
-      value = bytes.bytes().toString("latin1");
-    },
-  });
-  return [name, value];
-}
-
-/** Calls the function of each field that is known, by its tag. */
-function eachField(reader: MessageReader, fields: Readonly<Record<number, (reader: MessageReader) => unknown>>): void {
   for (let tag = reader.tag(); tag !== 0; tag = reader.tag()) {
-    const read = fields[tag];
-    if (read === undefined) reader.skip(tag);
-    else read(reader);
+    if (tag === bytesTag(1)) name = reader.string();
+    else if (tag === bytesTag(2)) value = reader.string();
+    else if (tag === bytesTag(3)) value = reader.bytes().toString("latin1");
+    else reader.skip(tag);
   }
+  return [name, value];
 }
 
 /** What a `CheckResponse` says. */
