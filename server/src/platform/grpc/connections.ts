@@ -1,7 +1,9 @@
-import { constants, type ServerHttp2Session } from "node:http2";
+import type { Socket } from "node:net";
 import type { Clock, Milliseconds } from "../../../../engine/src/clock/clock.ts";
-import type { CallParts, GrpcCall } from "./call.ts";
-import { GrpcCall as Call } from "./call.ts";
+import { type CallParts, GrpcCall } from "./call.ts";
+import { ENHANCE_YOUR_CALM } from "./http2/frames.ts";
+import { Session } from "./http2/session.ts";
+import type { Stream } from "./http2/stream.ts";
 
 /** How often the connections and their calls are checked. */
 export const SWEEP_INTERVAL: Milliseconds = 1_000;
@@ -18,9 +20,6 @@ const CANDIDATES_MAX = 1_000;
  */
 const NOTICE_TIME: Milliseconds = 1_000;
 
-/** The largest number of a stream. */
-const LAST_STREAM = 2 ** 31 - 1;
-
 export interface ConnectionLimits {
   /** Maximum number of open connections. */
   connectionsMax: number;
@@ -34,18 +33,18 @@ export interface ConnectionLimits {
 
 /** A connection: *serving* until it is asked to end, then *noticed* for a while, then *closing*. */
 class Connection {
-  readonly session: ServerHttp2Session;
+  readonly session: Session;
   readonly openedAt: Milliseconds;
   /** From when on it is to end. */
-  endsAt: Milliseconds;
+  readonly endsAt: Milliseconds;
   readonly calls = new Set<GrpcCall>();
   hasCalled = false;
   noticedAt: Milliseconds | undefined;
 
-  constructor(session: ServerHttp2Session, openedAt: Milliseconds, endsAt: Milliseconds) {
-    this.session = session;
+  constructor(openedAt: Milliseconds, endsAt: Milliseconds, open: (connection: Connection) => Session) {
     this.openedAt = openedAt;
     this.endsAt = endsAt;
+    this.session = open(this);
   }
 }
 
@@ -74,37 +73,42 @@ export class GrpcConnections {
     return this.#open.size;
   }
 
-  add(session: ServerHttp2Session): void {
-    // A session that fails is closed by Node.
-    session.on("error", ignore);
-    if (this.#open.size >= this.#limits.connectionsMax && !this.#makeRoom()) {
-      this.refused.connections++;
-      session.destroy(undefined, constants.NGHTTP2_ENHANCE_YOUR_CALM);
-      return;
-    }
+  add(socket: Socket): void {
+    const hasRoom = this.#open.size < this.#limits.connectionsMax || this.#makeRoom();
     const now = this.#clock.monotonic();
     const age = this.#limits.connectionAge * (0.9 + 0.2 * this.#chance());
-    const connection = new Connection(session, now, this.#isDraining ? now : now + age);
-    const address = session.socket.remoteAddress ?? "";
-    this.#open.add(connection);
-    session.once("close", () => this.#open.delete(connection));
-    const onEnd = (call: GrpcCall) => {
+    const address = socket.remoteAddress ?? "";
+    const connection = new Connection(
+      now,
+      this.#isDraining ? now : now + age,
+      (opened) =>
+        new Session({
+          socket,
+          clock: this.#clock,
+          onRequest: (stream) => this.#begin(stream, opened, address),
+          onClose: () => this.#open.delete(opened),
+        }),
+    );
+    if (hasRoom) this.#open.add(connection);
+    else {
+      this.refused.connections++;
+      connection.session.fail(ENHANCE_YOUR_CALM);
+    }
+  }
+
+  #begin(stream: Stream, connection: Connection, address: string): GrpcCall | undefined {
+    connection.hasCalled = true;
+    if (this.calls >= CALLS_MAX) {
+      this.refused.calls++;
+      return undefined;
+    }
+    const call = new GrpcCall(stream, address, this.#parts, () => {
       connection.calls.delete(call);
       this.calls--;
-    };
-    session.on("stream", (stream, headers) => {
-      connection.hasCalled = true;
-      if (this.calls >= CALLS_MAX) {
-        this.refused.calls++;
-        stream.on("error", ignore);
-        stream.close(constants.NGHTTP2_REFUSED_STREAM);
-        return;
-      }
-      const call = new Call(stream, headers, address, this.#parts, onEnd);
-      this.calls++;
-      connection.calls.add(call);
-      call.run();
     });
+    this.calls++;
+    connection.calls.add(call);
+    return call;
   }
 
   /** Ends what lasts too long. To be called about once a second. */
@@ -119,11 +123,13 @@ export class GrpcConnections {
         call.cancel();
       }
       if (!hasCalled && now - openedAt > headersTimeout) session.destroy();
+      // It does not read what it asked for.
+      else if (session.stalledFor > requestTimeout) session.destroy();
       else if (noticedAt !== undefined) {
         if (now - noticedAt < NOTICE_TIME) continue;
         // Calls end within the time of a request, so only a peer that does not read keeps its connection longer.
         if (now - noticedAt > NOTICE_TIME + 2 * requestTimeout) session.destroy();
-        else if (!session.closed) session.close();
+        else session.close();
       } else if (now >= connection.endsAt) this.#notice(connection, now);
     }
   }
@@ -137,7 +143,7 @@ export class GrpcConnections {
 
   /** Ends each connection after its open calls. */
   close(): void {
-    for (const { session } of this.#open) if (!session.closed) session.close();
+    for (const { session } of this.#open) session.close();
   }
 
   destroy(): void {
@@ -146,7 +152,7 @@ export class GrpcConnections {
 
   #notice(connection: Connection, now: Milliseconds): void {
     connection.noticedAt = now;
-    if (!connection.session.destroyed) connection.session.goaway(constants.NGHTTP2_NO_ERROR, LAST_STREAM);
+    connection.session.notice();
   }
 
   /** Ends the oldest connection without an open call. */
@@ -162,5 +168,3 @@ export class GrpcConnections {
     return false;
   }
 }
-
-function ignore(): void {}

@@ -1,35 +1,11 @@
-import { createSecureServer, createServer, type Http2SecureServer, type Http2Server } from "node:http2";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
+import { createServer as createSecureServer, type Server as SecureServer } from "node:tls";
 import type { Clock, Milliseconds } from "../../../../engine/src/clock/clock.ts";
 import { every } from "../../../../engine/src/clock/every.ts";
 import type { Certificates } from "./certificates.ts";
 import { type ConnectionLimits, GrpcConnections, SWEEP_INTERVAL } from "./connections.ts";
 import { MessageBudget } from "./message-bytes.ts";
 import type { UnaryMethod } from "./method.ts";
-
-/** Streams of one connection that may be open at once. */
-const STREAMS_MAX = 256;
-
-/** Bytes of the headers of a call, as HTTP/2 counts them, and their number. */
-const HEADERS_BYTES_MAX = 16 * 1024;
-const HEADER_PAIRS_MAX = 64;
-
-/** What Node may keep for one connection, in MB: states of streams, and output that its peer does not read. */
-const SESSION_MEGABYTES_MAX = 4;
-
-/**
- * Frames that are not as they should be, and streams beyond the maximum, after which a connection ends. A gateway that has not
- * read yet how many it may open can begin with more.
- */
-const INVALID_FRAMES_MAX = 1_000;
-const REJECTED_STREAMS_MAX = 1_000;
-
-/**
- * Streams that a peer may reset: at once, and then per second. A gateway resets each call that takes longer than its time
- * limit, so the numbers are above what one sends while a node is slow; beyond them the connection ends.
- */
-const RESETS_BURST = 10_000;
-const RESETS_PER_SECOND = 1_000;
 
 /** Connections beside the maximum, whose handshake has not ended. */
 const HANDSHAKES_MAX = 1_000;
@@ -68,13 +44,12 @@ export function openGrpcListener({ clock, methods, limits, certificates, chance 
   const budget = new MessageBudget(limits.bodiesBytesMax);
   const byPath = new Map(methods.map((method) => [`/${method.name}`, method]));
   const connections = new GrpcConnections(limits, { clock, methods: byPath, budget }, chance);
-  const server = openServer(limits, certificates);
+  const accept = (socket: Socket) => connections.add(socket);
+  const secure = certificates && openSecureServer(limits, certificates, accept);
+  const server: Server = secure ?? createServer({ noDelay: true }, accept);
   server.maxConnections = limits.connectionsMax + HANDSHAKES_MAX;
-  server.on("session", (session) => connections.add(session));
-  // A peer that is no client of HTTP/2, or does not end its handshake.
-  server.on("sessionError", ignore);
   const sweep = every(clock, SWEEP_INTERVAL, async () => connections.sweep());
-  const renewal = certificates && every(clock, CERTIFICATES_INTERVAL, async () => renew(server, certificates));
+  const renewal = certificates && every(clock, CERTIFICATES_INTERVAL, async () => renew(secure, certificates));
   return {
     counts: connections,
     async listen(host, port) {
@@ -99,35 +74,29 @@ export function openGrpcListener({ clock, methods, limits, certificates, chance 
   };
 }
 
-function openServer({ headersTimeout }: GrpcLimits, certificates: Certificates | undefined) {
+/** Clients have to name HTTP/2 in their handshake (RFC 9113, section 3.2). */
+function openSecureServer(
+  { headersTimeout }: GrpcLimits,
+  certificates: Certificates,
+  accept: (socket: Socket) => void,
+): SecureServer {
   const options = {
-    settings: {
-      enablePush: false,
-      maxConcurrentStreams: STREAMS_MAX,
-      maxHeaderListSize: HEADERS_BYTES_MAX,
-    },
-    maxHeaderListPairs: HEADER_PAIRS_MAX,
-    maxSessionMemory: SESSION_MEGABYTES_MAX,
-    maxSessionInvalidFrames: INVALID_FRAMES_MAX,
-    maxSessionRejectedStreams: REJECTED_STREAMS_MAX,
-    streamResetBurst: RESETS_BURST,
-    streamResetRate: RESETS_PER_SECOND,
-  };
-  if (certificates === undefined) return createServer(options);
-  return createSecureServer({
-    ...options,
     ...certificates.read(),
+    ALPNProtocols: ["h2"],
+    noDelay: true,
     handshakeTimeout: headersTimeout,
     minVersion: "TLSv1.2",
     requestCert: certificates.asksClient,
     rejectUnauthorized: certificates.asksClient,
+  } as const;
+  return createSecureServer(options, (socket) => {
+    if (socket.alpnProtocol === "h2") accept(socket);
+    else socket.destroy();
   });
 }
 
 /** Takes renewed certificates for new connections. */
-function renew(server: Http2Server | Http2SecureServer, certificates: Certificates): void {
+function renew(server: SecureServer | undefined, certificates: Certificates): void {
   const renewed = certificates.readChanged();
-  if (renewed) (server as Http2SecureServer).setSecureContext(renewed);
+  if (renewed) server?.setSecureContext(renewed);
 }
-
-function ignore(): void {}
