@@ -19,11 +19,15 @@ import { wholeNumber } from "./lib/options.ts";
 import { Pipeline } from "./lib/pipeline.ts";
 import { type ProcessUnderTest, startLatchkey, stopServers } from "./lib/server-under-test.ts";
 
-const CALLS_AT_ONCE = 64;
+/** Calls of one connection that wait for the database are few, so the calls are those of several connections. */
+const CONNECTIONS = 8;
+const CALLS_PER_CONNECTION = 8;
 const WARM_UP_KEYS = 5_000;
 /** The part of the keys that gets most of the calls around the restart, and its part of the calls. */
 const BUSY_KEYS = 0.1;
 const BUSY_CALLS = 0.9;
+/** What idle threads use in a second at most. */
+const IDLE_MS = 20;
 /** Last uses are stored every half minute. */
 const USES_STORED_MS = 35_000;
 
@@ -92,15 +96,18 @@ async function verifyAll(server: ProcessUnderTest, keys: readonly string[]): Pro
 
 /** Verifies keys until there is none. */
 async function verifyWhile(server: ProcessUnderTest, next: () => string | undefined): Promise<void> {
-  const pipeline = await Pipeline.open(server.url, { Authorization: `Bearer ${ROOT_KEY}` });
-  const caller = async () => {
+  const headers = { Authorization: `Bearer ${ROOT_KEY}` };
+  const pipelines = await Promise.all(Array.from({ length: CONNECTIONS }, () => Pipeline.open(server.url, headers)));
+  const caller = async (pipeline: Pipeline) => {
     for (let key = next(); key !== undefined; key = next()) {
       const status = await pipeline.post(VERIFY_PATH, JSON.stringify({ key }));
       if (status !== 200) throw new Error(`A verification was answered with ${status}`);
     }
   };
-  await Promise.all(Array.from({ length: CALLS_AT_ONCE }, caller));
-  pipeline.close();
+  await Promise.all(
+    pipelines.flatMap((pipeline) => Array.from({ length: CALLS_PER_CONNECTION }, () => caller(pipeline))),
+  );
+  for (const pipeline of pipelines) pipeline.close();
 }
 
 /** The calls of each second. */
@@ -116,11 +123,25 @@ async function ratesOf(server: ProcessUnderTest, anyKey: () => string, length: n
   return Array.from({ length }, (_, second) => rates[second] ?? 0);
 }
 
+/** Resolves when the threads of the database do nothing more. */
+async function settled(server: ProcessUnderTest): Promise<void> {
+  const databaseMs = async () => {
+    const { "sqlite-write": write = 0, "sqlite-read": read = 0 } = await server.cpuMsByThread();
+    return write + read;
+  };
+  for (let before = -Infinity, now = await databaseMs(); now - before > IDLE_MS; now = await databaseMs()) {
+    before = now;
+    await setTimeout(1_000);
+  }
+}
+
 async function measure(name: string, server: ProcessUnderTest, of: number, work: () => Promise<void>): Promise<void> {
   const before = await server.cpuMsByThread();
   const startedAt = performance.now();
   await work();
   const seconds = (performance.now() - startedAt) / 1_000;
+  // What the calls have left to be written.
+  await settled(server);
   const after = await server.cpuMsByThread();
   const used = Object.entries(after).map(
     ([thread, cpuMs]) => [thread, ((cpuMs - (before[thread] ?? 0)) * 1_000) / of] as const,

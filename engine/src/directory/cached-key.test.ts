@@ -49,7 +49,7 @@ function storedKey(changed: Partial<DirectoryKey> = {}): DirectoryKey {
     api_id: API,
     pool_id: "pool_1",
     hash_version: 1,
-    start: "sk_1",
+    is_unused: 0,
     name: null,
     meta: null,
     enabled: 1,
@@ -161,7 +161,7 @@ describe("a cached key", () => {
       derivable: { api_own_key_derivation: 1 },
       permitted: { permissions: ["read"] },
       metered: { balance: { plan_id: null } },
-      unused: { start: "" },
+      unused: { is_unused: 1 },
       suspended: { workspace_enabled: 0 },
     };
     const { load } = openCaches((hash) => storedKey({ hash, ...changes[hash] }));
@@ -261,7 +261,7 @@ describe("a cached key", () => {
     const office = '["192.0.2.0/24"]';
     const changes: Record<string, Partial<DirectoryKey>> = {
       first: { allowed_ips: office, permissions: ["a"] },
-      second: { allowed_ips: office, id: "key_2", start: "" },
+      second: { allowed_ips: office, id: "key_2", is_unused: 1 },
       third: { api_allowed_ips: office, api_id: "api_2" },
     };
     const { load } = openCaches((hash) => storedKey({ hash, ...changes[hash] }));
@@ -274,7 +274,7 @@ describe("a cached key", () => {
   });
 
   it("is marked as used in place, and unused again if that cannot be stored", async () => {
-    const { load } = openCaches((hash) => storedKey({ hash, id: `key_${hash}`, start: "", roles: ["admin"] }));
+    const { load } = openCaches((hash) => storedKey({ hash, id: `key_${hash}`, is_unused: 1, roles: ["admin"] }));
     const [first, second] = [await load("1"), await load("2")];
     assert(first && second);
     const { members } = first;

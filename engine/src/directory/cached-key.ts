@@ -430,7 +430,7 @@ function sharedPart(key: DirectoryKey) {
     api_own_key_access: key.api_own_key_access,
     api_own_key_derivation: key.api_own_key_derivation,
     hasBalance: key.balance !== null && key.balance.plan_id === null,
-    isUnused: key.start === "",
+    isUnused: key.is_unused === 1,
     hash_version: key.hash_version,
     roles: key.roles,
     permissions: key.permissions,

@@ -50,6 +50,8 @@ import type {
 
 /** The queries of the record caches. */
 export interface DirectorySource {
+  /** Queries of one cache at the same time: see `RecordCacheOptions`. */
+  loadsAtOnce?: number | undefined;
   keysAt(locations: readonly KeyLocation[]): Promise<(DirectoryKey | DeletedKey)[]>;
   /** Those that are not deleted. */
   keysByIds(ids: readonly string[]): Promise<DirectoryKey[]>;
@@ -146,6 +148,7 @@ export class RecordCaches {
    * process is the only writer of the database: it would miss new keys of other nodes.
    */
   keyFilter: BloomFilter | undefined;
+  readonly #keyRecords: KeyRecords;
 
   constructor({ clock, source, generations, bytesMax }: RecordCachesOptions) {
     this.generations = generations;
@@ -154,7 +157,10 @@ export class RecordCaches {
       kind: DirectoryKind,
       share: number,
       options: Pick<RecordCacheOptions<R>, "load" | "tagOf" | "mayExist">,
-    ) => new RecordCache<R>({ clock, generations, counts: counts[kind], bytesMax: bytesMax * share, ...options });
+    ) => {
+      const shared = { clock, generations, counts: counts[kind], loadsAtOnce: source.loadsAtOnce };
+      return new RecordCache<R>({ ...shared, bytesMax: bytesMax * share, ...options });
+    };
     // Except for keys, a name is its own tag.
     const openDirectory = <S, R>({ kind, share, load, nameOf, toRecord }: DirectoryOptions<S, R>) =>
       openCache<R>(kind, share, {
@@ -166,11 +172,14 @@ export class RecordCaches {
       });
 
     const keyRecords = new KeyRecords(generations);
+    this.#keyRecords = keyRecords;
     this.keys = openCache<KeyRecord>("keys", 1, {
       tagOf: (name) => keyIdOf(name) ?? hashOf(name),
       mayExist: (name) =>
         this.keyFilter === undefined ||
         keyIdOf(name) !== undefined ||
+        // Most names are a location that the filter has.
+        this.keyFilter.mayHave(name) ||
         locationsOf(name).some((location) => {
           const { hash, workspace_id } = parseKeyLocation(location);
           return this.keyFilter!.mayHave(keyLocation(hash, workspace_id));
@@ -244,6 +253,13 @@ export class RecordCaches {
       load: source.portalSessions,
       nameOf: ({ session }: DirectoryPortalSession) => session.hash,
       toRecord: portalSessionRecord,
+    });
+  }
+  /** Caches keys that are found by the SHA-256 of their string, before calls ask for them. They are read in one query. */
+  fillKeys(read: () => Promise<readonly DirectoryKey[]>): Promise<void> {
+    return this.keys.fill(read, {
+      nameOf: ({ hash, workspace_id }) => keyLocation(hash, workspace_id),
+      toRecord: (key) => this.#keyRecords.of(key),
     });
   }
 }

@@ -7,7 +7,7 @@ import { Generations, newGenerationsBuffer } from "./generations.ts";
 import { type LoadedRecord, newRecordCacheCounts, RecordCache } from "./record-cache.ts";
 
 /** A cache in front of a simulated store. */
-function openCache({ bytesMax = 10_000 } = {}) {
+function openCache({ bytesMax = 10_000, loadsAtOnce }: { bytesMax?: number; loadsAtOnce?: number } = {}) {
   const clock = new SimulatedClock(0);
   const buffer = newGenerationsBuffer();
   const generations = new Generations(buffer);
@@ -20,6 +20,7 @@ function openCache({ bytesMax = 10_000 } = {}) {
     generations,
     counts,
     bytesMax,
+    loadsAtOnce,
     tagOf: (name) => `tag of ${name}`,
     load: (names) => {
       // The result is fixed when the query arrives, as in a database.
@@ -68,6 +69,67 @@ describe("RecordCache", () => {
     assert.equal(cache.get("a"), "record");
     assert.equal(queries.length, 1);
     assert.deepEqual(counts, { hits: 1, misses: 1, loads: 1, evictions: 0, entries: 1, bytes: 100 });
+  });
+
+  it("is filled with records that are not cached, unless a tag of theirs changed during the query", async () => {
+    const { cache, generations, put, queries, counts } = openCache();
+    const [cached, filled, changed, dependent] = namesApart(generations, 4) as [string, string, string, string];
+    put(cached, "loaded");
+    await cache.load(cached);
+    const rows = [
+      { name: cached, record: "filled", tags: [] },
+      { name: filled, record: "filled", tags: [] },
+      { name: changed, record: "old", tags: [] },
+      { name: dependent, record: "old", tags: ["other tag"] },
+      { name: "deleted", record: null, tags: [] },
+    ];
+    const asLoaded = {
+      nameOf: ({ name }: (typeof rows)[number]) => name,
+      toRecord: ({ record, tags }: (typeof rows)[number]) => ({ record, tags, bytes: 100 }),
+    };
+    await cache.fill(async () => {
+      generations.bump([`tag of ${changed}`, "other tag"]);
+      return rows;
+    }, asLoaded);
+    assert.deepEqual(
+      [cached, filled, changed, dependent, "deleted"].map((name) => cache.get(name)),
+      ["loaded", "filled", undefined, undefined, undefined],
+    );
+    assert.equal(queries.length, 1);
+    assert.equal(counts.entries, 2);
+    generations.bump([`tag of ${filled}`]);
+    assert.equal(cache.get(filled), undefined);
+  });
+
+  it("does not remember a miss beyond the next load", async () => {
+    const { cache, counts } = openCache();
+    assert.equal(cache.get("a"), undefined);
+    assert.equal(cache.get("a"), undefined);
+    assert.equal(counts.misses, 1);
+    assert.equal(await cache.load("a"), null);
+    assert.equal(cache.get("a"), null);
+  });
+
+  it("runs as many queries at a time as it may", async () => {
+    const { cache, put, pause, queries } = openCache({ loadsAtOnce: 1 });
+    for (const name of ["a", "b", "c"]) put(name, name);
+    pause();
+    const first = cache.load("a");
+    await setImmediate();
+    const others = [cache.load("b")];
+    await setImmediate();
+    others.push(cache.load("c"));
+    await setImmediate();
+    assert.deepEqual(
+      queries.map(({ names }) => names),
+      [["a"]],
+    );
+    queries[0]!.answer();
+    assert.equal(await first, "a");
+    await setImmediate();
+    assert.deepEqual(queries[1]!.names, ["b", "c"]);
+    queries[1]!.answer();
+    assert.deepEqual(await Promise.all(others), ["b", "c"]);
   });
 
   it("shares one look-up among concurrent misses of a name", async () => {

@@ -65,6 +65,11 @@ export interface RecordCacheOptions<R> {
   mayExist?(name: string): boolean;
   /** Bound on the memory of the records. */
   bytesMax: number;
+  /**
+   * Queries at the same time; 2 by default. 1 where they wait for each other in any case: then misses that arrive during one query
+   * share the next.
+   */
+  loadsAtOnce?: number | undefined;
   /** Counters for the metrics. */
   counts: RecordCacheCounts;
 }
@@ -89,7 +94,7 @@ const NAMES_PER_LOAD_MAX = 128;
 const CHANCES_PER_EVICTION = 16;
 /** A Map rehashes all its entries when it grows, so the names are spread over many small ones. A power of two. */
 const SHARDS = 64;
-const LOADS_AT_ONCE_MAX = 2;
+const LOADS_AT_ONCE = 2;
 /** For how long a record is read again because it changed during each of its queries. */
 const LOAD_TIME_MAX: Milliseconds = 5_000;
 
@@ -125,6 +130,8 @@ export class RecordCache<R> {
   #queue: string[] = [];
   #loads = 0;
   #isScheduled = false;
+  /** The name of the latest miss, if nothing was loaded since: a call that misses asks a second time before it loads. */
+  #latestMiss = "";
 
   constructor(options: RecordCacheOptions<R>) {
     this.#options = options;
@@ -141,11 +148,13 @@ export class RecordCache<R> {
       counts.hits++;
       return entry.record;
     }
+    if (name === this.#latestMiss) return undefined;
     if (mayExist?.(name) === false || this.#negativeCache.has(name)) {
       counts.hits++;
       return null;
     }
     counts.misses++;
+    this.#latestMiss = name;
     return undefined;
   }
 
@@ -176,6 +185,26 @@ export class RecordCache<R> {
     return pending.promise;
   }
 
+  /**
+   * Caches rows that no call has asked for, except those that are cached and those that changed during the query. Counts neither
+   * misses nor look-ups.
+   */
+  async fill<S>(
+    read: () => Promise<readonly S[]>,
+    { nameOf, toRecord }: { nameOf(row: S): string; toRecord(row: S): LoadedRecord<R> },
+  ): Promise<void> {
+    const { generations } = this.#options;
+    const generation = generations.newest();
+    for (const row of await read()) {
+      const name = nameOf(row);
+      if (this.has(name)) continue;
+      const loaded = toRecord(row);
+      const slots = this.#slotsOf(name, loaded);
+      if (loaded.record === null || !generations.areUnchanged(slots, generation)) continue;
+      this.#insert(name, loaded.record, loaded.bytes, generation, slots);
+    }
+  }
+
   #enqueue(name: string): void {
     this.#queue.push(name);
     if (this.#isScheduled) return;
@@ -188,7 +217,8 @@ export class RecordCache<R> {
   }
 
   #startLoads(): void {
-    while (this.#queue.length > 0 && this.#loads < LOADS_AT_ONCE_MAX) {
+    const { loadsAtOnce = LOADS_AT_ONCE } = this.#options;
+    while (this.#queue.length > 0 && this.#loads < loadsAtOnce) {
       const names = this.#queue.splice(0, NAMES_PER_LOAD_MAX);
       this.#loads++;
       this.#loadBatch(names)
@@ -201,13 +231,14 @@ export class RecordCache<R> {
   }
 
   async #loadBatch(names: readonly string[]): Promise<void> {
-    const { clock, generations, load, tagOf, counts } = this.#options;
+    const { clock, generations, load, counts } = this.#options;
     counts.loads++;
     const generation = generations.newest();
     const results = await load(names);
+    this.#latestMiss = "";
     for (const name of names) {
       const loaded = results.get(name) ?? missingRecord();
-      const slots = [tagOf(name), ...loaded.tags].map((tag) => generations.slot(tag));
+      const slots = this.#slotsOf(name, loaded);
       const pending = this.#pending.get(name)!;
       if (!generations.areUnchanged(slots, generation)) {
         // A tag changed during the query. Some callers may have arrived after that change was acknowledged, so the old
@@ -219,13 +250,7 @@ export class RecordCache<R> {
       this.#remove(name);
       const { record, bytes } = loaded;
       if (record === null) this.#negativeCache.add(name, generation, slots);
-      else {
-        const entry = record instanceof CacheEntry ? (record as CacheEntry<R>) : new Entry(record, bytes);
-        entry.name = name;
-        entry.generation = generation;
-        entry.setSlots(slots);
-        this.#insert(entry);
-      }
+      else this.#insert(name, record, bytes, generation, slots);
       this.#pending.delete(name);
       pending.resolve(record);
     }
@@ -238,9 +263,18 @@ export class RecordCache<R> {
     }
   }
 
-  #insert(entry: CacheEntry<R>): void {
+  #slotsOf(name: string, { tags }: LoadedRecord<R>): number[] {
+    const { generations, tagOf } = this.#options;
+    return [tagOf(name), ...tags].map((tag) => generations.slot(tag));
+  }
+
+  #insert(name: string, record: R, bytes: number, generation: number, slots: readonly number[]): void {
     const { counts } = this.#options;
-    this.#shardOf(entry.name).set(entry.name, entry);
+    const entry = record instanceof CacheEntry ? (record as CacheEntry<R>) : new Entry(record, bytes);
+    entry.name = name;
+    entry.generation = generation;
+    entry.setSlots(slots);
+    this.#shardOf(name).set(name, entry);
     entry.index = this.#ring.push(entry) - 1;
     counts.entries++;
     counts.bytes += entry.bytes;

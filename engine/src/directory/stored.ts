@@ -89,8 +89,8 @@ export interface DirectoryKey extends KeyLocation {
   api_id: string;
   pool_id: string;
   hash_version: number;
-  /** The beginning of the key string; empty until a key that was imported is first verified. */
-  start: string;
+  /** Whether the key was imported and never verified since. */
+  is_unused: StoredBoolean;
   name: string | null;
   /** JSON, or null. */
   meta: string | null;

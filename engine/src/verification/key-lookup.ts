@@ -77,7 +77,9 @@ export class KeyLookup {
       const derived = await this.#findDerived(location, request, onRead);
       if (derived) return derived;
     }
-    const workspace = await this.workspace(request.workspaceId);
+    const known = this.workspace(request.workspaceId);
+    // Without a wait, the cache remembers that it has just been asked for this name.
+    const workspace = known instanceof Promise ? await known : known;
     // A key with a wrong checksum cannot exist, except an imported one.
     if (!workspace?.hasImportedKeys && !hasValidChecksum(request.key)) return null;
     const locations = [location];

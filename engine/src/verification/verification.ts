@@ -131,7 +131,7 @@ export class Verification {
     this.#unknownKeys = new UnknownKeys(this.#lookup, upstreams);
     this.#recorder = recorder;
     this.#prepare = prepareBalances;
-    this.#firstUses = new FirstUseWriter(recordFirstUses);
+    this.#firstUses = new FirstUseWriter(clock, recordFirstUses);
   }
 
   /** Answers synchronously if all records are cached, else after a look-up. Rejects if the look-up fails. */
@@ -286,7 +286,8 @@ export class Verification {
     const settled = await answer;
     // The answer does not wait for an unreachable database: the next verification records the first use again.
     if (!isValid(settled) || !this.#directories.changes.reachable) return settled;
-    await this.#firstUses.record({ keyId: key.keyId, start: startOfToken(secret), hash: hashSecret(secret) });
+    const use = { keyId: key.keyId, start: startOfToken(secret), hash: hashSecret(secret) };
+    await this.#firstUses.record(use, true);
     return settled;
   }
 

@@ -1,8 +1,10 @@
 import { dirname, join } from "node:path";
 import type { Clock, Milliseconds } from "../../../engine/src/clock/clock.ts";
 import { every } from "../../../engine/src/clock/every.ts";
+import { pause } from "../../../engine/src/clock/pause.ts";
 import { FEED_ROWS_MAX } from "../../../engine/src/directory/changes-feed.ts";
 import { Directories, type DirectoriesOptions } from "../../../engine/src/directory/directories.ts";
+import type { KeyLocation } from "../../../engine/src/directory/stored.ts";
 import type { Limiter } from "../../../engine/src/limits/limiter.ts";
 import type { Random } from "../../../engine/src/random/random.ts";
 import { BackupSchedule } from "../backup/schedule.ts";
@@ -280,11 +282,11 @@ async function openDirectories({ config, clock, events, opened }: Start, store: 
   opened.defer(() => directories.changes.close());
   const stopped = new AbortController();
   opened.defer(() => stopped.abort());
-  void fillKeyFilter(store, directories, stopped.signal);
+  void fillKeyFilter(clock, store, directories, stopped.signal);
   warmUp({
     clock,
     store,
-    keys: directories.keys,
+    directories,
     counts: directories.counts.keys,
     bytesMax: config.directoryBytesMax / config.workers,
     stopped: stopped.signal,
@@ -295,13 +297,23 @@ async function openDirectories({ config, clock, events, opened }: Start, store: 
   return directories;
 }
 
-/** Adds every key in the database to the filter, in the background. Until the end, unknown keys cost look-ups. */
-async function fillKeyFilter(store: AppStore, directories: Directories, stopped: AbortSignal): Promise<void> {
+/**
+ * Adds every key in the database to the filter, in the background, in steps with pauses of the same length. Until the end, unknown
+ * keys cost look-ups.
+ */
+async function fillKeyFilter(
+  clock: Clock,
+  store: AppStore,
+  directories: Directories,
+  stopped: AbortSignal,
+): Promise<void> {
   if (store.keyFilter === undefined) return;
   try {
-    for (let cursor: string | null = ""; cursor !== null; ) {
+    for (let last: KeyLocation | null = { hash: "", workspace_id: "" }; last !== null; ) {
+      const startedAt = clock.monotonic();
+      last = await store.read("recordKeyLocations", last);
+      await pause(clock, clock.monotonic() - startedAt, stopped);
       if (stopped.aborted) return;
-      cursor = await store.read("recordKeyLocations", cursor);
     }
     directories.keyFilter = store.keyFilter;
   } catch {

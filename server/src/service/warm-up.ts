@@ -1,8 +1,9 @@
 import type { Clock, Milliseconds } from "../../../engine/src/clock/clock.ts";
 import { pause } from "../../../engine/src/clock/pause.ts";
-import { keyLocation } from "../../../engine/src/directory/directories.ts";
-import type { RecordCache, RecordCacheCounts } from "../../../engine/src/directory/record-cache.ts";
-import type { KeyRecord } from "../../../engine/src/directory/records.ts";
+import type { RecordCaches } from "../../../engine/src/directory/directories.ts";
+import type { RecordCacheCounts } from "../../../engine/src/directory/record-cache.ts";
+import { unpackKey } from "../features/keys/packed-key.ts";
+import type { RecentKeysPage } from "../features/keys/statements/recent-keys.ts";
 import { ChunkPace } from "../platform/rpc/chunk-pace.ts";
 import type { AppStore } from "./app-store.ts";
 
@@ -10,10 +11,11 @@ import type { AppStore } from "./app-store.ts";
 const EMBEDDED_STEP_TIME: Milliseconds = 4;
 /** The same beside a server, with the way to it. */
 const REMOTE_STEP_TIME: Milliseconds = 20;
-/** Last uses that one query reads; the same for the query that also finds the keys; keys that are loaded together. */
+/** Last uses that one query reads; the same for the query that also reads the keys. */
 const USES = { min: 200, max: 5_000 };
-const KEYS = { min: 20, max: 1_000 };
-const LOADS = { min: 8, max: 128 };
+const KEYS = { min: 8, max: 2_000 };
+/** Keys that one query returns. */
+const KEYS_MAX = 128;
 /** The rest of the cache is for the keys that callers ask for meanwhile. */
 const SHARE_OF_CACHE = 0.9;
 /** The part of the keys that is loaded before the others: those that were used last. They are likely to get most calls. */
@@ -26,7 +28,7 @@ const STEPS_PER_DOUBLING = 16;
 export interface WarmUpOptions {
   clock: Pick<Clock, "now" | "monotonic" | "schedule">;
   store: Pick<AppStore, "read" | "isEmbedded">;
-  keys: Pick<RecordCache<KeyRecord>, "has" | "load">;
+  directories: Pick<RecordCaches, "fillKeys">;
   /** Of the cache of keys. */
   counts: Pick<RecordCacheCounts, "bytes">;
   /** Bound on the memory of the cache. */
@@ -41,16 +43,16 @@ export interface WarmUpOptions {
  *
  * Rejects when the database cannot be read.
  */
-export async function warmUp({ clock, store, keys, counts, bytesMax, stopped }: WarmUpOptions): Promise<void> {
+export async function warmUp({ clock, store, directories, counts, bytesMax, stopped }: WarmUpOptions): Promise<void> {
   const time = store.isEmbedded ? EMBEDDED_STEP_TIME : REMOTE_STEP_TIME;
   const isFull = () => counts.bytes >= bytesMax * SHARE_OF_CACHE;
-  const step = async <T>(pace: ChunkPace, size: number, work: () => Promise<T>): Promise<T> => {
+  /** @param work returns the size of the step. */
+  const step = async (pace: ChunkPace, work: () => Promise<number>): Promise<void> => {
     const startedAt = clock.monotonic();
-    const result = await work();
+    const size = await work();
     const took = clock.monotonic() - startedAt;
     pace.record(size, took);
     await pause(clock, took, stopped);
-    return result;
   };
 
   const ages = new Ages();
@@ -58,25 +60,32 @@ export async function warmUp({ clock, store, keys, counts, bytesMax, stopped }: 
   const uses = new ChunkPace({ time, ...USES });
   for (let cursor: string | null = ""; cursor !== null && !stopped.aborted; ) {
     const page: { cursor: string; limit: number } = { cursor, limit: uses.size };
-    const { times, next } = await step(uses, page.limit, () => store.read("lastUsesAfter", page));
-    for (const time of times) ages.add(now - time);
+    let next: string | null = null;
+    await step(uses, async () => {
+      const found = await store.read("lastUsesAfter", page);
+      for (const time of found.times) ages.add(now - time);
+      next = found.next;
+      return page.limit;
+    });
     cursor = next;
   }
   const fitting = Math.min(ages.total, (bytesMax * SHARE_OF_CACHE) / BYTES_PER_KEY);
   const found = new ChunkPace({ time, ...KEYS });
-  const loads = new ChunkPace({ time, ...LOADS });
   for (const count of [FIRST_SHARE * fitting, fitting]) {
     const since = now - ages.oldestOf(count);
     for (let cursor: string | null = ""; cursor !== null && !stopped.aborted && !isFull(); ) {
-      const page: { cursor: string; limit: number; since: number } = { cursor, limit: found.size, since };
-      const { locations, next } = await step(found, page.limit, () => store.read("recentKeysAfter", page));
-      const names = locations
-        .map(({ hash, workspace_id }) => keyLocation(hash, workspace_id))
-        .filter((name) => !keys.has(name));
-      while (names.length > 0 && !stopped.aborted && !isFull()) {
-        const loaded = names.splice(0, loads.size);
-        await step(loads, loaded.length, () => Promise.allSettled(loaded.map((name) => keys.load(name))));
-      }
+      const page: RecentKeysPage = { cursor, limit: found.size, keysMax: KEYS_MAX, since };
+      let next: string | null = null;
+      await step(found, async () => {
+        let size = 0;
+        await directories.fillKeys(async () => {
+          const recent = await store.read("recentKeysAfter", page);
+          next = recent.next;
+          size = recent.examined;
+          return recent.keys.map(unpackKey);
+        });
+        return size;
+      });
       cursor = next;
     }
   }

@@ -17,7 +17,7 @@ import { findKeyMigrations, recordFirstUses } from "./statements/key-migrations.
 import { findKeyOrigins } from "./statements/key-origins.ts";
 import { type KeyUse, recordKeyUses } from "./statements/key-usage.ts";
 import { findKeysAt, findKeysByIds } from "./statements/lookup.ts";
-import { lastUsesAfter, recentKeysAfter } from "./statements/recent-keys.ts";
+import { lastUsesAfter, type RecentKeysPage, recentKeysAfter } from "./statements/recent-keys.ts";
 
 /** Locations that one call adds to the filter: it occupies the reading thread for about two milliseconds. */
 const KEY_LOCATIONS_PER_CHUNK = 500;
@@ -48,12 +48,12 @@ export function keyProcedures({ openPepper, keyFilter, ...dependencies }: KeyPro
       },
       keyOrigins: (sql: Sql, question: KeyOriginsQuestion) => findKeyOrigins(sql, question),
       lastUsesAfter: (sql: Sql, page: { cursor: string; limit: number }) => lastUsesAfter(sql, page),
-      recentKeysAfter: (sql: Sql, page: { cursor: string; limit: number; since: number }) => recentKeysAfter(sql, page),
-      /** Adds the locations of some keys to the filter. Returns the cursor of the next call, null at the end. */
-      recordKeyLocations: async (sql: Sql, cursor: string) => {
-        const locations = await keyLocationsAfter(sql, cursor, KEY_LOCATIONS_PER_CHUNK);
+      recentKeysAfter: (sql: Sql, page: RecentKeysPage) => recentKeysAfter(sql, page),
+      /** Adds the locations of some keys to the filter. Returns the last one, with which to go on; null at the end. */
+      recordKeyLocations: async (sql: Sql, after: KeyLocation) => {
+        const locations = await keyLocationsAfter(sql, after, KEY_LOCATIONS_PER_CHUNK);
         for (const { hash, workspace_id } of locations) keyFilter!.add(keyLocation(hash, workspace_id));
-        return locations.length < KEY_LOCATIONS_PER_CHUNK ? null : locations.at(-1)!.id;
+        return locations.length < KEY_LOCATIONS_PER_CHUNK ? null : locations.at(-1)!;
       },
     },
     writing: {

@@ -20,7 +20,7 @@ const keyColumns: Treatment<DirectoryKey> = {
   api_id: "sent",
   pool_id: "sent",
   hash_version: (version) => version === hashVersions["prefixed-api-key"] && "first_use",
-  start: (start) => start === "" && "first_use",
+  is_unused: (isUnused) => isUnused === 1 && "first_use",
   name: "sent",
   meta: "sent",
   enabled: "sent",

@@ -160,6 +160,12 @@ export interface Values {
   isOneOfNumbers(column: string, values: readonly number[]): RawBuilder<boolean>;
   /** A query that ends with a column, completed as `isOneOf` would: the query builder takes longer than the query. */
   completedByOneOf(query: string, values: readonly string[]): CompiledQuery;
+  /** A query that ends with a condition's `and`, completed by: these two columns have the texts of one of these pairs. */
+  completedByPairs(
+    query: string,
+    columns: readonly [string, string],
+    pairs: readonly (readonly [string, string])[],
+  ): CompiledQuery;
   /** A list of values, for `where column in …`. */
   list(values: readonly string[]): RawBuilder<string>;
   /** A table expression named `input` with the columns of `types`. */

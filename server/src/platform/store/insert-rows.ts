@@ -1,6 +1,6 @@
 import type { InsertQueryBuilder, InsertResult, Kysely } from "kysely";
+import { always } from "./always.ts";
 import type { ColumnType } from "./dialect.ts";
-import { always } from "./json.ts";
 import type { Schema } from "./schema.ts";
 import type { Sql } from "./store.ts";
 

@@ -26,6 +26,7 @@ import { Recorder } from "../../features/analytics/recorder.ts";
 import { extendHold } from "../../features/holds/extendHold.ts";
 import { releaseHold } from "../../features/holds/releaseHold.ts";
 import { settleHold } from "../../features/holds/settleHold.ts";
+import { type PackedKey, unpackAnyKey, unpackKey } from "../../features/keys/packed-key.ts";
 import { verifyKey } from "../../features/keys/verifyKey.ts";
 import { limit } from "../../features/ratelimits/limit.ts";
 import { multiLimit } from "../../features/ratelimits/multiLimit.ts";
@@ -404,11 +405,15 @@ function openDirectories(
   main: MainThread,
   outgoing: Outgoing<FromWorker>,
 ): CallDirectories {
-  const load = (query: RecordQuery) => async (names: readonly unknown[]) =>
-    (await main.ask<never[]>(["load", query, names])).answer;
+  const load =
+    <T = never>(query: RecordQuery) =>
+    async (names: readonly unknown[]): Promise<T[]> =>
+      (await main.ask<T[]>(["load", query, names])).answer;
+  const loadKeysAt = load<PackedKey>("keysAt");
+  const loadKeysByIds = load<PackedKey>("keysByIds");
   const source: Omit<DirectorySource, "changes"> = {
-    keysAt: load("keysAt"),
-    keysByIds: load("keysByIds"),
+    keysAt: async (locations) => (await loadKeysAt(locations)).map(unpackAnyKey),
+    keysByIds: async (ids) => (await loadKeysByIds(ids)).map(unpackKey),
     derivedKeysAt: load("derivedKeysAt"),
     rootKeysByHashes: load("rootKeysByHashes"),
     plans: load("plansByIds"),

@@ -23,17 +23,21 @@ export async function watchKeyLocations({ db }: Sql): Promise<void> {
   }
 }
 
-/** The locations of up to `limit` keys with ids after `cursor`, deleted keys included, in the order of ids. */
+/**
+ * Up to `limit` locations of keys after this one, deleted keys included, in their order. They are read from the index of
+ * locations alone.
+ */
 export function keyLocationsAfter(
   { db }: Sql,
-  cursor: string,
+  { hash, workspace_id }: KeyLocation,
   limit: number,
-): Promise<(KeyLocation & { id: string })[]> {
+): Promise<KeyLocation[]> {
   return db
     .selectFrom("keys")
-    .select(["id", "hash", "workspace_id"])
-    .where("id", ">", cursor)
-    .orderBy("id")
+    .select(["hash", "workspace_id"])
+    .where(({ eb, refTuple, tuple }) => eb(refTuple("hash", "workspace_id"), ">", tuple(hash, workspace_id)))
+    .orderBy("hash")
+    .orderBy("workspace_id")
     .limit(limit)
     .execute();
 }

@@ -1,9 +1,9 @@
 import type { RawBuilder } from "kysely";
 import type { Instant } from "../../../../../engine/src/clock/clock.ts";
 import { newId, type Random } from "../../../../../engine/src/random/random.ts";
+import { always } from "../../../platform/store/always.ts";
 import { insertEvents } from "../../../platform/store/events/events.ts";
 import { keysInEvents } from "../../../platform/store/events/keys.ts";
-import { always } from "../../../platform/store/json.ts";
 import type { Sql } from "../../../platform/store/store.ts";
 
 /** A key, and when it was last used. */

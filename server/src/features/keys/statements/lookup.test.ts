@@ -6,6 +6,7 @@ import { migrate } from "../../../platform/store/migrate.ts";
 import { openSqliteConnection } from "../../../platform/store/sqlite/connection.ts";
 import { StoreWriter } from "../../../platform/store/workspace-store.ts";
 import { ApiWriter } from "../../apis/statements.ts";
+import { unpackAnyKey } from "../packed-key.ts";
 import { KeyWriter } from "./keys.ts";
 import { findKeysAt } from "./lookup.ts";
 
@@ -53,10 +54,13 @@ describe("the look-up of keys", () => {
         });
       });
       const sql = { ...connection.sql, db: connection.sql.db.withPlugin(counter) };
-      const look = () => findKeysAt(sql, [{ hash: "hash", workspace_id: "ws_1" }]);
-      assert.equal((await look())[0]?.id, "key_1");
+      const ids = async () => {
+        const found = await findKeysAt(sql, [{ hash: "hash", workspace_id: "ws_1" }]);
+        return found.map((key) => unpackAnyKey(key).id);
+      };
+      assert.deepEqual(await ids(), ["key_1"]);
       built = 0;
-      assert.equal((await look())[0]?.id, "key_1");
+      assert.deepEqual(await ids(), ["key_1"]);
       assert.equal(built, 0);
     } finally {
       connection.close();

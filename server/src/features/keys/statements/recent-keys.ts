@@ -1,6 +1,16 @@
-import type { KeyLocation } from "../../../../../engine/src/directory/stored.ts";
-import { hashVersions } from "../../../../../engine/src/rules/imported-keys.ts";
 import type { Sql } from "../../../platform/store/store.ts";
+import type { PackedKey } from "../packed-key.ts";
+import { findUsualKeys } from "./lookup.ts";
+
+/** A part of a walk through the keys that were used. */
+export interface RecentKeysPage {
+  cursor: string;
+  /** The most last uses that are examined. */
+  limit: number;
+  /** The most keys that are returned. */
+  keysMax: number;
+  since: number;
+}
 
 /** Where a walk through the last uses of all keys continues; null at the end. */
 type Cursor = string | null;
@@ -24,38 +34,27 @@ export async function lastUsesAfter(
 }
 
 /**
- * Of up to `limit` keys with ids after `cursor`, the locations of those that were last used at `since` or later and are
- * found by the SHA-256 of their string.
+ * Of up to `limit` keys with ids after `cursor`, those that were last used at `since` or later and are found by the SHA-256 of
+ * their string, and how many were examined.
  */
 export async function recentKeysAfter(
-  { db }: Sql,
-  { cursor, limit, since }: { cursor: string; limit: number; since: number },
-): Promise<{ locations: KeyLocation[]; next: Cursor }> {
-  const rows = await db
-    .selectFrom((query) =>
-      query
-        .selectFrom("key_usage")
-        .select(["key_id", "last_used_at"])
-        .where("key_id", ">", cursor)
-        .orderBy("key_id")
-        .limit(limit)
-        .as("used"),
-    )
-    .leftJoin("keys", (join) =>
-      join
-        .onRef("keys.id", "=", "used.key_id")
-        .on("used.last_used_at", ">=", since)
-        .on("keys.hash_version", "=", hashVersions.sha256)
-        .on("keys.migration_id", "is", null)
-        .on("keys.deleted_at", "is", null),
-    )
-    .select(["used.key_id", "keys.hash", "keys.workspace_id"])
-    .orderBy("used.key_id")
+  connection: Sql,
+  { cursor, limit, keysMax, since }: RecentKeysPage,
+): Promise<{ keys: PackedKey[]; examined: number; next: Cursor }> {
+  const used = await connection.db
+    .selectFrom("key_usage")
+    .select(["key_id", "last_used_at"])
+    .where("key_id", ">", cursor)
+    .orderBy("key_id")
+    .limit(limit)
     .execute();
+  const recent = used.filter(({ last_used_at }) => last_used_at >= since).map(({ key_id }) => key_id);
+  const ids = recent.slice(0, keysMax);
+  const isCut = ids.length < recent.length;
+  const last = (isCut ? ids : used.map(({ key_id }) => key_id)).at(-1);
   return {
-    locations: rows.flatMap(({ hash, workspace_id }) =>
-      hash === null || workspace_id === null ? [] : [{ hash, workspace_id }],
-    ),
-    next: rows.length < limit ? null : (rows.at(-1)?.key_id ?? null),
+    keys: ids.length === 0 ? [] : await findUsualKeys(connection, ids),
+    examined: isCut ? used.findIndex(({ key_id }) => key_id === last) + 1 : used.length,
+    next: !isCut && used.length < limit ? null : (last ?? null),
   };
 }

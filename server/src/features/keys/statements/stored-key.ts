@@ -41,13 +41,6 @@ export function selectKeys(connection: Sql) {
 
 /** Every key whose API is not deleted, with its related rows. */
 export function selectAnyKeys(connection: Sql) {
-  const limits = (column: "key_id" | "identity_id", of: "keys.id" | "identities.id") =>
-    connection.db
-      .selectFrom("ratelimits")
-      .select(["ratelimits.id", "ratelimits.name", "ratelimits.limit", "ratelimits.duration"])
-      .select(["ratelimits.mode", "ratelimits.auto_apply", "ratelimits.shadow"])
-      .whereRef(`ratelimits.${column}`, "=", of as never)
-      .orderBy("ratelimits.name");
   return connection.db
     .selectFrom("keys")
     .innerJoin("apis", "apis.id", "keys.api_id")
@@ -74,47 +67,64 @@ export function selectAnyKeys(connection: Sql) {
             .selectFrom("identities")
             .select(["identities.id", "identities.external_id", "identities.meta"])
             .select(["identities.budget_id", "identities.concurrency"])
-            .select(connection.dialect.json.array(limits("identity_id", "identities.id")).as("ratelimits"))
+            .select(
+              connection.dialect.json.array(limitsOf(connection, "identity_id", "identities.id")).as("ratelimits"),
+            )
             .select(planOf(connection, "identities.id").as("plan"))
             .whereRef("identities.id", "=", "keys.identity_id")
             .where("identities.deleted_at", "is", null),
         )
         .as("identity"),
       planOf(connection, "keys.pool_id").as("plan"),
-      connection.dialect.json.array(limits("key_id", "keys.id")).as("ratelimits"),
-      connection.dialect.json
-        .array(
-          query
-            .selectFrom("keys_roles")
-            .innerJoin("roles", "roles.id", "keys_roles.role_id")
-            .select("roles.name")
-            .whereRef("keys_roles.key_id", "=", "keys.id")
-            .orderBy("roles.name"),
-        )
-        .as("roles"),
-      connection.dialect.json
-        .array(
-          query
-            .selectFrom("permissions")
-            .select("permissions.slug")
-            .where("permissions.id", "in", (inner) =>
-              inner
-                .selectFrom("keys_permissions")
-                .select("keys_permissions.permission_id")
-                .whereRef("keys_permissions.key_id", "=", "keys.id")
-                .union(
-                  inner
-                    .selectFrom("keys_roles")
-                    .innerJoin("roles_permissions", "roles_permissions.role_id", "keys_roles.role_id")
-                    .select("roles_permissions.permission_id")
-                    .whereRef("keys_roles.key_id", "=", "keys.id"),
-                ),
-            )
-            .orderBy("permissions.slug"),
-        )
-        .as("permissions"),
+      connection.dialect.json.array(limitsOf(connection, "key_id", "keys.id")).as("ratelimits"),
+      connection.dialect.json.array(rolesOf(connection)).as("roles"),
+      connection.dialect.json.array(permissionsOf(connection)).as("permissions"),
     ]);
 }
+
+/** The limits of a key or of an identity, in the order of their names. */
+export function limitsOf({ db }: Sql, column: "key_id" | "identity_id", of: "keys.id" | "identities.id") {
+  return db
+    .selectFrom("ratelimits")
+    .select(["ratelimits.id", "ratelimits.name", "ratelimits.limit", "ratelimits.duration"])
+    .select(["ratelimits.mode", "ratelimits.auto_apply", "ratelimits.shadow"])
+    .whereRef(`ratelimits.${column}`, "=", of as never)
+    .orderBy("ratelimits.name");
+}
+
+/** The names of the roles of a key, in order. */
+export function rolesOf({ db }: Sql) {
+  return db
+    .selectFrom("keys_roles")
+    .innerJoin("roles", "roles.id", "keys_roles.role_id")
+    .select("roles.name")
+    .where("keys_roles.key_id", "=", OF_KEY)
+    .orderBy("roles.name");
+}
+
+/** The slugs of the permissions of a key, direct and through roles, distinct and in order. */
+export function permissionsOf({ db }: Sql) {
+  return db
+    .selectFrom("permissions")
+    .select("permissions.slug")
+    .where("permissions.id", "in", (inner) =>
+      inner
+        .selectFrom("keys_permissions")
+        .select("keys_permissions.permission_id")
+        .where("keys_permissions.key_id", "=", OF_KEY)
+        .union(
+          inner
+            .selectFrom("keys_roles")
+            .innerJoin("roles_permissions", "roles_permissions.role_id", "keys_roles.role_id")
+            .select("roles_permissions.permission_id")
+            .where("keys_roles.key_id", "=", OF_KEY),
+        ),
+    )
+    .orderBy("permissions.slug");
+}
+
+/** The id of the key of the row that a subquery is for. */
+const OF_KEY = raw.ref<string>("keys.id");
 
 /** A row of `selectKeys`. */
 export type SelectedKey = Awaited<ReturnType<ReturnType<typeof selectKeys>["execute"]>>[number];

@@ -1,4 +1,4 @@
-import { always } from "../json.ts";
+import { always } from "../always.ts";
 import type { Sql } from "../store.ts";
 
 /** A use of a root key, in epoch milliseconds. */
