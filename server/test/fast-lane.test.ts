@@ -77,9 +77,8 @@ function open(fastLane: boolean): Promise<HttpServer> {
     readiness: () => assert.fail(),
     trustedProxies,
     limits,
-    securityContact: [],
     metrics: null,
-    document: { version: () => 0, text: async () => "" },
+    pages: null,
     routes: [],
   });
 }

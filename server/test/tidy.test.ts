@@ -14,7 +14,7 @@ const floors = [
   ["main"],
   ["cli"],
   ["move"],
-  ["service"],
+  ["service", "edge"],
   ["backup"],
   ["features"],
   ["platform/http", "platform/grpc", "platform/vocabulary"],
@@ -23,6 +23,7 @@ const floors = [
   ["platform/vault", "platform/redis"],
   ["platform/store", "platform/outbound"],
   ["log", "metrics"],
+  ["engine/replica"],
   ["engine/verification"],
   ["engine/directory", "engine/limits", "engine/credits"],
   // The client commands: of the engine they use pure rules, digests, time and chance, and nothing that decides a call.
@@ -169,6 +170,7 @@ const forTests = [
   "engine/src/limits/counters-contract.ts",
   "engine/src/limits/counters-model.ts",
   "engine/src/limits/memory-threads-worker.ts",
+  "engine/src/replica/simulated-home.ts",
   "server/src/features/analytics/rollups-contract.ts",
   "server/src/platform/store/sqlite/store-here.ts",
 ];

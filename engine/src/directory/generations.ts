@@ -92,11 +92,16 @@ export class Generations {
 
   /** Outdates all records with one of the tags, in every thread, at once. */
   bump(tags: readonly string[]): void {
+    this.bumpSlots(tags.map((tag) => this.slot(tag)));
+  }
+
+  /** Outdates all records with a tag in one of these slots. */
+  protected bumpSlots(slots: readonly number[]): void {
     const generation = this.#next();
-    for (const tag of tags) raise(this.#slots, this.slot(tag), generation);
-    const slot = generation & this.#mask;
-    if (((generation - Atomics.load(this.#slots, slot)) | 0) > LAG_MAX)
-      raise(this.#slots, slot, (generation - LAG_MAX) | 0);
+    for (const slot of slots) raise(this.#slots, slot, generation);
+    const passed = generation & this.#mask;
+    if (((generation - Atomics.load(this.#slots, passed)) | 0) > LAG_MAX)
+      raise(this.#slots, passed, (generation - LAG_MAX) | 0);
     Atomics.add(this.#head, FINISHED, 1);
   }
 

@@ -20,6 +20,7 @@ export type IdPrefix =
   | "api"
   | "bud"
   | "dkey"
+  | "edge"
   | "key"
   | "node"
   | "ps"

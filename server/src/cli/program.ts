@@ -29,8 +29,9 @@ export async function run(given: readonly string[], environment: NodeJS.ProcessE
     .showHelpAfterError("(add --help for the commands and options)")
     .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, `${errorPrefix()} `)) })
     .exitOverride();
-  // The service goes on without its first lines and its log.
-  if (args[0] === "serve") for (const output of [process.stdout, process.stderr]) output.on("error", () => {});
+  // The service and edges go on without their first lines and their log.
+  if (args[0] === "serve" || args[0] === "edge")
+    for (const output of [process.stdout, process.stderr]) output.on("error", () => {});
   else endWithOutput();
   addOperatorCommands(program, environment);
   try {

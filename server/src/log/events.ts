@@ -42,6 +42,13 @@ export function openEvents(log: Log, monotonic: () => number) {
       ),
     startWaits: (what: string, cause: unknown) =>
       log.warn({ ...loggable(cause), what }, "the start waits for a service that does not answer"),
+    edgeStarted: (fields: { address: string; home: string; socket: string | undefined }) =>
+      log.info(fields, "the edge is listening"),
+    homeLost: (state: "unreachable" | "refused", cause: unknown) =>
+      state === "refused"
+        ? log.error(loggable(cause), "home refuses the root key of this edge: it decides nothing until home accepts it")
+        : log.error(loggable(cause), "home does not answer: cached keys are verified as long as --stale allows"),
+    homeBack: () => log.info({}, "home answers again"),
     claimWaits: (length: number) =>
       log.warn(
         { waitMs: length },

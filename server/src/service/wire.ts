@@ -294,8 +294,7 @@ export function wireHttp(
     ],
     answerUnrouted: config.dashboard ? built?.sendDashboard : undefined,
     metrics: config.metrics === "on" ? expose : null,
-    securityContact: config.securityContact,
-    document: publishedDocument({ version, publicUrl }, clock),
+    pages: { securityContact: config.securityContact, document: publishedDocument({ version, publicUrl }, clock) },
   });
 }
 

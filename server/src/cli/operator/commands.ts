@@ -10,6 +10,7 @@ import type { CommandHandler } from "./invocation.ts";
 /** The commands that work on the configuration and the database of this machine. */
 export const operatorCommands: readonly string[] = [
   "serve",
+  "edge",
   "migrate",
   "migrate-store",
   "workspace",
@@ -72,6 +73,19 @@ export function addOperatorCommands(program: Command, environment: NodeJS.Proces
     const { serve } = await import("./serve.ts");
     await serve(invocation);
   });
+  command(
+    program,
+    "edge",
+    "verify keys on this machine, for a service that runs elsewhere",
+    async (invocation, options) => {
+      const { edge } = await import("./edge.ts");
+      await edge(invocation, { upstream: environment.LATCHKEY_URL, ...options });
+    },
+  )
+    .option("--upstream <url>", "address of the service (LATCHKEY_URL)")
+    .option("--socket <path>", "Unix socket on which to listen too, for its user and group")
+    .option("--name <name>", "name by which the service shows the edge")
+    .option("--stale <duration>", "how long cached keys are verified while the service does not answer (0)");
   const migrate = program.command("migrate").description("show and run the migrations of the database").exitOverride();
   command(migrate, "status", "show which migrations have run", async (invocation) => {
     const { migrateStatus } = await import("./migrate.ts");

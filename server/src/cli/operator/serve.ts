@@ -7,18 +7,11 @@ import type { IssuedRootKey } from "../../features/workspaces/procedures.ts";
 import { openEvents } from "../../log/events.ts";
 import { openProcessLog } from "../../log/log.ts";
 import { OperatorError } from "../../log/operator-error.ts";
-import type { LogOutput } from "../../log/output.ts";
 import { openService, type Service } from "../../service/service.ts";
 import { banner, quoted } from "./banner.ts";
 import type { Invocation } from "./invocation.ts";
+import { Shutdown } from "./shutdown.ts";
 import { signInUrl } from "./sign-in-link.ts";
-
-/** How long a stopping service still serves, so that load balancers leave it out. On a terminal it stops at once. */
-const DRAIN_DEFAULT = 5_000;
-/** How long a stop takes at most after the drain. */
-const STOP_MAX = 10_000;
-/** How long an end waits for the output to take the log. */
-const LOG_MAX = 1_000;
 
 /** Starts the service and runs it until a signal stops it. */
 export async function serve({ config, secrets, json }: Invocation): Promise<void> {
@@ -28,11 +21,7 @@ export async function serve({ config, secrets, json }: Invocation): Promise<void
   const events = openEvents(log, () => systemClock.monotonic());
   const starting = new AbortController();
   const releaseProcess = keepProcessAlive();
-  const shutdown = new Shutdown(config.drain ?? (process.stdout.isTTY ? 0 : DRAIN_DEFAULT), {
-    events,
-    output,
-    starting,
-  });
+  const shutdown = new Shutdown(config.drain, { events, output, starting });
   let issued: IssuedRootKey | undefined;
   let isWritten = false;
   let service: Service | undefined;
@@ -134,77 +123,6 @@ function cannotListen({ host, port, metrics }: Invocation["config"], error: unkn
   return new OperatorError(`${name}=${value}: ${reasons[code ?? ""] ?? (error as Error).message} (${code})`, {
     cause: error,
   });
-}
-
-/** Terminals and supervisors signal a process group and its parent, so one stop can arrive as two signals. */
-const SAME_SIGNAL_MS = 500;
-
-/**
- * Stops the service: at a signal, or after a fatal error.
- *
- * The first signal drains and finishes open requests. A second one, later than `SAME_SIGNAL_MS`, ends the process at once.
- */
-class Shutdown {
-  /** The exit code of the process. */
-  code = 0;
-  service: Service | undefined;
-  readonly #drain: number;
-  readonly #events: ReturnType<typeof openEvents>;
-  readonly #output: LogOutput;
-  readonly #starting: AbortController;
-  #stoppingSince: number | undefined;
-
-  constructor(
-    drain: number,
-    parts: { events: ReturnType<typeof openEvents>; output: LogOutput; starting: AbortController },
-  ) {
-    this.#drain = drain;
-    this.#events = parts.events;
-    this.#output = parts.output;
-    this.#starting = parts.starting;
-    for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => this.#end(signal));
-  }
-
-  /** Prints the error and stops without a drain; the process exits with 1. */
-  fail(error: Error): void {
-    console.error(`latchkey: ${error.message}`);
-    this.code = 1;
-    this.#stop(0);
-  }
-
-  /** Exits when the log is written, or after a second if nobody reads it. */
-  exit(code: number): void {
-    systemClock.schedule(LOG_MAX, () => process.exit(code));
-    void this.#output.written().then(() => process.exit(code));
-  }
-
-  #end(signal: "SIGTERM" | "SIGINT"): void {
-    if (this.#stoppingSince !== undefined) {
-      if (systemClock.monotonic() - this.#stoppingSince > SAME_SIGNAL_MS) process.exit(signal === "SIGINT" ? 130 : 143);
-      return;
-    }
-    this.#stoppingSince = systemClock.monotonic();
-    this.#events.stopping(signal, this.#drain);
-    this.#stop(this.#drain);
-  }
-
-  #stop(drain: number): void {
-    this.#starting.abort();
-    systemClock.schedule(drain + STOP_MAX, () => {
-      this.#events.forcedStop();
-      this.exit(1);
-    });
-    this.service?.stop(drain).then(
-      () => {
-        if (this.code === 0) this.#events.stopped();
-        this.exit(this.code);
-      },
-      (error: unknown) => {
-        console.error(error);
-        this.exit(1);
-      },
-    );
-  }
 }
 
 /** Without a terminal, the root key goes into a file that only its owner may read, and never into a log. */

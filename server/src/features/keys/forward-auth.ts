@@ -4,7 +4,7 @@ import { addressOf } from "../../platform/http/caller-address.ts";
 import type { AddRoutes, RouteParts } from "../../platform/http/routes.ts";
 import type { Operation } from "../../platform/rpc/operation.ts";
 import { Problem } from "../../platform/rpc/problems.ts";
-import type { Rpc, RpcResponse } from "../../platform/rpc/server.ts";
+import type { RpcCalls, RpcResponse } from "../../platform/rpc/server.ts";
 import {
   type Decision,
   decide,
@@ -150,7 +150,7 @@ function answerOf({ status, owner, headers, error }: Decision, requestId: string
 }
 
 /** The answer when the verification was not made. */
-function failed(rpc: Rpc, answer: RpcResponse, keyPlace: KeyPlace): RpcResponse {
+function failed(rpc: RpcCalls, answer: RpcResponse, keyPlace: KeyPlace): RpcResponse {
   const { error } = JSON.parse(answer.body) as { error: FailedVerification };
   const judged = judgeFailure({ ...error, status: answer.status }, keyPlace, place, "the header X-Latchkey-Root-Key");
   if (judged === undefined) return closed(answer);

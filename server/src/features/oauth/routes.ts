@@ -6,7 +6,7 @@ import { REJECTED_CALLER } from "../../platform/http/long-body.ts";
 import { decodeText } from "../../platform/http/metered.ts";
 import type { AddRoutes, RouteParts } from "../../platform/http/routes.ts";
 import { Problem } from "../../platform/rpc/problems.ts";
-import type { Rpc, RpcResponse } from "../../platform/rpc/server.ts";
+import type { RpcCalls, RpcResponse } from "../../platform/rpc/server.ts";
 import { type ClientCredentials, type Form, type ReadForm, readBasic, readForm } from "./form.ts";
 import { introspect } from "./introspect.ts";
 import type { Issuers } from "./issuers.ts";
@@ -208,7 +208,7 @@ function dataOf({ body }: RpcResponse): object {
 }
 
 /** An error of RFC 6749, section 5.2, outside of a call. */
-function refuse(rpc: Rpc, path: string, status: number, code: ErrorCode, detail: string): RpcResponse {
+function refuse(rpc: RpcCalls, path: string, status: number, code: ErrorCode, detail: string): RpcResponse {
   const headers = status === 401 ? { "WWW-Authenticate": CHALLENGE } : {};
   return { ...rpc.bare(status, errorBody(code, detail), path), headers };
 }

@@ -29,6 +29,7 @@ type ChargedCall = z.output<typeof Call>;
 
 const ProblemOutput = z.strictObject({
   code: z.enum(Object.keys(problems) as [ProblemCode, ...ProblemCode[]]),
+  type: z.string().describe("Its type in errors, such as `data/key_not_found`."),
   status: z.int(),
   detail: z.string(),
   headers: z.record(z.string(), z.string()).optional().describe("Headers of the answer, such as `retry-after`."),
@@ -83,7 +84,8 @@ async function result(
   } catch (error) {
     const { code, message, headers } = services.replicas.problemOf(error, requestId);
     const more = Object.keys(headers).length > 0 && { headers };
-    return JSON.stringify({ problem: { code, status: problems[code].status, detail: message, ...more } });
+    const { status, type } = problems[code];
+    return JSON.stringify({ problem: { code, type, status, detail: message, ...more } });
   }
 }
 

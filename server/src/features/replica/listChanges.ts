@@ -36,7 +36,8 @@ export const listChanges = metered("replica.listChanges", {
     isLost: z.boolean().describe("Whether everything must be invalidated."),
     tags: z.array(z.string()),
     hasMore: z.boolean(),
-    verifyAuth: z.enum(["optional", "required"]).describe("Whether verifications require a root key."),
+    workspaceId: z.string(),
+    allowsAnonymous: z.boolean().describe("Whether callers without a root key are answered in this workspace."),
   }),
   problems: [],
   examples: [],
@@ -49,5 +50,6 @@ export const listChanges = metered("replica.listChanges", {
   const now = clock.now();
   if (!caller.isCurrent(now)) (await caller.renew(now)).authorizeSome([OPEN_PERMISSION]);
   const keyed = tags.map((tag) => keyedTag(tagKey, tag));
-  return JSON.stringify({ ...answer, tags: keyed, verifyAuth: replicas.verifyAuth });
+  const allowsAnonymous = replicas.verifyAuth === "optional" && workspaceId === replicas.defaultWorkspaceId;
+  return JSON.stringify({ ...answer, tags: keyed, workspaceId, allowsAnonymous });
 });

@@ -87,6 +87,11 @@ export function duration<D = never>(name: string, options: SettingOptions<D> & B
   return quantity(name, options, DURATION_UNITS, "a duration such as 250ms, 30s, 10m, 2h or 7d");
 }
 
+/** A duration such as 30s, in milliseconds; NaN if it is none. */
+export function parseDuration(given: string): number {
+  return parseQuantity(given, DURATION_UNITS);
+}
+
 const BYTE_UNITS = { "": 1, k: 1024, m: 1024 ** 2, g: 1024 ** 3 };
 
 /** A size; its value is in bytes. */

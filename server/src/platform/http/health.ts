@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply } from "fastify";
-import type { Rpc } from "../rpc/server.ts";
+import type { RpcCalls } from "../rpc/server.ts";
 import type { Send } from "./respond.ts";
 
 /** Whether the service can do its work, for load balancers. */
@@ -8,7 +8,7 @@ export type Readiness =
   | { ready: false; status: "fail" | "shutting down"; checks: Record<string, string> };
 
 /** Adds the routes for load balancers and supervisors. */
-export function addHealthRoutes(app: FastifyInstance, rpc: Rpc, readiness: () => Readiness, send: Send): void {
+export function addHealthRoutes(app: FastifyInstance, rpc: RpcCalls, readiness: () => Readiness, send: Send): void {
   app.get("/v2/liveness", (_request, reply) =>
     send(reply, rpc.plain({ message: "we're cooking" }, "/v2/liveness"), ""),
   );

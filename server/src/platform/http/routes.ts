@@ -2,14 +2,14 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Clock } from "../../../../engine/src/clock/clock.ts";
 import type { AddressList } from "../../../../engine/src/rules/address.ts";
 import type { Operation } from "../rpc/operation.ts";
-import type { Rpc } from "../rpc/server.ts";
+import type { RpcCalls } from "../rpc/server.ts";
 import type { ReadBody } from "./long-body.ts";
 import type { Send } from "./respond.ts";
 import type { RouteGroups } from "./route-groups.ts";
 
 /** What routes besides those of operations answer with. */
 export interface RouteParts {
-  rpc: Rpc;
+  rpc: RpcCalls;
   clock: Clock;
   operations: readonly Operation[];
   trustedProxies: AddressList | null;

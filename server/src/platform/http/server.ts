@@ -8,7 +8,7 @@ import { every } from "../../../../engine/src/clock/every.ts";
 import type { AddressList } from "../../../../engine/src/rules/address.ts";
 import { namesOf, type Operation, pathOf } from "../rpc/operation.ts";
 import { Problem } from "../rpc/problems.ts";
-import type { Rpc } from "../rpc/server.ts";
+import type { RpcCalls } from "../rpc/server.ts";
 import { BodyBudget } from "./body-budget.ts";
 import { addressOf } from "./caller-address.ts";
 import { Connections, type OtherThreads, SWEEP_INTERVAL, tooManyConnections } from "./connections.ts";
@@ -21,7 +21,7 @@ import { REJECTED_CALLER, type ReadBody, readLongBody } from "./long-body.ts";
 import { bodyTooLarge, decodeText, METERED_BODY_BYTES_MAX, readShortBody } from "./metered.ts";
 import { addMetrics, type Expose } from "./metrics.ts";
 import { parseOneAtATime, stopParsing } from "./one-at-a-time.ts";
-import { addPages, type ChangingText } from "./pages/pages.ts";
+import { addPages, type HtmlPagesOptions } from "./pages/pages.ts";
 import { ReadPace } from "./read-pace.ts";
 import { rejectConnection, rejectSocket } from "./reject.ts";
 import { hostCheck, isPlainTarget, useOriginForm } from "./request-target.ts";
@@ -33,19 +33,17 @@ import { withoutSchemas } from "./without-schemas.ts";
 
 export interface HttpOptions {
   operations: readonly Operation[];
-  rpc: Rpc;
+  rpc: RpcCalls;
   clock: Clock;
   readiness(): Readiness;
   trustedProxies: AddressList | null;
   limits: HttpLimits;
   /** Null: `/metrics` is not on this listener. */
   metrics: Expose | null;
-  /** The OpenAPI document as JSON text. */
-  document: ChangingText;
+  /** What pages for readers need; null: there are none. */
+  pages: Pick<HtmlPagesOptions, "document" | "securityContact"> | null;
   /** Prefix of the links in pages; empty: they stay relative. */
   publicUrl: string;
-  /** Whom to tell about a vulnerability; see `HtmlPagesOptions`. */
-  securityContact: readonly string[];
   /** Whether connections begin in the fast lane. */
   fastLane: boolean;
   /** Given if other threads have connections too. */
@@ -158,7 +156,7 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
   };
   for (const addRoutes of options.routes) addRoutes(app, routeParts);
   addHealthRoutes(app, rpc, options.readiness, send);
-  addPages(app, groups, options);
+  if (options.pages) addPages(app, groups, { rpc, clock, publicUrl, ...options.pages });
   if (options.metrics) addMetrics(app, options.metrics);
   addErrorHandlers(app, groups, parts);
   await app.ready();

@@ -2,6 +2,7 @@ import { type Clock, type Instant, instantAt, type Milliseconds } from "../../..
 import { pause } from "../../../../engine/src/clock/pause.ts";
 import { then } from "../../../../engine/src/clock/then.ts";
 import { applyOwnChange, type CallDirectories } from "../../../../engine/src/directory/directories.ts";
+import { DecidedElsewhere } from "../../../../engine/src/errors/decided-elsewhere.ts";
 import { isOverloaded, type Overloaded } from "../../../../engine/src/errors/overloaded.ts";
 import { StoreUnavailable } from "../../../../engine/src/errors/store-unavailable.ts";
 import type { Limiter } from "../../../../engine/src/limits/limiter.ts";
@@ -19,7 +20,6 @@ import type { FailedAuthentications } from "./failed-authentications.ts";
 import type { QueuedWork } from "./fair-queue.ts";
 import { type IdempotentCall, idempotentCall, sealedCall } from "./idempotency.ts";
 import { parseLongBody, SHORT_BODY_LENGTH_MAX } from "./long-body.ts";
-import { NEEDS_MAIN_THREAD, NeedsMainThread } from "./needs-main-thread.ts";
 import {
   type Bulk,
   type Metered,
@@ -58,6 +58,9 @@ export interface RpcRequest {
   admission?: Readonly<Record<string, string>> | undefined;
 }
 
+/** The status of the result of a call that another thread or process must answer. Its headers are those of the admission. */
+export const DECIDED_ELSEWHERE = 0;
+
 /** What authenticates the caller of a request. */
 export type Caller = Pick<RpcRequest, "credentials" | "authentication" | "session" | "address">;
 
@@ -68,7 +71,7 @@ export interface CallerAuthentication {
 }
 
 export interface RpcResponse {
-  /** 0: another thread must answer the call, see `NEEDS_MAIN_THREAD`. */
+  /** 0: another thread or process must answer the call, see `DECIDED_ELSEWHERE`. */
   status: number;
   /** JSON text. */
   body: string;
@@ -138,6 +141,9 @@ export interface RpcOptions {
   onFailure(error: unknown, requestId: string, path: string): void;
 }
 
+/** What transports need of an `Rpc`. */
+export type RpcCalls = Pick<Rpc, "call" | "recognize" | "reject" | "failed" | "plain" | "bare">;
+
 /**
  * Answers calls. The steps of a call: authenticate, count it against the limit of its workspace, validate its body, run
  * the operation, wrap the result in the envelope. Steps that wait for nothing run without a promise.
@@ -174,11 +180,11 @@ export class Rpc {
     const response = this.#authenticate(operation, request, startedAt);
     if (calls === null && onAnswer === undefined) return response;
     if (!(response instanceof Promise)) {
-      if (response.status !== NEEDS_MAIN_THREAD) this.#record(operation, request, response, startedAt);
+      if (response.status !== DECIDED_ELSEWHERE) this.#record(operation, request, response, startedAt);
       return response;
     }
     return response.then((settled) => {
-      if (settled.status !== NEEDS_MAIN_THREAD) this.#record(operation, request, settled, startedAt);
+      if (settled.status !== DECIDED_ELSEWHERE) this.#record(operation, request, settled, startedAt);
       return settled;
     });
   }
@@ -596,7 +602,7 @@ export class Rpc {
   }
 
   #failure(error: unknown, requestId: string, path: string): RpcResponse {
-    if (error instanceof NeedsMainThread) return { status: NEEDS_MAIN_THREAD, requestId, body: "" };
+    if (error instanceof DecidedElsewhere) return { status: DECIDED_ELSEWHERE, requestId, body: "" };
     return this.#problem(this.problemOf(error, requestId, path), requestId);
   }
 

@@ -12,6 +12,7 @@ import {
   RecordCaches,
 } from "../../../../engine/src/directory/directories.ts";
 import { Generations } from "../../../../engine/src/directory/generations.ts";
+import { decideByCall } from "../../../../engine/src/errors/decided-elsewhere.ts";
 import { Overloaded } from "../../../../engine/src/errors/overloaded.ts";
 import type { Counters } from "../../../../engine/src/limits/counters.ts";
 import { Limiter } from "../../../../engine/src/limits/limiter.ts";
@@ -37,11 +38,17 @@ import { LaneServer } from "../../platform/http/threads/lane-server.ts";
 import { Authenticator } from "../../platform/rpc/authenticate.ts";
 import { CallQueues } from "../../platform/rpc/call-queues.ts";
 import { FailedAuthentications } from "../../platform/rpc/failed-authentications.ts";
-import { NEEDS_MAIN_THREAD, NeedsMainThread } from "../../platform/rpc/needs-main-thread.ts";
 import type { Operation } from "../../platform/rpc/operation.ts";
 import type { Principal } from "../../platform/rpc/principal.ts";
 import type { Problem } from "../../platform/rpc/problems.ts";
-import { quotaCounts, Rpc, type RpcOptions, type RpcRequest, type RpcResponse } from "../../platform/rpc/server.ts";
+import {
+  DECIDED_ELSEWHERE,
+  quotaCounts,
+  Rpc,
+  type RpcOptions,
+  type RpcRequest,
+  type RpcResponse,
+} from "../../platform/rpc/server.ts";
 import { asError, plainError } from "../../platform/store/plain-error.ts";
 import { unavailablePolicy } from "../unavailable-policy.ts";
 import { countsOf } from "./counts.ts";
@@ -177,7 +184,7 @@ function mainCounters(main: MainThread): Counters {
   return {
     charge: async (charges) => (await main.ask<never>(["charge", charges])).answer,
     peek: async (charges) => (await main.ask<never>(["peek", charges])).answer,
-    adjust: needsMainThread,
+    adjust: decideByCall,
   };
 }
 
@@ -229,7 +236,7 @@ class Calls {
   }
 
   #complete(operation: Operation, request: RpcRequest, answer: RpcResponse): RpcResponse | Promise<RpcResponse> {
-    if (answer.status !== NEEDS_MAIN_THREAD) return answer;
+    if (answer.status !== DECIDED_ELSEWHERE) return answer;
     return this.#callMainThread(operation, { ...request, admission: answer.headers });
   }
 
@@ -242,19 +249,15 @@ class Calls {
   }
 }
 
-function needsMainThread(): never {
-  throw new NeedsMainThread();
-}
-
 /** The parts of a call that only the main thread has. */
 const missing = {
-  ledger: { spend: needsMainThread },
-  balances: { read: needsMainThread },
-  openHolds: { add: needsMainThread, remove: needsMainThread },
-  replays: { isInDatabase: false, find: needsMainThread, once: needsMainThread },
-  singleCalls: { chargeOnce: needsMainThread, spendOnce: needsMainThread, find: needsMainThread },
-  store: { read: needsMainThread, transact: needsMainThread },
-  upstreams: { ask: needsMainThread },
+  ledger: { spend: decideByCall },
+  balances: { read: decideByCall },
+  openHolds: { add: decideByCall, remove: decideByCall },
+  replays: { isInDatabase: false, find: decideByCall, once: decideByCall },
+  singleCalls: { chargeOnce: decideByCall, spendOnce: decideByCall, find: decideByCall },
+  store: { read: decideByCall, transact: decideByCall },
+  upstreams: { ask: decideByCall },
 };
 
 /** The operations that a worker answers, and the services that they use. */
@@ -280,22 +283,22 @@ function openWorker(start: WorkerStart, port: MessagePort): void {
     recorder,
     random: systemRandom,
     ...missing,
-    prepareBalances: needsMainThread,
+    prepareBalances: decideByCall,
     recordFirstUses: async (uses) => void (await main.ask(["recordFirstUses", uses])),
   });
   const calls = new CallMetrics(start.counted.operations, start.counted.statuses);
-  const namespaces = new Namespaces<Principal>({ directories, create: needsMainThread });
+  const namespaces = new Namespaces<Principal>({ directories, create: decideByCall });
   const failedAuthentications = new FailedAuthentications();
   const services: Pick<Services, ServiceOfWorker> = {
     verification,
     limiter,
     recorder,
     replays: missing.replays,
-    holdSubjects: { find: needsMainThread, remove: needsMainThread },
+    holdSubjects: { find: decideByCall, remove: decideByCall },
     namespaces: {
       find: (nameOrId, workspaceId) => namespaces.find(nameOrId, workspaceId),
       // For each caller: it must not wait for the call of another one, which leaves this thread too.
-      create: needsMainThread,
+      create: decideByCall,
     },
   };
   const rpc = new Rpc({
@@ -420,16 +423,16 @@ function openDirectories(
     workspaces: load("workspacesByIds"),
     keyMigrations: load("keyMigrationsByReferences"),
     namespaces: load("namespacesByReferences"),
-    sessions: needsMainThread,
-    portalSessions: needsMainThread,
+    sessions: decideByCall,
+    portalSessions: decideByCall,
   };
   const caches = new RecordCaches({ clock, source, generations: new Generations(generations), bytesMax });
   return Object.assign(caches, {
     changes: new SharedChanges(main, state, clock, config.staleMax),
     keyLookups: new SharedLookups(main, "keyLookups", outgoing),
     rootKeyLookups: new SharedLookups(main, "rootKeyLookups", outgoing),
-    sessionLookups: { spend: needsMainThread },
-    linkLookups: { spend: needsMainThread },
+    sessionLookups: { spend: decideByCall },
+    linkLookups: { spend: decideByCall },
   });
 }
 

@@ -2,7 +2,7 @@ import type { Server } from "node:http";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Clock, Instant, Milliseconds } from "../../../../../engine/src/clock/clock.ts";
 import { Problem, type ProblemCode, problems } from "../../rpc/problems.ts";
-import type { Rpc, RpcResponse } from "../../rpc/server.ts";
+import type { RpcCalls, RpcResponse } from "../../rpc/server.ts";
 import type { RouteGroups } from "../route-groups.ts";
 import { prefersJson } from "./accept.ts";
 import { errorPage, errorsPage, missingPage } from "./error-page.ts";
@@ -19,7 +19,7 @@ export interface ChangingText {
 }
 
 export interface HtmlPagesOptions {
-  rpc: Rpc;
+  rpc: RpcCalls;
   /** The OpenAPI document as JSON text. */
   document: ChangingText;
   /** Prefix of the addresses in the pages. */
@@ -77,7 +77,7 @@ function securityText(contacts: readonly string[], publicUrl: string, now: Insta
   return `${lines.join("\n")}\n`;
 }
 
-function addErrors(app: FastifyInstance<Server>, groups: RouteGroups, rpc: Rpc, publicUrl: string): void {
+function addErrors(app: FastifyInstance<Server>, groups: RouteGroups, rpc: RpcCalls, publicUrl: string): void {
   const links = { publicUrl };
   const codes = Object.keys(problems) as ProblemCode[];
   const kindOf = (code: ProblemCode) => ({ ...problems[code], type: `${publicUrl}/errors/${problems[code].type}` });

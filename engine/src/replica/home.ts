@@ -1,0 +1,171 @@
+import type { Milliseconds } from "../clock/clock.ts";
+import type { DirectoryLimit } from "../directory/stored.ts";
+import { StoreUnavailable } from "../errors/store-unavailable.ts";
+
+/**
+ * The service, as a replica asks it: the operations `replica.*`. Each method rejects with `HomeUnavailable` if there was no
+ * answer, and with `ReplicaRefused` if home no longer accepts the replica. Answers may have further members.
+ */
+export interface Home {
+  listChanges(question: ChangesQuestion): Promise<ChangesAnswer>;
+  resolveKeys(question: RecordsQuestion): Promise<RecordsAnswer>;
+  charge(question: ChargeQuestion): Promise<ChargeAnswer>;
+}
+
+/** Home did not answer, or could not. What was asked may have happened. */
+export class HomeUnavailable extends StoreUnavailable {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = "HomeUnavailable";
+  }
+}
+
+/** Home refuses the root key of the replica. Nothing that it knows may be used any more. */
+export class ReplicaRefused extends StoreUnavailable {
+  constructor(message: string) {
+    super(message);
+    this.name = "ReplicaRefused";
+  }
+}
+
+/** What home shows of a replica. */
+export interface ReplicaStatus {
+  readonly id: string;
+  readonly kind: "process" | "library";
+  readonly version: string;
+  readonly name?: string;
+  /** Cached records. */
+  readonly records: number;
+  /** Counts that wait to be delivered. */
+  readonly reports: number;
+}
+
+export interface ChangesQuestion {
+  /** Keys the tags of the answer. */
+  readonly tagKey: string;
+  /** That of the last answer. Omitted: the present one. */
+  readonly position?: string;
+  /** How long home may wait for a change, in milliseconds. */
+  readonly wait: Milliseconds;
+  readonly edge: ReplicaStatus;
+}
+
+export interface ChangesAnswer {
+  readonly position: string;
+  /** Milliseconds between home's last read of its changes and the arrival of the question; negative if it was read after that. */
+  readonly age: Milliseconds;
+  /** Whether everything may have changed. */
+  readonly isLost: boolean;
+  /** Those of what changed: see `keyedTag`. */
+  readonly tags: readonly string[];
+  /** Whether there are further ones: ask again at once. */
+  readonly hasMore: boolean;
+  readonly workspaceId: string;
+  /** Whether callers without a root key are answered in this workspace. */
+  readonly allowsAnonymous: boolean;
+}
+
+export interface RecordsQuestion {
+  readonly position?: string;
+  /** Hashes of key strings. */
+  readonly keys?: readonly string[];
+  /** Hashes of root keys. */
+  readonly rootKeys?: readonly string[];
+  /** Whether to give the record of the workspace. */
+  readonly workspace?: boolean;
+}
+
+/** What only home can judge. */
+export interface Elsewhere {
+  readonly isElsewhere: true;
+}
+
+export interface RecordsAnswer {
+  /** In the order of the question. Null: there is none. */
+  readonly keys: readonly (ReplicaKey | DeletedReplicaKey | Elsewhere | null)[];
+  readonly rootKeys: readonly (ReplicaRootKey | Elsewhere | null)[];
+  readonly workspace?: ReplicaWorkspace;
+}
+
+export interface DeletedReplicaKey {
+  readonly isDeleted: true;
+  readonly keyId: string;
+  readonly apiId: string;
+  readonly identityId: string | null;
+}
+
+export interface ReplicaKey {
+  readonly keyId: string;
+  readonly apiId: string;
+  readonly poolId: string;
+  readonly name: string | null;
+  /** JSON, or null. */
+  readonly meta: string | null;
+  readonly enabled: boolean;
+  readonly workspaceEnabled: boolean;
+  /** Epoch milliseconds. */
+  readonly expiresAt: number | null;
+  /** JSON array of CIDRs, or null. */
+  readonly allowedIps: string | null;
+  readonly apiAllowedIps: string | null;
+  readonly identity: {
+    readonly id: string;
+    readonly externalId: string;
+    /** JSON, or null. */
+    readonly meta: string | null;
+    readonly ratelimits: readonly DirectoryLimit[];
+  } | null;
+  readonly ratelimits: readonly DirectoryLimit[];
+  readonly roles: readonly string[];
+  readonly permissions: readonly string[];
+  /** What judging the key needs beyond these members. */
+  readonly needs: readonly string[];
+}
+
+export interface ReplicaRootKey {
+  readonly rootKeyId: string;
+  readonly grants: readonly string[];
+  readonly enabled: boolean;
+  readonly expiresAt: number | null;
+  readonly workspaceEnabled: boolean;
+  readonly requestsPerMinute: number | null;
+}
+
+export interface ReplicaWorkspace {
+  readonly id: string;
+  readonly enabled: boolean;
+  readonly hasImportedKeys: boolean;
+  readonly hasSha512Keys: boolean;
+  readonly hasUpstreams: boolean;
+}
+
+/** A verification whose limits, credits or budgets home charges. Its fields are those of `keys.verifyKey`. */
+export interface ChargeCall {
+  /** The hash of the key string. */
+  readonly hash: string;
+  /** Whether the caller sent no root key. */
+  readonly isAnonymous: boolean;
+  readonly apiId?: string | undefined;
+  readonly keyspaces?: readonly string[] | undefined;
+  readonly permissions?: string | undefined;
+  readonly ratelimits?: readonly object[] | undefined;
+  readonly credits?: { readonly cost: number } | undefined;
+  readonly tags?: readonly string[] | undefined;
+  /** That of the caller, for lists of allowed addresses. */
+  readonly address: string;
+}
+
+export interface ChargeQuestion {
+  readonly position?: string;
+  readonly calls: readonly ChargeCall[];
+}
+
+export interface ChargeAnswer {
+  /** In the order of the calls. */
+  readonly results: readonly ChargeResult[];
+}
+
+/** The data of the answer of `keys.verifyKey`, or its problem. */
+export type ChargeResult =
+  | { readonly data: object }
+  | { readonly problem: { readonly code: string; readonly status: number; readonly detail: string } };

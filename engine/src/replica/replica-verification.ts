@@ -1,0 +1,78 @@
+import { hashSecret } from "../crypto/hash.ts";
+import { DecidedElsewhere } from "../errors/decided-elsewhere.ts";
+import type { VerificationAnswer, VerificationRequest } from "../verification/request.ts";
+import type { Verification } from "../verification/verification.ts";
+import type { Charges } from "./charges.ts";
+import { type ChargeCall, HomeUnavailable } from "./home.ts";
+
+/** Home has rejected a charge with a problem of its API. */
+export class ChargeRejected extends Error {
+  readonly code: string;
+  readonly status: number;
+
+  constructor({ code, status, detail }: { code: string; status: number; detail: string }) {
+    super(detail);
+    this.name = "ChargeRejected";
+    this.code = code;
+    this.status = status;
+  }
+}
+
+/**
+ * Verifies keys as `Verification` does. Calls that charge something are decided at home, by the hash of the key.
+ *
+ * @throws {DecidedElsewhere} or rejects with it, if home must get the call as it is.
+ */
+export class ReplicaVerification {
+  readonly #verification: Pick<Verification, "verify">;
+  readonly #charges: Charges;
+  readonly #workspaceId: () => string;
+
+  constructor(verification: Pick<Verification, "verify">, charges: Charges, workspaceId: () => string) {
+    this.#verification = verification;
+    this.#charges = charges;
+    this.#workspaceId = workspaceId;
+  }
+
+  verify(request: VerificationRequest): VerificationAnswer | Promise<VerificationAnswer> {
+    if (mustPass(request) || request.workspaceId !== this.#workspaceId()) throw new DecidedElsewhere("call");
+    try {
+      const answer = this.#verification.verify(request);
+      return answer instanceof Promise ? answer.catch((error) => this.#decideElsewhere(error, request)) : answer;
+    } catch (error) {
+      return this.#decideElsewhere(error, request);
+    }
+  }
+
+  #decideElsewhere(error: unknown, request: VerificationRequest): Promise<VerificationAnswer> {
+    if (!(error instanceof DecidedElsewhere) || error.by === "call") throw error;
+    return this.#charge(request);
+  }
+
+  async #charge(request: VerificationRequest): Promise<VerificationAnswer> {
+    const result = await this.#charges.charge(chargeCall(request));
+    if ("data" in result) return JSON.stringify(result.data);
+    if ("problem" in result) throw new ChargeRejected(result.problem);
+    throw new HomeUnavailable("Home has answered a charge with neither data nor a problem");
+  }
+}
+
+/** Whether a call is home's whatever its key is. */
+function mustPass({ hold, idempotent, migrationId }: VerificationRequest): boolean {
+  return hold !== undefined || idempotent !== undefined || migrationId !== undefined;
+}
+
+function chargeCall(request: VerificationRequest): ChargeCall {
+  const { key, principal, apiId, keyspaces, permissions, ratelimits, credits, tags, address } = request;
+  return {
+    hash: hashSecret(key),
+    isAnonymous: principal === null,
+    address,
+    ...(apiId !== undefined && { apiId }),
+    ...(keyspaces !== undefined && { keyspaces }),
+    ...(permissions !== undefined && { permissions }),
+    ...(ratelimits !== undefined && { ratelimits }),
+    ...(credits !== undefined && { credits }),
+    ...(tags !== undefined && { tags }),
+  };
+}

@@ -1,0 +1,292 @@
+import { chmodSync, rmSync, statSync } from "node:fs";
+import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
+import type { Clock, Milliseconds } from "../../../engine/src/clock/clock.ts";
+import { pause } from "../../../engine/src/clock/pause.ts";
+import { decideByCall } from "../../../engine/src/errors/decided-elsewhere.ts";
+import { newId, type Random } from "../../../engine/src/random/random.ts";
+import { HomeUnavailable } from "../../../engine/src/replica/home.ts";
+import { Replica } from "../../../engine/src/replica/replica.ts";
+import { ChargeRejected, type ReplicaVerification } from "../../../engine/src/replica/replica-verification.ts";
+import { addressList } from "../../../engine/src/rules/address.ts";
+import { forwardAuthRoutes } from "../features/keys/forward-auth.ts";
+import { verifyKey } from "../features/keys/verifyKey.ts";
+import type { Services } from "../features/services.ts";
+import type { Events } from "../log/events.ts";
+import { OperatorError } from "../log/operator-error.ts";
+import { CallMetrics } from "../metrics/calls.ts";
+import { Metrics } from "../metrics/metrics.ts";
+import type { Config } from "../platform/config/config.ts";
+import { version } from "../platform/config/version.ts";
+import { addressOf } from "../platform/http/caller-address.ts";
+import type { Readiness } from "../platform/http/health.ts";
+import { openMetricsListener } from "../platform/http/metrics.ts";
+import { type HttpServer, openHttp } from "../platform/http/server.ts";
+import { Authenticator } from "../platform/rpc/authenticate.ts";
+import { CallQueues } from "../platform/rpc/call-queues.ts";
+import { FailedAuthentications } from "../platform/rpc/failed-authentications.ts";
+import { Problem, type ProblemCode, problems } from "../platform/rpc/problems.ts";
+import { quotaCounts, Rpc, type RpcOptions } from "../platform/rpc/server.ts";
+import { openEdgeCounts } from "./counts.ts";
+import { EdgeCalls } from "./edge-calls.ts";
+import { HttpHome } from "./http-home.ts";
+import { passOnRequest } from "./pass-on.ts";
+
+/** What an edge is told on its command line, besides the settings of the service. */
+export interface EdgeOptions {
+  /** Where home is. */
+  upstream: URL;
+  /** The root key of the edge. */
+  rootKey: string;
+  /** A Unix socket on which the edge listens too. */
+  socket: string | undefined;
+  /** What home calls it. */
+  name: string | undefined;
+  /** How long records are used while home does not answer. */
+  staleMax: Milliseconds;
+}
+
+export interface EdgeDependencies {
+  clock: Clock;
+  random: Random;
+  events: Events;
+  /** Aborted when the start is to be given up. */
+  waits?: AbortSignal;
+}
+
+export interface Edge {
+  listen(): Promise<AddressInfo>;
+  stop(drain?: number): Promise<void>;
+}
+
+/** Time between two attempts to reach home at the start. */
+const RETRY_INTERVAL: Milliseconds = 1_000;
+/** How long open requests may take to finish after the drain. */
+const REQUESTS_STOP_MAX: Milliseconds = 5_000;
+
+/** The only peer that is not on the network, and on this machine all the same. */
+const THIS_MACHINE = "127.0.0.1";
+
+/**
+ * Opens an edge: the HTTP API of the service on this machine. Verifications are decided here as far as records say, and everything
+ * else is passed on as it arrived.
+ *
+ * @throws {ReplicaRefused} if home does not accept its root key.
+ */
+export async function openEdge(config: Config, options: EdgeOptions, dependencies: EdgeDependencies): Promise<Edge> {
+  const { clock, random, events, waits } = dependencies;
+  const home = new HttpHome(options.upstream, options.rootKey);
+  const id = newId(random, "edge");
+  const counts = config.analytics.enabled
+    ? openEdgeCounts({
+        clock,
+        random,
+        home,
+        events,
+        folder: config.dataDirectory,
+        diskBytesMax: config.analytics.spoolBytesMax,
+      })
+    : null;
+  const replica = new Replica({
+    clock,
+    random,
+    home,
+    bytesMax: config.directoryBytesMax,
+    staleMax: options.staleMax,
+    lookupsPerSecond: config.lookupsPerSecond,
+    recorder: counts?.recorder ?? null,
+    status: () => ({
+      id,
+      kind: "process",
+      version,
+      reports: counts?.outbox.waiting ?? 0,
+      ...(options.name !== undefined && { name: options.name }),
+    }),
+    onState: (state, cause) => (state === "current" ? events.homeBack() : events.homeLost(state, cause)),
+  });
+  const opened = new AsyncDisposableStack();
+  opened.defer(() => home.close());
+  opened.defer(() => replica.close());
+  try {
+    await reachHome(replica, clock, events, waits);
+    if (counts) {
+      await counts.start();
+      opened.defer(() => counts.stop());
+    }
+  } catch (error) {
+    await opened.disposeAsync();
+    throw error;
+  }
+
+  let stopping = false;
+  const readiness = (): Readiness => {
+    if (stopping) return { ready: false, status: "shutting down", checks: {} };
+    const { state } = replica.stream;
+    if (state === "current") return { ready: true, status: "ok", checks: {} };
+    const checks = { home: state === "refused" ? "refuses the root key" : "does not answer" };
+    return { ready: false, status: "fail", checks };
+  };
+  const calls = config.metrics === "off" ? null : new CallMetrics([verifyKey.name], statuses);
+  const edgeCalls = new EdgeCalls(openRpc(config, dependencies, replica, calls), home, random);
+  const expose = exposeMetrics({ replica, edgeCalls, calls, waiting: () => counts?.outbox.waiting ?? 0 });
+  const trustedProxies = addressList(config.trustedProxies);
+  const http = await openHttp({
+    operations: [verifyKey],
+    rpc: edgeCalls,
+    clock,
+    readiness,
+    trustedProxies,
+    limits: config,
+    fastLane: config.fastLane,
+    metrics: config.metrics === "on" ? expose : null,
+    pages: null,
+    publicUrl: "",
+    routes: [forwardAuthRoutes(verifyKey)],
+    async answerUnrouted(request, reply) {
+      const { raw } = request;
+      passOnRequest(home, raw, reply, addressOf(raw, trustedProxies), (error) => {
+        const answer = edgeCalls.failed(new HomeUnavailable(`Home does not answer (${error.message})`), "");
+        reply.raw.writeHead(answer.status, { "content-type": "application/json", ...answer.headers });
+        reply.raw.end(answer.body);
+      });
+      return reply;
+    },
+  });
+  let socket: Server | undefined;
+  opened.defer(() => closeRequests(http, socket, clock));
+  return {
+    async listen() {
+      if (typeof config.metrics === "object") {
+        const listener = await openMetricsListener(config.metrics.host, config.metrics.port, expose);
+        opened.defer(() => listener.close());
+      }
+      if (options.socket !== undefined) socket = await listenAt(options.socket, http);
+      return http.listen(config.host, config.port);
+    },
+    async stop(drain = 0) {
+      stopping = true;
+      http.drain();
+      if (drain > 0) await pause(clock, drain);
+      await opened.disposeAsync();
+    },
+  };
+}
+
+const statuses = [200, ...new Set(Object.values(problems).map(({ status }) => status))];
+
+/** Waits until home answers. A refusal ends the start. */
+async function reachHome(replica: Replica, clock: Clock, events: Events, waits?: AbortSignal): Promise<void> {
+  for (;;) {
+    try {
+      return await replica.start();
+    } catch (error) {
+      if (!(error instanceof HomeUnavailable) || waits?.aborted) throw error;
+      events.startWaits("home", error.cause ?? error);
+      await pause(clock, RETRY_INTERVAL, waits);
+    }
+  }
+}
+
+/** The parts of a call that only home has. */
+const atHome = { read: decideByCall, transact: decideByCall } as unknown as RpcOptions["store"];
+
+function openRpc(
+  config: Config,
+  { clock, random, events }: EdgeDependencies,
+  replica: Replica,
+  calls: CallMetrics | null,
+) {
+  const services: Pick<Services, "verification"> = {
+    verification: { verify: verifying(replica.verification), inspect: decideByCall },
+  };
+  return new Rpc({
+    clock,
+    random,
+    services,
+    calls,
+    directories: replica.directories,
+    limiter: replica.limiter,
+    authenticator: new Authenticator(replica.directories),
+    store: atHome,
+    queues: new CallQueues(),
+    quotas: quotaCounts(clock, atHome, config.perWorkspace),
+    idempotencyRecordsMax: config.idempotencyRecordsMax,
+    // Another workspace than that of this edge is home's.
+    get defaultWorkspaceId() {
+      const { allowsAnonymous, workspaceId } = replica.stream.settings;
+      return allowsAnonymous ? workspaceId : "";
+    },
+    verifyAuth: "optional",
+    publicUrl: config.publicUrl,
+    failedAuthentications: new FailedAuthentications(),
+    onAnswer: events.answered,
+    onFailure: events.requestFailed,
+  });
+}
+
+/** A charge that home has rejected is answered as home would have answered the call. */
+function verifying(verification: ReplicaVerification): Services["verification"]["verify"] {
+  const rejected = (error: unknown): never => {
+    if (!(error instanceof ChargeRejected)) throw error;
+    if (!(error.code in problems)) throw new HomeUnavailable(`Home rejected a charge: ${error.message}`);
+    throw new Problem(error.code as ProblemCode, error.message);
+  };
+  return (request) => {
+    const answer = verification.verify(request);
+    return answer instanceof Promise ? answer.catch(rejected) : answer;
+  };
+}
+
+/** Listens on a Unix socket, which this user and its group may use. */
+async function listenAt(path: string, http: HttpServer): Promise<Server> {
+  const server = createServer({ allowHalfOpen: true }, (connection: Socket) => {
+    // Its peers are on this machine.
+    Object.defineProperty(connection, "remoteAddress", { value: THIS_MACHINE });
+    http.accept(connection);
+  });
+  removeSocket(path);
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  server.once("error", (error) => reject(new OperatorError(`--socket ${path}: ${error.message}`, { cause: error })));
+  server.listen(path, resolve);
+  await promise;
+  chmodSync(path, 0o660);
+  return server;
+}
+
+/** Removes the socket of a process that was killed. Anything else at this path stays. */
+function removeSocket(path: string): void {
+  if (statSync(path, { throwIfNoEntry: false })?.isSocket()) rmSync(path);
+}
+
+async function closeRequests(http: HttpServer, socket: Server | undefined, clock: Clock): Promise<void> {
+  const timeout = clock.schedule(REQUESTS_STOP_MAX, () => http.destroy());
+  socket?.close();
+  await http.close();
+  timeout.cancel();
+}
+
+interface MetricSources {
+  replica: Replica;
+  edgeCalls: Pick<EdgeCalls, "passedOn">;
+  calls: CallMetrics | null;
+  waiting(): number;
+}
+
+function exposeMetrics({ replica, edgeCalls, calls, waiting }: MetricSources) {
+  const metrics = new Metrics();
+  calls?.register(metrics);
+  const { stream, directories, counts } = replica;
+  metrics.counter("latchkey_edge_verifications_total", "Verifications that were decided here.", ["code"], () =>
+    Object.entries(counts).map(([code, count]) => [{ code }, count] as const),
+  );
+  metrics.counter("latchkey_edge_passed_on_total", "Verifications that were passed on to home.", [], () => [
+    [{}, edgeCalls.passedOn],
+  ]);
+  metrics.gauge("latchkey_edge_records", "Keys and root keys that are cached.", [], () => [
+    [{}, directories.counts.keys.entries + directories.counts.rootKeys.entries],
+  ]);
+  metrics.gauge("latchkey_edge_age_seconds", "Age of the records: time since home read its changes.", [], () => [
+    [{}, stream.age() / 1_000],
+  ]);
+  metrics.gauge("latchkey_edge_waiting_reports", "Counts that home has not taken.", [], () => [[{}, waiting()]]);
+  return () => metrics.expose();
+}

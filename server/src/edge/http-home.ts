@@ -1,0 +1,130 @@
+import { Agent as HttpAgent, type IncomingMessage, request as requestHttp } from "node:http";
+import { Agent as HttpsAgent, request as requestHttps } from "node:https";
+import type { Milliseconds } from "../../../engine/src/clock/clock.ts";
+import {
+  type ChangesAnswer,
+  type ChangesQuestion,
+  type ChargeAnswer,
+  type ChargeQuestion,
+  type Home,
+  HomeUnavailable,
+  type RecordsAnswer,
+  type RecordsQuestion,
+  ReplicaRefused,
+} from "../../../engine/src/replica/home.ts";
+import { collected, statusOf } from "./answers.ts";
+
+/** Connections to home. Questions beyond it wait for one. */
+const CONNECTIONS_MAX = 64;
+/** A connection that is not used for this long is closed before home closes it. */
+const IDLE_MAX: Milliseconds = 4_000;
+/** How long home may take for an answer, beyond the time that a question lets it wait. */
+const ANSWER_TIME_MAX: Milliseconds = 5_000;
+/** Bytes of an answer of an operation `replica.*`. */
+const ANSWER_BYTES_MAX = 16 * 1024 * 1024;
+
+/** A request to home. */
+export interface HomeRequest {
+  method: string;
+  /** The path with the query. */
+  path: string;
+  headers: Readonly<Record<string, string | string[] | undefined>>;
+  /** How long home may be silent. */
+  timeout: Milliseconds;
+}
+
+/** Home over HTTP. */
+export class HttpHome implements Home {
+  readonly #base: URL;
+  readonly #rootKey: string;
+  readonly #agent: HttpAgent | HttpsAgent;
+
+  constructor(upstream: URL, rootKey: string) {
+    this.#base = upstream;
+    this.#rootKey = rootKey;
+    const options = { keepAlive: true, maxSockets: CONNECTIONS_MAX, timeout: IDLE_MAX };
+    this.#agent = upstream.protocol === "https:" ? new HttpsAgent(options) : new HttpAgent(options);
+  }
+
+  listChanges(question: ChangesQuestion): Promise<ChangesAnswer> {
+    return this.#ask("replica.listChanges", question, question.wait);
+  }
+
+  resolveKeys(question: RecordsQuestion): Promise<RecordsAnswer> {
+    return this.#ask("replica.resolveKeys", question);
+  }
+
+  charge(question: ChargeQuestion): Promise<ChargeAnswer> {
+    return this.#ask("replica.charge", question);
+  }
+
+  report(question: object): Promise<unknown> {
+    return this.#ask("replica.report", question);
+  }
+
+  /** Starts a request. The caller writes its body, and reads the answer; both end with an error if home is silent for too long. */
+  request({ method, path, headers, timeout }: HomeRequest, onAnswer: (answer: IncomingMessage) => void) {
+    const { protocol, hostname, port, pathname } = this.#base;
+    const start = protocol === "https:" ? requestHttps : requestHttp;
+    const request = start(
+      {
+        agent: this.#agent,
+        protocol,
+        // An IPv6 address has brackets in an address only.
+        hostname: hostname.replace(/^\[(.*)\]$/, "$1"),
+        port,
+        method,
+        path: pathname.replace(/\/$/, "") + path,
+        headers: { ...headers, host: this.#base.host },
+        timeout,
+      },
+      onAnswer,
+    );
+    request.on("timeout", () => request.destroy(new Error("Home is silent")));
+    return request;
+  }
+
+  close(): void {
+    this.#agent.destroy();
+  }
+
+  async #ask<Answer>(operation: string, question: object, wait: Milliseconds = 0): Promise<Answer> {
+    const { status, body } = await this.#send(operation, JSON.stringify(question), ANSWER_TIME_MAX + wait);
+    if (status === 401 || status === 403) throw new ReplicaRefused(detailOf(body, status));
+    if (status !== 200)
+      throw new HomeUnavailable(`Home answered ${operation} with ${status}: ${detailOf(body, status)}`);
+    const data = parsed(body)?.data;
+    if (typeof data !== "object" || data === null) throw new HomeUnavailable(`Home answered ${operation} with no data`);
+    return data as Answer;
+  }
+
+  #send(operation: string, body: string, timeout: Milliseconds): Promise<{ status: number; body: string }> {
+    const { promise, resolve, reject } = Promise.withResolvers<{ status: number; body: string }>();
+    const failed = (error: Error) =>
+      reject(new HomeUnavailable(`Home does not answer (${error.message})`, { cause: error }));
+    const headers = {
+      authorization: `Bearer ${this.#rootKey}`,
+      "content-type": "application/json",
+      "content-length": String(Buffer.byteLength(body)),
+    };
+    const request = this.request({ method: "POST", path: `/v2/${operation}`, headers, timeout }, (answer) => {
+      collected(answer, ANSWER_BYTES_MAX).then((text) => resolve({ status: statusOf(answer), body: text }), failed);
+    });
+    request.on("error", failed);
+    request.end(body);
+    return promise;
+  }
+}
+
+function parsed(body: string): { data?: unknown; error?: { detail?: unknown } } | undefined {
+  try {
+    return JSON.parse(body);
+  } catch {
+    return undefined;
+  }
+}
+
+function detailOf(body: string, status: number): string {
+  const detail = parsed(body)?.error?.detail;
+  return typeof detail === "string" ? detail : `status ${status}`;
+}
