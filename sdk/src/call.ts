@@ -160,7 +160,7 @@ export type MakeMethod = (operation: string, traits: Traits) => any;
 
 /** Makes methods that call the service of these options. */
 export function methodsOf(options: LatchkeyOptions): MakeMethod {
-  const { url = environment("LATCHKEY_URL"), rootKey = environment("LATCHKEY_ROOT_KEY") } = options;
+  const { url = variableOf("LATCHKEY_URL"), rootKey = variableOf("LATCHKEY_ROOT_KEY") } = options;
   const connection = connectionOf({ ...options, url, rootKey });
   return (operation, traits) => {
     // Async, so that an input without JSON rejects.
@@ -212,7 +212,7 @@ export function connectionOf(options: LatchkeyOptions): Connection {
 }
 
 /** A variable of the environment; undefined if it is empty or the platform has no environment. */
-function environment(name: string): string | undefined {
+export function variableOf(name: string): string | undefined {
   try {
     const { process } = globalThis as { process?: { env?: Record<string, string | undefined> } };
     return process?.env?.[name]?.trim() || undefined;

@@ -63,7 +63,7 @@ const nameOfFile: Record<string, string> = {
 
 /** Folders that only some others may import. */
 const visitors: Record<string, string[]> = {
-  "platform/config": ["main", "cli", "move", "service", "backup"],
+  "platform/config": ["main", "cli", "move", "service", "edge", "backup"],
   // The command line alone runs them.
   "cli/src": ["cli"],
 };
@@ -306,7 +306,7 @@ const rules: Rule[] = [
         .filter(
           ([from, to]) => folderOf(from) !== folderOf(to) && visitors[folderOf(to)]?.includes(folderOf(from)) === false,
         )
-        .map(([from, to]) => `${from} imports ${to}: take the value as an argument; service.ts hands it over.`),
+        .map(([from, to]) => `${from} imports ${to}: take the value as an argument; the service hands it over.`),
     example: { "server/src/platform/http/a.ts": 'import type { Config } from "../config/config.ts";' },
   },
   {

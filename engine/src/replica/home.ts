@@ -4,7 +4,8 @@ import { StoreUnavailable } from "../errors/store-unavailable.ts";
 
 /**
  * The service, as a replica asks it: the operations `replica.*`. Each method rejects with `HomeUnavailable` if there was no
- * answer, and with `ReplicaRefused` if home no longer accepts the replica. Answers may have further members.
+ * answer, and with `ReplicaRefused` if home no longer accepts the replica; `charge` with `DecidedElsewhere` if home cannot read the
+ * question, and each call is to be asked alone. Answers may have further members.
  */
 export interface Home {
   listChanges(question: ChangesQuestion): Promise<ChangesAnswer>;
@@ -166,6 +167,13 @@ export interface ChargeAnswer {
 }
 
 /** The data of the answer of `keys.verifyKey`, or its problem. */
-export type ChargeResult =
-  | { readonly data: object }
-  | { readonly problem: { readonly code: string; readonly status: number; readonly detail: string } };
+export type ChargeResult = { readonly data: object } | { readonly problem: ChargeProblem };
+
+export interface ChargeProblem {
+  readonly code: string;
+  /** Its type in errors of the API, such as `data/key_not_found`. */
+  readonly type: string;
+  readonly status: number;
+  readonly detail: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}

@@ -3,18 +3,24 @@ import { DecidedElsewhere } from "../errors/decided-elsewhere.ts";
 import type { VerificationAnswer, VerificationRequest } from "../verification/request.ts";
 import type { Verification } from "../verification/verification.ts";
 import type { Charges } from "./charges.ts";
-import { type ChargeCall, HomeUnavailable } from "./home.ts";
+import { type ChargeCall, type ChargeProblem, HomeUnavailable } from "./home.ts";
 
 /** Home has rejected a charge with a problem of its API. */
 export class ChargeRejected extends Error {
   readonly code: string;
+  readonly type: string;
   readonly status: number;
+  /** Milliseconds; undefined if home gave no time. */
+  readonly retryAfter: number | undefined;
 
-  constructor({ code, status, detail }: { code: string; status: number; detail: string }) {
+  constructor({ code, type, status, detail, headers }: ChargeProblem) {
     super(detail);
     this.name = "ChargeRejected";
     this.code = code;
+    this.type = type;
     this.status = status;
+    const seconds = headers?.["retry-after"];
+    this.retryAfter = seconds === undefined ? undefined : Number(seconds) * 1_000;
   }
 }
 

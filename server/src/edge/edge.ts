@@ -20,6 +20,7 @@ import { version } from "../platform/config/version.ts";
 import { addressOf } from "../platform/http/caller-address.ts";
 import type { Readiness } from "../platform/http/health.ts";
 import { openMetricsListener } from "../platform/http/metrics.ts";
+import { respond } from "../platform/http/respond.ts";
 import { type HttpServer, openHttp } from "../platform/http/server.ts";
 import { Authenticator } from "../platform/rpc/authenticate.ts";
 import { CallQueues } from "../platform/rpc/call-queues.ts";
@@ -142,12 +143,15 @@ export async function openEdge(config: Config, options: EdgeOptions, dependencie
     publicUrl: "",
     routes: [forwardAuthRoutes(verifyKey)],
     async answerUnrouted(request, reply) {
-      const { raw } = request;
-      passOnRequest(home, raw, reply, addressOf(raw, trustedProxies), (error) => {
-        const answer = edgeCalls.failed(new HomeUnavailable(`Home does not answer (${error.message})`), "");
-        reply.raw.writeHead(answer.status, { "content-type": "application/json", ...answer.headers });
-        reply.raw.end(answer.body);
-      });
+      const [asked, response] = [request.raw, reply.hijack().raw];
+      passOnRequest(home, asked, response, addressOf(asked, trustedProxies), (error) =>
+        respond(
+          response,
+          edgeCalls.failed(new HomeUnavailable(`Home does not answer (${error.message})`), ""),
+          "",
+          true,
+        ),
+      );
       return reply;
     },
   });
@@ -228,7 +232,9 @@ function verifying(verification: ReplicaVerification): Services["verification"][
   const rejected = (error: unknown): never => {
     if (!(error instanceof ChargeRejected)) throw error;
     if (!(error.code in problems)) throw new HomeUnavailable(`Home rejected a charge: ${error.message}`);
-    throw new Problem(error.code as ProblemCode, error.message);
+    const { code, message, retryAfter } = error;
+    const headers = retryAfter === undefined ? {} : { "retry-after": String(Math.ceil(retryAfter / 1_000)) };
+    throw new Problem(code as ProblemCode, message, { headers });
   };
   return (request) => {
     const answer = verification.verify(request);

@@ -1,6 +1,7 @@
 import { Agent as HttpAgent, type IncomingMessage, request as requestHttp } from "node:http";
 import { Agent as HttpsAgent, request as requestHttps } from "node:https";
 import type { Milliseconds } from "../../../engine/src/clock/clock.ts";
+import { decideByCall } from "../../../engine/src/errors/decided-elsewhere.ts";
 import {
   type ChangesAnswer,
   type ChangesQuestion,
@@ -91,6 +92,8 @@ export class HttpHome implements Home {
   async #ask<Answer>(operation: string, question: object, wait: Milliseconds = 0): Promise<Answer> {
     const { status, body } = await this.#send(operation, JSON.stringify(question), ANSWER_TIME_MAX + wait);
     if (status === 401 || status === 403) throw new ReplicaRefused(detailOf(body, status));
+    // One call of a question that is not valid concerns no other one: each is passed on alone.
+    if (operation === "replica.charge" && (status === 400 || status === 413)) decideByCall();
     if (status !== 200)
       throw new HomeUnavailable(`Home answered ${operation} with ${status}: ${detailOf(body, status)}`);
     const data = parsed(body)?.data;

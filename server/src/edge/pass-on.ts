@@ -1,5 +1,4 @@
-import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
-import type { FastifyReply } from "fastify";
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import type { Milliseconds } from "../../../engine/src/clock/clock.ts";
 import { newRequestId, type Random } from "../../../engine/src/random/random.ts";
 import { type Operation, pathOf } from "../platform/rpc/operation.ts";
@@ -76,11 +75,10 @@ function furtherHeaders(headers: IncomingHttpHeaders): Record<string, string> {
 export function passOnRequest(
   home: HttpHome,
   request: IncomingMessage,
-  reply: FastifyReply,
+  response: ServerResponse,
   address: string,
   onFailure: (error: Error) => void,
 ): void {
-  const response = reply.hijack().raw;
   const headers = withoutOwn(request.headers);
   if (address !== "") headers["x-forwarded-for"] = address;
   const passed = home.request(

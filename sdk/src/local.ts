@@ -1,0 +1,293 @@
+import type { Milliseconds } from "../../engine/src/clock/clock.ts";
+import { systemClock } from "../../engine/src/clock/system.ts";
+import { DecidedElsewhere, decideByCall } from "../../engine/src/errors/decided-elsewhere.ts";
+import { newId, newRequestId } from "../../engine/src/random/random.ts";
+import { systemRandom } from "../../engine/src/random/system.ts";
+import { OwnCaller } from "../../engine/src/replica/caller.ts";
+import { ReplicaCounts } from "../../engine/src/replica/counts.ts";
+import {
+  type ChangesAnswer,
+  type ChargeAnswer,
+  type Home,
+  HomeUnavailable,
+  type RecordsAnswer,
+  ReplicaRefused,
+} from "../../engine/src/replica/home.ts";
+import { Replica } from "../../engine/src/replica/replica.ts";
+import { ChargeRejected } from "../../engine/src/replica/replica-verification.ts";
+import type { VerificationRequest } from "../../engine/src/verification/request.ts";
+import {
+  type CallOptions,
+  callOperation,
+  connectionOf,
+  type LatchkeyOptions,
+  type Result,
+  variableOf,
+} from "./call.ts";
+import { Latchkey } from "./client.ts";
+import { LatchkeyError } from "./error.ts";
+import type { KeysOperations, VerifyKeyInput, VerifyKeyOutput } from "./operations.ts";
+import { Secret } from "./secret.ts";
+
+/** Options of `LocalLatchkey`, besides those of `Latchkey`. */
+export interface LocalLatchkeyOptions extends LatchkeyOptions {
+  /** The name by which the service shows this process; at most 100 characters. */
+  readonly name?: string | undefined;
+  /** Memory for the records of keys, in bytes. Default: 64 MiB, for about 150,000 keys. */
+  readonly cacheBytes?: number | undefined;
+  /**
+   * Milliseconds for which known keys are verified while the service does not answer. Default: 0. A key that is revoked in
+   * this time works until the service answers.
+   */
+  readonly staleMax?: number | undefined;
+  /** Called when the service stops or begins to answer this process. Default: nothing. */
+  readonly onState?: ((state: LocalState, cause?: unknown) => void) | undefined;
+}
+
+/**
+ * `current`: keys are decided here. `unreachable`: the service does not answer. `refused`: it does not accept the root key; nothing
+ * is decided here.
+ */
+export type LocalState = "current" | "unreachable" | "refused";
+
+const CACHE_BYTES_DEFAULT = 64 * 1024 * 1024;
+const CACHE_BYTES_MIN = 1024 * 1024;
+const STALE_MAX = 3_600_000;
+const NAME_LENGTH_MAX = 100;
+/** Unsuccessful look-ups per second. */
+const LOOKUPS_PER_SECOND = 1_000;
+/** Time for an answer, beyond what the service may wait with it. */
+const ANSWER_TIME_MAX = 5_000;
+/** Between two attempts to begin. */
+const START_PAUSE: Milliseconds = 1_000;
+/** The release that this client has. */
+const VERSION = "0.1.0";
+
+const OPERATION = "keys.verifyKey";
+/** The members that are decided here. A call with others goes to the service as it is. */
+const MEMBERS = new Set(["key", "apiId", "keyspaces", "permissions", "tags", "credits", "clientIp"]);
+const [KEY_MAX, ID_MAX, APIS_MAX, PERMISSIONS_MAX, TAGS_MAX, TAG_MAX] = [512, 64, 20, 1_000, 10, 128];
+/** The address of a call without one. The service would take that of this process, which only it knows. */
+const NO_ADDRESS = "0.0.0.0";
+
+/**
+ * A client that decides verifications in this process. It has the methods of `Latchkey`, and every middleware takes it.
+ *
+ * ```ts
+ * const latchkey = new LocalLatchkey({ url, rootKey });
+ * app.use(verify({ latchkey, apiId }));
+ * ```
+ *
+ * It keeps records of the keys that it was asked about, and follows the changes of the service: a revoked key is dead within
+ * a second, also if the network is cut. Limits, credits and budgets are charged by the service, in one question for the calls
+ * of a moment. Everything else is a call of the service. Its root key needs `replicas.*.open`, or that of its APIs.
+ */
+export class LocalLatchkey extends Latchkey {
+  declare readonly keys: KeysOperations;
+  readonly #replica: Replica;
+  readonly #counts: ReplicaCounts;
+  readonly #caller: OwnCaller;
+  readonly #remote: KeysOperations["verifyKey"];
+  readonly #started: Promise<void>;
+  #isStarted = false;
+  #closed = false;
+
+  /** @throws {TypeError} without an address or a root key, or with a value that cannot be used. It names the option. */
+  constructor(options: LocalLatchkeyOptions = {}) {
+    super(options);
+    const { url = variableOf("LATCHKEY_URL"), name, staleMax = 0, cacheBytes = CACHE_BYTES_DEFAULT, onState } = options;
+    const given = options.rootKey ?? variableOf("LATCHKEY_ROOT_KEY");
+    const rootKey = given instanceof Secret ? given.reveal() : given?.trim();
+    if (rootKey === undefined) {
+      throw new TypeError("A root key is missing: give the option `rootKey`, or set LATCHKEY_ROOT_KEY.");
+    }
+    bounded("staleMax", staleMax, 0, STALE_MAX);
+    bounded("cacheBytes", cacheBytes, CACHE_BYTES_MIN, Number.MAX_SAFE_INTEGER);
+    if (name !== undefined && (name === "" || name.length > NAME_LENGTH_MAX)) {
+      throw new TypeError(`The option \`name\` must have 1 to ${NAME_LENGTH_MAX} characters.`);
+    }
+    const home = new FetchHome({ ...options, url, rootKey, retries: 0, circuitBreaker: false });
+    const id = newId(systemRandom, "edge");
+    this.#counts = new ReplicaCounts({ clock: systemClock, recorder: id, report: (report) => home.report(report) });
+    this.#replica = new Replica({
+      clock: systemClock,
+      random: systemRandom,
+      home,
+      bytesMax: cacheBytes,
+      staleMax,
+      lookupsPerSecond: LOOKUPS_PER_SECOND,
+      // What is not decided here is counted by the service.
+      recorder: { verification: (event) => isUndecided(event) || this.#counts.verification(event) },
+      status: () => ({
+        id,
+        kind: "library",
+        version: VERSION,
+        reports: this.#counts.waiting,
+        ...(name !== undefined && { name }),
+      }),
+      onState: (state, cause) => onState?.(state, cause),
+    });
+    this.#caller = new OwnCaller(this.#replica.directories, rootKey);
+    this.#remote = this.keys.verifyKey;
+    this.keys = { ...this.keys, verifyKey: (input, own) => this.#verifyKey(input, own) };
+    this.#started = this.#start();
+  }
+
+  /** Resolves when this process decides; until then, calls go to the service. Never rejects. */
+  ready(): Promise<void> {
+    return this.#started;
+  }
+
+  /** Reports what was counted and ends the connection to the service. Later calls go to the service. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#isStarted = false;
+    this.#replica.close();
+    await this.#counts.close();
+  }
+
+  async #start(): Promise<void> {
+    while (!this.#closed) {
+      try {
+        await this.#replica.start();
+        this.#isStarted = !this.#closed;
+        return;
+      } catch {
+        await new Promise<void>((resolve) => systemClock.schedule(START_PAUSE, resolve));
+      }
+    }
+  }
+
+  async #verifyKey(input: VerifyKeyInput, own?: CallOptions): Promise<Result<VerifyKeyOutput>> {
+    const request = this.#isStarted && own?.idempotencyKey === undefined ? readRequest(input) : undefined;
+    if (request === undefined) return this.#remote(input, own);
+    const now = systemClock.now();
+    const startedAt = systemClock.monotonic();
+    const requestId = newRequestId(systemRandom);
+    try {
+      if ((await this.#replica.directories.changes.mayServe(now, startedAt)) !== true) return this.#remote(input, own);
+      const principal = await this.#caller.find(now);
+      if (principal === null) return this.#remote(input, own);
+      const { workspaceId } = this.#replica.stream.settings;
+      const answer = await this.#replica.verification.verify({
+        ...request,
+        workspaceId,
+        principal,
+        requestId,
+        now,
+        startedAt,
+      });
+      // The service describes mistakes in a call.
+      if (typeof answer !== "string") return this.#remote(input, own);
+      const data: VerifyKeyOutput = JSON.parse(answer);
+      return isUndecided({ ...data, address: request.address }) ? this.#remote(input, own) : { data, requestId };
+    } catch (error) {
+      if (error instanceof DecidedElsewhere) return this.#remote(input, own);
+      throw asLatchkeyError(error, requestId);
+    }
+  }
+}
+
+/** Whether the key has a list of addresses, and the call has no address. */
+function isUndecided({ code, address }: { readonly code: string; readonly address: string }): boolean {
+  return code === "FORBIDDEN" && address === NO_ADDRESS;
+}
+
+type LocalRequest = Omit<VerificationRequest, "workspaceId" | "principal" | "requestId" | "now" | "startedAt">;
+
+/** The request of a call that can be decided here; undefined if the service must look at it. */
+function readRequest(input: VerifyKeyInput): LocalRequest | undefined {
+  if (typeof input !== "object" || input === null) return undefined;
+  for (const [name, value] of Object.entries(input)) if (value !== undefined && !MEMBERS.has(name)) return undefined;
+  const { key: given, apiId, keyspaces, permissions, tags, credits, clientIp } = input;
+  const key = given instanceof Secret ? given.reveal() : given;
+  const isValid =
+    isText(key, KEY_MAX) &&
+    (apiId === undefined || isText(apiId, ID_MAX)) &&
+    (keyspaces === undefined || isListOfTexts(keyspaces, APIS_MAX, ID_MAX)) &&
+    (permissions === undefined || isText(permissions, PERMISSIONS_MAX)) &&
+    (tags === undefined || isListOfTexts(tags, TAGS_MAX, TAG_MAX)) &&
+    (credits === undefined || (Object.keys(credits).join() === "cost" && isCost(credits.cost))) &&
+    (clientIp === undefined || isText(clientIp, ID_MAX));
+  if (!isValid) return undefined;
+  return { key, apiId, keyspaces, permissions, tags, credits, address: clientIp ?? NO_ADDRESS };
+}
+
+function isText(value: unknown, lengthMax: number): value is string {
+  return typeof value === "string" && value.length > 0 && value.length <= lengthMax;
+}
+
+function isListOfTexts(value: unknown, countMax: number, lengthMax: number): boolean {
+  return (
+    Array.isArray(value) && value.length > 0 && value.length <= countMax && value.every((one) => isText(one, lengthMax))
+  );
+}
+
+function isCost(value: unknown): boolean {
+  return Number.isInteger(value) && (value as number) >= 0 && (value as number) <= 1_000_000_000;
+}
+
+function bounded(name: string, value: number, minimum: number, maximum: number): void {
+  if (Number.isInteger(value) && value >= minimum && value <= maximum) return;
+  throw new TypeError(`The option \`${name}\` must be an integer from ${minimum} to ${maximum}.`);
+}
+
+function asLatchkeyError(error: unknown, requestId: string): unknown {
+  if (error instanceof LatchkeyError) return error;
+  if (error instanceof ChargeRejected) {
+    const { type, status, message: detail, retryAfter } = error;
+    return new LatchkeyError({
+      type: type as LatchkeyError["type"],
+      operation: OPERATION,
+      status,
+      detail,
+      retryAfter,
+      requestId,
+    });
+  }
+  if (error instanceof Error && error.cause instanceof LatchkeyError) {
+    const { type, detail, status, retryAfter } = error.cause;
+    return new LatchkeyError({ type, operation: OPERATION, detail, status, retryAfter, cause: error });
+  }
+  return error;
+}
+
+/** The service, over `fetch`. */
+class FetchHome implements Home {
+  readonly #connection: ReturnType<typeof connectionOf>;
+
+  constructor(options: LatchkeyOptions) {
+    // Hooks are about the calls of the program.
+    this.#connection = connectionOf({ ...options, onRequest: undefined, onResponse: undefined });
+  }
+
+  listChanges(question: Parameters<Home["listChanges"]>[0]): Promise<ChangesAnswer> {
+    return this.#ask("replica.listChanges", question, question.wait);
+  }
+
+  resolveKeys(question: Parameters<Home["resolveKeys"]>[0]): Promise<RecordsAnswer> {
+    return this.#ask("replica.resolveKeys", question);
+  }
+
+  charge(question: Parameters<Home["charge"]>[0]): Promise<ChargeAnswer> {
+    return this.#ask("replica.charge", question);
+  }
+
+  report(question: object): Promise<unknown> {
+    return this.#ask("replica.report", question);
+  }
+
+  async #ask<Answer>(operation: string, question: object, wait: Milliseconds = 0): Promise<Answer> {
+    try {
+      const own = { timeout: ANSWER_TIME_MAX + wait, retries: 0 };
+      const { data } = await callOperation(this.#connection, operation, {}, JSON.stringify(question), own);
+      return data as Answer;
+    } catch (error) {
+      const { status, message } = error as LatchkeyError;
+      if (status === 401 || status === 403) throw new ReplicaRefused(message);
+      // One call of a question that is not valid concerns no other one: each is asked alone.
+      if (operation === "replica.charge" && (status === 400 || status === 413)) decideByCall();
+      throw new HomeUnavailable(message, { cause: error });
+    }
+  }
+}
