@@ -51,7 +51,7 @@ export class TestEdge {
     const { status, body } = await this.send(more);
     if (status !== 200) throw new Error(JSON.stringify(body));
     this.position = body.data.position;
-    return body.data as { age: number; isLost: boolean; tags: string[]; hasMore: boolean; verifyAuth: string };
+    return body.data as { age: number; isLost: boolean; tags: string[]; hasMore: boolean; allowsAnonymous: boolean };
   }
 
   /** The records of keys, by their strings. */

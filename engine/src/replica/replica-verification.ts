@@ -1,5 +1,9 @@
 import { hashSecret } from "../crypto/hash.ts";
-import { DecidedElsewhere } from "../errors/decided-elsewhere.ts";
+import { keyLocation } from "../directory/directories.ts";
+import type { RecordCache } from "../directory/record-cache.ts";
+import type { KeyRecord } from "../directory/records.ts";
+import { DecidedElsewhere, decideByCall } from "../errors/decided-elsewhere.ts";
+import { codeOfVisibility } from "../verification/checks.ts";
 import type { VerificationAnswer, VerificationRequest } from "../verification/request.ts";
 import type { Verification } from "../verification/verification.ts";
 import type { Charges } from "./charges.ts";
@@ -24,6 +28,13 @@ export class ChargeRejected extends Error {
   }
 }
 
+export interface ReplicaVerificationParts {
+  verification: Pick<Verification, "verify">;
+  charges: Charges;
+  keys: Pick<RecordCache<KeyRecord>, "get">;
+  workspaceId(): string;
+}
+
 /**
  * Verifies keys as `Verification` does. Calls that charge something are decided at home, by the hash of the key.
  *
@@ -32,16 +43,18 @@ export class ChargeRejected extends Error {
 export class ReplicaVerification {
   readonly #verification: Pick<Verification, "verify">;
   readonly #charges: Charges;
+  readonly #keys: Pick<RecordCache<KeyRecord>, "get">;
   readonly #workspaceId: () => string;
 
-  constructor(verification: Pick<Verification, "verify">, charges: Charges, workspaceId: () => string) {
+  constructor({ verification, charges, keys, workspaceId }: ReplicaVerificationParts) {
     this.#verification = verification;
     this.#charges = charges;
+    this.#keys = keys;
     this.#workspaceId = workspaceId;
   }
 
   verify(request: VerificationRequest): VerificationAnswer | Promise<VerificationAnswer> {
-    if (mustPass(request) || request.workspaceId !== this.#workspaceId()) throw new DecidedElsewhere("call");
+    if (mustPass(request) || request.workspaceId !== this.#workspaceId()) decideByCall();
     try {
       const answer = this.#verification.verify(request);
       return answer instanceof Promise ? answer.catch((error) => this.#decideElsewhere(error, request)) : answer;
@@ -52,7 +65,17 @@ export class ReplicaVerification {
 
   #decideElsewhere(error: unknown, request: VerificationRequest): Promise<VerificationAnswer> {
     if (!(error instanceof DecidedElsewhere) || error.by === "call") throw error;
+    if (!this.#isVisible(request)) decideByCall();
     return this.#charge(request);
+  }
+
+  /**
+   * Whether the caller may verify the key. Home charges it by the authority of this replica, so that of the caller must be
+   * judged here, also where no other check was made.
+   */
+  #isVisible(request: VerificationRequest): boolean {
+    const key = this.#keys.get(keyLocation(hashSecret(request.key), request.workspaceId));
+    return key !== undefined && key !== null && codeOfVisibility(key, request) === undefined;
   }
 
   async #charge(request: VerificationRequest): Promise<VerificationAnswer> {

@@ -102,7 +102,12 @@ export class Replica {
       recordFirstUses: decideByCall,
     });
     this.counts = verification.counts;
-    this.verification = new ReplicaVerification(verification, new Charges(home, position), workspaceId);
+    this.verification = new ReplicaVerification({
+      verification,
+      charges: new Charges(home, position),
+      keys: caches.keys,
+      workspaceId,
+    });
   }
 
   /**

@@ -1,0 +1,313 @@
+/** `latchkey edge` beside its service, as real processes: the same answers, the same limits, and nothing that outlives a revocation. */
+import assert from "node:assert/strict";
+import { statSync } from "node:fs";
+import { request as requestHttp } from "node:http";
+import { join } from "node:path";
+import { after, before, describe, it, type TestContext } from "node:test";
+import { systemClock } from "../../engine/src/clock/system.ts";
+import { seededRandom } from "../../engine/src/random/seeded.ts";
+import { eventually, makeFolder, programFile, ROOT_KEY, Server, start } from "./process.ts";
+
+const SEED = 20261126;
+/** Milliseconds after which a revoked key is dead everywhere. */
+const REVOCATION_MAX = 1_000;
+
+interface Started {
+  folder: string;
+  home: Server;
+  edge: Server;
+  edgeKey: { rootKeyId: string; key: string };
+  apiId: string;
+}
+
+async function startEdge(folder: string, home: Server, rootKey: string, ...args: string[]): Promise<Server> {
+  const edge = new Server([programFile(), "edge", "--port", "0", "--upstream", home.address, ...args], {
+    directory: folder,
+    settings: { ROOT_KEY: rootKey, DATA_DIR: join(folder, `edge${args.length}`), DRAIN: "0" },
+  });
+  edge.address = (await edge.logged("the edge is listening")).address as string;
+  return edge;
+}
+
+async function open(t: Pick<TestContext, "after">, ...args: string[]): Promise<Started> {
+  const folder = makeFolder(t);
+  const home = await start({ directory: folder });
+  const edgeKey = await home.ok("rootKeys.createRootKey", { name: "edge", permissions: ["replicas.*.open"] });
+  const edge = await startEdge(folder, home, edgeKey.key, ...args);
+  const { apiId } = await home.ok("apis.createApi", { name: "images" });
+  return { folder, home, edge, edgeKey, apiId };
+}
+
+interface Comparable {
+  status: number;
+  data?: { code: string; budgets?: object[] };
+}
+
+/** An answer without what differs from one call, or from one key to its twin. */
+function comparable({ status, body }: { status: number; body: { data?: object; error?: object } }): Comparable {
+  const text = JSON.stringify({ status, data: body.data, error: body.error });
+  return JSON.parse(
+    text.replaceAll(/"(keyId|id|budgetId|holdId|parentKeyId)":"[^"]*"/g, '"$1":""').replaceAll(/"(reset|retryAfter|expires|expiresAt)":\d+/g, '"$1":0'),
+  );
+}
+
+describe("an edge and its service (rule 170)", () => {
+  let started: Started;
+  const undo: (() => void | Promise<void>)[] = [];
+  before(async () => {
+    started = await open({ after: (task) => void undo.push(task as () => void) });
+  });
+  after(async () => {
+    for (const task of undo) await task();
+  });
+
+  it("answer calls alike, whatever the key has", async () => {
+    const { home, edge, apiId } = started;
+    const other = await home.ok("apis.createApi", { name: "other" });
+    await home.ok("apis.updateApi", { apiId: other.apiId, allowedIps: ["192.0.2.0/24"] });
+    await home.ok("permissions.createPermission", { name: "read", slug: "documents.read" });
+    await home.ok("permissions.createPermission", { name: "write", slug: "documents.write" });
+    await home.ok("permissions.createRole", { name: "editor" });
+    await home.ok("permissions.setRolePermissions", { role: "editor", permissions: ["documents.write"] });
+    await home.ok("identities.createIdentity", {
+      externalId: "acme",
+      meta: { tier: 2 },
+      ratelimits: [{ name: "all", limit: 30, duration: 600_000, autoApply: true }],
+    });
+    await home.ok("plans.createPlan", { name: "Pro", ratelimits: [{ name: "plan", limit: 9, duration: 600_000 }] });
+    const budget = await home.ok("budgets.createBudget", { name: "team", remaining: 40 });
+    const weak = await home.ok("rootKeys.createRootKey", {
+      name: "weak",
+      permissions: [`apis.${other.apiId}.verify_key`],
+    });
+    const random = seededRandom(SEED);
+    const one = <T>(...choices: T[]): T => choices[random.below(choices.length)] as T;
+    const now = Date.now();
+    let compared = 0;
+    const codes = new Map<string, number>();
+    for (let n = 0; n < 60; n++) {
+      const members = {
+        apiId: one(apiId, apiId, other.apiId),
+        ...one({}, { name: `key ${n}` }, { meta: { n, text: "ä" } }),
+        ...one({}, { permissions: ["documents.read"] }, { roles: ["editor"] }),
+        ...one({}, {}, {}, { enabled: false }, { expires: now + 3_600_000 }),
+        ...one({}, { externalId: "acme" }),
+        ...one({}, {}, { credits: { remaining: 6 } }, { budgetId: budget.budgetId }),
+        ...one(
+          {},
+          {},
+          { ratelimits: [{ name: "own", limit: 4, duration: 600_000, autoApply: true }] },
+          { plan: "Pro" },
+        ),
+        ...one({}, {}, {}, { allowedIps: ["198.51.100.0/24"] }),
+        ...one({}, {}, {}, {}, { concurrency: [{ name: "jobs", limit: 2 }] }),
+      };
+      const twins = await Promise.all([home.ok("keys.createKey", members), home.ok("keys.createKey", members)]);
+      const isDeleted = random.below(12) === 0;
+      if (isDeleted) for (const { keyId } of twins) await home.ok("keys.deleteKey", { keyId });
+      const derives = random.below(10) === 0 && members.enabled === undefined && !isDeleted;
+      const keys = derives
+        ? await Promise.all(
+            twins.map(({ keyId }) =>
+              home.ok("keys.deriveKey", { keyId, expires: now + 600_000 }).catch(() => ({ key: "none" })),
+            ),
+          )
+        : twins;
+      for (let call = 0; call < 6; call++) {
+        const as = one(undefined, undefined, undefined, weak.key, null);
+        const asked = {
+          ...one({}, { apiId }, { keyspaces: [apiId, other.apiId] }),
+          ...one(
+            {},
+            { permissions: one("documents.read", "documents.write AND documents.read", "documents.read AND") },
+          ),
+          ...one({}, {}, { clientIp: one("198.51.100.7", "192.0.2.9", "2001:db8::1") }),
+          ...one({}, {}, { credits: { cost: one(0, 1, 3) } }),
+          ...one({}, {}, {}, { ratelimits: [{ name: one("own", "absent") }] }),
+          ...one({}, {}, {}, {}, { ratelimits: [{ name: "ad-hoc", limit: 2, duration: 600_000 }] }),
+          ...one({}, {}, {}, {}, {}, { hold: { ttl: 60_000 } }),
+          ...one({}, { tags: [`path=/${n}`] }),
+        };
+        const expected = comparable(await home.call("keys.verifyKey", { key: keys[0].key, ...asked }, as));
+        const found = comparable(await edge.call("keys.verifyKey", { key: keys[1].key, ...asked }, as));
+        // Both twins spend from it.
+        for (const { data } of [expected, found])
+          for (const shared of data?.budgets ?? []) Object.assign(shared, { remaining: 0, held: 0 });
+        // An identity's limit is shared by the twins too.
+        if (members.externalId === undefined && !(members as { budgetId?: string }).budgetId)
+          assert.deepEqual(found, expected, `key ${n}: ${JSON.stringify({ members, asked, as })}`);
+        else assert.deepEqual(Object.keys(found), Object.keys(expected));
+        codes.set(expected.data?.code ?? "problem", (codes.get(expected.data?.code ?? "problem") ?? 0) + 1);
+        compared++;
+      }
+    }
+    assert.equal(compared, 360);
+    for (const code of [
+      "VALID",
+      "NOT_FOUND",
+      "DISABLED",
+      "INSUFFICIENT_PERMISSIONS",
+      "FORBIDDEN",
+      "RATE_LIMITED",
+      "problem",
+    ])
+      assert.ok(codes.has(code), `${code} occurs: ${JSON.stringify([...codes])}`);
+  });
+
+  it("let together pass what a limit and the credits allow (rule 171)", async () => {
+    const { home, edge, apiId } = started;
+    const limited = await home.ok("keys.createKey", {
+      apiId,
+      ratelimits: [{ name: "r", limit: 25, duration: 3_600_000, autoApply: true }],
+    });
+    const paying = await home.ok("keys.createKey", { apiId, credits: { remaining: 25 } });
+    for (const { key } of [limited, paying]) {
+      const answers = await Promise.all(
+        Array.from({ length: 80 }, (_, i) => (i % 2 === 0 ? home : edge).ok("keys.verifyKey", { key })),
+      );
+      assert.equal(answers.filter(({ valid }) => valid).length, 25);
+    }
+  });
+
+  it("pass on what is not decided here, as it arrived", async () => {
+    const { edge, apiId } = started;
+    const headers = { "content-type": "application/json", "idempotency-key": "one" };
+    const create = async () => {
+      const response = await fetch(`${edge.address}/v2/keys.createKey`, {
+        method: "POST",
+        headers: { ...headers, authorization: `Bearer ${ROOT_KEY}` },
+        body: JSON.stringify({ apiId, name: "created through the edge" }),
+      });
+      return ((await response.json()) as { data: { keyId: string } }).data.keyId;
+    };
+    assert.equal(await create(), await create());
+    const limit = { namespace: "emails", identifier: "a", limit: 2, duration: 3_600_000 };
+    const passed = [];
+    for (let i = 0; i < 4; i++) passed.push((await edge.ok("ratelimits.limit", limit)).success);
+    assert.deepEqual(passed, [true, true, false, false]);
+    const document = await fetch(`${edge.address}/openapi.json`);
+    assert.equal(document.status, 200);
+    assert.match(document.headers.get("content-type") ?? "", /json/);
+    assert.equal((await fetch(`${edge.address}/nothing/here`)).status, 404);
+    assert.equal((await edge.call("keys.getKey", { keyId: "key_none" }, null)).status, 401);
+    const long = await edge.call("keys.createKey", { apiId, meta: { text: "x".repeat(9_000) } });
+    assert.equal(long.status, 200);
+  });
+
+  it("verify for proxies alike", async () => {
+    const { home, edge, apiId } = started;
+    const { key } = await home.ok("keys.createKey", { apiId });
+    const ask = async (server: Server, presented: string) => {
+      const response = await fetch(`${server.address}/auth/verify?api=${apiId}`, {
+        headers: { authorization: `Bearer ${presented}`, "x-latchkey-root-key": ROOT_KEY },
+      });
+      return [response.status, response.headers.get("x-latchkey-key-id"), response.headers.get("x-latchkey-code")];
+    };
+    for (const presented of [key, "unknown"]) assert.deepEqual(await ask(edge, presented), await ask(home, presented));
+  });
+
+  it("count each verification once, and show the edge (rule 172)", async () => {
+    const { home, edge, apiId } = started;
+    const { keyId, key } = await home.ok("keys.createKey", { apiId });
+    const start = Date.now() - 60_000;
+    for (let i = 0; i < 40; i++) await edge.ok("keys.verifyKey", { key, tags: ["from=edge"] });
+    for (let i = 0; i < 5; i++) await home.ok("keys.verifyKey", { key });
+    let total = 0;
+    await eventually("the counts of the edge", async () => {
+      const stats = await home.ok("analytics.getKeyStats", { keyId, start, end: Date.now() + 60_000 });
+      total = totalOf(stats);
+      return total >= 45;
+    });
+    assert.equal(total, 45);
+  });
+});
+
+describe("an edge", () => {
+  it("accepts no key more than a second after its revocation, also when home is killed (rule 166)", async (t) => {
+    const { home, edge, apiId } = await open(t);
+    const keys = await Promise.all(Array.from({ length: 20 }, () => home.ok("keys.createKey", { apiId })));
+    for (const { key } of keys) assert.equal((await edge.ok("keys.verifyKey", { key }, null)).valid, true);
+    for (const [i, { keyId, key }] of keys.entries()) {
+      if (i === 15) await home.kill("SIGKILL");
+      else if (i < 15) await home.ok("keys.deleteKey", { keyId });
+      const revokedAt = systemClock.monotonic();
+      await eventually(`the end of key ${i}`, async () => {
+        const askedAt = systemClock.monotonic();
+        const { status, body } = await edge.call("keys.verifyKey", { key }, null);
+        const isValid = status === 200 && body.data.valid;
+        if (askedAt - revokedAt > REVOCATION_MAX)
+          assert.equal(isValid, false, `${askedAt - revokedAt} ms after its revocation`);
+        return !isValid;
+      });
+    }
+    assert.equal((await edge.call("keys.verifyKey", { key: keys[19].key }, null)).status, 503);
+    const ready = await fetch(`${edge.address}/health/ready`);
+    assert.equal(ready.status, 503);
+  });
+
+  it("goes on for as long as it is told while home is away, and keeps its counts (rule 172)", async (t) => {
+    const { folder, home, edge, apiId } = await open(t, "--stale", "5m");
+    const { keyId, key } = await home.ok("keys.createKey", { apiId });
+    for (let i = 0; i < 10; i++) await edge.ok("keys.verifyKey", { key }, null);
+    const { port } = new URL(home.address);
+    await home.kill("SIGKILL");
+    await edge.logged("home does not answer: cached keys are verified as long as --stale allows");
+    for (let i = 0; i < 10; i++) assert.equal((await edge.ok("keys.verifyKey", { key }, null)).valid, true);
+    const again = await start({ directory: folder, args: ["--port", port] });
+    await edge.logged("home answers again");
+    await again.ok("keys.deleteKey", { keyId });
+    await eventually("the revocation", async () => !(await edge.ok("keys.verifyKey", { key }, null)).valid);
+    const { key: other, keyId: otherId } = await again.ok("keys.createKey", { apiId });
+    assert.equal((await edge.ok("keys.verifyKey", { key: other }, null)).valid, true);
+    const range = { start: Date.now() - 600_000, end: Date.now() + 60_000 };
+    await eventually("the counts", async () => {
+      const of = async (id: string) => totalOf(await again.ok("analytics.getKeyStats", { keyId: id, ...range }));
+      return (await of(otherId)) === 1;
+    });
+  });
+
+  it("decides nothing once its root key is deleted", async (t) => {
+    const { home, edge, edgeKey, apiId } = await open(t);
+    const { key } = await home.ok("keys.createKey", { apiId });
+    assert.equal((await edge.ok("keys.verifyKey", { key }, null)).valid, true);
+    await home.ok("rootKeys.deleteRootKey", { rootKeyId: edgeKey.rootKeyId });
+    await edge.logged("home refuses the root key of this edge: it decides nothing until home accepts it");
+    assert.equal((await edge.call("keys.verifyKey", { key }, null)).status, 503);
+  });
+
+  it("answers on a Unix socket that its user and group may use", async (t) => {
+    const folder = makeFolder(t);
+    const home = await start({ directory: folder });
+    const { key: edgeKey } = await home.ok("rootKeys.createRootKey", {
+      name: "edge",
+      permissions: ["replicas.*.open"],
+    });
+    const path = join(folder, "edge.sock");
+    await startEdge(folder, home, edgeKey, "--socket", path);
+    assert.equal(statSync(path).mode & 0o777, 0o660);
+    const { apiId } = await home.ok("apis.createApi", { name: "images" });
+    const { key } = await home.ok("keys.createKey", { apiId, allowedIps: ["127.0.0.1"] });
+    const answer = await new Promise<string>((resolve, reject) => {
+      const asked = requestHttp(
+        {
+          socketPath: path,
+          path: "/v2/keys.verifyKey",
+          method: "POST",
+          headers: { "content-type": "application/json" },
+        },
+        async (response) => {
+          let text = "";
+          for await (const chunk of response) text += chunk;
+          resolve(text);
+        },
+      );
+      asked.on("error", reject);
+      asked.end(JSON.stringify({ key }));
+    });
+    assert.equal(JSON.parse(answer).data.code, "VALID");
+  });
+});
+
+function totalOf(stats: { series?: { total: number }[]; total?: number }): number {
+  return (stats.series ?? []).reduce((sum, { total }) => sum + total, 0);
+}
