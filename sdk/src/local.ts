@@ -95,6 +95,8 @@ export class LocalLatchkey extends Latchkey {
   /** @throws {TypeError} without an address or a root key, or with a value that cannot be used. It names the option. */
   constructor(options: LocalLatchkeyOptions = {}) {
     super(options);
+    // The program of the service needs it too; the other parts of this package do not.
+    if (!("withResolvers" in Promise)) throw new TypeError("LocalLatchkey needs Node 22 or newer, Bun or Deno.");
     const { url = variableOf("LATCHKEY_URL"), name, staleMax = 0, cacheBytes = CACHE_BYTES_DEFAULT, onState } = options;
     const given = options.rootKey ?? variableOf("LATCHKEY_ROOT_KEY");
     const rootKey = given instanceof Secret ? given.reveal() : given?.trim();

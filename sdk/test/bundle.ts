@@ -9,7 +9,7 @@ export async function bundleEntry(entry: string, format: "esm" | "iife" = "esm")
   const bundler = await rolldown({
     input: fileURLToPath(new URL(`../src/${entry}.ts`, import.meta.url)),
     platform: "neutral",
-    external: /^(?:hono|react)\b/,
+    external: /^(?:hono|react|node:\w+)\b/,
   });
   try {
     const { output } = await bundler.generate({ format, name: "sdk", minify: true });

@@ -135,8 +135,8 @@ function storedKey(key: ReplicaKey, hash: string, workspaceId: string): Director
     migration_id: null,
     pool_id: key.poolId,
     hash_version: HASH_VERSION,
-    // Of a key that was used: first uses are recorded at home.
-    start: "-",
+    // First uses are recorded at home.
+    is_unused: 0,
     name: key.name,
     meta: key.meta,
     enabled: stored(key.enabled),

@@ -1,0 +1,181 @@
+/** `LocalLatchkey` with a real service: what it decides itself, and what it leaves to the service. */
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import express from "express";
+import { inject } from "light-my-request";
+import { eventually, makeFolder, ROOT_KEY, type Server, start } from "../../server/test/process.ts";
+import { verify } from "../src/express.ts";
+import { Latchkey, LatchkeyError, Secret } from "../src/index.ts";
+import { LocalLatchkey, type LocalLatchkeyOptions, type LocalState } from "../src/local.ts";
+
+describe("LocalLatchkey", () => {
+  let service: Server;
+  let apiId: string;
+  let rootKey: { key: string; rootKeyId: string };
+  const undo: (() => void | Promise<void>)[] = [];
+
+  before(async () => {
+    const directory = makeFolder({ after: (task) => void undo.push(task) });
+    service = await start({ directory });
+    ({ apiId } = await service.ok("apis.createApi", { name: "images" }));
+    const permissions = ["replicas.*.open", "apis.*.verify_key"];
+    rootKey = await service.ok("rootKeys.createRootKey", { name: "local", permissions });
+  });
+  after(async () => {
+    for (const task of undo) await task();
+  });
+
+  /** A client that decides, with the operations that it asked the service for. */
+  async function open(options: Partial<LocalLatchkeyOptions> = {}) {
+    const asked: string[] = [];
+    const network = { isCut: false };
+    const latchkey = new LocalLatchkey({
+      url: service.address,
+      rootKey: rootKey.key,
+      retries: 0,
+      fetch: (address, init) => {
+        const operation = String(address).replace(/^.*\//, "");
+        if (operation !== "replica.listChanges") asked.push(operation);
+        return network.isCut ? Promise.reject(new Error("cut")) : fetch(address, init);
+      },
+      ...options,
+    });
+    undo.push(() => latchkey.close());
+    await latchkey.ready();
+    return { latchkey, asked, network };
+  }
+
+  const createKey = (members: object = {}) => service.ok("keys.createKey", { apiId, ...members });
+
+  it("asks the service once for a key, and decides further calls itself", async () => {
+    const { latchkey, asked } = await open();
+    const { key, keyId } = await createKey({ permissions: [], meta: { plan: "pro" } });
+    const expected = (await new Latchkey({ url: service.address, rootKey: rootKey.key }).keys.verifyKey({ key })).data;
+    assert.deepEqual((await latchkey.keys.verifyKey({ key, apiId })).data, expected);
+    assert.equal(expected.keyId, keyId);
+    const before = asked.length;
+    for (let i = 0; i < 50; i++)
+      assert.equal((await latchkey.keys.verifyKey({ key: new Secret(key) })).data.valid, true);
+    assert.equal((await latchkey.keys.verifyKey({ key, permissions: "a.b" })).data.code, "INSUFFICIENT_PERMISSIONS");
+    assert.equal((await latchkey.keys.verifyKey({ key, apiId: "api_of_others" })).data.code, "NOT_FOUND");
+    assert.deepEqual(
+      asked.slice(before).filter((operation) => operation !== "replica.report"),
+      [],
+    );
+  });
+
+  it("charges together what is called together", async () => {
+    const { latchkey, asked } = await open();
+    const { key } = await createKey({ ratelimits: [{ name: "r", limit: 30, duration: 3_600_000, autoApply: true }] });
+    const answers = await Promise.all(Array.from({ length: 100 }, () => latchkey.keys.verifyKey({ key })));
+    assert.equal(answers.filter(({ data }) => data.valid).length, 30);
+    assert.ok(asked.filter((operation) => operation === "replica.charge").length <= 4, asked.join());
+  });
+
+  it("leaves to the service what it does not decide, and its errors are those of the service", async () => {
+    const { latchkey, asked } = await open();
+    const { key, keyId } = await createKey({ credits: { remaining: 10 }, allowedIps: ["127.0.0.1"] });
+    const held = await latchkey.withHold({ key, credits: { cost: 4 } }, (hold) => hold.report({ credits: 3 }));
+    assert.equal(held.valid, true);
+    assert.equal((await latchkey.keys.verifyKey({ key }, { idempotencyKey: "one" })).data.credits, 6);
+    // Without an address, it is that of this process, which only the service knows.
+    assert.equal((await latchkey.keys.verifyKey({ key })).data.credits, 5);
+    assert.equal((await latchkey.keys.verifyKey({ key, clientIp: "192.0.2.1" })).data.code, "FORBIDDEN");
+    const wrong = [
+      { key, permissions: "a AND" },
+      { key: "" },
+      { key, ratelimits: [{ name: "absent" }] },
+      { key, tags: ["x".repeat(500)] },
+    ];
+    for (const input of wrong) await assert.rejects(latchkey.keys.verifyKey(input), LatchkeyError);
+    assert.ok(asked.includes("keys.verifyKey"));
+    const remote = new LocalLatchkey({ url: service.address, rootKey: ROOT_KEY });
+    undo.push(() => remote.close());
+    // Not ready: the service answers.
+    assert.equal((await remote.keys.getKey({ keyId })).data.keyId, keyId);
+    assert.equal((await remote.keys.verifyKey({ key, credits: { cost: 0 } })).data.valid, true);
+  });
+
+  it("is what every middleware takes", async () => {
+    const { latchkey, asked } = await open();
+    const { key, keyId } = await createKey();
+    const app = express();
+    app.use(verify({ latchkey, apiId }));
+    app.get("/", ({ latchkey: found }, response) => void response.send(found?.keyId));
+    const ask = async () => inject(app as never, { url: "/", headers: { authorization: `Bearer ${key}` } });
+    assert.equal((await ask()).body, keyId);
+    const before = asked.length;
+    for (let i = 0; i < 10; i++) assert.equal((await ask()).statusCode, 200);
+    assert.deepEqual(
+      asked.slice(before).filter((operation) => operation !== "replica.report"),
+      [],
+    );
+    await service.ok("keys.deleteKey", { keyId });
+    await eventually("the revocation", async () => (await ask()).statusCode === 401);
+  });
+
+  it("counts each verification once", async () => {
+    const { latchkey } = await open();
+    const { key, keyId } = await createKey();
+    const start = Date.now() - 60_000;
+    for (let i = 0; i < 30; i++) await latchkey.keys.verifyKey({ key });
+    await latchkey.close();
+    // The service answers now.
+    await latchkey.keys.verifyKey({ key });
+    const { data } = await latchkey.keys.verifyKey({ key });
+    assert.equal(data.valid, true);
+    await eventually("all counts", async () => {
+      const { total } = await service.ok("analytics.getKeyStats", { keyId, start, end: Date.now() + 60_000 });
+      assert.ok(total <= 32);
+      return total === 32;
+    });
+  });
+
+  it("knows no key without the service, unless it is told to", async () => {
+    for (const staleMax of [0, 60_000]) {
+      const states: LocalState[] = [];
+      const { key } = await createKey();
+      const { latchkey, network } = await open({ staleMax, onState: (state) => void states.push(state) });
+      // Changes arrive in order. That the key was created is one of them, and would outdate its record in the outage.
+      const later = await createKey();
+      await latchkey.keys.verifyKey({ key: later.key });
+      await service.ok("keys.deleteKey", { keyId: later.keyId });
+      await eventually("both", async () => !(await latchkey.keys.verifyKey({ key: later.key })).data.valid);
+      await latchkey.keys.verifyKey({ key });
+      network.isCut = true;
+      await eventually("the cut", () => states.includes("unreachable"));
+      if (staleMax > 0) assert.equal((await latchkey.keys.verifyKey({ key })).data.valid, true);
+      else
+        await eventually("the end", () =>
+          latchkey.keys.verifyKey({ key }).then(
+            () => false,
+            (error) => error instanceof LatchkeyError,
+          ),
+        );
+      network.isCut = false;
+      await eventually("the service", () => states.at(-1) === "current");
+      assert.equal((await latchkey.keys.verifyKey({ key })).data.valid, true);
+    }
+  });
+
+  it("decides nothing once its root key is deleted", async () => {
+    const states: LocalState[] = [];
+    const { key: other, rootKeyId } = await service.ok("rootKeys.createRootKey", {
+      name: "to be deleted",
+      permissions: ["replicas.*.open", "apis.*.verify_key"],
+    });
+    const { latchkey } = await open({ rootKey: other, onState: (state) => void states.push(state) });
+    const { key } = await createKey();
+    await latchkey.keys.verifyKey({ key });
+    await service.ok("rootKeys.deleteRootKey", { rootKeyId });
+    await eventually("the refusal", () => states.includes("refused"));
+    await assert.rejects(latchkey.keys.verifyKey({ key }), { status: 401 });
+  });
+
+  it("says which option cannot be used", () => {
+    const url = "http://127.0.0.1:3000";
+    assert.throws(() => new LocalLatchkey({ url }), /A root key is missing/);
+    for (const options of [{ staleMax: -1 }, { cacheBytes: 10 }, { name: "" }])
+      assert.throws(() => new LocalLatchkey({ url, rootKey: "r", ...options }), TypeError);
+  });
+});
