@@ -8,7 +8,7 @@ import { verify } from "../src/express.ts";
 import { Latchkey, LatchkeyError, Secret } from "../src/index.ts";
 import { LocalLatchkey, type LocalLatchkeyOptions, type LocalState } from "../src/local.ts";
 
-describe("LocalLatchkey", () => {
+describe("LocalLatchkey (rules 176 to 180)", () => {
   let service: Server;
   let apiId: string;
   let rootKey: { key: string; rootKeyId: string };

@@ -54,7 +54,7 @@ function comparable({ status, body }: { status: number; body: { data?: object; e
   );
 }
 
-describe("an edge and its service (rule 170)", () => {
+describe("an edge and its service (rule 176)", () => {
   let started: Started;
   const undo: (() => void | Promise<void>)[] = [];
   before(async () => {
@@ -158,7 +158,7 @@ describe("an edge and its service (rule 170)", () => {
       assert.ok(codes.has(code), `${code} occurs: ${JSON.stringify([...codes])}`);
   });
 
-  it("let together pass what a limit and the credits allow (rule 171)", async () => {
+  it("let together pass what a limit and the credits allow (rule 178)", async () => {
     const { home, edge, apiId } = started;
     const limited = await home.ok("keys.createKey", {
       apiId,
@@ -210,7 +210,7 @@ describe("an edge and its service (rule 170)", () => {
     for (const presented of [key, "unknown"]) assert.deepEqual(await ask(edge, presented), await ask(home, presented));
   });
 
-  it("count each verification once, and show the edge (rule 172)", async () => {
+  it("count each verification once (rule 180)", async () => {
     const { home, edge, apiId } = started;
     const { keyId, key } = await home.ok("keys.createKey", { apiId });
     const start = Date.now() - 60_000;
@@ -227,7 +227,7 @@ describe("an edge and its service (rule 170)", () => {
 });
 
 describe("an edge", () => {
-  it("accepts no key more than a second after its revocation, also when home is killed (rule 166)", async (t) => {
+  it("accepts no key more than a second after its revocation, also when home is killed (rule 177)", async (t) => {
     const { home, edge, apiId } = await open(t);
     const keys = await Promise.all(Array.from({ length: 20 }, () => home.ok("keys.createKey", { apiId })));
     for (const { key } of keys) assert.equal((await edge.ok("keys.verifyKey", { key }, null)).valid, true);
@@ -249,7 +249,7 @@ describe("an edge", () => {
     assert.equal(ready.status, 503);
   });
 
-  it("goes on for as long as it is told while home is away, and keeps its counts (rule 172)", async (t) => {
+  it("goes on for as long as it is told while home is away, and keeps its counts (rules 179 and 180)", async (t) => {
     const { folder, home, edge, apiId } = await open(t, "--stale", "5m");
     const { keyId, key } = await home.ok("keys.createKey", { apiId });
     for (let i = 0; i < 10; i++) await edge.ok("keys.verifyKey", { key }, null);
@@ -270,7 +270,7 @@ describe("an edge", () => {
     });
   });
 
-  it("decides nothing once its root key is deleted", async (t) => {
+  it("decides nothing once its root key is deleted (rule 179)", async (t) => {
     const { home, edge, edgeKey, apiId } = await open(t);
     const { key } = await home.ok("keys.createKey", { apiId });
     assert.equal((await edge.ok("keys.verifyKey", { key }, null)).valid, true);

@@ -57,6 +57,7 @@ const notTyped: Record<string, string> = {
   "deploying.md": "installs packages, units and containers: server/test/deploy",
   "gateways.md":
     "needs a gateway: server/test/proxies/envoy-rate-limits.slow.test.ts, server/test/scenarios/grpc-rate-limits.test.ts",
+  "local.md": "needs an edge beside a service: server/test/edges.test.ts, sdk/test/local.test.ts",
   "moving-up.md": "needs PostgreSQL: server/test/migrate-store.slow.test.ts",
   "oauth.md": "requests with keys of nobody: server/test/scenarios/oauth.test.ts",
   "operating.md": "starts a service in the foreground: the guides start one",

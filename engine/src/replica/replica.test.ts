@@ -233,7 +233,7 @@ describe("a replica", () => {
   });
 
   for (const seed of [7, 54, 91, 12345, 20261126]) {
-    it(`accepts no key more than a second after its revocation, by seed ${seed}`, async () => {
+    it(`accepts no key more than a second after its revocation, by seed ${seed} (rule 177)`, async () => {
       const { clock, home, add, revoke, replica, request, random, pass } = await open({ seed, nodes: 3 });
       const revokedAt = new Map<number, number>();
       const compared = { valid: 0, revoked: 0, refused: 0, late: 0 };
