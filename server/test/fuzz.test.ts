@@ -12,7 +12,7 @@ import fc from "fast-check";
 import { seededRandom } from "../../engine/src/random/seeded.ts";
 import { openApiDocument } from "../src/platform/rpc/document.ts";
 import { namesOf } from "../src/platform/rpc/operation.ts";
-import { namespaces, operations } from "../src/service/operations.ts";
+import { namespaces, operations as ofApi, replicaOperations } from "../src/service/operations.ts";
 import { TestServer } from "./harness.ts";
 
 const SEED = Number(process.env.FUZZ_SEED ?? 1);
@@ -29,6 +29,7 @@ interface Shape {
   required?: string[];
   additionalProperties?: boolean | Shape;
   items?: Shape;
+  prefixItems?: Shape[];
   minItems?: number;
   maxItems?: number;
   minLength?: number;
@@ -39,8 +40,11 @@ interface Shape {
   maximum?: number;
 }
 
+const operations = [...ofApi, ...replicaOperations];
 const document = JSON.parse(
-  JSON.stringify(openApiDocument({ operations, namespaces, version: "1", publicUrl: "" })),
+  JSON.stringify(
+    openApiDocument({ operations, namespaces: { ...namespaces, replica: "Edges." }, version: "1", publicUrl: "" }),
+  ),
 ) as { paths: Record<string, { post: { requestBody: { content: Record<string, { schema: Shape }> } } }> };
 const ajv = new Ajv2020({ strict: false, validateFormats: false });
 
@@ -117,6 +121,7 @@ function fitting(shape: Shape, property = ""): fc.Arbitrary<unknown> {
         : invented;
     }
     case "array": {
+      if (shape.prefixItems) return fc.tuple(...shape.prefixItems.map((item) => fitting(item)));
       const { minItems = 0, maxItems = minItems + 4, items = {} } = shape;
       const bounds = { minLength: minItems, maxLength: Math.min(maxItems, minItems + 4) };
       return fc.array(fitting(items, property), bounds);

@@ -442,7 +442,7 @@ export class TestServer {
     const headers = Object.fromEntries(
       Object.entries(options.headers ?? {}).filter(([, value]) => value !== undefined),
     );
-    if (operation?.kind === "metered" && method === "POST") {
+    if (operation?.kind === "metered" && operation.declaration.bodyBytesMax === undefined && method === "POST") {
       // Through a connection, as every caller does, and so through the fast lane.
       const sent = { path, headers, body: raw ?? "", from: from ?? "127.0.0.1" };
       const { status, headers: fields, payload } = await sendAlone(this.service.accept, sent);

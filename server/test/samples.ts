@@ -3,10 +3,12 @@
  * `sweep.test.ts` and `tenancy.test.ts` call each operation with the bodies that its sample gives.
  */
 import { createHash } from "node:crypto";
+import { hashSecret } from "../../engine/src/crypto/hash.ts";
 import { formatKey, RANDOM_BYTES_MIN } from "../../engine/src/rules/key-string.ts";
 import type { ProblemCode } from "../src/platform/rpc/problems.ts";
 import { writeCursor } from "../src/platform/store/cursor.ts";
-import type { OperationName } from "../src/service/operations.ts";
+import type { OperationName, ReplicaOperationName } from "../src/service/operations.ts";
+import { describedEdge } from "./edge.ts";
 import type { TestServer } from "./harness.ts";
 
 type Body = Record<string, unknown>;
@@ -141,6 +143,16 @@ const unique = (name: string) => `${name}_${++created}`;
 
 /** An hour of the past. */
 const pastHour = { start: 1_768_474_800_000, end: 1_768_478_400_000 };
+
+/** When simulated services start. */
+const REPORTED_MINUTE = 1_768_478_400_000;
+
+const edgeCall = (key: string, more: object = {}) => ({
+  hash: hashSecret(key),
+  isAnonymous: false,
+  address: "203.0.113.7",
+  ...more,
+});
 
 const limitCall = (namespace: string, identifier: string) => ({ namespace, identifier, limit: 100, duration: 60_000 });
 
@@ -325,7 +337,7 @@ const ofRootKey = (more: Body = {}): Sample => ({
 
 const sweptLimit = { namespace: "sweep", identifier: "a", limit: 1_000_000, duration: 60_000 };
 
-export const samples: { readonly [Name in OperationName]: Sample } = {
+export const samples: { readonly [Name in OperationName | ReplicaOperationName]: Sample } = {
   "apis.countKeys": {
     ...ofApi("api_not_found", { search: "sweep", expiresBefore: 2_000_000_000_000 }),
     named: ({ apiId, externalId, role, budgetId, plan, planId }) => [
@@ -705,6 +717,30 @@ export const samples: { readonly [Name in OperationName]: Sample } = {
     () => ({ since: 0, limit: 10 }),
     ({ apiId, keyId }) => [{ apiId, keyId }],
   ),
+  "replica.listChanges": ofNothing(() => ({ tagKey: "k".repeat(22), wait: 0, edge: describedEdge() })),
+  "replica.resolveKeys": ofNothing(
+    () => ({ keys: [hashSecret(NEVER_SECRET)], workspace: true }),
+    ({ key }) => [{ keys: [hashSecret(key)] }],
+  ),
+  "replica.charge": {
+    ...ofNothing(() => ({ calls: [edgeCall(NEVER_SECRET)] })),
+    named: ({ key, apiId }) => [
+      { calls: [edgeCall(key)] },
+      { calls: [edgeCall(key, { apiId })] },
+      { calls: [edgeCall(key, { keyspaces: [apiId] })] },
+    ],
+  },
+  "replica.report": {
+    ...ofNothing(() => ({ recorder: "rec_1", sequence: 1, verifications: [], uses: [] })),
+    named: ({ apiId, keyId, identityId }) => [
+      {
+        recorder: "rec_1",
+        sequence: 1,
+        verifications: [[REPORTED_MINUTE, apiId, keyId, identityId, "", "VALID", 1, 100]],
+        uses: [{ keyId, at: REPORTED_MINUTE }],
+      },
+    ],
+  },
   "system.search": ofNothing(
     () => ({ query: "pay" }),
     (resources) => Object.values(resources).map((query) => ({ query })),

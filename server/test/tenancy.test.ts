@@ -12,7 +12,7 @@ import { seededRandom } from "../../engine/src/random/seeded.ts";
 import { formatKey } from "../../engine/src/rules/key-string.ts";
 import { namesOf } from "../src/platform/rpc/operation.ts";
 import type { Procedure } from "../src/platform/store/store.ts";
-import { operations } from "../src/service/operations.ts";
+import { operations, replicaOperations } from "../src/service/operations.ts";
 import { type StoreKind, stores, TestServer } from "./harness.ts";
 import { createResources, type Resources, samples } from "./samples.ts";
 
@@ -128,7 +128,7 @@ function defineTests(store: StoreKind): void {
     unchanged = await theirRows();
   });
 
-  for (const operation of operations) {
+  for (const operation of [...operations, ...replicaOperations]) {
     it(`are isolated from each other in ${operation.name}`, async () => {
       const bodiesOf = samples[operation.name].named;
       for (let i = 0; i < bodiesOf(theirs).length; i++) {

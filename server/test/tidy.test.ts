@@ -139,7 +139,6 @@ const homes: { name: string; what: RegExp; places: string[]; instead: string; vi
       "platform/http/",
       "features/dashboard/",
       "features/portal/",
-      "features/replica/routes.ts",
       "features/leaks/",
       "features/oauth/",
       "features/keys/forward-auth.ts",

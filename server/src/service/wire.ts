@@ -22,7 +22,6 @@ import { oauthRoutes } from "../features/oauth/routes.ts";
 import { portalCallRoutes } from "../features/portal/calls.ts";
 import { addPortalPages } from "../features/portal/pages.ts";
 import { PortalSessions } from "../features/portal/session-authentication.ts";
-import { replicaRoutes } from "../features/replica/routes.ts";
 import { CallMetrics } from "../metrics/calls.ts";
 import { RecentRise } from "../metrics/recent.ts";
 import { version } from "../platform/config/version.ts";
@@ -272,7 +271,7 @@ export function wireHttp(
   const verifyKey = operations.find(({ name }) => name === "keys.verifyKey")!;
   const built = readBuiltFiles(start);
   return openHttp({
-    operations,
+    operations: [...operations, ...replicaOperations],
     rpc,
     clock,
     readiness,
@@ -284,7 +283,6 @@ export function wireHttp(
     routes: [
       forwardAuthRoutes(verifyKey),
       portalCallRoutes(portalOperations, sessions.portal),
-      replicaRoutes(replicaOperations),
       addPortalPages,
       leakRoutes({ leaks, githubKeys, verifyKey }),
       oauthRoutes(oauth.routes),

@@ -7,7 +7,7 @@ import { mistakeProblems } from "../keys/mistakes.ts";
 import { verificationFields } from "../keys/verification-fields.ts";
 import { verifyKey } from "../keys/verifyKey.ts";
 import { metered, type Services } from "../services.ts";
-import { Hash, OPEN_PERMISSION, openingCaller, openRequirement, Position } from "./fields.ts";
+import { EDGE_BODY_BYTES_MAX, Hash, OPEN_PERMISSION, openingCaller, openRequirement, Position } from "./fields.ts";
 
 const CALLS_MAX = 256;
 
@@ -40,6 +40,7 @@ export const charge = metered("replica.charge", {
   description:
     "Verifies keys by their hashes, each call alone and as `keys.verifyKey` does: for calls that an edge cannot decide, because " +
     "they charge limits or credits. Each counts as a request of the workspace.",
+  bodyBytesMax: EDGE_BODY_BYTES_MAX,
   permissions: [OPEN_PERMISSION],
   input: z.strictObject({ position: Position.optional(), calls: z.array(Call).min(1).max(CALLS_MAX) }),
   output: z.strictObject({

@@ -4,6 +4,9 @@ import type { Principal } from "../../platform/rpc/principal.ts";
 import { Problem } from "../../platform/rpc/problems.ts";
 import { text } from "../../platform/vocabulary/schema.ts";
 
+/** The longest body of an edge. A report of two thousand counts with tags takes most of it. */
+export const EDGE_BODY_BYTES_MAX = 1024 * 1024;
+
 /** The permission that opens the keys of an API for edges. */
 export const OPEN_PERMISSION = "replicas.{apiId}.open";
 

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { integer, text } from "../../platform/vocabulary/schema.ts";
 import { metered } from "../services.ts";
-import { OPEN_PERMISSION, openingCaller, Position } from "./fields.ts";
+import { EDGE_BODY_BYTES_MAX, OPEN_PERMISSION, openingCaller, Position } from "./fields.ts";
 import { keyedTag } from "./stream.ts";
 
 const WAIT_MAX = 300;
@@ -21,6 +21,7 @@ export const listChanges = metered("replica.listChanges", {
     "Lists what an edge must not use any longer, as tags keyed by it. The answer waits for a change. `age` says how old the " +
     "answer's knowledge was when the question arrived.",
   repeatable: true,
+  bodyBytesMax: EDGE_BODY_BYTES_MAX,
   permissions: [OPEN_PERMISSION],
   input: z.strictObject({
     tagKey: text(22, 64, { regex: /^[\w-]+$/, says: "must be base64url" }).describe(

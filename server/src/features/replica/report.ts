@@ -4,7 +4,7 @@ import { ApiId, integer, KeyId, text } from "../../platform/vocabulary/schema.ts
 import type { VerificationCell } from "../analytics/batch.ts";
 import { levels } from "../analytics/levels.ts";
 import { metered } from "../services.ts";
-import { OPEN_PERMISSION, openingCaller, openRequirement } from "./fields.ts";
+import { EDGE_BODY_BYTES_MAX, OPEN_PERMISSION, openingCaller, openRequirement } from "./fields.ts";
 
 const CELLS_MAX = 2_000;
 const USES_MAX = 2_000;
@@ -45,6 +45,7 @@ export const report = metered("replica.report", {
     "Adds verifications that an edge decided to the analytics, each report once: a `sequence` that was reported before is " +
     "acknowledged, and not counted again. Keys that do not exist are left out.",
   repeatable: true,
+  bodyBytesMax: EDGE_BODY_BYTES_MAX,
   permissions: [OPEN_PERMISSION],
   input: z.strictObject({
     recorder: text(1, 64, { regex: /^[\w-]+$/, says: "may hold letters, digits, hyphens and underscores" }),

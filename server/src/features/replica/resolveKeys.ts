@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { DeletedKey, DirectoryKey } from "../../../../engine/src/directory/stored.ts";
 import type { Principal } from "../../platform/rpc/principal.ts";
 import { metered } from "../services.ts";
-import { Hash, OPEN_PERMISSION, openingCaller, openRequirement, Position } from "./fields.ts";
+import { EDGE_BODY_BYTES_MAX, Hash, OPEN_PERMISSION, openingCaller, openRequirement, Position } from "./fields.ts";
 import { replicaKey, replicaRootKey } from "./key-record.ts";
 
 const KEYS_MAX = 256;
@@ -65,6 +65,7 @@ export const resolveKeys = metered("replica.resolveKeys", {
   summary: "Get the records of keys for an edge",
   description: "Gives what an edge needs to judge keys and root keys, found by the hashes of their strings.",
   repeatable: true,
+  bodyBytesMax: EDGE_BODY_BYTES_MAX,
   permissions: [OPEN_PERMISSION],
   input: z.strictObject({
     position: Position.optional().describe("The position of the edge. The answer knows all that it has."),

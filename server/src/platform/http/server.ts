@@ -320,7 +320,8 @@ function notAProxy(): Problem {
   });
 }
 
-function bodyBytesMaxOf({ kind }: Operation, { bodyBytesMax }: HttpLimits): number {
+function bodyBytesMaxOf({ kind, declaration }: Operation, { bodyBytesMax }: HttpLimits): number {
+  if (declaration.bodyBytesMax !== undefined) return declaration.bodyBytesMax;
   return kind === "metered" ? METERED_BODY_BYTES_MAX : bodyBytesMax;
 }
 

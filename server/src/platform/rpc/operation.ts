@@ -48,6 +48,11 @@ export interface Declaration<
   readonly repeatable?: boolean;
   /** Only sessions with this audience call it. Omitted: root keys, and sessions without an audience. */
   readonly audience?: string;
+  /**
+   * The bytes of a body, of a metered operation that takes longer ones than the others. Only the main thread answers it, and
+   * only with a root key it reads more than the first part.
+   */
+  readonly bodyBytesMax?: number;
   /** The root-key permissions that a call may need. `{apiId}` stands for the id of the resource. */
   readonly permissions: readonly string[];
   readonly input: Input;

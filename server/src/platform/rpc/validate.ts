@@ -255,6 +255,8 @@ function jsonType(expected: string): string {
       return `an ${expected}`;
     case "record":
       return "an object";
+    case "tuple":
+      return "an array";
     default:
       return `a ${expected}`;
   }

@@ -31,8 +31,10 @@ export function openLane({ operations, rpc, clock, trustedProxies, limits, isClo
   });
 }
 
-/** The metered operations by path. */
+/** The metered operations with short bodies, by path. */
 export function meteredPaths(operations: readonly Operation[]): ReadonlyMap<string, Operation> {
-  const metered = operations.filter(({ kind }) => kind === "metered");
+  const metered = operations.filter(
+    ({ kind, declaration }) => kind === "metered" && declaration.bodyBytesMax === undefined,
+  );
   return new Map(metered.flatMap((operation) => namesOf(operation).map((name) => [pathOf(name), operation] as const)));
 }
