@@ -167,8 +167,8 @@ export class ChangesFeed {
       return position.arrived >= this.#forgotten && position.arrived <= this.#arrived ? "held" : "lost";
     }
     if (position.final < this.#floor) return "lost";
-    const isAhead = position.final > this.#final || position.newest > this.#newest.sequence;
-    if (isAhead && !hasRead) return "ahead";
+    // Below its newest row the reader may have rows that this process has not: while a transaction is open, they are not final.
+    if (Math.max(position.final, position.newest) > this.#final && !hasRead) return "ahead";
     if (position.newest <= this.#floor || position.nonce === "") return "held";
     const nonce = this.#nonces.get(position.newest);
     if (nonce === undefined) return hasRead ? "lost" : "ahead";
