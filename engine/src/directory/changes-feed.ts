@@ -144,14 +144,7 @@ export class ChangesFeed {
 
   /** The position of a reader that has nothing to invalidate. */
   present(): string {
-    return this.#text({
-      epoch: this.#epoch,
-      final: this.#final,
-      newest: this.#newest.sequence,
-      nonce: this.#newest.nonce.slice(0, NONCE_LENGTH),
-      process: this.#process,
-      arrived: this.#arrived,
-    });
+    return textOf(this.#end());
   }
 
   /**
@@ -190,11 +183,9 @@ export class ChangesFeed {
       const some = row.tags.slice(seen, seen + room);
       for (const tag of some) tags.push(tag);
       if (seen + some.length < row.tags.length) {
-        // What it has of the numbers is what it had before: another process has to begin there.
-        const { final, newest, nonce } = position;
-        const arrived = row.arrivedBefore + seen + some.length;
-        const next = { epoch: this.#epoch, final, newest, nonce, process: this.#process, arrived };
-        return { tags, position: this.#text(next), hasMore: true };
+        // Another process has to begin where the reader was before, and to know all that it has.
+        const next = { ...this.#end(), final: position.final, arrived: row.arrivedBefore + seen + some.length };
+        return { tags, position: textOf(next), hasMore: true };
       }
     }
     return { tags, position: this.present(), hasMore: false };
@@ -252,9 +243,20 @@ export class ChangesFeed {
     return low;
   }
 
-  #text({ epoch, final, newest, nonce, process, arrived }: FeedPosition): string {
-    return [epoch, final, newest, nonce, process, arrived].join(".");
+  #end(): FeedPosition {
+    return {
+      epoch: this.#epoch,
+      final: this.#final,
+      newest: this.#newest.sequence,
+      nonce: this.#newest.nonce.slice(0, NONCE_LENGTH),
+      process: this.#process,
+      arrived: this.#arrived,
+    };
   }
+}
+
+function textOf({ epoch, final, newest, nonce, process, arrived }: FeedPosition): string {
+  return [epoch, final, newest, nonce, process, arrived].join(".");
 }
 
 /** The part of a nonce that a position has: 32 bits. */
