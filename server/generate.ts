@@ -14,7 +14,7 @@ import { version } from "./src/platform/config/version.ts";
 import { openApiDocument } from "./src/platform/rpc/document.ts";
 import type { Operation } from "./src/platform/rpc/operation.ts";
 import { problems } from "./src/platform/rpc/problems.ts";
-import { namespaces, operations } from "./src/service/operations.ts";
+import { namespaces, operations, replicaOperations } from "./src/service/operations.ts";
 
 /** The folder of the printed files. */
 export const folder = fileURLToPath(new URL("../api", import.meta.url));
@@ -73,7 +73,10 @@ function printPermissions(): string {
     "The permissions that a root key may need for each operation. Which of them it needs depends on the call. Any segment\n" +
       "of a granted permission may be `*`. The permission `*` alone makes a root key an administrator.",
     ["Operation", "Permissions of the root key"],
-    operations.map(({ name, declaration }: Operation) => [code(name), declaration.permissions.map(code).join("<br>")]),
+    [...operations, ...replicaOperations].map(({ name, declaration }: Operation) => [
+      code(name),
+      declaration.permissions.map(code).join("<br>"),
+    ]),
   );
 }
 

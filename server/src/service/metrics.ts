@@ -12,6 +12,7 @@ import type { ClusterCounters } from "../platform/redis/cluster-counters.ts";
 import type { QuotaCounts } from "../platform/rpc/quota-counts.ts";
 import type { AuthenticationFailures } from "./authentication-failures.ts";
 import type { LimitsService } from "./limits.ts";
+import type { Replicas } from "./replicas.ts";
 import type { Retention } from "./retention.ts";
 import type { StorageWatch } from "./storage-watch.ts";
 import type { Totals } from "./workers/totals.ts";
@@ -33,6 +34,7 @@ export interface MetricSources {
   upstreams: Pick<Upstreams, "questions" | "durations">;
   authenticationFailures: Pick<AuthenticationFailures, "counts">;
   quotas: Pick<QuotaCounts, "rejected" | "near">;
+  replicas: Pick<Replicas, "edges" | "lookups" | "resolving" | "charging" | "reporting">;
 }
 
 /** A metric: its name, its help text, and how to read it. A name that ends in `_total` is a counter, else a gauge. */
@@ -80,6 +82,7 @@ export function openMetrics(sources: MetricSources): Metrics {
     ...(redis ? redisMetrics(redis) : []),
     ...(sources.backups ? backupMetrics(sources.backups) : []),
     ...grpcMetrics(sources),
+    ...edgeMetrics(sources),
   ]) {
     add(name, help, [], () => [[{}, read()]]);
   }
@@ -95,6 +98,7 @@ function labelledMetrics({
   storage,
   authenticationFailures,
   quotas,
+  replicas,
 }: MetricSources): LabelledMetric[] {
   const read = (count: keyof RecordCacheCounts) => () =>
     Object.entries(totals.counts.directories).map(([kind, counts]) => [kind, counts[count]] as const);
@@ -104,6 +108,16 @@ function labelledMetrics({
       "Answers of keys.verifyKey by code.",
       "code",
       () => Object.entries(totals.counts.verifications),
+    ],
+    [
+      "latchkey_edge_calls_refused_total",
+      "Calls of edges for which there was no room in their queue.",
+      "queue",
+      () => [
+        ["resolve", replicas.resolving.rejected],
+        ["charge", replicas.charging.rejected],
+        ["report", replicas.reporting.rejected],
+      ],
     ],
     [
       "latchkey_retention_deleted_total",
@@ -273,6 +287,15 @@ function ledgerMetrics({ ledger }: MetricSources): Metric[] {
     ["latchkey_ledger_credits_total", "Spent credits.", () => ledger.counts.credits],
     ["latchkey_ledger_failures_total", "Failed batches.", () => ledger.counts.failures],
     ["latchkey_ledger_waiting", "Calls that wait for the next batch.", () => ledger.waiting],
+  ];
+}
+
+function edgeMetrics({ replicas: { edges, lookups }, directories: { feed } }: MetricSources): Metric[] {
+  return [
+    ["latchkey_edges", "Edges that asked this node within ten seconds.", () => edges.count],
+    ["latchkey_edge_questions_waiting", "Questions of edges that wait for a change.", () => feed.waiting],
+    ["latchkey_edge_changes_held", "Changes in memory for edges that come later.", () => feed.held],
+    ["latchkey_edge_lookups_refused_total", "Questions of edges with too many unknown hashes.", () => lookups.rejected],
   ];
 }
 

@@ -236,6 +236,7 @@ export function wire(
     upstreams,
     authenticationFailures,
     quotas,
+    replicas,
   });
   const expose = async () => {
     quotas.refresh();

@@ -36,16 +36,12 @@ export function PermissionPicker({
   const changeScope = (next: string) => {
     setScope(next);
     // What was chosen for the APIs before holds for the new ones.
-    const [from, to] = [`apis.${scope}.`, `apis.${next}.`];
-    onChange([
-      ...new Set(
-        value.map((permission) =>
-          permission.startsWith(from) && !permission.endsWith(".create_api")
-            ? `${to}${permission.slice(from.length)}`
-            : permission,
-        ),
-      ),
-    ]);
+    const moved = (permission: string) => {
+      const [resource, id, action] = permission.split(".");
+      const isOfApi = (resource === "apis" || resource === "replicas") && action !== "create_api";
+      return isOfApi && id === scope ? `${resource}.${next}.${action}` : permission;
+    };
+    onChange([...new Set(value.map(moved))]);
   };
   return (
     <div className="space-y-4">

@@ -140,6 +140,11 @@ export const tasks: readonly Task[] = [
     ],
   },
   {
+    title: "Run an edge",
+    description: "For a program that verifies keys outside of the service: it reads their records and charges them.",
+    permissions: ["replicas.*.open"],
+  },
+  {
     title: "Manage root keys",
     description: "It can only hand out permissions that it has.",
     permissions: [
@@ -161,6 +166,6 @@ export function permissionsOf({ permissions }: Task, apiId: string | undefined):
   return permissions.map((permission) =>
     apiId === undefined || permission.endsWith(".create_api")
       ? permission
-      : permission.replace(/^apis\.\*\./, `apis.${apiId}.`),
+      : permission.replace(/^(apis|replicas)\.\*\./, `$1.${apiId}.`),
   );
 }
