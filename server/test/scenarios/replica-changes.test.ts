@@ -50,7 +50,7 @@ describeOnStores("Changes for edges", (server) => {
     const { keyId } = await server.createKey(await server.createApi());
     const edge = new TestEdge(server);
     const first = await edge.poll();
-    assert.deepEqual([first.tags, first.isLost, first.hasMore, first.verifyAuth], [[], false, false, "optional"]);
+    assert.deepEqual([first.tags, first.isLost, first.hasMore, first.allowsAnonymous], [[], false, false, true]);
     await server.ok("keys.updateKey", { keyId, enabled: false });
     await server.pass(200);
     const { tags, isLost } = await edge.poll();

@@ -158,5 +158,5 @@ it("Calls without a root key are refused where verifications need one (rule 171)
   const results = await edge.charge({ key, isAnonymous: true }, { key });
   assert.deepEqual(codes(results), ["authentication_missing", "VALID"]);
   assert.equal(results[0].problem.status, 401);
-  assert.equal((await edge.poll()).verifyAuth, "required");
+  assert.equal((await edge.poll()).allowsAnonymous, false);
 });
