@@ -1,28 +1,41 @@
 /**
  * What gateways ask, over gRPC and over HTTP: `npm run bench:gateway -- [--rounds 7] [--seconds 2] [--only limits|keys]`.
  *
- * The first part asks `ShouldRateLimit` with one descriptor of 1,000 values, beside `ratelimits.limit` with as many identifiers;
- * the second one `Check` beside `/auth/verify`. Each stands beside bare `node:http2`, which reads the message and answers as many
- * bytes. Servers run on one core and get their requests from the other one, in turn, 32 at once: over gRPC 8 on each of 4
- * connections, over HTTP one on each of 32. CPU is that of the server's whole process.
+ * The first part asks `ShouldRateLimit` with one descriptor of 1,000 values, beside `ratelimits.limit` with as many identifiers, and
+ * beside envoyproxy/ratelimit with its Redis, which share the core of the servers; the second one `Check` beside `/auth/verify`. Each
+ * stands beside bare `node:http2`, which reads the message and answers as many bytes. Servers run on one core and get their
+ * requests from the other one, in turn, 32 at once: over gRPC 8 on each of 4 connections, over HTTP one on each of 32. Then
+ * requests arrive at random at half of each server's own rate, and their latency counts from when they were due. CPU is that of
+ * the server's whole process, and of Redis.
+ *
+ * envoyproxy/ratelimit is installed from the proxy of Go modules, as for `bench:peers`; where it cannot be had, that is said.
  */
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { MessageWriter } from "../server/src/platform/grpc/protobuf.ts";
 import { freePort } from "../server/test/services/free-port.ts";
+import { Callers, successful } from "./lib/callers.ts";
 import { compare } from "./lib/compare.ts";
 import { type GrpcCalls, runGrpcLoad } from "./lib/grpc-load.ts";
 import { createApi, JSON_TYPE, LIMIT_PATH, limitBodies, post, ROOT_KEY } from "./lib/keys.ts";
 import { canPin, describeMachine } from "./lib/machine.ts";
 import { wholeNumber } from "./lib/options.ts";
+import { type EnvoyRatelimit, envoyRatelimit } from "./lib/peers.ts";
 import { type ServerUnderTest, startLatchkey, startServerUnderTest, stopServers } from "./lib/server-under-test.ts";
+import { spread, writeSpread } from "./lib/statistics.ts";
 import { type Load, type Posts, Wrk } from "./lib/wrk.ts";
 
 const IDENTIFIERS = 1_000;
 const CONNECTIONS = 4;
 const STREAMS = 8;
+/** A limit that no load reaches, and the key that has it in the configuration of both services. */
+const WIDE = 1_000_000_000;
+const KEY = `user${WIDE}`;
+/** The share of its own rate at which the latency of a server is measured. */
+const SHARE = 0.5;
 /** `overall_code: OK` of a `RateLimitResponse`, and an empty `status` of a `CheckResponse`. */
 const [RATE_LIMIT_OK, CHECK_OK] = ["0801", "0a00"];
 
@@ -57,18 +70,41 @@ try {
 
 async function limits(latchkey: ServerUnderTest, overGrpc: ServerUnderTest): Promise<void> {
   const bodies = limitBodies(IDENTIFIERS);
+  const headers = { ...JSON_TYPE, ...rootKey };
   // Its first call makes the namespace.
-  await post(latchkey.url + LIMIT_PATH, { ...JSON_TYPE, ...rootKey }, bodies[0]!);
-  await measure("limits: one descriptor, 1,000 values", latchkey, overGrpc, {
-    calls: {
-      method: "envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit",
-      messages: Array.from({ length: IDENTIFIERS }, (_, i) => hexOf(rateLimitRequest(`user ${i}`))),
-      expected: RATE_LIMIT_OK,
-    },
-    // As long as an answer of the service with a limit.
-    bareAnswer: RATE_LIMIT_OK + "00".repeat(28),
-    posts: { path: LIMIT_PATH, headers: { ...JSON_TYPE, ...rootKey }, bodies },
-  });
+  await post(latchkey.url + LIMIT_PATH, headers, bodies[0]!);
+  const descriptors = [{ key: KEY, rate_limit: { unit: "hour", requests_per_unit: WIDE } }];
+  const tree = JSON.stringify({ namespace: "bench", descriptors });
+  await post(`${latchkey.url}/v2/ratelimits.setDescriptors`, headers, tree);
+  const original = await startOriginal();
+  try {
+    await measure("limits: one descriptor, 1,000 values", latchkey, overGrpc, {
+      calls: {
+        method: "envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit",
+        messages: Array.from({ length: IDENTIFIERS }, (_, i) => hexOf(rateLimitRequest(`user ${i}`))),
+        expected: RATE_LIMIT_OK,
+      },
+      // As long as an answer of the service with a limit.
+      bareAnswer: RATE_LIMIT_OK + "00".repeat(28),
+      posts: { path: LIMIT_PATH, headers, bodies },
+      original,
+    });
+  } finally {
+    await original?.stop();
+  }
+}
+
+/** envoyproxy/ratelimit; undefined where it cannot be had. */
+async function startOriginal(): Promise<EnvoyRatelimit | undefined> {
+  const packages = fileURLToPath(new URL("../node_modules/.cache/latchkey-peers", import.meta.url));
+  mkdirSync(packages, { recursive: true });
+  try {
+    await envoyRatelimit.get(packages);
+    return await envoyRatelimit.start(packages, [WIDE], { withRedis: true });
+  } catch (error) {
+    console.log(`envoyproxy/ratelimit is missing: ${(error as Error).message}\n`);
+    return undefined;
+  }
 }
 
 async function keys(latchkey: ServerUnderTest, overGrpc: ServerUnderTest): Promise<void> {
@@ -99,39 +135,88 @@ interface Asked {
   calls: Pick<GrpcCalls, "method" | "messages" | "expected">;
   bareAnswer: string;
   posts: Posts;
+  original?: EnvoyRatelimit | undefined;
+}
+
+/** A server, and how it is loaded for a window: as fast as it answers, or with calls that arrive at random. */
+interface Contender extends Pick<ServerUnderTest, "url"> {
+  cpuMs(): number | Promise<number>;
+  load(seconds: number, perSecond?: number): Promise<Load>;
 }
 
 async function measure(
   title: string,
   latchkey: ServerUnderTest,
   overGrpc: ServerUnderTest,
-  { calls, bareAnswer, posts }: Asked,
+  { calls, bareAnswer, posts, original }: Asked,
 ): Promise<void> {
   const bare = await startServerUnderTest("lib/bare-http2-server.ts", [bareAnswer]);
   const wrk = new Wrk(posts, CONNECTIONS * STREAMS);
+  const callers = new Callers(latchkey.url);
   const all: GrpcCalls = { ...calls, metadata: rootKey, connections: CONNECTIONS, streams: STREAMS };
-  const p99s = new Map<string, number[]>();
-  const run = async (url: string, length: number): Promise<Load> => {
-    const load = await (url === latchkey.url ? wrk.run(url, length) : runGrpcLoad(url, length, all));
-    p99s.set(url, [...(p99s.get(url) ?? []), load.p99Ms]);
-    return load;
+  const asked = (server: Pick<Contender, "url" | "cpuMs">): Contender => ({
+    url: server.url,
+    cpuMs: () => server.cpuMs(),
+    load: (length, perSecond) => runGrpcLoad(server.url, length, { ...all, ...(perSecond && { perSecond }) }),
+  });
+  const contenders: Record<string, Contender> = {
+    "bare node:http2": asked(bare),
+    "latchkey, gRPC": asked(overGrpc),
+    "latchkey, HTTP": {
+      url: latchkey.url,
+      cpuMs: () => latchkey.cpuMs(),
+      load: (length, perSecond) =>
+        perSecond ? callers.run(length, { ...posts, perSecond }).then(successful) : wrk.run(latchkey.url, length),
+    },
+    ...(original && { "envoyproxy/ratelimit": asked({ ...original, url: original.grpcUrl }) }),
   };
-  const servers = { "bare node:http2": bare, "latchkey, gRPC": overGrpc, "latchkey, HTTP": latchkey };
   try {
-    await compare({ title, servers, wrk: { run }, rounds, seconds });
-    for (const [name, { url }] of Object.entries(servers)) {
-      // The first window warms up.
-      const sorted = p99s
-        .get(url)!
-        .slice(1)
-        .sort((a, b) => a - b);
-      console.log(`  p99 at full load, ${name}: ${sorted[sorted.length >> 1]!.toFixed(2)} ms in the median`);
-    }
-    console.log();
+    const rates = await measureFull(title, contenders);
+    await measureAtRandom(contenders, rates);
   } finally {
+    await callers.close();
     wrk.close();
     await bare.stop();
   }
+}
+
+/** As many calls as a server answers. Returns its rates. */
+async function measureFull(title: string, contenders: Record<string, Contender>): Promise<Map<string, number>> {
+  const p99s = new Map<string, number[]>();
+  const byUrl = new Map(Object.entries(contenders).map(([name, { url }]) => [url, name]));
+  const run = async (url: string, length: number): Promise<Load> => {
+    const name = byUrl.get(url)!;
+    const load = await contenders[name]!.load(length);
+    p99s.set(name, [...(p99s.get(name) ?? []), load.p99Ms]);
+    return load;
+  };
+  const results = await compare({ title, servers: contenders, wrk: { run }, rounds, seconds });
+  for (const [name, all] of p99s) {
+    // The first window warms up.
+    console.log(`  p99 at full load, ${name}: ${writeSpread(spread(all.slice(1)), 2)} ms`);
+  }
+  return new Map(results.map(({ name, rate }) => [name, rate.median]));
+}
+
+/** Calls that arrive at random at half of the rate of each server. */
+async function measureAtRandom(
+  contenders: Record<string, Contender>,
+  rates: ReadonlyMap<string, number>,
+): Promise<void> {
+  const loads = new Map<string, Load[]>();
+  for (let round = 0; round < rounds; round++) {
+    for (const [name, { load }] of Object.entries(contenders)) {
+      const one = await load(seconds, SHARE * rates.get(name)!);
+      loads.set(name, [...(loads.get(name) ?? []), one]);
+    }
+  }
+  console.log();
+  for (const [name, of] of loads) {
+    const figure = (which: "medianMs" | "p99Ms") => writeSpread(spread(of.map((load) => load[which])), 2);
+    const rate = Math.round(SHARE * rates.get(name)!).toLocaleString("en");
+    console.log(`  at ${rate} calls per second, ${name}: median ${figure("medianMs")} ms, p99 ${figure("p99Ms")} ms`);
+  }
+  console.log();
 }
 
 function hexOf(message: Uint8Array): string {
@@ -141,17 +226,12 @@ function hexOf(message: Uint8Array): string {
 function rateLimitRequest(value: string): Uint8Array {
   const writer = new MessageWriter();
   writer.string(1, "bench");
-  writer.message(2, () => {
+  writer.message(2, () =>
     writer.message(1, () => {
-      writer.string(1, "user");
+      writer.string(1, KEY);
       writer.string(2, value);
-    });
-    writer.message(2, () => {
-      writer.uint32(1, 1e9);
-      // An hour.
-      writer.uint32(2, 3);
-    });
-  });
+    }),
+  );
   return writer.finish();
 }
 

@@ -11,11 +11,16 @@ interface Window {
   cpu: number;
 }
 
+/** A server, and the CPU time that it has used since its start, in milliseconds. */
+interface Measured extends Pick<ServerUnderTest, "url"> {
+  cpuMs(): number | Promise<number>;
+}
+
 export interface Compared {
   /** Heading of the figures. */
   title: string;
   /** By name; ratios are relative to the first. */
-  servers: Readonly<Record<string, ServerUnderTest>>;
+  servers: Readonly<Record<string, Measured>>;
   wrk: Pick<Wrk, "run">;
   /** Number and length of the windows per server. */
   rounds: number;
@@ -58,7 +63,7 @@ export async function compare({ title, servers, wrk, rounds, seconds }: Compared
   return results;
 }
 
-async function measure(server: ServerUnderTest, wrk: Pick<Wrk, "run">, length: number): Promise<Window> {
+async function measure(server: Measured, wrk: Pick<Wrk, "run">, length: number): Promise<Window> {
   const before = await server.cpuMs();
   const load = await wrk.run(server.url, length);
   const used = (await server.cpuMs()) - before;

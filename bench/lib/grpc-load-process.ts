@@ -1,5 +1,6 @@
 import { connect, type Socket } from "node:net";
 import type { GrpcCalls, GrpcWindow } from "./grpc-load.ts";
+import { atPoissonArrivals, sharedNow } from "./poisson-arrivals.ts";
 import type { Load } from "./wrk.ts";
 
 const HEAD_BYTES = 9;
@@ -18,16 +19,25 @@ process.once("message", async (window: GrpcWindow) => {
 });
 
 async function run({ port, seconds, calls }: GrpcWindow): Promise<Load> {
-  const startedAt = performance.now();
+  const startedAt = sharedNow();
   const endsAt = startedAt + seconds * 1_000;
-  const ends = Array.from({ length: calls.connections }, () => new Connection(calls, endsAt).run(port));
+  const connections = Array.from({ length: calls.connections }, () => new Connection(calls, endsAt));
+  const ends = connections.map((connection) => connection.run(port));
+  if (calls.perSecond !== undefined) {
+    let turn = 0;
+    const arrivals = { perSecond: calls.perSecond, seconds };
+    await atPoissonArrivals(arrivals, new AbortController().signal, (at) =>
+      connections[turn++ % connections.length]!.send(at),
+    );
+    for (const connection of connections) connection.end();
+  }
   const latencies: number[] = [];
   let rejected = 0;
   for (const end of await Promise.all(ends)) {
     for (const latency of end.latencies) latencies.push(latency);
     rejected += end.rejected;
   }
-  const tookSeconds = (performance.now() - startedAt) / 1_000;
+  const tookSeconds = (sharedNow() - startedAt) / 1_000;
   latencies.sort((a, b) => a - b);
   const percentile = (share: number) => latencies[Math.ceil(latencies.length * share) - 1] ?? Number.NaN;
   return {
@@ -54,12 +64,15 @@ class Connection {
   #rest: Buffer = Buffer.alloc(0);
   #stream = 1;
   #turn = 0;
+  /** Whether no more calls arrive. */
+  #hasEnded: boolean;
 
   constructor(calls: GrpcCalls, endsAt: number) {
     this.#calls = calls;
     this.#endsAt = endsAt;
     this.#messages = calls.messages.map((text) => framed(Buffer.from(text, "hex")));
     this.#expected = Buffer.from(calls.expected, "hex");
+    this.#hasEnded = calls.perSecond === undefined;
     this.#turn = Math.floor(Math.random() * this.#messages.length);
   }
 
@@ -72,16 +85,35 @@ class Connection {
     const size = Buffer.alloc(4);
     size.writeUInt32BE(WINDOW_BYTES);
     const begin = [PREFACE, frame(SETTINGS, 0, 0), frame(WINDOW_UPDATE, 0, 0, size)];
-    for (let i = 0; i < this.#calls.streams; i++) begin.push(this.#next());
+    if (this.#calls.perSecond === undefined) {
+      for (let i = 0; i < this.#calls.streams; i++) begin.push(this.#next(sharedNow()));
+    }
     socket.write(Buffer.concat(begin));
     socket.on("data", (chunk) => this.#read(chunk));
     return this.#done.promise;
   }
 
-  #next(): Buffer {
+  /** Sends a call that was due at this time. */
+  send(dueAt: number): void {
+    this.#socket!.write(this.#next(dueAt));
+  }
+
+  /** Ends it after the open calls. */
+  end(): void {
+    this.#hasEnded = true;
+    this.#endIfDone();
+  }
+
+  #endIfDone(): void {
+    if (!this.#hasEnded || this.#open.size > 0) return;
+    this.#socket!.destroy();
+    this.#done.resolve(this);
+  }
+
+  #next(sentAt: number): Buffer {
     const stream = this.#stream;
     this.#stream += 2;
-    this.#open.set(stream, { sentAt: performance.now(), isExpected: false });
+    this.#open.set(stream, { sentAt, isExpected: false });
     const block = stream === 1 ? firstBlock(this.#calls) : laterBlock(this.#calls);
     const message = this.#messages[this.#turn++ % this.#messages.length]!;
     return Buffer.concat([frame(HEADERS, END_HEADERS, stream, block), frame(DATA, END_STREAM, stream, message)]);
@@ -100,9 +132,7 @@ class Connection {
     }
     this.#rest = bytes.subarray(at);
     if (sent.length > 0) this.#socket!.write(Buffer.concat(sent));
-    if (this.#open.size > 0) return;
-    this.#socket!.destroy();
-    this.#done.resolve(this);
+    this.#endIfDone();
   }
 
   #handle(type: number, flags: number, stream: number, payload: Buffer, sent: Buffer[]): void {
@@ -116,10 +146,10 @@ class Connection {
     const isEnd = type === RST_STREAM || ((type === HEADERS || type === DATA) && (flags & END_STREAM) !== 0);
     if (!isEnd) return;
     this.#open.delete(stream);
-    const now = performance.now();
+    const now = sharedNow();
     this.latencies.push(now - call.sentAt);
     if (type !== HEADERS || !call.isExpected) this.rejected++;
-    if (now < this.#endsAt) sent.push(this.#next());
+    if (this.#calls.perSecond === undefined && now < this.#endsAt) sent.push(this.#next(now));
   }
 }
 

@@ -10,7 +10,10 @@ import type { Load } from "./wrk.ts";
 
 const LOAD_CORE = 1;
 
-/** Calls that are sent in turn. Each follows an answer: a connection has as many open ones as it has streams. */
+/**
+ * Calls that are sent in turn. Each follows an answer, and a connection has as many open ones as it has streams; or they
+ * arrive at random, and the latency of each counts from when it was due.
+ */
 export interface GrpcCalls {
   /** `package.Service/Method`. */
   method: string;
@@ -22,6 +25,8 @@ export interface GrpcCalls {
   expected: string;
   connections: number;
   streams: number;
+  /** Calls per second that arrive at random (Poisson). Omitted: each follows an answer. */
+  perSecond?: number;
 }
 
 export interface GrpcWindow {
@@ -37,7 +42,7 @@ export interface GrpcWindow {
  */
 export async function runGrpcLoad(url: string, seconds: number, calls: GrpcCalls): Promise<Load> {
   const program = fileURLToPath(new URL("grpc-load-process.ts", import.meta.url));
-  const [command, ...args] = pinned(LOAD_CORE, [process.execPath, "--max-semi-space-size=64", program]);
+  const [command, ...args] = pinned(LOAD_CORE, [process.execPath, "--max-semi-space-size=256", program]);
   const child = spawn(command!, args, { stdio: ["ignore", "inherit", "inherit", "ipc"] });
   const ended = once(child, "exit").then(() => Promise.reject(new Error("The load generator has ended")));
   ended.catch(() => {});

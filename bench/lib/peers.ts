@@ -1,5 +1,5 @@
 /** Services and libraries that users would otherwise take, how each is got, started and called. */
-import { execFile, spawn } from "node:child_process";
+import { execFile, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
@@ -9,7 +9,8 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { freePort } from "../../server/test/services/free-port.ts";
 import { startRedis } from "../../server/test/services/redis.ts";
-import { pinned } from "./machine.ts";
+import { canPin, pinned } from "./machine.ts";
+import { LOOP_CORE } from "./server-under-test.ts";
 import { cpuSeconds } from "./start.ts";
 
 const START_MAX_MS = 30_000;
@@ -79,8 +80,13 @@ const gubernator: LimitPeer = {
   },
 };
 
+/** envoyproxy/ratelimit over both of its protocols. Its CPU is without that of Redis, unless `withRedis`. */
+export interface EnvoyRatelimit extends PeerServer {
+  readonly grpcUrl: string;
+}
+
 /** From the Go proxy. Counts in Redis, which runs beside it; limits are declared in a file. */
-const envoy: LimitPeer = {
+export const envoyRatelimit = {
   name: "envoyproxy/ratelimit",
   get: (folder) =>
     goInstall(
@@ -88,8 +94,10 @@ const envoy: LimitPeer = {
       "github.com/envoyproxy/ratelimit/src/service_cmd@v1.4.1-0.20260122083618-3fb702589d36",
       "service_cmd",
     ),
-  async start(folder, limits) {
+  /** `withRedis`: Redis shares the core, and its CPU counts. */
+  async start(folder: string, limits: readonly number[], { withRedis = false } = {}): Promise<EnvoyRatelimit> {
     const redis = await startRedis();
+    const redisPid = withRedis ? await moveRedis(redis.url) : undefined;
     const [port, grpc, debug] = [await freePort(), await freePort(), await freePort()];
     const configuration = join(folder, "envoy/bench/config");
     mkdirSync(configuration, { recursive: true });
@@ -117,13 +125,34 @@ const envoy: LimitPeer = {
       await redis.stop();
       throw error;
     });
-    return { ...server, stop: () => server.stop().finally(() => redis.stop()) };
+    return {
+      ...server,
+      grpcUrl: `http://127.0.0.1:${grpc}`,
+      cpuMs: async () => (await server.cpuMs()) + (redisPid === undefined ? 0 : 1_000 * cpuSeconds(redisPid)),
+      stop: () => server.stop().finally(() => redis.stop()),
+    };
   },
   path: "/json",
-  body: (value, limit) =>
+  body: (value: string, limit: number) =>
     JSON.stringify({ domain: "bench", descriptors: [{ entries: [{ key: `user${limit}`, value }] }] }),
-  isAdmitted: (status) => status === 200,
-};
+  isAdmitted: (status: number) => status === 200,
+} satisfies LimitPeer;
+
+/** Moves a Redis to the core of the servers, and returns the id of its process. */
+async function moveRedis(url: string): Promise<number> {
+  const { hostname, port } = new URL(url);
+  const socket = connect(Number(port), hostname);
+  socket.write("INFO server\r\n");
+  const [answer] = (await once(socket, "data")) as [Buffer];
+  socket.destroy();
+  const pid = Number(/^process_id:(\d+)/m.exec(answer.toString())?.[1]);
+  if (canPin) {
+    execFileSync("taskset", ["--all-tasks", "--cpu-list", "--pid", String(LOOP_CORE), String(pid)], {
+      stdio: "ignore",
+    });
+  }
+  return pid;
+}
 
 /**
  * From crates.io, which has its library but not its server: the library in memory, behind the HTTP framework that its server uses
@@ -141,7 +170,7 @@ const limitador: LimitPeer = {
   isAdmitted: (status) => status === 200,
 };
 
-export const limitPeers: readonly LimitPeer[] = [throttlecrab, limitador, gubernator, envoy];
+export const limitPeers: readonly LimitPeer[] = [throttlecrab, limitador, gubernator, envoyRatelimit];
 
 /** The verification of API keys by better-auth's plugin: a server, and its keys. */
 export const betterAuth = {
