@@ -98,4 +98,50 @@ describe("a tree of descriptors", () => {
     const [one] = await Promise.all([calm([{ entries: [["user", "1"]] }]), hostile(Array.from({ length: 80 }, deep))]);
     assert.deepEqual(one, { status: OK, codes: [1] });
   });
+
+  it("floods with the largest trees and with megabytes of descriptors: another workspace gets every answer (rule 153)", async () => {
+    const padding = "x".repeat(60);
+    const largest = (turn: number) =>
+      Array.from({ length: 6_000 }, (_, i) => ({ key: "k", value: `${padding}${turn} ${i}*` }));
+    const { key } = await server.workspace("flooding");
+    const first = { namespace: "edge", identifier: "first", limit: 1, duration: 1_000, cost: 0 };
+    await server.ok("ratelimits.limit", first, { as: key });
+    const innocent = await tenant("beside trees", [{ key: "user", rate_limit: { ...perDay, requests_per_unit: 50 } }]);
+
+    const megabyte = Array.from(
+      { length: 10_000 },
+      (_, i): Descriptor => ({ entries: [["k", `${padding}${padding}${i}`]] }),
+    );
+    const deepest = Array.from(
+      { length: PER_CALL },
+      (_, i): Descriptor => ({
+        entries: Array.from({ length: 32 }, (_, j): [string, string] => ["k", `${i} ${j}`]),
+      }),
+    );
+    let isOver = false;
+    const trees = async () => {
+      for (let turn = 1; !isOver; turn++) {
+        await server.ok("ratelimits.setDescriptors", { namespace: "edge", descriptors: largest(turn) }, { as: key });
+      }
+    };
+    const calls = async () => {
+      const statuses = new Set<number>();
+      while (!isOver) {
+        // A client of Node keeps what it could not send of a rejected message, so each has its own connection.
+        const client = new GrpcClient(`http://127.0.0.1:${server.service.grpcAddress!.port}`, key);
+        for (const asked of [megabyte, deepest]) {
+          statuses.add((await client.call(SHOULD_RATE_LIMIT, rateLimitRequest("edge", asked))).status);
+        }
+        client.session.destroy();
+      }
+      return statuses;
+    };
+    const floods = Promise.all([trees(), calls(), calls()]);
+    const codes: number[][] = [];
+    for (let i = 0; i < 51; i++) codes.push((await innocent([{ entries: [["user", "innocent"]] }])).codes);
+    isOver = true;
+    const [, statuses] = await floods;
+    assert.deepEqual(codes, [...Array.from({ length: 50 }, () => [1]), [OVER_LIMIT]]);
+    assert.deepEqual(statuses, new Set([RESOURCE_EXHAUSTED, OK]));
+  });
 });

@@ -1,26 +1,28 @@
 /**
- * The same calls to envoyproxy/ratelimit and to this service, with the same configuration: statuses, limits, names and what
- * remains. The original comes from the module proxy of Go; without Go, the proxy or Redis the test is skipped. What differs
- * on purpose is listed, and has to differ.
+ * The same calls to envoyproxy/ratelimit and to this service, with the same configuration, by the client that is generated from
+ * the definitions of the protocol: statuses, limits, names and what remains. The original and the client come from the proxy of Go
+ * modules; without Go, the proxy or Redis the test is skipped. What differs on purpose is listed, and has to differ.
+ *
+ * The cases of the original's integration tests are among them, as far as they say what a service answers. The others are about its
+ * Redis (TLS, passwords, Sentinel, Cluster, Memcached, a local cache, prefixes, keys that stop to count) and its statistics.
  */
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
-import { mkdirSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import { parse } from "yaml";
-import { GrpcClient } from "../grpc/client.ts";
-import { type Descriptor, rateLimitRequest, readResponse, SHOULD_RATE_LIMIT } from "../grpc/rate-limit-messages.ts";
+import type { Descriptor } from "../grpc/rate-limit-messages.ts";
 import { TestServer } from "../harness.ts";
-import { makeFolder } from "../process.ts";
-import { freePort } from "../services/free-port.ts";
-import { startRedis } from "../services/redis.ts";
-import { type Service, startService } from "../services/service.ts";
+import { eventually, makeFolder } from "../process.ts";
+import {
+  buildClient,
+  GeneratedClient,
+  type Original,
+  type OriginalAnswer,
+  startOriginal,
+} from "./ratelimit-original.ts";
 
-const MODULE = "github.com/envoyproxy/ratelimit/src/service_cmd@v1.4.1-0.20260122083618-3fb702589d36";
 const DAY = 4;
 
-/** The cases of the original's integration tests, and of its documentation. Days, so that no window ends meanwhile. */
+/** The cases of the original's documentation. Days, so that no window ends meanwhile. */
 const configuration = `domain: side
 descriptors:
   - { key: key1, rate_limit: { unit: day, requests_per_unit: 2 } }
@@ -46,6 +48,23 @@ descriptors:
         descriptors: [{ key: verb, rate_limit: { unit: day, requests_per_unit: 7 } }]
       - { key: path, value: /none }
 `;
+
+/** Those of its integration tests, with units of their own. */
+const integration = `domain: integration
+descriptors:
+  - { key: key1, rate_limit: { unit: second, requests_per_unit: 50 } }
+  - { key: key2, rate_limit: { unit: minute, requests_per_unit: 20 } }
+  - { key: key3, rate_limit: { unit: hour, requests_per_unit: 10 } }
+  - { key: key4, rate_limit: { unit: day, requests_per_unit: 20 } }
+  - { key: files, value: files/*, share_threshold: true, rate_limit: { unit: hour, requests_per_unit: 10 } }
+  - { key: files_no_share, value: files_no_share/*, rate_limit: { unit: hour, requests_per_unit: 10 } }
+`;
+
+/** What the domain has before and after its configuration changes. */
+const reloads = [
+  "domain: reload\ndescriptors:\n  - { key: other, rate_limit: { unit: day, requests_per_unit: 1 } }\n",
+  "domain: reload\ndescriptors:\n  - { key: key1, rate_limit: { unit: day, requests_per_unit: 50 } }\n",
+] as const;
 
 type Call = readonly [descriptors: readonly Descriptor[], hits?: number];
 const of = (...pairs: [string, string][]): Descriptor => ({ entries: pairs });
@@ -91,49 +110,50 @@ const different: readonly (readonly [why: string, calls: readonly Call[]])[] = [
   ],
 ];
 
+/** The longest window in which all calls of a case have to be made. */
+const HOUR_MS = 3_600_000;
+const MINUTE_MS = 60_000;
+const ATTEMPTS = 5;
+
+/**
+ * Cases of the integration tests. `value` is another one in each attempt: the original's windows begin with each unit, so a
+ * case is repeated if one has begun meanwhile.
+ */
+const integrationCases: readonly { name: string; window: number; calls: (value: string) => Call[] }[] = [
+  { name: "a limit per second", window: MINUTE_MS, calls: (value) => [[[of(["key1", value])]]] },
+  { name: "more calls than a limit", window: MINUTE_MS, calls: (value) => times(25, [of(["key2", value])]) },
+  {
+    name: "two limits, of which one is over",
+    window: MINUTE_MS,
+    calls: (value) => times(15, [of(["key2", `${value} two`]), of(["key3", `${value} two`])]),
+  },
+  {
+    name: "values that share a threshold",
+    window: HOUR_MS,
+    calls: () => [...times(10, [of(["files", "files/a.pdf"])], 1), [[of(["files", "files/b.csv"])], 1]],
+  },
+  {
+    name: "values that share none",
+    window: HOUR_MS,
+    calls: (value) =>
+      Array.from({ length: 10 }, (_, i): Call => [[of(["files_no_share", `files_no_share/${value}-${i}`])]]),
+  },
+  { name: "no limit at all", window: HOUR_MS, calls: (value) => [[[of(["hello", value])], 1]] },
+];
+
 describe("envoyproxy/ratelimit beside this service", () => {
-  const undo: (() => Promise<void>)[] = [];
+  const undo: (() => Promise<void> | void)[] = [];
   after(async () => {
     for (const step of undo.reverse()) await step();
   });
 
   it("answers the same calls alike, and otherwise only where that is said (rule 148)", async (t) => {
     const directory = makeFolder(t);
-    let original: Service;
+    let original: Original;
+    let program: string;
     try {
-      const env = { ...process.env, GOFLAGS: "-mod=mod", GOBIN: directory };
-      execFileSync("go", ["install", MODULE], { env, stdio: "pipe", timeout: 500_000 });
-      const redis = await startRedis();
-      undo.push(() => redis.stop());
-      mkdirSync(join(directory, "runtime/ratelimit/config"), { recursive: true });
-      writeFileSync(join(directory, "runtime/ratelimit/config/side.yaml"), configuration);
-      const [http, debug] = [await freePort(), await freePort()];
-      original = await startService(
-        (port) => ({
-          program: join(directory, "service_cmd"),
-          args: [],
-          directory,
-          account: undefined,
-          environment: {
-            GRPC_HOST: "127.0.0.1",
-            GRPC_PORT: String(port),
-            HOST: "127.0.0.1",
-            PORT: String(http),
-            DEBUG_HOST: "127.0.0.1",
-            DEBUG_PORT: String(debug),
-            USE_STATSD: "false",
-            REDIS_SOCKET_TYPE: "tcp",
-            REDIS_URL: new URL(redis.url).host,
-            RUNTIME_ROOT: join(directory, "runtime"),
-            RUNTIME_SUBDIRECTORY: "ratelimit",
-            RUNTIME_WATCH_ROOT: "false",
-            LOG_LEVEL: "info",
-          },
-          stopSignal: "SIGTERM",
-        }),
-        /Listening for gRPC/i,
-        (port) => `http://127.0.0.1:${port}`,
-      );
+      program = buildClient(directory);
+      original = await startOriginal(directory, { side: configuration, integration, reload: reloads[0] });
       undo.push(() => original.stop());
     } catch (error) {
       return t.skip(`the original does not run: ${(error as Error).message.slice(0, 300)}`);
@@ -141,29 +161,77 @@ describe("envoyproxy/ratelimit beside this service", () => {
     const server = await new TestServer({ settings: { PORT: "0", GRPC_PORT: "0" } }).open();
     undo.push(() => server.close());
     await server.service.listen();
-    const namespace = "side";
-    await server.ok("ratelimits.limit", { namespace, identifier: "first", limit: 1, duration: 1_000, cost: 0 });
-    const { descriptors } = parse(configuration);
-    await server.ok("ratelimits.setDescriptors", { namespace, descriptors });
-    const theirs = new GrpcClient(original.url);
-    const ours = new GrpcClient(`http://127.0.0.1:${server.service.grpcAddress!.port}`, server.rootKey);
+    const configure = (namespace: string, text: string) =>
+      server.ok("ratelimits.setDescriptors", { namespace, descriptors: parse(text).descriptors });
+    for (const text of [configuration, integration, reloads[0]]) {
+      const namespace = parse(text).domain;
+      await server.ok("ratelimits.limit", { namespace, identifier: "first", limit: 1, duration: 1_000, cost: 0 });
+      await configure(namespace, text);
+    }
+    const theirs = new GeneratedClient(program, original.url);
+    const address = `http://127.0.0.1:${server.service.grpcAddress!.port}`;
+    const ours = new GeneratedClient(program, address, server.rootKey);
     undo.push(
       () => theirs.close(),
       () => ours.close(),
     );
 
-    const ask = async (client: GrpcClient, [asked, hits]: Call) => {
-      const { status, message, body } = await client.call(SHOULD_RATE_LIMIT, rateLimitRequest(namespace, asked, hits));
-      assert.equal(status, 0, message);
-      const { code, statuses } = readResponse(body);
-      // Windows slide here, so resets are compared only in being there.
-      return { code, statuses: statuses.map(({ reset, ...rest }) => ({ ...rest, hasReset: reset !== undefined })) };
-    };
+    const ask = async (client: GeneratedClient, [asked, hits]: Call, domain = "side") =>
+      comparable(await client.call(domain, asked, hits));
     let compared = 0;
-    for (const call of same) {
-      assert.deepEqual(await ask(ours, call), await ask(theirs, call), JSON.stringify(call));
+    const compare = async (call: Call, domain?: string) => {
+      assert.deepEqual(await ask(ours, call, domain), await ask(theirs, call, domain), JSON.stringify(call));
       compared++;
+    };
+    for (const call of same) await compare(call);
+    await compare([[of(["hello", "world"])], 1], "unknown");
+    for (const [domain, calls] of [
+      ["", [[[of(["a", "b"])]]]],
+      ["side", [[[]]]],
+    ] as const) {
+      for (const call of calls as readonly Call[]) {
+        const [here, there] = [await ours.call(domain, call[0]), await theirs.call(domain, call[0])];
+        assert("error" in here && "error" in there, "both reject a call without a domain or a descriptor");
+        compared++;
+      }
     }
+
+    for (const { name, window, calls } of integrationCases) {
+      let answers: [here: unknown[], there: unknown[]] = [[], []];
+      for (let attempt = 0; ; attempt++) {
+        const startedIn = Math.floor(Date.now() / window);
+        answers = [[], []];
+        for (const call of calls(`${attempt}`)) {
+          answers[0].push(await ask(ours, call, "integration"));
+          answers[1].push(await ask(theirs, call, "integration"));
+        }
+        if (Math.floor(Date.now() / window) === startedIn || attempt === ATTEMPTS) break;
+      }
+      assert.deepEqual(answers[0], answers[1], name);
+      compared += answers[0].length;
+    }
+
+    const resetOf = async (client: GeneratedClient) => {
+      const answer = await client.call("integration", [of(["key4", "reset"])]);
+      return "error" in answer ? undefined : answer.statuses[0]?.reset;
+    };
+    const before = [await resetOf(ours), await resetOf(theirs)] as const;
+    server.clock.advance(2_000);
+    assert((await resetOf(ours))! < before[0]!, "the reset comes nearer");
+    await eventually("the reset of the original to come nearer", async () => (await resetOf(theirs))! < before[1]!);
+    compared++;
+
+    const reloaded: Call = [[of(["key1", "foo"])]];
+    await compare(reloaded, "reload");
+    await configure("reload", reloads[1]);
+    original.configure("reload", reloads[1]);
+    const hasLimit = async () => {
+      const answer = await theirs.call("reload", [{ ...of(["key1", "probe"]), hits: 0 }]);
+      return !("error" in answer) && answer.statuses[0]?.limit !== undefined;
+    };
+    await eventually("the original to read its configuration again", hasLimit);
+    await compare(reloaded, "reload");
+
     for (const [why, calls] of different) {
       const [here, there]: [unknown[], unknown[]] = [[], []];
       for (const call of calls) {
@@ -173,6 +241,15 @@ describe("envoyproxy/ratelimit beside this service", () => {
       assert.notDeepEqual(here, there, why);
     }
     t.diagnostic(`${compared} calls were answered alike`);
-    assert(compared > 50);
+    assert(compared > 110);
   });
 });
+
+/** Windows slide here, so resets are compared only in being there. */
+function comparable(answer: OriginalAnswer): unknown {
+  if ("error" in answer) return answer;
+  return {
+    ...answer,
+    statuses: answer.statuses.map(({ reset, ...rest }) => ({ ...rest, hasReset: reset !== undefined })),
+  };
+}
