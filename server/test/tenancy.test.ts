@@ -102,7 +102,7 @@ function defineTests(store: StoreKind): void {
     for (const word of Object.values(given)) text = text.replaceAll(JSON.stringify(word).slice(1, -1), "<name>");
     text = text
       .replaceAll(/\b[a-z]+_[0-9A-Za-z]{16}\b/g, "<id>")
-      .replaceAll(/"(key|start|plaintext)":"[^"]*"/g, '"$1":"…"')
+      .replaceAll(/"(key|start|plaintext|position)":"[^"]*"/g, '"$1":"…"')
       .replaceAll(/lk_portal_[0-9A-Za-z]+/g, "<token>");
     return { reply: { status, text, work: [...work] }, returned, given: new Set<string>(Object.values(given)) };
   }
