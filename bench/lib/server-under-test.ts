@@ -72,6 +72,13 @@ export function startLatchkey({
   return start(command, environment, threads, addressLogged);
 }
 
+/** Starts `latchkey edge` for a service of `startLatchkey`, with its administrator's root key. */
+export function startEdge({ folder, upstream }: { folder: string; upstream: string }): Promise<ProcessUnderTest> {
+  const given = { DATA_DIR: folder, ROOT_KEY, PORT: "0", DRAIN: "0", URL: upstream };
+  const environment = Object.fromEntries(Object.entries(given).map(([name, value]) => [`LATCHKEY_${name}`, value]));
+  return start(["--import", REPORT_USAGE, LATCHKEY, "edge"], environment, "together", addressLogged);
+}
+
 /** The command of the service. */
 export const LATCHKEY = fileURLToPath(new URL("../../server/bin/latchkey.js", import.meta.url));
 const REPORT_USAGE = new URL("report-usage.js", import.meta.url).href;
