@@ -15,10 +15,11 @@ import { needTool, repository, runTool, tools } from "./tools.ts";
 const folder = join(repository, "deploy/compose");
 const embedded = read("embedded.yaml");
 const cluster = read("cluster.yaml");
+const { edge } = read("edge.yaml").services;
 const nodes = [embedded.services.latchkey, cluster.services["latchkey-a"], cluster.services["latchkey-b"]];
 
 describe("the files for Docker Compose", () => {
-  for (const name of ["embedded.yaml", "cluster.yaml"]) {
+  for (const name of ["embedded.yaml", "cluster.yaml", "edge.yaml"]) {
     it(`conform to the specification: ${name}`, async (t) => {
       const validate = needTool(t, tools.composeSpec);
       if (!validate) return;
@@ -38,7 +39,7 @@ describe("the files for Docker Compose", () => {
   });
 
   it("confine the service, and leave a stop the time that it needs", () => {
-    for (const node of nodes) {
+    for (const node of [...nodes, edge]) {
       assert.equal(node.read_only, true);
       assert.deepEqual(node.cap_drop, ["ALL"]);
       // The default of LATCHKEY_DRAIN, and what a stop takes at most after it.
@@ -48,7 +49,7 @@ describe("the files for Docker Compose", () => {
   });
 
   it("serve metrics on a listener of its own, which no proxy reaches", () => {
-    for (const { environment } of nodes) {
+    for (const { environment } of [...nodes, edge]) {
       const { metrics, port } = readConfig(
         readEnvironment({ LATCHKEY_METRICS: environment.LATCHKEY_METRICS }, settings),
       );
