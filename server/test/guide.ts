@@ -16,6 +16,7 @@ export function installLibraries(folder: string): void {
   cpSync(join(sdk, "package.json"), join(client, "package.json"));
   const compiler = join(repository, "node_modules/typescript/bin/tsc");
   execFileSync(process.execPath, [compiler, "--project", sdk, "--outDir", join(client, "dist")], { stdio: "pipe" });
+  execFileSync(process.execPath, [join(sdk, "bundle-local.js"), join(client, "dist")], { stdio: "pipe" });
   for (const library of LIBRARIES) {
     const installed = join(repository, "node_modules", library);
     mkdirSync(join(modules, library, ".."), { recursive: true });
