@@ -29,9 +29,9 @@ const bundler = await rolldown({
     throw new Error(`The bundler reports: ${log.message ?? log}`);
   },
 });
-await bundler.write({ file: join(dist, "local.js"), format: "esm" });
+await bundler.write({ file: join(dist, "local.js"), format: "esm", sourcemap: true });
 mkdirSync(join(dist, "cjs"), { recursive: true });
-await bundler.write({ file: join(dist, "cjs/local.js"), format: "cjs", exports: "named" });
+await bundler.write({ file: join(dist, "cjs/local.js"), format: "cjs", sourcemap: true, exports: "named" });
 await bundler.close();
 
 // Its declarations name nothing of the engine.

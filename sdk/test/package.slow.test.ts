@@ -84,6 +84,11 @@ describe("the package of the client", () => {
     for (const path of [
       "sdk/src",
       "sdk/build.js",
+      "sdk/bundle-local.js",
+      "sdk/tsconfig.local.json",
+      // Bundled with the entry point `local`.
+      "engine/src",
+      "engine/package.json",
       "sdk/package.json",
       "sdk/README.md",
       "sdk/tsconfig.json",
