@@ -219,6 +219,7 @@ interface Parts {
 function createDispatch({ options, connections, budget, lingering, batch, state }: Parts): RequestHandler {
   const { rpc, trustedProxies, publicUrl } = options;
   const metered = meteredPaths(options.operations);
+  const ofEitherLength = meteredPaths(options.operations, true);
   const hasOwnHost = hostCheck(publicUrl);
   return (request, response) => {
     connections.record(response);
@@ -227,7 +228,10 @@ function createDispatch({ options, connections, budget, lingering, batch, state 
       return;
     }
     if (!request.url!.startsWith("/")) useOriginForm(request);
-    const operation = request.method === "POST" ? metered.get(request.url!) : undefined;
+    let operation = request.method === "POST" ? metered.get(request.url!) : undefined;
+    if (operation === undefined && request.method === "POST" && hasShortBody(request)) {
+      operation = ofEitherLength.get(request.url ?? "");
+    }
     if (operation === undefined) {
       if (!isPlainTarget(request.url!)) respond(response, rpc.reject(routeNotFound()), "", state.closing);
       else if (hasOwnHost(request)) state.routed!(request, response);
@@ -245,6 +249,11 @@ function createDispatch({ options, connections, budget, lingering, batch, state 
       else batch.add(response, answer, path, state.closing);
     });
   };
+}
+
+/** Whether a request announces a body that is read at once. */
+function hasShortBody({ headers }: IncomingMessage): boolean {
+  return Number(headers["content-length"]) <= METERED_BODY_BYTES_MAX;
 }
 
 /** Opens the lane for connections that begin with plain calls; `handOver` takes the others. */

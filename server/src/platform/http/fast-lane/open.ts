@@ -31,10 +31,10 @@ export function openLane({ operations, rpc, clock, trustedProxies, limits, isClo
   });
 }
 
-/** The metered operations with short bodies, by path. */
-export function meteredPaths(operations: readonly Operation[]): ReadonlyMap<string, Operation> {
+/** The metered operations by path: those whose bodies are always short, or those whose bodies may be long. */
+export function meteredPaths(operations: readonly Operation[], areLong = false): ReadonlyMap<string, Operation> {
   const metered = operations.filter(
-    ({ kind, declaration }) => kind === "metered" && declaration.bodyBytesMax === undefined,
+    ({ kind, declaration }) => kind === "metered" && (declaration.bodyBytesMax !== undefined) === areLong,
   );
   return new Map(metered.flatMap((operation) => namesOf(operation).map((name) => [pathOf(name), operation] as const)));
 }
