@@ -15,8 +15,12 @@ import {
 } from "../../../engine/src/replica/home.ts";
 import { collected, statusOf } from "./answers.ts";
 
-/** Connections to home. Questions beyond it wait for one. */
-const CONNECTIONS_MAX = 64;
+/**
+ * Connections to home, by what they are for; requests beyond it wait for one. Each has its own, so that callers whose requests
+ * are slow delay neither the stream of changes nor what others charge.
+ */
+const CONNECTIONS_MAX = { changes: 4, questions: 16, passedOn: 512 } as const;
+type Purpose = keyof typeof CONNECTIONS_MAX;
 /** A connection that is not used for this long is closed before home closes it. */
 const IDLE_MAX: Milliseconds = 4_000;
 /** How long home may take for an answer, beyond the time that a question lets it wait. */
@@ -32,19 +36,24 @@ export interface HomeRequest {
   headers: Readonly<Record<string, string | string[] | undefined>>;
   /** How long home may be silent. */
   timeout: Milliseconds;
+  /** Omitted: a request of a caller. */
+  purpose?: Purpose;
 }
 
 /** Home over HTTP. */
 export class HttpHome implements Home {
   readonly #base: URL;
   readonly #rootKey: string;
-  readonly #agent: HttpAgent | HttpsAgent;
+  readonly #agents: Readonly<Record<Purpose, HttpAgent | HttpsAgent>>;
 
   constructor(upstream: URL, rootKey: string) {
     this.#base = upstream;
     this.#rootKey = rootKey;
-    const options = { keepAlive: true, maxSockets: CONNECTIONS_MAX, timeout: IDLE_MAX };
-    this.#agent = upstream.protocol === "https:" ? new HttpsAgent(options) : new HttpAgent(options);
+    const agent = (purpose: Purpose) => {
+      const options = { keepAlive: true, maxSockets: CONNECTIONS_MAX[purpose], timeout: IDLE_MAX };
+      return upstream.protocol === "https:" ? new HttpsAgent(options) : new HttpAgent(options);
+    };
+    this.#agents = { changes: agent("changes"), questions: agent("questions"), passedOn: agent("passedOn") };
   }
 
   listChanges(question: ChangesQuestion): Promise<ChangesAnswer> {
@@ -64,12 +73,15 @@ export class HttpHome implements Home {
   }
 
   /** Starts a request. The caller writes its body, and reads the answer; both end with an error if home is silent for too long. */
-  request({ method, path, headers, timeout }: HomeRequest, onAnswer: (answer: IncomingMessage) => void) {
+  request(
+    { method, path, headers, timeout, purpose = "passedOn" }: HomeRequest,
+    onAnswer: (answer: IncomingMessage) => void,
+  ) {
     const { protocol, hostname, port, pathname } = this.#base;
     const start = protocol === "https:" ? requestHttps : requestHttp;
     const request = start(
       {
-        agent: this.#agent,
+        agent: this.#agents[purpose],
         protocol,
         // An IPv6 address has brackets in an address only.
         hostname: hostname.replace(/^\[(.*)\]$/, "$1"),
@@ -86,7 +98,7 @@ export class HttpHome implements Home {
   }
 
   close(): void {
-    this.#agent.destroy();
+    for (const agent of Object.values(this.#agents)) agent.destroy();
   }
 
   async #ask<Answer>(operation: string, question: object, wait: Milliseconds = 0): Promise<Answer> {
@@ -110,7 +122,8 @@ export class HttpHome implements Home {
       "content-type": "application/json",
       "content-length": String(Buffer.byteLength(body)),
     };
-    const request = this.request({ method: "POST", path: `/v2/${operation}`, headers, timeout }, (answer) => {
+    const purpose = operation === "replica.listChanges" ? "changes" : "questions";
+    const request = this.request({ method: "POST", path: `/v2/${operation}`, headers, timeout, purpose }, (answer) => {
       collected(answer, ANSWER_BYTES_MAX).then((text) => resolve({ status: statusOf(answer), body: text }), failed);
     });
     request.on("error", failed);

@@ -1,0 +1,72 @@
+/** Callers of an edge, and a service that hangs: what one of them can do to the others. */
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
+import { join } from "node:path";
+import { describe, it, type TestContext } from "node:test";
+import { eventually, makeFolder, programFile, ROOT_KEY, Server, start } from "../process.ts";
+
+async function open(t: TestContext) {
+  const folder = makeFolder(t);
+  const home = await start({ directory: folder });
+  const { key: rootKey } = await home.ok("rootKeys.createRootKey", { name: "edge", permissions: ["replicas.*.open"] });
+  const edge = new Server([programFile(), "edge", "--port", "0", "--upstream", home.address], {
+    directory: folder,
+    settings: { ROOT_KEY: rootKey, DATA_DIR: join(folder, "edge"), DRAIN: "0" },
+  });
+  edge.address = (await edge.logged("the edge is listening")).address as string;
+  const { apiId } = await home.ok("apis.createApi", { name: "images" });
+  return { home, edge, apiId };
+}
+
+describe("an edge (rules 176 to 179)", () => {
+  it("follows changes and charges while callers send hundreds of requests that never end", async (t) => {
+    const { home, edge, apiId } = await open(t);
+    const { hostname, port } = new URL(edge.address);
+    const head =
+      `POST /v2/keys.createKey HTTP/1.1\r\nHost: ${hostname}\r\nAuthorization: Bearer ${ROOT_KEY}\r\n` +
+      'Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n{"apiId":"';
+    const slow: Socket[] = [];
+    t.after(() => {
+      for (const socket of slow) socket.destroy();
+    });
+    for (let i = 0; i < 600; i++) {
+      const socket = connect(Number(port), hostname);
+      socket.on("error", () => {});
+      slow.push(socket);
+      await once(socket, "connect");
+      socket.write(head);
+    }
+    const { key, keyId } = await home.ok("keys.createKey", { apiId });
+    const limited = await home.ok("keys.createKey", { apiId, credits: { remaining: 3 } });
+    for (let i = 0; i < 5; i++) assert.equal((await edge.ok("keys.verifyKey", { key }, null)).valid, true);
+    for (let i = 0; i < 5; i++)
+      assert.equal((await edge.ok("keys.verifyKey", { key: limited.key }, null)).valid, i < 3);
+    await home.ok("keys.deleteKey", { keyId });
+    await eventually("the revocation", async () => !(await edge.ok("keys.verifyKey", { key }, null)).valid);
+  });
+
+  it("answers each call while the service is frozen, and nothing that it does not know", async (t) => {
+    const { home, edge, apiId } = await open(t);
+    const { key, keyId } = await home.ok("keys.createKey", { apiId });
+    assert.equal((await edge.ok("keys.verifyKey", { key }, null)).valid, true);
+    await home.ok("keys.deleteKey", { keyId });
+    home.signal("SIGSTOP");
+    const answers = await Promise.all(Array.from({ length: 200 }, () => edge.call("keys.verifyKey", { key }, null)));
+    assert.ok(answers.every(({ status }) => status === 200 || status === 503));
+    await eventually("its end", async () => (await edge.call("keys.verifyKey", { key }, null)).status === 503);
+    home.signal("SIGCONT");
+    await eventually("the service", async () => (await edge.call("keys.verifyKey", { key }, null)).status === 200);
+    assert.equal((await edge.ok("keys.verifyKey", { key }, null)).valid, false);
+  });
+
+  it("takes no hash and no root key of its own from callers", async (t) => {
+    const { home, edge, apiId } = await open(t);
+    const { key } = await home.ok("keys.createKey", { apiId });
+    const { createHash } = await import("node:crypto");
+    const hash = createHash("sha256").update(key).digest("base64url");
+    assert.equal((await edge.ok("keys.verifyKey", { key: hash }, null)).code, "NOT_FOUND");
+    assert.equal((await edge.call("replica.resolveKeys", { keys: [hash] }, null)).status, 401);
+    assert.equal((await edge.call("keys.getKey", { keyId: "key_0000000000000000" }, null)).status, 401);
+  });
+});
