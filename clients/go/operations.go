@@ -6599,6 +6599,41 @@ type GetStatusOutputComponent struct {
 	Detail string `json:"detail,omitzero"`
 }
 
+// GetStatusEdgesListKind is one of the constants below. A newer service can send others.
+type GetStatusEdgesListKind string
+
+const (
+	GetStatusEdgesListKindProcess GetStatusEdgesListKind = "process"
+	GetStatusEdgesListKindLibrary GetStatusEdgesListKind = "library"
+)
+
+// GetStatusOutputEdgesList is for the field List of GetStatusOutputEdges.
+type GetStatusOutputEdgesList struct {
+	ID string `json:"id"`
+	// `process`: `latchkey edge`; `library`: `LocalLatchkey`.
+	Kind    GetStatusEdgesListKind `json:"kind"`
+	Version string                 `json:"version"`
+	// Absent: it has none.
+	Name string `json:"name,omitzero"`
+	// The root key of the edge.
+	RootKeyID string `json:"rootKeyId"`
+	Address   string `json:"address"`
+	// Keys and root keys in its memory.
+	Records int64 `json:"records"`
+	// Counts of verifications that it has not delivered.
+	Reports int64 `json:"reports"`
+	// Milliseconds since it last asked for changes.
+	AgeMs int64 `json:"ageMs"`
+}
+
+// GetStatusOutputEdges is for the field Edges of GetStatusOutput.
+type GetStatusOutputEdges struct {
+	// How many there are.
+	Count int64 `json:"count"`
+	// At most 100, in the order of their ids.
+	List []GetStatusOutputEdgesList `json:"list"`
+}
+
 // GetStatusOutputServiceConfiguration is for the field Configuration of GetStatusOutputService.
 type GetStatusOutputServiceConfiguration struct {
 	// The name in the environment.
@@ -6671,7 +6706,9 @@ type GetStatusOutput struct {
 	// Unix time in milliseconds at which the node started.
 	StartedAt  int64                      `json:"startedAt"`
 	Components []GetStatusOutputComponent `json:"components"`
-	Service    *GetStatusOutputService    `json:"service,omitzero"`
+	// The edges of the workspace that asked this node for changes within 10 seconds. Absent: there are none.
+	Edges   *GetStatusOutputEdges   `json:"edges,omitzero"`
+	Service *GetStatusOutputService `json:"service,omitzero"`
 }
 
 // SystemListDecisionsInput is the input of `system.listDecisions`.

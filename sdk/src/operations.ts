@@ -4419,6 +4419,29 @@ export type GetStatusOutput = {
       /** What is wrong; of a Redis that answers, which servers count. */
       detail?: string;
     }[];
+  /** The edges of the workspace that asked this node for changes within 10 seconds. Absent: there are none. */
+  edges?: {
+    /** How many there are. */
+    count: number;
+    /** At most 100, in the order of their ids. */
+    list: {
+        id: string;
+        /** `process`: `latchkey edge`; `library`: `LocalLatchkey`. */
+        kind: "process" | "library";
+        version: string;
+        /** Absent: it has none. */
+        name?: string;
+        /** The root key of the edge. */
+        rootKeyId: string;
+        address: string;
+        /** Keys and root keys in its memory. */
+        records: number;
+        /** Counts of verifications that it has not delivered. */
+        reports: number;
+        /** Milliseconds since it last asked for changes. */
+        ageMs: number;
+      }[];
+  };
   service?: {
     version: string;
     /** Version of Node.js. */

@@ -3272,6 +3272,35 @@ class GetStatusOutputComponentsEntry:
 
 
 @dataclass(frozen=True, kw_only=True)
+class GetStatusOutputEdgesListEntry:
+    id: str
+    kind: Literal["process", "library"]
+    """`process`: `latchkey edge`; `library`: `LocalLatchkey`."""
+    version: str
+    name: str | None = None
+    """Absent: it has none."""
+    root_key_id: str
+    """The root key of the edge."""
+    address: str
+    records: int
+    """Keys and root keys in its memory."""
+    reports: int
+    """Counts of verifications that it has not delivered."""
+    age_ms: int
+    """Milliseconds since it last asked for changes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GetStatusOutputEdges:
+    """The edges of the workspace that asked this node for changes within 10 seconds. Absent: there are none."""
+
+    count: int
+    """How many there are."""
+    list: list[GetStatusOutputEdgesListEntry]
+    """At most 100, in the order of their ids."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class GetStatusOutputServiceConfigurationEntry:
     name: str
     """The name in the environment."""
@@ -3347,6 +3376,8 @@ class GetStatusOutput:
     started_at: int
     """Unix time in milliseconds at which the node started."""
     components: list[GetStatusOutputComponentsEntry]
+    edges: GetStatusOutputEdges | None = None
+    """The edges of the workspace that asked this node for changes within 10 seconds. Absent: there are none."""
     service: GetStatusOutputService | None = None
 
 

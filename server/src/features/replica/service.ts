@@ -13,7 +13,7 @@ import type { ReplicaStream } from "./stream.ts";
  */
 export interface ReplicaServices {
   readonly stream: Pick<ReplicaStream, "follow" | "reach">;
-  readonly edges: Pick<Edges, "note">;
+  readonly edges: Pick<Edges, "note" | "list">;
   readonly source: Pick<DirectorySource, "keysAt" | "derivedKeysAt" | "rootKeysByHashes" | "workspaces">;
   /** Look-ups of hashes that are unknown, by root key. */
   readonly lookups: Pick<LookupRateLimiter, "begin" | "end" | "spend">;

@@ -28,6 +28,28 @@ export const nodeStatus = {
   components: z.array(Component),
 };
 
+/** The edges of a workspace that a status lists. */
+export const EDGES_LISTED_MAX = 100;
+
+export const EdgesOutput = z.strictObject({
+  count: z.int().describe("How many there are."),
+  list: z
+    .array(
+      z.strictObject({
+        id: z.string(),
+        kind: z.enum(["process", "library"]).describe("`process`: `latchkey edge`; `library`: `LocalLatchkey`."),
+        version: z.string(),
+        name: z.string().optional().describe("Absent: it has none."),
+        rootKeyId: z.string().describe("The root key of the edge."),
+        address: z.string(),
+        records: z.int().describe("Keys and root keys in its memory."),
+        reports: z.int().describe("Counts of verifications that it has not delivered."),
+        ageMs: z.int().describe("Milliseconds since it last asked for changes."),
+      }),
+    )
+    .describe(`At most ${EDGES_LISTED_MAX}, in the order of their ids.`),
+});
+
 /** What only root keys of the default workspace may know. */
 export const ServiceOutput = z.strictObject({
   version: z.string(),

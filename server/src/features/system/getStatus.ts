@@ -2,7 +2,7 @@ import { z } from "zod";
 import { exampleTime } from "../../platform/vocabulary/examples.ts";
 import { analysis } from "../services.ts";
 import { AdministrationReader } from "../workspaces/statements.ts";
-import { nodeStatus, ServiceOutput } from "./fields.ts";
+import { EDGES_LISTED_MAX, EdgesOutput, nodeStatus, ServiceOutput } from "./fields.ts";
 
 export const getStatus = analysis("system.getStatus", {
   summary: "Get the status of the service",
@@ -13,6 +13,9 @@ export const getStatus = analysis("system.getStatus", {
   input: z.strictObject({}),
   output: z.strictObject({
     ...nodeStatus,
+    edges: EdgesOutput.optional().describe(
+      "The edges of the workspace that asked this node for changes within 10 seconds. Absent: there are none.",
+    ),
     service: ServiceOutput.optional(),
   }),
   problems: [],
@@ -37,7 +40,12 @@ export const getStatus = analysis("system.getStatus", {
     principal.authorize("system.*.read_status");
     return { withService: (await store.of(AdministrationReader).allWorkspaces()) !== undefined };
   })
-  .answer(async ({ withService }, { node }) => ({
+  .answer(async ({ withService }, { node, replicas }, { workspaceId }) => ({
     ...(await node.status()),
+    ...edgesMember(replicas.edges.list(workspaceId)),
     ...(withService && { service: await node.serviceStatus() }),
   }));
+
+function edgesMember(edges: z.output<typeof EdgesOutput>["list"]) {
+  return edges.length === 0 ? {} : { edges: { count: edges.length, list: edges.slice(0, EDGES_LISTED_MAX) } };
+}
