@@ -85,7 +85,19 @@ async function openDatabase(t: TestContext, release: "this" | "previous") {
         `select relname from pg_inherits join pg_class on oid = inhrelid where inhparent = '${table}'::regclass order by 1`,
       )
     ).map(([name]) => name as string);
-  return { url, client, write, read, rows, value, layOut, digestOf, partitions };
+  /**
+   * Lets the partition of the first months of a table without rows end with this month, so that the next ones are always
+   * missing. How far ahead it ends depends on the day of the month.
+   */
+  const endWithThisMonth = async (table: MonthlyTable) => {
+    const whole = (await partitions(table)).find((name) => name.includes("_until_"))!;
+    await client.query(`alter table ${table} detach partition ${whole};
+      alter table ${table} attach partition ${whole} for values from (minvalue) to (${monthStart(systemClock.now(), 1)})`);
+  };
+  /** The last of the months that were made. */
+  const lastMonth = async (table: MonthlyTable) =>
+    (await partitions(table)).filter((name) => /_\d{4}_\d\d$/.test(name) && !name.includes("_until_")).at(-1)!;
+  return { url, client, write, read, rows, value, layOut, digestOf, partitions, endWithThisMonth, lastMonth };
 }
 
 /** The month that the name of a partition ends with. */
@@ -135,10 +147,12 @@ describe("a new database", () => {
   });
 
   it("makes partitions that are missing, and puts what was in the default partition into them", async (t) => {
-    const { client, partitions, layOut, value, digestOf } = await openDatabase(t, "this");
+    const { client, partitions, layOut, value, digestOf, endWithThisMonth, lastMonth } = await openDatabase(t, "this");
     const now = systemClock.now();
+    await endWithThisMonth("audit_events");
     await layOut("audit_events");
-    const [next] = await partitions("audit_events");
+    const { length } = await partitions("audit_events");
+    const next = await lastMonth("audit_events");
     await client.query(`drop table ${next}`);
     const end = monthStart(now, 4);
     // A clock that is months ahead writes into months that have no partition.
@@ -147,8 +161,8 @@ describe("a new database", () => {
     assert(strays > 500, String(strays));
     const before = await digestOf("audit_events");
     assert.deepEqual(await layOut("audit_events"), ["made"]);
-    assert.equal((await partitions("audit_events")).length, 3);
-    const start = startOf(next!);
+    assert.equal((await partitions("audit_events")).length, length);
+    const start = startOf(next);
     assert.equal(
       await value(`select count(*) from ${next} where occurred_at >= ${start}`),
       await value(`select count(*) from ${next}`),
@@ -159,9 +173,10 @@ describe("a new database", () => {
   });
 
   it("leaves a month in the default partition that has too many rows there, and says how many", async (t) => {
-    const { client, layOut, read, partitions } = await openDatabase(t, "this");
+    const { client, layOut, read, endWithThisMonth, lastMonth } = await openDatabase(t, "this");
+    await endWithThisMonth("analytics_hours");
     await layOut("analytics_hours");
-    const last = (await partitions("analytics_hours"))[0]!;
+    const last = await lastMonth("analytics_hours");
     const at = startOf(last);
     await client.query(`drop table ${last}`);
     await client.query(`
@@ -389,7 +404,8 @@ describe("old partitions", () => {
     const [first, second, third] = [monthStart(now, -3), monthStart(now, -2), monthStart(now, -1)];
     for (const table of ["audit_events", "audit_targets"]) {
       const until = (await partitions(table))[1]!;
-      const end = startOf(until);
+      // The next months are missing, on every day of a month.
+      const end = monthStart(now, 1);
       await client.query(`alter table ${table} detach partition ${until};
         drop table ${until};
         create table ${table}_a partition of ${table} for values from (minvalue) to (${first});
@@ -533,7 +549,9 @@ describe("a service", () => {
     assert(kept > 0);
     await run(`alter table audit_events detach partition ${whole}`);
     await run(`create table audit_events_old partition of audit_events for values from (minvalue) to (${month})`);
-    await run(`alter table audit_events attach partition ${whole} for values from (${month}) to (${startOf(whole)})`);
+    // So that the next months are missing, on every day of a month.
+    const end = monthStart(systemClock.now(), 1);
+    await run(`alter table audit_events attach partition ${whole} for values from (${month}) to (${end})`);
     await run(`insert into audit_events values ('evt_old', 'ws_1', ${month - 5}, 'cli', 'a', '[]', '{}')`);
     await server.pass(90_000);
     const left = await partitions();
