@@ -69,6 +69,11 @@ export function SettingsPage() {
           <Section title="Health">
             <Health of={data} />
           </Section>
+          {data.edges && (
+            <Section title="Edges">
+              <Edges of={data.edges} />
+            </Section>
+          )}
           {data.service && (
             <Section title="Backups">
               <Backups of={data.service} />
@@ -102,6 +107,31 @@ function Health({ of: { status, startedAt, components, service } }: { of: Status
       </Fact>
       {service && <Fact name="Node.js">{service.node}</Fact>}
     </Facts>
+  );
+}
+
+/** What verifies keys of this workspace outside of the service, as far as it asks this node. */
+function Edges({ of: { count, list } }: { of: NonNullable<Status["edges"]> }) {
+  return (
+    <>
+      <p className="mb-3 text-quiet">
+        Programs that verify keys of this workspace near their callers, and asked this node in the last 10 seconds.
+        {count > list.length && ` The first ${list.length} of ${exactNumber(count)}.`}
+      </p>
+      <dl className="divide-y divide-line border-y border-line">
+        {list.map(({ id, kind, name, version, address, records, reports }) => (
+          <div key={id} className="grid grid-cols-1 gap-x-6 py-1.5 sm:grid-cols-[22rem_minmax(0,1fr)]">
+            <dt>
+              {name ?? (kind === "process" ? "latchkey edge" : "LocalLatchkey")} <Id id={id} />
+            </dt>
+            <dd className="text-quiet">
+              release {version} at {address}, {exactNumber(records)} keys in memory
+              {reports > 0 && `, ${exactNumber(reports)} counts not delivered`}
+            </dd>
+          </div>
+        ))}
+      </dl>
+    </>
   );
 }
 
