@@ -5,7 +5,8 @@
  * beside envoyproxy/ratelimit with its Redis, which share the core of the servers; the second one `Check` beside `/auth/verify`. Each
  * stands beside bare `node:http2`, which reads the message and answers as many bytes. Servers run on one core and get their
  * requests from the other one, in turn, 32 at once: over gRPC 8 on each of 4 connections, over HTTP one on each of 32. Then
- * requests arrive at random at half of each server's own rate, and their latency counts from when they were due. CPU is that of
+ * requests arrive at random at half of each server's own rate, and at rates of envoyproxy/ratelimit for both, and their latency
+ * counts from when they were due. CPU is that of
  * the server's whole process, and of Redis.
  *
  * envoyproxy/ratelimit is installed from the proxy of Go modules, as for `bench:peers`; where it cannot be had, that is said.
@@ -36,6 +37,9 @@ const WIDE = 1_000_000_000;
 const KEY = `user${WIDE}`;
 /** The share of its own rate at which the latency of a server is measured. */
 const SHARE = 0.5;
+/** The share of the peer's rate at which both are measured besides. */
+const NEAR_FULL = 0.8;
+const [OWN, PEER] = ["latchkey, gRPC", "envoyproxy/ratelimit"];
 /** `overall_code: OK` of a `RateLimitResponse`, and an empty `status` of a `CheckResponse`. */
 const [RATE_LIMIT_OK, CHECK_OK] = ["0801", "0a00"];
 
@@ -161,14 +165,14 @@ async function measure(
   });
   const contenders: Record<string, Contender> = {
     "bare node:http2": asked(bare),
-    "latchkey, gRPC": asked(overGrpc),
+    [OWN]: asked(overGrpc),
     "latchkey, HTTP": {
       url: latchkey.url,
       cpuMs: () => latchkey.cpuMs(),
       load: (length, perSecond) =>
         perSecond ? callers.run(length, { ...posts, perSecond }).then(successful) : wrk.run(latchkey.url, length),
     },
-    ...(original && { "envoyproxy/ratelimit": asked({ ...original, url: original.grpcUrl }) }),
+    ...(original && { [PEER]: asked({ ...original, url: original.grpcUrl }) }),
   };
   try {
     const rates = await measureFull(title, contenders);
@@ -198,22 +202,24 @@ async function measureFull(title: string, contenders: Record<string, Contender>)
   return new Map(results.map(({ name, rate }) => [name, rate.median]));
 }
 
-/** Calls that arrive at random at half of the rate of each server. */
+/** Calls that arrive at random at half of the rate of each server, and those of gRPC at a rate of the other one too. */
 async function measureAtRandom(
   contenders: Record<string, Contender>,
   rates: ReadonlyMap<string, number>,
 ): Promise<void> {
-  const loads = new Map<string, Load[]>();
+  const points = [...rates].map(([name, rate]) => ({ name, perSecond: SHARE * rate, loads: [] as Load[] }));
+  const ofPeer = rates.get(PEER);
+  if (ofPeer !== undefined) {
+    points.push({ name: OWN, perSecond: SHARE * ofPeer, loads: [] });
+    for (const name of [OWN, PEER]) points.push({ name, perSecond: NEAR_FULL * ofPeer, loads: [] });
+  }
   for (let round = 0; round < rounds; round++) {
-    for (const [name, { load }] of Object.entries(contenders)) {
-      const one = await load(seconds, SHARE * rates.get(name)!);
-      loads.set(name, [...(loads.get(name) ?? []), one]);
-    }
+    for (const { name, perSecond, loads } of points) loads.push(await contenders[name]!.load(seconds, perSecond));
   }
   console.log();
-  for (const [name, of] of loads) {
-    const figure = (which: "medianMs" | "p99Ms") => writeSpread(spread(of.map((load) => load[which])), 2);
-    const rate = Math.round(SHARE * rates.get(name)!).toLocaleString("en");
+  for (const { name, perSecond, loads } of points) {
+    const figure = (which: "medianMs" | "p99Ms") => writeSpread(spread(loads.map((load) => load[which])), 2);
+    const rate = Math.round(perSecond).toLocaleString("en");
     console.log(`  at ${rate} calls per second, ${name}: median ${figure("medianMs")} ms, p99 ${figure("p99Ms")} ms`);
   }
   console.log();
