@@ -309,6 +309,12 @@ describe("an edge", () => {
       asked.end(JSON.stringify({ key }));
     });
     assert.equal(JSON.parse(answer).data.code, "VALID");
+    const second = new Server([programFile(), "edge", "--port", "0", "--upstream", home.address, "--socket", path], {
+      directory: folder,
+      settings: { ROOT_KEY: edgeKey, DATA_DIR: join(folder, "second"), DRAIN: "0" },
+    });
+    assert.equal((await second.ended).code, 1);
+    assert.match(second.stderr, /another process listens there/);
   });
 });
 

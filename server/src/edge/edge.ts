@@ -1,5 +1,5 @@
 import { chmodSync, rmSync, statSync } from "node:fs";
-import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
+import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 import type { Clock, Milliseconds } from "../../../engine/src/clock/clock.ts";
 import { pause } from "../../../engine/src/clock/pause.ts";
 import { decideByCall } from "../../../engine/src/errors/decided-elsewhere.ts";
@@ -249,7 +249,7 @@ async function listenAt(path: string, http: HttpServer): Promise<Server> {
     Object.defineProperty(connection, "remoteAddress", { value: THIS_MACHINE });
     http.accept(connection);
   });
-  removeSocket(path);
+  await removeSocket(path);
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   server.once("error", (error) => reject(new OperatorError(`--socket ${path}: ${error.message}`, { cause: error })));
   server.listen(path, resolve);
@@ -258,9 +258,21 @@ async function listenAt(path: string, http: HttpServer): Promise<Server> {
   return server;
 }
 
-/** Removes the socket of a process that was killed. Anything else at this path stays. */
-function removeSocket(path: string): void {
-  if (statSync(path, { throwIfNoEntry: false })?.isSocket()) rmSync(path);
+/**
+ * Removes the socket of a process that was killed. Anything else at this path stays.
+ *
+ * @throws {OperatorError} if a process listens there.
+ */
+async function removeSocket(path: string): Promise<void> {
+  if (!statSync(path, { throwIfNoEntry: false })?.isSocket()) return;
+  const isUsed = await new Promise<boolean>((resolve) => {
+    const connection = connect(path, () => resolve(true));
+    connection.on("error", () => resolve(false));
+    connection.on("connect", () => connection.destroy());
+  });
+  if (isUsed)
+    throw new OperatorError(`--socket ${path}: another process listens there. Stop it, or choose another path`);
+  rmSync(path);
 }
 
 async function closeRequests(http: HttpServer, socket: Server | undefined, clock: Clock): Promise<void> {
