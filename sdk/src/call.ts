@@ -236,7 +236,7 @@ function settingsOf(options: LatchkeyOptions, own: CallOptions): Settings {
   };
 }
 
-function bounded(name: string, value: number, minimum: number, maximum: number): number {
+export function bounded(name: string, value: number, minimum: number, maximum: number): number {
   if (Number.isInteger(value) && value >= minimum && value <= maximum) return value;
   throw new TypeError(`The option \`${name}\` must be an integer from ${minimum} to ${maximum}.`);
 }

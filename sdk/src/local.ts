@@ -17,6 +17,7 @@ import { Replica } from "../../engine/src/replica/replica.ts";
 import { ChargeRejected } from "../../engine/src/replica/replica-verification.ts";
 import type { VerificationRequest } from "../../engine/src/verification/request.ts";
 import {
+  bounded,
   type CallOptions,
   callOperation,
   connectionOf,
@@ -227,11 +228,6 @@ function isListOfTexts(value: unknown, countMax: number, lengthMax: number): boo
 
 function isCost(value: unknown): boolean {
   return Number.isInteger(value) && (value as number) >= 0 && (value as number) <= 1_000_000_000;
-}
-
-function bounded(name: string, value: number, minimum: number, maximum: number): void {
-  if (Number.isInteger(value) && value >= minimum && value <= maximum) return;
-  throw new TypeError(`The option \`${name}\` must be an integer from ${minimum} to ${maximum}.`);
 }
 
 function asLatchkeyError(error: unknown, requestId: string): unknown {

@@ -12,6 +12,25 @@ const ATTENDED_INTERVAL: Milliseconds = 200;
 const ATTENDED: Milliseconds = 5_000;
 /** The age up to which the caches count as current. */
 export const CURRENT_AGE_MAX: Milliseconds = 1_000;
+/** A moment by both clocks. */
+export interface Moment {
+  readonly monotonic: Milliseconds;
+  readonly wall: Instant;
+}
+
+/**
+ * Whether what was read at a moment is current at another one, by both clocks: `then` and `wallThen` against `monotonic` and
+ * `now`. Each call asks, so it takes numbers.
+ */
+export function isCurrentAt(then: Milliseconds, wallThen: number, now: Instant, monotonic: Milliseconds): boolean {
+  return monotonic - then <= CURRENT_AGE_MAX && !hasJumped(then, wallThen, now, monotonic);
+}
+
+/** Whether the clocks disagree. While a machine is suspended its monotonic clock stops and its wall clock does not. */
+export function hasJumped(then: Milliseconds, wallThen: number, now: Instant, monotonic: Milliseconds): boolean {
+  return Math.abs(now - wallThen - (monotonic - then)) > CURRENT_AGE_MAX;
+}
+
 /** How long a call on a late node waits for a read of `changes`. */
 export const LATE_WAIT_MAX: Milliseconds = 250;
 /** A reader further behind than this invalidates everything, which is cheaper than reading all rows. */
@@ -47,7 +66,7 @@ export class ChangesFollower {
   #newestSeen = 0;
   #cursor: ChangesCursor | undefined;
   /** Start of the last successful read, by each clock; long ago before the first one. */
-  #readAt: { monotonic: Milliseconds; wall: Instant };
+  #readAt: Moment;
   #reachable = true;
   /** Successful reads. */
   #reads = 0;
@@ -82,18 +101,14 @@ export class ChangesFollower {
 
   /** Whether calls may be served from the caches now, by both clocks. A promise if a read is necessary first. */
   mayServe(now: Instant, monotonic: Milliseconds): boolean | Promise<boolean> {
-    const age = monotonic - this.#readAt.monotonic;
-    // While a machine is suspended its monotonic clock stops and its wall clock does not.
-    const jump = Math.abs(now - this.#readAt.wall - age);
-    if (age <= CURRENT_AGE_MAX && jump <= CURRENT_AGE_MAX) return true;
-    if (!this.#reachable) return age <= this.#options.staleMax;
+    if (this.isCurrent(now, monotonic)) return true;
+    if (!this.#reachable) return monotonic - this.#readAt.monotonic <= this.#options.staleMax;
     return this.#readBeforeServing();
   }
 
   /** Whether the caches are current by both clocks, whatever may be served from older ones. */
   isCurrent(now: Instant, monotonic: Milliseconds): boolean {
-    const age = monotonic - this.#readAt.monotonic;
-    return age <= CURRENT_AGE_MAX && Math.abs(now - this.#readAt.wall - age) <= CURRENT_AGE_MAX;
+    return isCurrentAt(this.#readAt.monotonic, this.#readAt.wall, now, monotonic);
   }
 
   /** Reads more often for a while, because somebody outside of the process follows. */
@@ -123,7 +138,7 @@ export class ChangesFollower {
   }
 
   /** The start of the last successful read, by each clock. */
-  get readAt(): { monotonic: Milliseconds; wall: Instant } {
+  get readAt(): Moment {
     return this.#readAt;
   }
 

@@ -87,6 +87,11 @@ export interface DirectoriesOptions extends Omit<RecordCachesOptions, "generatio
 /** Fewer bytes than any cached key takes. */
 const RECORD_BYTES_MIN = 400;
 
+/** The memory of the generations for record caches of this many bytes. */
+export function generationsFor(bytesMax: number): SharedArrayBuffer {
+  return newGenerationsBuffer(bytesMax / RECORD_BYTES_MIN);
+}
+
 export type DirectoryKind =
   | "keys"
   | "derivedKeys"
@@ -298,7 +303,7 @@ export class Directories extends RecordCaches implements CallDirectories {
   /** @param cachesBytesMax memory of the caches of this thread, if other threads have caches too. */
   constructor(options: DirectoriesOptions, cachesBytesMax = options.bytesMax) {
     const { clock, source, staleMax, bytesMax, lookupsPerSecond, onReachability, onLost } = options;
-    const generations = new Generations(newGenerationsBuffer(bytesMax / RECORD_BYTES_MIN));
+    const generations = new Generations(generationsFor(bytesMax));
     super({ clock, source, generations, bytesMax: cachesBytesMax });
     this.keyLookups = new LookupRateLimiter(clock, lookupsPerSecond);
     this.rootKeyLookups = new LookupRateLimiter(clock, lookupsPerSecond);

@@ -65,21 +65,22 @@ export class ReplicaVerification {
 
   #decideElsewhere(error: unknown, request: VerificationRequest): Promise<VerificationAnswer> {
     if (!(error instanceof DecidedElsewhere) || error.by === "call") throw error;
-    if (!this.#isVisible(request)) decideByCall();
-    return this.#charge(request);
+    const hash = hashSecret(request.key);
+    if (!this.#isVisible(hash, request)) decideByCall();
+    return this.#charge(hash, request);
   }
 
   /**
    * Whether the caller may verify the key. Home charges it by the authority of this replica, so that of the caller must be
    * judged here, also where no other check was made.
    */
-  #isVisible(request: VerificationRequest): boolean {
-    const key = this.#keys.get(keyLocation(hashSecret(request.key), request.workspaceId));
+  #isVisible(hash: string, request: VerificationRequest): boolean {
+    const key = this.#keys.get(keyLocation(hash, request.workspaceId));
     return key !== undefined && key !== null && codeOfVisibility(key, request) === undefined;
   }
 
-  async #charge(request: VerificationRequest): Promise<VerificationAnswer> {
-    const result = await this.#charges.charge(chargeCall(request));
+  async #charge(hash: string, request: VerificationRequest): Promise<VerificationAnswer> {
+    const result = await this.#charges.charge(chargeCall(hash, request));
     if ("data" in result) return JSON.stringify(result.data);
     if ("problem" in result) throw new ChargeRejected(result.problem);
     throw new HomeUnavailable("Home has answered a charge with neither data nor a problem");
@@ -91,10 +92,10 @@ function mustPass({ hold, idempotent, migrationId }: VerificationRequest): boole
   return hold !== undefined || idempotent !== undefined || migrationId !== undefined;
 }
 
-function chargeCall(request: VerificationRequest): ChargeCall {
-  const { key, principal, apiId, keyspaces, permissions, ratelimits, credits, tags, address } = request;
+function chargeCall(hash: string, request: VerificationRequest): ChargeCall {
+  const { principal, apiId, keyspaces, permissions, ratelimits, credits, tags, address } = request;
   return {
-    hash: hashSecret(key),
+    hash,
     isAnonymous: principal === null,
     address,
     ...(apiId !== undefined && { apiId }),

@@ -1,7 +1,6 @@
 import type { Clock, Milliseconds } from "../clock/clock.ts";
 import { systemSecrets } from "../crypto/secret.ts";
-import { type CallDirectories, RecordCaches } from "../directory/directories.ts";
-import { newGenerationsBuffer } from "../directory/generations.ts";
+import { type CallDirectories, generationsFor, RecordCaches } from "../directory/directories.ts";
 import { LookupRateLimiter } from "../directory/lookup-rate-limiter.ts";
 import { decideByCall, decideByCharge } from "../errors/decided-elsewhere.ts";
 import { Limiter } from "../limits/limiter.ts";
@@ -17,9 +16,6 @@ import { ReplicaStream, type StreamState } from "./stream.ts";
 
 /** Bytes of the key of tags. */
 const TAG_KEY_BYTES = 24;
-
-/** Fewer bytes than any cached key takes. */
-const RECORD_BYTES_MIN = 400;
 
 export interface ReplicaOptions {
   clock: Clock;
@@ -63,7 +59,7 @@ export class Replica {
     onState,
   }: ReplicaOptions) {
     const tagKey = Buffer.from(systemSecrets(TAG_KEY_BYTES)).toString("base64url");
-    const generations = new KeyedGenerations(tagKey, newGenerationsBuffer(bytesMax / RECORD_BYTES_MIN));
+    const generations = new KeyedGenerations(tagKey, generationsFor(bytesMax));
     const workspaceId = () => this.stream.settings.workspaceId;
     const position = () => this.stream.position;
     this.#source = new ReplicaSource({ clock, home, generations, workspaceId, position });

@@ -1,6 +1,6 @@
 import { type Clock, type Instant, instantAt, type Milliseconds, type Timer } from "../clock/clock.ts";
 import { startTimeout } from "../clock/timeout.ts";
-import { CURRENT_AGE_MAX, LATE_WAIT_MAX } from "../directory/changes-follower.ts";
+import { CURRENT_AGE_MAX, hasJumped, isCurrentAt, LATE_WAIT_MAX, type Moment } from "../directory/changes-follower.ts";
 import type { Random } from "../random/random.ts";
 import { type ChangesAnswer, type Home, ReplicaRefused, type ReplicaStatus } from "./home.ts";
 import type { KeyedGenerations } from "./keyed-tags.ts";
@@ -45,7 +45,7 @@ export class ReplicaStream {
   readonly #options: ReplicaStreamOptions;
   #position: string | undefined;
   /** The moment of home's last read of its changes, by each clock, or earlier. */
-  #readAt: { monotonic: Milliseconds; wall: Instant } = { monotonic: Number.NEGATIVE_INFINITY, wall: instantAt(0) };
+  #readAt: Moment = { monotonic: Number.NEGATIVE_INFINITY, wall: instantAt(0) };
   #state: StreamState = "current";
   #failures = 0;
   /** When the question of the last applied answer was sent. */
@@ -87,7 +87,7 @@ export class ReplicaStream {
     return this.#position;
   }
 
-  get readAt(): { monotonic: Milliseconds; wall: Instant } {
+  get readAt(): Moment {
     return this.#readAt;
   }
 
@@ -108,11 +108,11 @@ export class ReplicaStream {
   /** Whether calls may be decided by cached records now, by both clocks. A promise if home must be asked first. */
   mayServe(now: Instant, monotonic: Milliseconds): boolean | Promise<boolean> {
     if (this.#state === "refused") return false;
-    const age = monotonic - this.#readAt.monotonic;
-    // While a machine is suspended its monotonic clock stops and its wall clock does not.
-    const jump = Math.abs(now - this.#readAt.wall - age);
-    if (age <= CURRENT_AGE_MAX && jump <= CURRENT_AGE_MAX) return true;
-    if (this.#state === "unreachable") return age <= this.#options.staleMax && jump <= CURRENT_AGE_MAX;
+    const { monotonic: then, wall } = this.#readAt;
+    if (isCurrentAt(then, wall, now, monotonic)) return true;
+    if (this.#state === "unreachable") {
+      return monotonic - then <= this.#options.staleMax && !hasJumped(then, wall, now, monotonic);
+    }
     return this.#askBeforeServing();
   }
 
@@ -178,7 +178,7 @@ export class ReplicaStream {
     }
   }
 
-  #apply(answer: ChangesAnswer, sentAt: { monotonic: Milliseconds; wall: Instant }): boolean {
+  #apply(answer: ChangesAnswer, sentAt: Moment): boolean {
     const { generations } = this.#options;
     if (answer.isLost) generations.bumpAll();
     else if (answer.tags.length > 0) generations.bumpKeyed(answer.tags);

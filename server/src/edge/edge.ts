@@ -25,7 +25,7 @@ import { type HttpServer, openHttp } from "../platform/http/server.ts";
 import { Authenticator } from "../platform/rpc/authenticate.ts";
 import { CallQueues } from "../platform/rpc/call-queues.ts";
 import { FailedAuthentications } from "../platform/rpc/failed-authentications.ts";
-import { Problem, type ProblemCode, problems } from "../platform/rpc/problems.ts";
+import { answerStatuses, Problem, type ProblemCode, problems } from "../platform/rpc/problems.ts";
 import { quotaCounts, Rpc, type RpcOptions } from "../platform/rpc/server.ts";
 import { openEdgeCounts } from "./counts.ts";
 import { EdgeCalls } from "./edge-calls.ts";
@@ -126,7 +126,7 @@ export async function openEdge(config: Config, options: EdgeOptions, dependencie
     const checks = { home: state === "refused" ? "refuses the root key" : "does not answer" };
     return { ready: false, status: "fail", checks };
   };
-  const calls = config.metrics === "off" ? null : new CallMetrics([verifyKey.name], statuses);
+  const calls = config.metrics === "off" ? null : new CallMetrics([verifyKey.name], answerStatuses);
   const edgeCalls = new EdgeCalls(openRpc(config, dependencies, replica, calls), home, random);
   const expose = exposeMetrics({ replica, edgeCalls, calls, waiting: () => counts?.outbox.waiting ?? 0 });
   const trustedProxies = addressList(config.trustedProxies);
@@ -174,8 +174,6 @@ export async function openEdge(config: Config, options: EdgeOptions, dependencie
     },
   };
 }
-
-const statuses = [200, ...new Set(Object.values(problems).map(({ status }) => status))];
 
 /** Waits until home answers. A refusal ends the start. */
 async function reachHome(replica: Replica, clock: Clock, events: Events, waits?: AbortSignal): Promise<void> {

@@ -34,7 +34,7 @@ import { type HttpServer, openHttp } from "../platform/http/server.ts";
 import { Authenticator } from "../platform/rpc/authenticate.ts";
 import { CallQueues } from "../platform/rpc/call-queues.ts";
 import { FailedAuthentications } from "../platform/rpc/failed-authentications.ts";
-import { problems } from "../platform/rpc/problems.ts";
+import { answerStatuses } from "../platform/rpc/problems.ts";
 import { quotaCounts, Rpc } from "../platform/rpc/server.ts";
 import { DatabaseReplayStore } from "../platform/store/database-replay-store.ts";
 import { AuthenticationFailures } from "./authentication-failures.ts";
@@ -165,7 +165,7 @@ export function wire(
     operations: [...operations, ...portalOperations, ...replicaOperations, ...oauthOperations, ...grpcMethods].map(
       ({ name }) => name,
     ),
-    statuses: [200, ...new Set(Object.values(problems).map(({ status }) => status))],
+    statuses: answerStatuses,
   };
   const calls = new CallMetrics(counted.operations, counted.statuses);
   const totals = new Totals({ calls, verification, directories, limiter }, counted);

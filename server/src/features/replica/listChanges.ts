@@ -1,8 +1,8 @@
 import { z } from "zod";
+import { keyedTag } from "../../../../engine/src/replica/keyed-tags.ts";
 import { integer, text } from "../../platform/vocabulary/schema.ts";
 import { metered } from "../services.ts";
 import { EDGE_BODY_BYTES_MAX, OPEN_PERMISSION, openingCaller, Position } from "./fields.ts";
-import { keyedTag } from "./stream.ts";
 
 const WAIT_MAX = 300;
 

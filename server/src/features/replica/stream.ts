@@ -1,5 +1,4 @@
 import type { Clock, Milliseconds } from "../../../../engine/src/clock/clock.ts";
-import { hmacSha256 } from "../../../../engine/src/crypto/hash.ts";
 import type { ChangesFeed } from "../../../../engine/src/directory/changes-feed.ts";
 import type { ChangesFollower } from "../../../../engine/src/directory/changes-follower.ts";
 import { Problem } from "../../platform/rpc/problems.ts";
@@ -97,12 +96,4 @@ function notCurrent(): Problem {
   return new Problem("service_unavailable", "This node is not current: it cannot read what changed. Ask another one.", {
     headers: { "retry-after": "1" },
   });
-}
-
-/** The length of a tag in an answer: 64 bits. */
-const TAG_BYTES = 8;
-
-/** A tag as the edge with this key knows it. It tells nothing to those who do not know the tag. */
-export function keyedTag(tagKey: string, tag: string): string {
-  return Buffer.from(hmacSha256(tagKey, tag).subarray(0, TAG_BYTES)).toString("base64url");
 }

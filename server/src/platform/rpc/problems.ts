@@ -772,6 +772,9 @@ export const problems = {
   },
 } as const satisfies Record<string, ProblemKind>;
 
+/** Every status of an answer, once. */
+export const answerStatuses: readonly number[] = [200, ...new Set(Object.values(problems).map(({ status }) => status))];
+
 export type ProblemCode = keyof typeof problems;
 
 /** Problems of every operation. An operation declares only its additional ones. */

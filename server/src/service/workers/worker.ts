@@ -5,7 +5,7 @@ import { every } from "../../../../engine/src/clock/every.ts";
 import { systemClockOf } from "../../../../engine/src/clock/system.ts";
 import { startTimeout } from "../../../../engine/src/clock/timeout.ts";
 import { BloomFilter } from "../../../../engine/src/crypto/bloom-filter.ts";
-import { CURRENT_AGE_MAX, LATE_WAIT_MAX } from "../../../../engine/src/directory/changes-follower.ts";
+import { isCurrentAt, LATE_WAIT_MAX } from "../../../../engine/src/directory/changes-follower.ts";
 import {
   type CallDirectories,
   type DirectorySource,
@@ -138,10 +138,9 @@ class SharedChanges {
   }
 
   mayServe(now: Instant, monotonic: Milliseconds): boolean | Promise<boolean> {
-    const age = monotonic - this.#state.readAtMonotonic;
-    const jump = Math.abs(now - this.#state.readAtWall - age);
-    if (age <= CURRENT_AGE_MAX && jump <= CURRENT_AGE_MAX) return true;
-    if (!this.#state.databaseReachable) return age <= this.#staleMax;
+    const { readAtMonotonic } = this.#state;
+    if (isCurrentAt(readAtMonotonic, this.#state.readAtWall, now, monotonic)) return true;
+    if (!this.#state.databaseReachable) return monotonic - readAtMonotonic <= this.#staleMax;
     return this.#askBeforeServing(monotonic);
   }
 
