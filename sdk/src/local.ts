@@ -1,6 +1,6 @@
 import type { Milliseconds } from "../../engine/src/clock/clock.ts";
 import { systemClock } from "../../engine/src/clock/system.ts";
-import { DecidedElsewhere, decideByCall } from "../../engine/src/errors/decided-elsewhere.ts";
+import { DecidedElsewhere } from "../../engine/src/errors/decided-elsewhere.ts";
 import { newId, newRequestId } from "../../engine/src/random/random.ts";
 import { systemRandom } from "../../engine/src/random/system.ts";
 import { OwnCaller } from "../../engine/src/replica/caller.ts";
@@ -9,12 +9,12 @@ import {
   type ChangesAnswer,
   type ChargeAnswer,
   type Home,
-  HomeUnavailable,
   type RecordsAnswer,
-  ReplicaRefused,
+  rejectAnswer,
 } from "../../engine/src/replica/home.ts";
 import { Replica } from "../../engine/src/replica/replica.ts";
 import { ChargeRejected } from "../../engine/src/replica/replica-verification.ts";
+import type { CountReport, ReportAnswer, ReportTaker } from "../../engine/src/replica/report.ts";
 import type { VerificationRequest } from "../../engine/src/verification/request.ts";
 import {
   bounded,
@@ -43,6 +43,8 @@ export interface LocalLatchkeyOptions extends LatchkeyOptions {
   readonly staleMax?: number | undefined;
   /** Called when the service stops or begins to answer this process. Default: nothing. */
   readonly onState?: ((state: LocalState, cause?: unknown) => void) | undefined;
+  /** Called with a number of verifications that the service does not count, and why. Default: nothing. */
+  readonly onLoss?: ((verifications: number, cause: unknown) => void) | undefined;
 }
 
 /**
@@ -98,7 +100,8 @@ export class LocalLatchkey extends Latchkey {
     super(options);
     // The program of the service needs it too; the other parts of this package do not.
     if (!("withResolvers" in Promise)) throw new TypeError("LocalLatchkey needs Node 22 or newer, Bun or Deno.");
-    const { url = variableOf("LATCHKEY_URL"), name, staleMax = 0, cacheBytes = CACHE_BYTES_DEFAULT, onState } = options;
+    const { url = variableOf("LATCHKEY_URL"), name, staleMax = 0, cacheBytes = CACHE_BYTES_DEFAULT } = options;
+    const { onState, onLoss = () => {} } = options;
     const given = options.rootKey ?? variableOf("LATCHKEY_ROOT_KEY");
     const rootKey = given instanceof Secret ? given.reveal() : given?.trim();
     if (rootKey === undefined) {
@@ -111,7 +114,7 @@ export class LocalLatchkey extends Latchkey {
     }
     const home = new FetchHome({ ...options, url, rootKey, retries: 0, circuitBreaker: false });
     const id = newId(systemRandom, "edge");
-    this.#counts = new ReplicaCounts({ clock: systemClock, recorder: id, report: (report) => home.report(report) });
+    this.#counts = new ReplicaCounts({ clock: systemClock, recorder: id, home, onLoss });
     this.#replica = new Replica({
       clock: systemClock,
       random: systemRandom,
@@ -251,7 +254,7 @@ function asLatchkeyError(error: unknown, requestId: string): unknown {
 }
 
 /** The service, over `fetch`. */
-class FetchHome implements Home {
+class FetchHome implements Home, ReportTaker {
   readonly #connection: ReturnType<typeof connectionOf>;
 
   constructor(options: LatchkeyOptions) {
@@ -271,7 +274,7 @@ class FetchHome implements Home {
     return this.#ask("replica.charge", question);
   }
 
-  report(question: object): Promise<unknown> {
+  report(question: CountReport): Promise<ReportAnswer> {
     return this.#ask("replica.report", question);
   }
 
@@ -281,11 +284,8 @@ class FetchHome implements Home {
       const { data } = await callOperation(this.#connection, operation, {}, JSON.stringify(question), own);
       return data as Answer;
     } catch (error) {
-      const { status, message } = error as LatchkeyError;
-      if (status === 401 || status === 403) throw new ReplicaRefused(message);
-      // One call of a question that is not valid concerns no other one: each is asked alone.
-      if (operation === "replica.charge" && (status === 400 || status === 413)) decideByCall();
-      throw new HomeUnavailable(message, { cause: error });
+      const { status, message: detail } = error as LatchkeyError;
+      rejectAnswer({ operation, status, detail, cause: error });
     }
   }
 }

@@ -270,6 +270,39 @@ describe("an edge", () => {
     });
   });
 
+  it("counts on after its root key opens fewer APIs, and says what is lost (rules 173 and 180)", async (t) => {
+    const { folder, home, edge, edgeKey, apiId } = await open(t, "--stale", "5m");
+    const { apiId: other } = await home.ok("apis.createApi", { name: "other" });
+    const [kept, lost] = [
+      await home.ok("keys.createKey", { apiId }),
+      await home.ok("keys.createKey", { apiId: other }),
+    ];
+    const verify = (key: string) => edge.ok("keys.verifyKey", { key }, null);
+    for (const { key } of [kept, lost]) await verify(key);
+    const range = { start: Date.now() - 600_000, end: Date.now() + 600_000 };
+    const of = async (at: Server, keyId: string) => totalOf(await at.ok("analytics.getKeyStats", { keyId, ...range }));
+    await eventually("the first counts", async () => (await of(home, lost.keyId)) === 1);
+    const { port } = new URL(home.address);
+    await home.kill("SIGKILL");
+    await edge.logged("home does not answer: cached keys are verified as long as --stale allows");
+    for (let i = 0; i < 3; i++) for (const { key } of [kept, lost]) await verify(key);
+    const elsewhere = await start({ directory: folder });
+    await elsewhere.ok("rootKeys.updateRootKey", {
+      rootKeyId: edgeKey.rootKeyId,
+      permissions: [`replicas.${apiId}.open`],
+    });
+    await elsewhere.kill("SIGKILL");
+    const again = await start({ directory: folder, args: ["--port", port] });
+    await eventually("the counts", async () => (await of(again, kept.keyId)) === 4);
+    const { verifications } = await edge.logged("home does not count verifications of this edge");
+    assert.equal(verifications, 3);
+    await verify(kept.key);
+    await eventually("later counts", async () => (await of(again, kept.keyId)) === 5);
+    assert.equal(await of(again, lost.keyId), 1);
+    const metrics = await (await fetch(`${edge.address}/metrics`)).text();
+    assert.match(metrics, /^latchkey_edge_lost_total 3$/m);
+  });
+
   it("decides nothing once its root key is deleted (rule 179)", async (t) => {
     const { home, edge, edgeKey, apiId } = await open(t);
     const { key } = await home.ok("keys.createKey", { apiId });

@@ -1,33 +1,21 @@
 import type { Clock, Milliseconds, Timer } from "../clock/clock.ts";
 import { every } from "../clock/every.ts";
 import type { DecisionRecorder, VerificationEvent } from "../verification/event.ts";
-
-/** The count of one outcome of one key in one minute, as `replica.report` takes it. */
-export type CountCell = readonly [
-  minute: number,
-  apiId: string | null,
-  keyId: string | null,
-  identityId: string | null,
-  /** The tag set as a sorted JSON array; empty without tags. */
-  tags: string,
-  code: string,
-  count: number,
-  latencyUs: number,
-];
-
-/** A report. Home counts a number of a recorder once. */
-export interface CountReport {
-  readonly recorder: string;
-  readonly sequence: number;
-  readonly verifications: readonly CountCell[];
-  readonly uses: readonly { readonly keyId: string; readonly at: number }[];
-}
+import { HomeUnavailable } from "./home.ts";
+import {
+  bytesOf,
+  type CountCell,
+  type CountReport,
+  deliver,
+  REPORT_MAX,
+  type ReportTaker,
+  USE_BYTES,
+  verificationsOf,
+} from "./report.ts";
 
 const MINUTE: Milliseconds = 60_000;
 const REPORT_INTERVAL: Milliseconds = 1_000;
-/** Cells and uses of one report. */
-const CELLS_MAX = 2_000;
-/** Reports that wait for home. Further ones are lost: this is memory of somebody else's program. */
+/** Reports that wait for home besides the oldest. Further ones are lost: this is memory of somebody else's program. */
 const WAITING_MAX = 30;
 
 interface Cell {
@@ -42,7 +30,9 @@ export interface ReplicaCountsOptions {
   clock: Clock;
   /** Names this process. */
   recorder: string;
-  report(report: CountReport): Promise<unknown>;
+  home: ReportTaker;
+  /** Called with verifications that are not counted anywhere, and why. */
+  onLoss(verifications: number, cause: unknown): void;
 }
 
 /** Counts in memory what a replica inside a program decides, and reports it every second. */
@@ -52,9 +42,10 @@ export class ReplicaCounts implements Pick<DecisionRecorder, "verification"> {
   #cells = new Map<string, Cell>();
   #uses = new Map<string, number>();
   #waiting: CountReport[] = [];
+  #bytes = 0;
   #sequence = 0;
   #sending: Promise<void> | undefined;
-  /** Verifications that were lost, because home took no reports. */
+  /** Verifications that are not counted anywhere. */
   lost = 0;
 
   constructor(options: ReplicaCountsOptions) {
@@ -75,14 +66,16 @@ export class ReplicaCounts implements Pick<DecisionRecorder, "verification"> {
     if (cell === undefined) {
       cell = { minute, event, tags, count: 0, latencyUs: 0 };
       this.#cells.set(name, cell);
+      // With the use of its key.
+      this.#bytes += bytesOf(tags) + USE_BYTES;
     }
     cell.count++;
     cell.latencyUs += Math.round((this.#options.clock.monotonic() - startedAt) * 1_000);
     if (key !== null && code !== "NOT_FOUND") this.#uses.set(key.keyId, at);
-    if (this.#cells.size >= CELLS_MAX) void this.flush();
+    if (this.#cells.size >= REPORT_MAX.cells || this.#bytes >= REPORT_MAX.bytes) void this.flush();
   }
 
-  /** Reports what there is. Resolves when home has taken it, or has not. */
+  /** Reports what there is. Resolves when home has judged it, or does not answer. */
   flush(): Promise<void> {
     this.#takeReport();
     this.#sending ??= this.#send().finally(() => {
@@ -117,22 +110,30 @@ export class ReplicaCounts implements Pick<DecisionRecorder, "verification"> {
     const uses = [...this.#uses].map(([keyId, at]) => ({ keyId, at }));
     this.#cells = new Map();
     this.#uses = new Map();
+    this.#bytes = 0;
     this.#waiting.push({ recorder: this.#options.recorder, sequence: ++this.#sequence, verifications, uses });
-    while (this.#waiting.length > WAITING_MAX) {
-      for (const [, , , , , , count] of this.#waiting.shift()?.verifications ?? []) this.lost += count;
+    // The first one may be under way, and home may take it.
+    for (const { verifications: cells } of this.#waiting.splice(1, this.#waiting.length - 1 - WAITING_MAX)) {
+      this.#lose(verificationsOf(cells), new HomeUnavailable("The service has taken no counts for too long"));
     }
   }
 
-  /** In their order, each until home has taken it: home ignores numbers below the last one. */
+  /** In their order, each until home has judged it: home ignores numbers below the last one. */
   async #send(): Promise<void> {
     for (let report = this.#waiting[0]; report !== undefined; report = this.#waiting[0]) {
       try {
-        await this.#options.report(report);
+        const loss = await deliver(this.#options.home, report);
+        if (loss !== undefined) this.#lose(loss.verifications, loss.cause);
       } catch {
         return;
       }
-      this.#waiting = this.#waiting.filter((one) => one !== report);
+      this.#waiting.shift();
     }
+  }
+
+  #lose(verifications: number, cause: Error): void {
+    this.lost += verifications;
+    this.#options.onLoss(verifications, cause);
   }
 }
 

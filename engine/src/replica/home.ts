@@ -1,5 +1,6 @@
 import type { Milliseconds } from "../clock/clock.ts";
 import type { DirectoryLimit } from "../directory/stored.ts";
+import { decideByCall } from "../errors/decided-elsewhere.ts";
 import { StoreUnavailable } from "../errors/store-unavailable.ts";
 
 /**
@@ -27,6 +28,39 @@ export class ReplicaRefused extends StoreUnavailable {
     super(message);
     this.name = "ReplicaRefused";
   }
+}
+
+/** Home will not take a report, however often it is sent. */
+export class ReportRejected extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = "ReportRejected";
+  }
+}
+
+/** The answer of home to an operation of replicas that it did not succeed in. Undefined status: there was none. */
+export interface FailedAnswer {
+  readonly operation: string;
+  readonly status: number | undefined;
+  readonly detail: string;
+  readonly cause?: unknown;
+}
+
+/** Throws what an answer means that is not a success. */
+export function rejectAnswer({ operation, status = 0, detail, cause }: FailedAnswer): never {
+  if (operation === "replica.report" && isRejection(status)) throw new ReportRejected(detail);
+  if (status === 401 || status === 403) throw new ReplicaRefused(detail);
+  // One call of a question that is not valid concerns no other one: each is asked alone.
+  if (operation === "replica.charge" && (status === 400 || status === 413)) decideByCall();
+  throw new HomeUnavailable(detail, { cause });
+}
+
+/**
+ * Whether home has judged a report, and will not judge it otherwise. Not so with the root key (401), where something else than the
+ * service answers (404), and where home wants to be asked again.
+ */
+function isRejection(status: number): boolean {
+  return status >= 400 && status < 500 && ![401, 404, 408, 425, 429].includes(status);
 }
 
 /** What home shows of a replica. */

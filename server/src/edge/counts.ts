@@ -1,70 +1,120 @@
 import { join } from "node:path";
 import type { Clock } from "../../../engine/src/clock/clock.ts";
 import { newId, type Random } from "../../../engine/src/random/random.ts";
+import { deliver, partsOf, type ReportTaker } from "../../../engine/src/replica/report.ts";
 import { Analytics } from "../features/analytics/analytics.ts";
-import { cellsOf, readBatch } from "../features/analytics/batch.ts";
+import { type Batch, cellsOf, readBatch } from "../features/analytics/batch.ts";
 import type { KeyUse } from "../features/analytics/recorder.ts";
 import type { Rollups } from "../features/analytics/rollups.ts";
 import type { Events } from "../log/events.ts";
-import type { HttpHome } from "./http-home.ts";
 
 /** Memory for counts while home is away. Further counts are on disk only. */
 const MEMORY_BYTES = 16 * 1024 * 1024;
-/** Cells of one report. */
-const CELLS_MAX = 2_000;
 
 export interface EdgeCountsOptions {
   clock: Clock;
   random: Random;
-  home: Pick<HttpHome, "report">;
+  home: ReportTaker;
   /** For the counts that home has not taken. */
   folder: string;
   diskBytesMax: number;
-  events: Events;
+  events: Pick<
+    Events,
+    | "analyticsBack"
+    | "analyticsLost"
+    | "analyticsMergeFailed"
+    | "analyticsOutage"
+    | "analyticsUnreadable"
+    | "countsRejected"
+  >;
 }
 
-/** Counts what the edge decides, and reports it home: each count once, also if this process is killed in between. */
-export function openEdgeCounts({ clock, random, home, folder, diskBytesMax, events }: EdgeCountsOptions): Analytics {
-  const recorderId = newId(random, "rec");
-  let useReports = 0;
-  return new Analytics({
-    clock,
-    recorderId,
-    // The log of decisions is home's.
-    loggedPerMinute: 0,
-    folder: join(folder, "edge"),
-    bytesMax: { memory: Math.min(MEMORY_BYTES, diskBytesMax), disk: diskBytesMax },
-    rollups: reports(home),
-    // Repeated, they change nothing. So they have numbers of their own.
-    recordKeyUses: (uses: readonly KeyUse[]) =>
-      home.report({ recorder: `${recorderId}_uses`, sequence: ++useReports, verifications: [], uses }),
-    onReachability: (reachable, cause) => (reachable ? events.analyticsBack() : events.analyticsOutage(cause)),
-    onLoss: events.analyticsLost,
-    onSpoolUnreadable: events.analyticsUnreadable,
-    onFailedMerge: events.analyticsMergeFailed,
-  });
+/** What the edge decides, counted and reported home: each count once, also if this process is killed in between. */
+export class EdgeCounts {
+  readonly analytics: Analytics;
+  readonly #reports: Reports;
+
+  constructor({ clock, random, home, folder, diskBytesMax, events }: EdgeCountsOptions) {
+    const recorderId = newId(random, "rec");
+    const reports = new Reports(home, events.countsRejected);
+    let useReports = 0;
+    this.#reports = reports;
+    this.analytics = new Analytics({
+      clock,
+      recorderId,
+      // The log of decisions is home's.
+      loggedPerMinute: 0,
+      folder: join(folder, "edge"),
+      bytesMax: { memory: Math.min(MEMORY_BYTES, diskBytesMax), disk: diskBytesMax },
+      rollups: asRollups(reports),
+      // Repeated, they change nothing. So they have numbers of their own.
+      recordKeyUses: (uses: readonly KeyUse[]) =>
+        reports.send({ recorder: `${recorderId}_uses`, sequence: ++useReports, verifications: [], uses }),
+      onReachability: (reachable, cause) => (reachable ? events.analyticsBack() : events.analyticsOutage(cause)),
+      onLoss: events.analyticsLost,
+      onSpoolUnreadable: events.analyticsUnreadable,
+      onFailedMerge: events.analyticsMergeFailed,
+    });
+  }
+
+  /** Verifications that are not counted anywhere. */
+  get lost(): number {
+    return this.analytics.outbox.counts.lost + this.#reports.lost;
+  }
+
+  /** Batches that home has not taken. */
+  get waiting(): number {
+    return this.analytics.outbox.waiting;
+  }
+}
+
+/** Reports into which a batch may be divided. Its longest text fits into half of them. */
+const PARTS = 64;
+
+/** Sends batches home as reports. What home will never take is lost, and keeps nothing else waiting. */
+class Reports {
+  readonly #home: ReportTaker;
+  readonly #onLoss: (verifications: number, cause: unknown) => void;
+  /** The last report of each recorder that home has judged. A batch that is sent again continues after it. */
+  readonly #judged = new Map<string, number>();
+  lost = 0;
+
+  constructor(home: ReportTaker, onLoss: (verifications: number, cause: unknown) => void) {
+    this.#home = home;
+    this.#onLoss = onLoss;
+  }
+
+  /** Rejects if a part must be sent again. */
+  async sendBatch({ recorder, sequence, keys, verifications }: Batch): Promise<void> {
+    const cells = [...cellsOf(keys), ...verifications].map(
+      ([minute, , apiId, keyId, identityId, tags, code, count, , latencyUs]) =>
+        [minute, apiId, keyId, identityId, tags, code, count, latencyUs] as const,
+    );
+    // The number of a batch is that of its last report: a part of a batch is never taken for all of it.
+    for (const [i, part] of partsOf(cells).entries()) {
+      const number = sequence * PARTS + i;
+      if (number <= (this.#judged.get(recorder) ?? 0)) continue;
+      await this.send({ recorder, sequence: number, verifications: part, uses: [] });
+      this.#judged.set(recorder, number);
+    }
+  }
+
+  async send(report: Parameters<ReportTaker["report"]>[0]): Promise<void> {
+    const loss = await deliver(this.#home, report);
+    if (loss === undefined) return;
+    this.lost += loss.verifications;
+    this.#onLoss(loss.verifications, loss.cause);
+  }
 }
 
 /** Home as the store of batches. It answers no queries: those are passed on. */
-function reports(home: Pick<HttpHome, "report">): Rollups {
+function asRollups(reports: Reports): Rollups {
   const isHomes = () => {
     throw new Error("Home answers queries of statistics");
   };
   return {
     async write(texts) {
-      for (const text of texts) {
-        const { recorder, sequence, keys, verifications } = readBatch(text);
-        const cells = [...cellsOf(keys), ...verifications].map(
-          ([minute, , apiId, keyId, identityId, tags, code, count, , latencyUs]) =>
-            [minute, apiId, keyId, identityId, tags, code, count, latencyUs] as const,
-        );
-        // The number of a batch is that of its last report: a part of a batch is never taken for all of it.
-        for (let i = 0; i < Math.max(1, cells.length); i += CELLS_MAX) {
-          const part = cells.slice(i, i + CELLS_MAX);
-          const number = sequence * PARTS + Math.floor(i / CELLS_MAX);
-          await home.report({ recorder, sequence: number, verifications: part, uses: [] });
-        }
-      }
+      for (const text of texts) await reports.sendBatch(readBatch(text));
     },
     merge: async () => false,
     prune: async () => ({ rows: 0, more: false }),
@@ -75,6 +125,3 @@ function reports(home: Pick<HttpHome, "report">): Rollups {
     decisions: isHomes,
   };
 }
-
-/** Reports into which a batch may be divided. */
-const PARTS = 64;

@@ -27,7 +27,7 @@ import { CallQueues } from "../platform/rpc/call-queues.ts";
 import { FailedAuthentications } from "../platform/rpc/failed-authentications.ts";
 import { answerStatuses, Problem, type ProblemCode, problems } from "../platform/rpc/problems.ts";
 import { quotaCounts, Rpc, type RpcOptions } from "../platform/rpc/server.ts";
-import { openEdgeCounts } from "./counts.ts";
+import { EdgeCounts } from "./counts.ts";
 import { EdgeCalls } from "./edge-calls.ts";
 import { HttpHome } from "./http-home.ts";
 import { passOnRequest } from "./pass-on.ts";
@@ -78,7 +78,7 @@ export async function openEdge(config: Config, options: EdgeOptions, dependencie
   const home = new HttpHome(options.upstream, options.rootKey);
   const id = newId(random, "edge");
   const counts = config.analytics.enabled
-    ? openEdgeCounts({
+    ? new EdgeCounts({
         clock,
         random,
         home,
@@ -94,12 +94,12 @@ export async function openEdge(config: Config, options: EdgeOptions, dependencie
     bytesMax: config.directoryBytesMax,
     staleMax: options.staleMax,
     lookupsPerSecond: config.lookupsPerSecond,
-    recorder: counts?.recorder ?? null,
+    recorder: counts?.analytics.recorder ?? null,
     status: () => ({
       id,
       kind: "process",
       version,
-      reports: counts?.outbox.waiting ?? 0,
+      reports: counts?.waiting ?? 0,
       ...(options.name !== undefined && { name: options.name }),
     }),
     onState: (state, cause) => (state === "current" ? events.homeBack() : events.homeLost(state, cause)),
@@ -110,8 +110,8 @@ export async function openEdge(config: Config, options: EdgeOptions, dependencie
   try {
     await reachHome(replica, clock, events, waits);
     if (counts) {
-      await counts.start();
-      opened.defer(() => counts.stop());
+      await counts.analytics.start();
+      opened.defer(() => counts.analytics.stop());
     }
   } catch (error) {
     await opened.disposeAsync();
@@ -128,7 +128,7 @@ export async function openEdge(config: Config, options: EdgeOptions, dependencie
   };
   const calls = config.metrics === "off" ? null : new CallMetrics([verifyKey.name], answerStatuses);
   const edgeCalls = new EdgeCalls(openRpc(config, dependencies, replica, calls), home, random);
-  const expose = exposeMetrics({ replica, edgeCalls, calls, waiting: () => counts?.outbox.waiting ?? 0 });
+  const expose = exposeMetrics({ replica, edgeCalls, calls, counts });
   const trustedProxies = addressList(config.trustedProxies);
   const http = await openHttp({
     operations: [verifyKey],
@@ -284,10 +284,10 @@ interface MetricSources {
   replica: Replica;
   edgeCalls: Pick<EdgeCalls, "passedOn">;
   calls: CallMetrics | null;
-  waiting(): number;
+  counts: Pick<EdgeCounts, "waiting" | "lost"> | null;
 }
 
-function exposeMetrics({ replica, edgeCalls, calls, waiting }: MetricSources) {
+function exposeMetrics({ replica, edgeCalls, calls, counts: counted }: MetricSources) {
   const metrics = new Metrics();
   calls?.register(metrics);
   const { stream, directories, counts } = replica;
@@ -303,6 +303,11 @@ function exposeMetrics({ replica, edgeCalls, calls, waiting }: MetricSources) {
   metrics.gauge("latchkey_edge_age_seconds", "Age of the records: time since home read its changes.", [], () => [
     [{}, stream.age() / 1_000],
   ]);
-  metrics.gauge("latchkey_edge_waiting_reports", "Counts that home has not taken.", [], () => [[{}, waiting()]]);
+  metrics.gauge("latchkey_edge_waiting_reports", "Counts that home has not taken.", [], () => [
+    [{}, counted?.waiting ?? 0],
+  ]);
+  metrics.counter("latchkey_edge_lost_total", "Verifications that are not counted anywhere.", [], () => [
+    [{}, counted?.lost ?? 0],
+  ]);
   return () => metrics.expose();
 }

@@ -1,7 +1,6 @@
 import { Agent as HttpAgent, type IncomingMessage, request as requestHttp } from "node:http";
 import { Agent as HttpsAgent, request as requestHttps } from "node:https";
 import type { Milliseconds } from "../../../engine/src/clock/clock.ts";
-import { decideByCall } from "../../../engine/src/errors/decided-elsewhere.ts";
 import {
   type ChangesAnswer,
   type ChangesQuestion,
@@ -11,8 +10,9 @@ import {
   HomeUnavailable,
   type RecordsAnswer,
   type RecordsQuestion,
-  ReplicaRefused,
+  rejectAnswer,
 } from "../../../engine/src/replica/home.ts";
+import type { CountReport, ReportAnswer, ReportTaker } from "../../../engine/src/replica/report.ts";
 import { collected, statusOf } from "./answers.ts";
 
 /**
@@ -41,7 +41,7 @@ export interface HomeRequest {
 }
 
 /** Home over HTTP. */
-export class HttpHome implements Home {
+export class HttpHome implements Home, ReportTaker {
   readonly #base: URL;
   readonly #rootKey: string;
   readonly #agents: Readonly<Record<Purpose, HttpAgent | HttpsAgent>>;
@@ -68,7 +68,7 @@ export class HttpHome implements Home {
     return this.#ask("replica.charge", question);
   }
 
-  report(question: object): Promise<unknown> {
+  report(question: CountReport): Promise<ReportAnswer> {
     return this.#ask("replica.report", question);
   }
 
@@ -103,11 +103,10 @@ export class HttpHome implements Home {
 
   async #ask<Answer>(operation: string, question: object, wait: Milliseconds = 0): Promise<Answer> {
     const { status, body } = await this.#send(operation, JSON.stringify(question), ANSWER_TIME_MAX + wait);
-    if (status === 401 || status === 403) throw new ReplicaRefused(detailOf(body, status));
-    // One call of a question that is not valid concerns no other one: each is passed on alone.
-    if (operation === "replica.charge" && (status === 400 || status === 413)) decideByCall();
-    if (status !== 200)
-      throw new HomeUnavailable(`Home answered ${operation} with ${status}: ${detailOf(body, status)}`);
+    if (status !== 200) {
+      const detail = `Home answered ${operation} with ${status}: ${detailOf(body, status)}`;
+      rejectAnswer({ operation, status, detail });
+    }
     const data = parsed(body)?.data;
     if (typeof data !== "object" || data === null) throw new HomeUnavailable(`Home answered ${operation} with no data`);
     return data as Answer;

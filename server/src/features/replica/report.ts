@@ -8,9 +8,8 @@ import { EDGE_BODY_BYTES_MAX, OPEN_PERMISSION, openingCaller, openRequirement } 
 
 const CELLS_MAX = 2_000;
 const USES_MAX = 2_000;
-/** How long an edge may keep counts, and how far its clock may be ahead. */
+/** How long an edge may keep counts. */
 const PAST_MAX = levels.day;
-const FUTURE_MAX = levels.minute;
 const COUNT_MAX = 1_000_000_000;
 /** An hour for each of them would be less. */
 const LATENCY_MAX = 2 ** 52;
@@ -43,7 +42,7 @@ export const report = metered("replica.report", {
   summary: "Report what an edge counted",
   description:
     "Adds verifications that an edge decided to the analytics, each report once: a `sequence` that was reported before is " +
-    "acknowledged, and not counted again. Keys that do not exist are left out.",
+    "acknowledged, and not counted again. What cannot be counted is left out.",
   repeatable: true,
   bodyBytesMax: EDGE_BODY_BYTES_MAX,
   permissions: [OPEN_PERMISSION],
@@ -53,27 +52,29 @@ export const report = metered("replica.report", {
     verifications: z.array(Cell).max(CELLS_MAX),
     uses: z.array(z.strictObject({ keyId: KeyId, at: integer(0) })).max(USES_MAX),
   }),
-  output: z.strictObject({ sequence: z.int() }),
+  output: z.strictObject({
+    sequence: z.int(),
+    leftOut: z
+      .int()
+      .describe(
+        "Verifications that are not counted: of APIs that the root key does not open, more than a day old, or of keys that the " +
+          "workspace does not have.",
+      ),
+  }),
   problems: [],
   examples: [],
 }).handle(async ({ recorder, sequence, verifications, uses }, { replicas }, context) => {
   const caller = openingCaller(context);
   const { workspaceId, now, fail } = context;
   for (const [i, [minute, apiId, keyId]] of verifications.entries()) {
-    if (minute % levels.minute !== 0 || !isReportable(minute, now)) {
-      fail("invalid_input", `verifications[${i}] is not of a minute of the last day.`);
-    }
+    if (minute % levels.minute !== 0) fail("invalid_input", `verifications[${i}] is not of a minute.`);
     if ((apiId === null) !== (keyId === null)) {
       fail("invalid_input", `verifications[${i}] has a key without an API, or an API without a key.`);
     }
-    if (apiId !== null) caller.authorize(openRequirement(apiId));
-  }
-  for (const [i, { at }] of uses.entries()) {
-    if (!isReportable(at, now)) fail("invalid_input", `uses[${i}] is not of the last day.`);
   }
   const { reports } = replicas;
-  if (reports === null) return JSON.stringify({ sequence });
-  await replicas.reporting.run(workspaceId, async () => {
+  if (reports === null) return JSON.stringify({ sequence, leftOut: 0 });
+  const leftOut = await replicas.reporting.run(workspaceId, async () => {
     const owners = await replicas.findReported({
       workspaceId,
       keyIds: distinct([...verifications.map(([, , keyId]) => keyId), ...uses.map(({ keyId }) => keyId)]),
@@ -81,16 +82,26 @@ export const report = metered("replica.report", {
     });
     const apiOf = new Map(owners.keys.map(({ id, api_id }) => [id, api_id]));
     const identities = new Set(owners.identityIds);
-    const cells = verifications.flatMap(([minute, apiId, keyId, identityId, tags, code, count, latencyUs]) => {
+    const present = now - (now % levels.minute);
+    const cells: VerificationCell[] = [];
+    let omitted = 0;
+    for (const [minute, apiId, keyId, identityId, tags, code, count, latencyUs] of verifications) {
+      const isOpen = apiId === null || caller.may(openRequirement(apiId));
       // Counts have no owner but their subject, which must be of this workspace.
-      if (keyId !== null && apiOf.get(keyId) !== apiId) return [];
+      const isOwn = keyId === null || apiOf.get(keyId) === apiId;
+      if (!isOpen || !isOwn || minute < now - PAST_MAX) {
+        omitted += count;
+        continue;
+      }
       const owner = keyId !== null && identityId !== null && identities.has(identityId) ? identityId : null;
-      const cell: VerificationCell = [minute, workspaceId, apiId, keyId, owner, tags, code, count, 0, latencyUs];
-      return [cell];
-    });
-    const known = uses.filter(({ keyId }) => {
+      // The clock of an edge may be ahead.
+      const time = Math.min(minute, present);
+      cells.push([time, workspaceId, apiId, keyId, owner, tags, code, count, 0, latencyUs]);
+    }
+    const known = uses.flatMap(({ keyId, at }) => {
       const apiId = apiOf.get(keyId);
-      return apiId !== undefined && caller.may(openRequirement(apiId));
+      const isOpen = apiId !== undefined && caller.may(openRequirement(apiId));
+      return isOpen ? [{ keyId, at: Math.min(at, now) }] : [];
     });
     await reports.accept({
       workspaceId,
@@ -100,13 +111,10 @@ export const report = metered("replica.report", {
       verifications: cells,
       uses: known,
     });
+    return omitted;
   });
-  return JSON.stringify({ sequence });
+  return JSON.stringify({ sequence, leftOut });
 });
-
-function isReportable(at: number, now: number): boolean {
-  return at >= now - PAST_MAX && at <= now + FUTURE_MAX;
-}
 
 /** Whether a text is a tag set as the recorder writes it. */
 function isTagSet(value: string): boolean {

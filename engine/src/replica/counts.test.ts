@@ -1,0 +1,167 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { setImmediate } from "node:timers/promises";
+import { instantAt } from "../clock/clock.ts";
+import { SimulatedClock } from "../clock/simulated.ts";
+import { seededRandom } from "../random/seeded.ts";
+import type { VerificationEvent } from "../verification/event.ts";
+import { ReplicaCounts } from "./counts.ts";
+import { rejectAnswer } from "./home.ts";
+import { type CountReport, partsOf, REPORT_MAX, type ReportAnswer, verificationsOf } from "./report.ts";
+
+const START = 1_768_478_400_000;
+const SECOND = 1_000;
+
+function event(clock: SimulatedClock, members: Partial<VerificationEvent> = {}): VerificationEvent {
+  return {
+    at: instantAt(clock.now()),
+    startedAt: clock.monotonic(),
+    workspaceId: "ws_1",
+    key: { keyId: "key_1", apiId: "api_1", identity: null },
+    code: "VALID",
+    tags: undefined,
+    creditsSpent: 0,
+    cost: undefined,
+    limit: undefined,
+    address: "203.0.113.7",
+    requestId: "req_1",
+    ...members,
+  };
+}
+
+/** Counts whose reports get this answer. */
+function open(answer: (report: CountReport) => ReportAnswer | Promise<ReportAnswer>) {
+  const clock = new SimulatedClock(START);
+  const losses: number[] = [];
+  const sent: CountReport[] = [];
+  const counts = new ReplicaCounts({
+    clock,
+    recorder: "edge_1",
+    home: {
+      report: async (report) => {
+        sent.push(report);
+        return answer(report);
+      },
+    },
+    onLoss: (verifications) => void losses.push(verifications),
+  });
+  const pass = async () => {
+    clock.advance(SECOND);
+    for (let i = 0; i < 10; i++) await setImmediate();
+  };
+  return { clock, counts, losses, sent, pass };
+}
+
+describe("the counts of a replica", () => {
+  for (const status of [400, 403, 409, 413, 422]) {
+    it(`drops a report that home answers with ${status}, says so once, and goes on`, async () => {
+      let rejects = true;
+      const { clock, counts, losses, sent, pass } = open(() =>
+        rejects ? rejectAnswer({ operation: "replica.report", status, detail: "never" }) : {},
+      );
+      for (let i = 0; i < 3; i++) counts.verification(event(clock));
+      await pass();
+      rejects = false;
+      counts.verification(event(clock));
+      await pass();
+      assert.deepEqual(losses, [3]);
+      assert.equal(counts.lost, 3);
+      assert.deepEqual(
+        sent.map(({ sequence }) => sequence),
+        [1, 2],
+      );
+      assert.equal(counts.waiting, 0);
+    });
+  }
+
+  for (const status of [undefined, 401, 404, 429, 500, 503]) {
+    it(`sends a report again after ${status ?? "no answer"}`, async () => {
+      let isAway = true;
+      const { clock, counts, losses, sent, pass } = open(() =>
+        isAway ? rejectAnswer({ operation: "replica.report", status, detail: "later" }) : {},
+      );
+      counts.verification(event(clock));
+      for (let i = 0; i < 3; i++) await pass();
+      isAway = false;
+      await pass();
+      assert.deepEqual(losses, []);
+      assert.deepEqual(
+        sent.map(({ sequence }) => sequence),
+        [1, 1, 1, 1],
+      );
+      assert.equal(counts.waiting, 0);
+    });
+  }
+
+  it("loses nothing and counts nothing twice, whatever home answers (rule 180)", async () => {
+    let judged = 0;
+    for (let seed = 1; seed <= 60; seed++) {
+      const random = seededRandom(seed);
+      let [counted, last, calm] = [0, 0, false];
+      const { clock, counts, losses, pass } = open((report) => {
+        const { sequence, verifications } = report;
+        const chance = calm ? 0 : random.below(8);
+        const status = [undefined, 401, 503, 400, 403, 413][chance - 2];
+        // Lost on its way home.
+        if (chance >= 2 && status === undefined) rejectAnswer({ operation: "replica.report", status, detail: "lost" });
+        if (status !== undefined) rejectAnswer({ operation: "replica.report", status, detail: "no" });
+        const leftOut = Math.min(random.below(3), verificationsOf(verifications));
+        if (sequence > last) counted += verificationsOf(verifications) - leftOut;
+        last = Math.max(last, sequence);
+        judged++;
+        return { leftOut };
+      });
+      let total = 0;
+      for (let i = 0; i < 60; i++) {
+        for (let n = random.below(4); n > 0; n--) {
+          counts.verification(event(clock, { code: ["VALID", "DISABLED"][random.below(2)]! }));
+          total++;
+        }
+        await pass();
+      }
+      calm = true;
+      await pass();
+      await counts.close();
+      const lost = losses.reduce((sum, one) => sum + one, 0);
+      assert.equal(counted + lost, total, `seed ${seed}`);
+      assert.equal(counts.lost, lost);
+      assert.equal(counts.waiting, 0);
+    }
+    assert.ok(judged > 1_000, `${judged} reports were judged`);
+  });
+
+  it("makes reports that home reads, also of the longest tags", async () => {
+    const tags = (n: number) => Array.from({ length: 10 }, (_, i) => `${n} ${i} `.padEnd(128, "\u0001").slice(0, 128));
+    const { clock, counts, sent } = open(() => ({}));
+    for (let n = 0; n < 1_500; n++) {
+      counts.verification(
+        event(clock, { tags: tags(n), key: { keyId: `key_${"x".repeat(16)}${n}`, apiId: "api_1", identity: null } }),
+      );
+    }
+    await counts.close();
+    const cells = sent.flatMap(({ verifications }) => verifications);
+    assert.equal(cells.length, 1_500);
+    for (const report of sent) assert.ok(Buffer.byteLength(JSON.stringify(report)) < 1024 * 1024);
+    const parts = partsOf(cells);
+    assert.equal(parts.flat().length, 1_500);
+    for (const part of parts) assert.ok(Buffer.byteLength(JSON.stringify(part)) <= REPORT_MAX.bytes);
+  });
+
+  it("keeps the newest half a minute while home is away", async () => {
+    let isAway = true;
+    const { clock, counts, losses, sent, pass } = open(() =>
+      isAway ? rejectAnswer({ operation: "replica.report", status: 503, detail: "away" }) : {},
+    );
+    for (let i = 0; i < 100; i++) {
+      counts.verification(event(clock));
+      await pass();
+    }
+    assert.equal(counts.waiting, 31);
+    assert.equal(losses.length, 69);
+    isAway = false;
+    sent.length = 0;
+    await pass();
+    assert.equal(sent.length, 31);
+    await counts.close();
+  });
+});
