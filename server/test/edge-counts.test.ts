@@ -4,11 +4,15 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { it, type TestContext } from "node:test";
+import { instantAt } from "../../engine/src/clock/clock.ts";
 import { SimulatedClock } from "../../engine/src/clock/simulated.ts";
 import { seededRandom } from "../../engine/src/random/seeded.ts";
 import { rejectAnswer } from "../../engine/src/replica/home.ts";
+import { Replica } from "../../engine/src/replica/replica.ts";
 import { type ReportTaker, verificationsOf } from "../../engine/src/replica/report.ts";
 import { EdgeCounts } from "../src/edge/counts.ts";
+import { RootKeyUses } from "../src/edge/root-key-uses.ts";
+import { Authenticator } from "../src/platform/rpc/authenticate.ts";
 import { TestHome } from "./edge.ts";
 import { describeOnStores, type TestServer } from "./harness.ts";
 
@@ -113,6 +117,52 @@ describeOnStores("The counts of an edge", (server) => {
     assert.equal(await totalOf(server, of[0].keyId), 4);
     assert.deepEqual([counts.lost, counts.waiting], [4, 0]);
     assert.equal((await server.getKey(of[0].keyId)).lastUsedAt !== undefined, true);
+  });
+
+  it("do not call a root key unused that verifies keys only at an edge (rule 181)", async (t) => {
+    const edgeKey = await server.grant("replicas.*.open");
+    const [caller, idle] = [await server.grant("apis.*.verify_key"), await server.grant("apis.*.verify_key")];
+    server.clock.step(100 * DAY);
+    await server.pass(1_000);
+    const home = new TestHome(server, edgeKey.key);
+    const { clock } = server;
+    const replica = new Replica({
+      clock,
+      random: seededRandom(1),
+      home,
+      bytesMax: 2 ** 24,
+      staleMax: 0,
+      lookupsPerSecond: 1_000,
+      recorder: null,
+      status: () => ({ id: "edge_0000000000000009", kind: "process", version: "0.1.0", reports: 0 }),
+      onState: () => {},
+    });
+    t.after(() => replica.close());
+    const authenticator = new Authenticator(replica.directories);
+    await replica.start();
+    const uses = new RootKeyUses({
+      clock,
+      home,
+      recorder: "edge_1",
+      rpc: {
+        takeRootKeyUses: () => authenticator.takeUses(),
+        recordRootKeyUses: (some) => {
+          for (const { rootKeyId, at } of some) authenticator.recordUse(rootKeyId, instantAt(at));
+        },
+      },
+    });
+    const credentials = { authorization: `Bearer ${caller.key}` };
+    const principal = await authenticator.authenticate(credentials, "203.0.113.7", clock.now(), clock.monotonic());
+    assert.equal(principal?.rootKeyId, caller.rootKeyId);
+    // Home does not take the first report.
+    home.isAway = true;
+    await server.pass(12_000);
+    home.isAway = false;
+    await server.pass(80_000);
+    await uses.stop();
+    const { rootKeysUnused } = await server.ok("system.getFindings", {});
+    const ids = rootKeysUnused.map(({ rootKeyId }: { rootKeyId: string }) => rootKeyId);
+    assert.deepEqual([ids.includes(caller.rootKeyId), ids.includes(idle.rootKeyId)], [false, true]);
   });
 
   it("are all taken, also with the longest tags (rule 180)", async (t) => {

@@ -19,6 +19,8 @@ export interface CountReport {
   readonly sequence: number;
   readonly verifications: readonly CountCell[];
   readonly uses: readonly { readonly keyId: string; readonly at: number }[];
+  /** When root keys of callers were last used. */
+  readonly rootKeyUses?: readonly { readonly rootKeyId: string; readonly at: number }[];
 }
 
 export interface ReportAnswer {

@@ -31,6 +31,7 @@ import { EdgeCounts } from "./counts.ts";
 import { EdgeCalls } from "./edge-calls.ts";
 import { HttpHome } from "./http-home.ts";
 import { passOnRequest } from "./pass-on.ts";
+import { RootKeyUses } from "./root-key-uses.ts";
 
 /** What an edge is told on its command line, besides the settings of the service. */
 export interface EdgeOptions {
@@ -127,7 +128,10 @@ export async function openEdge(config: Config, options: EdgeOptions, dependencie
     return { ready: false, status: "fail", checks };
   };
   const calls = config.metrics === "off" ? null : new CallMetrics([verifyKey.name], answerStatuses);
-  const edgeCalls = new EdgeCalls(openRpc(config, dependencies, replica, calls), home, random);
+  const rpc = openRpc(config, dependencies, replica, calls);
+  const rootKeyUses = new RootKeyUses({ clock, home, recorder: id, rpc });
+  opened.defer(() => rootKeyUses.stop());
+  const edgeCalls = new EdgeCalls(rpc, home, random);
   const expose = exposeMetrics({ replica, edgeCalls, calls, counts });
   const trustedProxies = addressList(config.trustedProxies);
   const http = await openHttp({

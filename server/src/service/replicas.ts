@@ -28,7 +28,7 @@ export interface Replicas extends ReplicaServices {
 export function openReplicas(
   { config, clock, random }: Start,
   { store, directories, analytics, workspaceId }: Parts,
-  problemOf: ReplicaServices["problemOf"],
+  { problemOf, recordRootKeyUses }: Pick<ReplicaServices, "problemOf" | "recordRootKeyUses">,
 ): Replicas {
   return {
     stream: new ReplicaStream({ clock, feed: directories.feed, follower: directories.changes }),
@@ -49,5 +49,6 @@ export function openReplicas(
     defaultWorkspaceId: workspaceId,
     newRequestId: () => newRequestId(random),
     problemOf,
+    recordRootKeyUses,
   };
 }

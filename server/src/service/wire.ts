@@ -178,7 +178,10 @@ export function wire(
   start.opened.defer(() => marking.cancel());
   const node = new NodeDescription(start, parts, recent);
   const queues = new CallQueues();
-  const replicas = openReplicas(start, parts, (error, requestId) => rpc.problemOf(error, requestId, "replica.charge"));
+  const replicas = openReplicas(start, parts, {
+    problemOf: (error, requestId) => rpc.problemOf(error, requestId, "replica.charge"),
+    recordRootKeyUses: (uses) => rpc.recordRootKeyUses(uses),
+  });
   const wiring = {
     verification,
     ledger,

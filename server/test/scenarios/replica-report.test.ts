@@ -17,6 +17,11 @@ async function countsOf(server: TestServer, keyId: string) {
   return { total, valid, outcomes };
 }
 
+async function lastUse(server: TestServer, sought: string, as = server.rootKey): Promise<number | undefined> {
+  const rootKeys = await server.ok("rootKeys.listRootKeys", {}, { as });
+  return rootKeys.find(({ rootKeyId }: { rootKeyId: string }) => rootKeyId === sought).lastUsedAt;
+}
+
 const report = (verifications: unknown[], more: object = {}) => ({
   recorder: "rec_edge",
   sequence: 1,
@@ -146,6 +151,31 @@ describeOnStores("Reports of edges", (server) => {
     assert.equal((await server.getKey(keyId)).lastUsedAt, usedAt);
   });
 
+  it("say when root keys of callers were last used, and touch no others (rule 181)", async () => {
+    const [used, future] = [await server.grant("apis.*.verify_key"), await server.grant("apis.*.verify_key")];
+    const other = await server.workspace("user");
+    const foreign = await server.ok(
+      "rootKeys.createRootKey",
+      { name: "foreign", permissions: ["apis.*.verify_key"] },
+      { as: other.key },
+    );
+    const at = server.clock.now() - 5_000;
+    const rootKeyUses = [
+      { rootKeyId: used.rootKeyId, at },
+      { rootKeyId: future.rootKeyId, at: at + 3_600_000 },
+      { rootKeyId: foreign.rootKeyId, at },
+      { rootKeyId: "rk_never0existed000", at },
+    ];
+    const now = server.clock.now();
+    await server.ok("replica.report", report([], { recorder: "rec_root", rootKeyUses }));
+    await server.pass(61_000);
+    assert.equal(await lastUse(server, used.rootKeyId), at);
+    assert.equal(await lastUse(server, future.rootKeyId), now);
+    assert.equal(await lastUse(server, foreign.rootKeyId, other.key), undefined);
+    const many = Array.from({ length: 2_001 }, () => ({ rootKeyId: used.rootKeyId, at }));
+    await server.rejected("replica.report", report([], { rootKeyUses: many }), "invalid_input");
+  });
+
   it("refuse what cannot have been counted, and change nothing", async () => {
     const apiId = await server.createApi();
     const { keyId } = await server.createKey(apiId);
@@ -198,6 +228,12 @@ it("Reports are acknowledged and dropped where analytics are off", async (t) => 
   t.after(() => server.close());
   const apiId = await server.createApi();
   const { keyId } = await server.createKey(apiId);
-  const body = report([[minuteOf(server), apiId, keyId, null, "", "VALID", 1, 1]]);
+  const { rootKeyId } = await server.grant("apis.*.verify_key");
+  const at = server.clock.now();
+  const cell = [minuteOf(server), apiId, keyId, null, "", "VALID", 1, 1];
+  const body = report([cell], { rootKeyUses: [{ rootKeyId, at }] });
   assert.deepEqual(await server.ok("replica.report", body), { sequence: 1, leftOut: 0 });
+  // Last uses of root keys are none.
+  await server.pass(61_000);
+  assert.equal(await lastUse(server, rootKeyId), at);
 });

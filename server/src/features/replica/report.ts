@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { verificationCodes } from "../../../../engine/src/verification/request.ts";
-import { ApiId, integer, KeyId, text } from "../../platform/vocabulary/schema.ts";
+import { ApiId, integer, KeyId, RootKeyId, text } from "../../platform/vocabulary/schema.ts";
 import type { VerificationCell } from "../analytics/batch.ts";
 import { levels } from "../analytics/levels.ts";
 import { metered } from "../services.ts";
@@ -51,6 +51,11 @@ export const report = metered("replica.report", {
     sequence: integer(1),
     verifications: z.array(Cell).max(CELLS_MAX),
     uses: z.array(z.strictObject({ keyId: KeyId, at: integer(0) })).max(USES_MAX),
+    rootKeyUses: z
+      .array(z.strictObject({ rootKeyId: RootKeyId, at: integer(0) }))
+      .max(USES_MAX)
+      .optional()
+      .describe("When root keys of callers were last used at the edge."),
   }),
   output: z.strictObject({
     sequence: z.int(),
@@ -63,7 +68,7 @@ export const report = metered("replica.report", {
   }),
   problems: [],
   examples: [],
-}).handle(async ({ recorder, sequence, verifications, uses }, { replicas }, context) => {
+}).handle(async ({ recorder, sequence, verifications, uses, rootKeyUses = [] }, { replicas }, context) => {
   const caller = openingCaller(context);
   const { workspaceId, now, fail } = context;
   for (const [i, [minute, apiId, keyId]] of verifications.entries()) {
@@ -73,13 +78,21 @@ export const report = metered("replica.report", {
     }
   }
   const { reports } = replicas;
-  if (reports === null) return JSON.stringify({ sequence, leftOut: 0 });
+  if (reports === null && rootKeyUses.length === 0) return JSON.stringify({ sequence, leftOut: 0 });
   const leftOut = await replicas.reporting.run(workspaceId, async () => {
     const owners = await replicas.findReported({
       workspaceId,
       keyIds: distinct([...verifications.map(([, , keyId]) => keyId), ...uses.map(({ keyId }) => keyId)]),
       identityIds: distinct(verifications.map(([, , , identityId]) => identityId)),
+      rootKeyIds: distinct(rootKeyUses.map(({ rootKeyId }) => rootKeyId)),
     });
+    const rootKeys = new Set(owners.rootKeyIds);
+    replicas.recordRootKeyUses(
+      rootKeyUses.flatMap(({ rootKeyId, at }) =>
+        rootKeys.has(rootKeyId) ? [{ rootKeyId, at: Math.min(at, now) }] : [],
+      ),
+    );
+    if (reports === null) return 0;
     const apiOf = new Map(owners.keys.map(({ id, api_id }) => [id, api_id]));
     const identities = new Set(owners.identityIds);
     const present = now - (now % levels.minute);

@@ -2,6 +2,7 @@ import type { DirectorySource } from "../../../../engine/src/directory/directori
 import type { LookupRateLimiter } from "../../../../engine/src/directory/lookup-rate-limiter.ts";
 import type { FairQueue } from "../../platform/rpc/fair-queue.ts";
 import type { Problem } from "../../platform/rpc/problems.ts";
+import type { RootKeyUse } from "../../platform/store/access/root-key-usage.ts";
 import type { Edges } from "./edges.ts";
 import type { ReplicaReports } from "./reports.ts";
 import type { ReportedIds, ReportedOwners } from "./statements.ts";
@@ -22,6 +23,8 @@ export interface ReplicaServices {
   readonly reporting: Pick<FairQueue, "run">;
   /** Null: analytics are off. */
   readonly reports: Pick<ReplicaReports, "accept"> | null;
+  /** Notes when root keys were last used. */
+  recordRootKeyUses(uses: readonly RootKeyUse[]): void;
   findReported(ids: ReportedIds): Promise<ReportedOwners>;
   readonly verifyAuth: "optional" | "required";
   /** The workspace of callers without a root key. */

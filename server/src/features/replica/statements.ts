@@ -5,6 +5,7 @@ export interface ReportedIds {
   workspaceId: string;
   keyIds: readonly string[];
   identityIds: readonly string[];
+  rootKeyIds: readonly string[];
 }
 
 /** Those of them that exist there. */
@@ -12,12 +13,13 @@ export interface ReportedOwners {
   /** With the API of each. */
   keys: readonly { id: string; api_id: string }[];
   identityIds: readonly string[];
+  rootKeyIds: readonly string[];
 }
 
 /** Finds what a report names. Deleted rows too: what was verified before counts for its owner. */
 async function findReported(
   { db, dialect }: Sql,
-  { workspaceId, keyIds, identityIds }: ReportedIds,
+  { workspaceId, keyIds, identityIds, rootKeyIds }: ReportedIds,
 ): Promise<ReportedOwners> {
   const keys =
     keyIds.length === 0
@@ -37,7 +39,16 @@ async function findReported(
           .where("workspace_id", "=", workspaceId)
           .where(dialect.values.isOneOf("id", identityIds))
           .execute();
-  return { keys, identityIds: identities.map(({ id }) => id) };
+  const rootKeys =
+    rootKeyIds.length === 0
+      ? []
+      : await db
+          .selectFrom("root_keys")
+          .select("id")
+          .where("workspace_id", "=", workspaceId)
+          .where(dialect.values.isOneOf("id", rootKeyIds))
+          .execute();
+  return { keys, identityIds: identities.map(({ id }) => id), rootKeyIds: rootKeys.map(({ id }) => id) };
 }
 
 /** The procedures of edges. */

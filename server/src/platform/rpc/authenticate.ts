@@ -106,9 +106,10 @@ export class Authenticator {
     return principal;
   }
 
-  /** Records a use of a root key by a session that stands for it. */
-  recordUse(rootKeyId: string, now: Instant): void {
-    this.#uses.set(rootKeyId, now);
+  /** Records a use of a root key elsewhere: by a session that stands for it, in another thread, at an edge. */
+  recordUse(rootKeyId: string, at: Instant): void {
+    const known = this.#uses.get(rootKeyId);
+    if (known === undefined || known < at) this.#uses.set(rootKeyId, at);
   }
 
   /** The root keys that were used since the last call of this method. */
