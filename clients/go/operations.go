@@ -6622,6 +6622,8 @@ type GetStatusOutputEdgesList struct {
 	Records int64 `json:"records"`
 	// Counts of verifications that it has not delivered.
 	Reports int64 `json:"reports"`
+	// Parts of limits that it holds. Absent: its release has none.
+	Leases *int64 `json:"leases,omitzero"`
 	// Milliseconds since it last asked for changes.
 	AgeMs int64 `json:"ageMs"`
 }

@@ -42,12 +42,12 @@ describeOnEachStore("workspaces and settings", (dashboard, store) => {
 
   it("shows the edges that ask the node", async () => {
     const edge = { id: "edge_0000000000000001", kind: "process", version: "0.1.0", records: 1_200, reports: 0 };
-    const ask = { tagKey: "A".repeat(32), edge: { ...edge, name: "frankfurt" } };
+    const ask = { tagKey: "A".repeat(32), edge: { ...edge, name: "frankfurt", leases: 12 } };
     assert.equal((await dashboard.server.call("replica.listChanges", ask)).status, 200);
     const page = await dashboard.visit("/settings");
     await page.getByRole("heading", { name: "Edges" }).waitFor();
     await page.getByText("frankfurt").waitFor();
-    await page.getByText("1,200 keys in memory").waitFor();
+    await page.getByText("1,200 keys in memory, 12 leases of limits").waitFor();
     await isAccessible(page);
   });
 

@@ -4438,6 +4438,8 @@ export type GetStatusOutput = {
         records: number;
         /** Counts of verifications that it has not delivered. */
         reports: number;
+        /** Parts of limits that it holds. Absent: its release has none. */
+        leases?: number;
         /** Milliseconds since it last asked for changes. */
         ageMs: number;
       }[];

@@ -23,6 +23,27 @@ export const describedEdge = (n = 1, more: object = {}) => ({
   ...more,
 });
 
+/** A limit of which tests ask for leases, as keys have it. */
+export const leasedLimit = { name: "requests", limit: 1_000, duration: 60_000, autoApply: true };
+
+/** A question about leases of a limit, by the string of its key. */
+export const askedLease = (key: string, { name, limit, duration } = leasedLimit, more: object = {}) => ({
+  key: { hash: hashSecret(key), name, owner: "key" },
+  limit,
+  duration,
+  want: 50,
+  ...more,
+});
+
+/** What an edge gets of a limit. */
+export interface GrantedLease {
+  id: string;
+  amount: number;
+  remaining: number;
+  reset: number;
+  expiresIn: number;
+}
+
 /** An edge that speaks the protocol and keeps only its position. */
 export class TestEdge {
   position: string | undefined;
@@ -72,6 +93,11 @@ export class TestEdge {
 
   async resolveRootKeys(...keys: string[]) {
     return (await this.#server.ok("replica.resolveKeys", { rootKeys: keys.map(hashSecret) }, this.#options)).rootKeys;
+  }
+
+  /** The leases of limits, in the order of the questions. */
+  async lease(...leases: object[]): Promise<(GrantedLease | null)[]> {
+    return (await this.#server.ok("replica.lease", { leases }, this.#options)).leases;
   }
 
   /** The results of a batch of calls. */

@@ -8,7 +8,7 @@ import { formatKey, RANDOM_BYTES_MIN } from "../../engine/src/rules/key-string.t
 import type { ProblemCode } from "../src/platform/rpc/problems.ts";
 import { writeCursor } from "../src/platform/store/cursor.ts";
 import type { OperationName, ReplicaOperationName } from "../src/service/operations.ts";
-import { describedEdge } from "./edge.ts";
+import { askedLease, describedEdge } from "./edge.ts";
 import type { TestServer } from "./harness.ts";
 
 type Body = Record<string, unknown>;
@@ -730,6 +730,10 @@ export const samples: { readonly [Name in OperationName | ReplicaOperationName]:
       { calls: [edgeCall(key, { keyspaces: [apiId] })] },
     ],
   },
+  "replica.lease": ofNothing(
+    () => ({ leases: [askedLease(NEVER_SECRET)] }),
+    ({ key }) => [{ leases: [askedLease(key)] }],
+  ),
   "replica.report": {
     ...ofNothing(() => ({ recorder: "rec_1", sequence: 1, verifications: [], uses: [] })),
     named: ({ apiId, keyId, identityId }) => [

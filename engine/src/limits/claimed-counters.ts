@@ -1,4 +1,5 @@
-import type { Charge, ChargeResult, Counters, CountersUnavailable, Receipt } from "./counters.ts";
+import type { Charge, ChargeResult, Counters, CountersUnavailable, LimitDecision, Receipt } from "./counters.ts";
+import type { KeptReceipt, Lender, LentCharge } from "./lender.ts";
 
 const unclaimed: CountersUnavailable = { outcome: "unclaimed" };
 
@@ -22,5 +23,30 @@ export class ClaimedCounters implements Counters {
 
   adjust(receipt: Receipt, costs: readonly (number | undefined)[]): readonly boolean[] | Promise<readonly boolean[]> {
     return this.#claim.mayCount ? this.#counters.adjust(receipt, costs) : receipt.charges.map(() => false);
+  }
+}
+
+/** The same for what they lend. */
+export class ClaimedLender implements Lender {
+  readonly #lender: Lender;
+  readonly #claim: { readonly mayCount: boolean };
+
+  constructor(lender: Lender, claim: { readonly mayCount: boolean }) {
+    this.#lender = lender;
+    this.#claim = claim;
+  }
+
+  async lend(charges: readonly Charge[], receipt: KeptReceipt): Promise<LimitDecision | undefined> {
+    const decision = this.#claim.mayCount ? await this.#lender.lend(charges, receipt) : undefined;
+    // Another process may have begun to count meanwhile.
+    return this.#claim.mayCount ? decision : undefined;
+  }
+
+  async settle(
+    name: string,
+    charges: readonly LentCharge[],
+    costs: readonly number[],
+  ): Promise<readonly boolean[] | undefined> {
+    return this.#claim.mayCount ? this.#lender.settle(name, charges, costs) : undefined;
   }
 }

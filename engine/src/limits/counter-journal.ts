@@ -125,6 +125,8 @@ export class CounterJournal {
   #segment = 0;
   #timer: Timer | undefined;
   #work: Promise<void> = Promise.resolve();
+  /** The next flush, while others wait for the file. */
+  #flushing: Promise<void> | undefined;
   #isStopped = false;
 
   private constructor(
@@ -237,6 +239,23 @@ export class CounterJournal {
   }
 
   /**
+   * Resolves when the file has every change from before the call; rejects if it could not be written. Calls during a write
+   * share the next one.
+   */
+  flush(): Promise<void> {
+    if (this.#flushing) return this.#flushing;
+    const flushing = this.#work.then(async () => {
+      // Changes from now on may come too late for this write.
+      this.#flushing = undefined;
+      if (this.#isStopped) throw new Error("The journal of the counters is closed");
+      if (!(await this.#appendChanges())) throw new Error("The lock of a segment was not available");
+    });
+    this.#flushing = flushing;
+    this.#work = flushing.catch((error: unknown) => this.#onFailure(error));
+    return flushing;
+  }
+
+  /**
    * Writes all counters and closes the file. Call it after the last charge. If a new file cannot be written, the changes
    * are appended to the old one; throws if that fails too.
    */
@@ -275,21 +294,25 @@ export class CounterJournal {
     this.#savedAt = now;
   }
 
-  async #appendChanges(): Promise<void> {
+  /** Whether it could read all segments. */
+  async #appendChanges(): Promise<boolean> {
     const table = this.#table!;
-    await this.#flush();
+    let isComplete = true;
+    await this.#writePending();
     for (this.#segment = 0; this.#segment < table.segments.used; this.#segment++) {
       const at = frameHeaderBytes + this.#pendingBytes;
       const end = table.collect(this.#segment, this.#buffer, at, this.#countingClock.now(), "marked");
       // −1: a lock was not available. Its segment keeps its marks until the next second.
-      if (end !== -1) this.#pendingBytes = end - frameHeaderBytes;
-      if (this.#pendingBytes > frameBytesMax - SEGMENT_BYTES) await this.#flush();
+      if (end === -1) isComplete = false;
+      else this.#pendingBytes = end - frameHeaderBytes;
+      if (this.#pendingBytes > frameBytesMax - SEGMENT_BYTES) await this.#writePending();
     }
-    await this.#flush();
+    await this.#writePending();
+    return isComplete;
   }
 
   /** Appends the buffer to the file, and to the new file of a compaction. */
-  async #flush(): Promise<void> {
+  async #writePending(): Promise<void> {
     if (this.#pendingBytes === 0) return;
     const frame = this.#buffer.subarray(0, frameHeaderBytes + this.#pendingBytes);
     await this.#opened().append(frame);

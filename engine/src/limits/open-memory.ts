@@ -33,6 +33,8 @@ export interface OpenMemoryCounters {
   buffer: ArrayBuffer | SharedArrayBuffer;
   /** The number of counters on disk that did not fit into the table. */
   dropped: number;
+  /** Resolves when the journal has everything that was counted before. */
+  flush(): Promise<void>;
   /** Writes all counters to disk. */
   stop(): Promise<void>;
 }
@@ -66,5 +68,6 @@ export async function openMemoryCounters(options: MemoryCountersOptions): Promis
     sweeping.cancel();
     return journal.stop();
   };
-  return { counters: new MemoryCounters(table, countingClock, epoch), table, buffer, dropped, stop };
+  const counters = new MemoryCounters(table, countingClock, epoch);
+  return { counters, table, buffer, dropped, flush: () => journal.flush(), stop };
 }

@@ -1,9 +1,11 @@
 import type { Clock } from "../../../engine/src/clock/clock.ts";
 import { newFingerprintKey, systemSecrets } from "../../../engine/src/crypto/secret.ts";
-import { ClaimedCounters } from "../../../engine/src/limits/claimed-counters.ts";
+import { ClaimedCounters, ClaimedLender } from "../../../engine/src/limits/claimed-counters.ts";
 import type { Counters } from "../../../engine/src/limits/counters.ts";
 import { CountingClock } from "../../../engine/src/limits/counting-clock.ts";
+import type { Lender } from "../../../engine/src/limits/lender.ts";
 import { Limiter } from "../../../engine/src/limits/limiter.ts";
+import { MemoryLender } from "../../../engine/src/limits/memory-lender.ts";
 import type { MemoryTable } from "../../../engine/src/limits/memory-table.ts";
 import { openMemoryCounters } from "../../../engine/src/limits/open-memory.ts";
 import type { Config } from "../platform/config/config.ts";
@@ -16,6 +18,8 @@ export interface LimitsService {
   limiter: Limiter;
   /** The counters behind the limiter. */
   counters: Counters;
+  /** Leases what they count. */
+  lender: Lender;
   /** The clock of the windows. */
   countingClock: Pick<Clock, "now">;
   table: MemoryTable;
@@ -56,6 +60,8 @@ export async function openLimits(
   // The claim on a file lasts until the process ends, so it needs no check.
   const claimed = (counters: Counters) =>
     config.database.kind === "sqlite" ? counters : new ClaimedCounters(counters, claim);
+  const claimedLender = (lender: Lender) =>
+    config.database.kind === "sqlite" ? lender : new ClaimedLender(lender, claim);
   const { table, buffer } = memory;
   const sharedTable = buffer instanceof SharedArrayBuffer ? buffer : undefined;
   if (!shared) {
@@ -63,6 +69,7 @@ export async function openLimits(
     return {
       limiter: new Limiter(counters, whenUndecided, countingClock),
       counters,
+      lender: claimedLender(new MemoryLender({ counters: memory.counters, clock, flush: memory.flush })),
       countingClock,
       table,
       sharedTable,
@@ -76,6 +83,7 @@ export async function openLimits(
   return {
     limiter: new Limiter(counters, whenUndecided, countingClock),
     counters,
+    lender: claimedLender(inRedis),
     countingClock,
     table,
     sharedTable,

@@ -34,7 +34,7 @@ export interface MetricSources {
   upstreams: Pick<Upstreams, "questions" | "durations">;
   authenticationFailures: Pick<AuthenticationFailures, "counts">;
   quotas: Pick<QuotaCounts, "rejected" | "near">;
-  replicas: Pick<Replicas, "edges" | "lookups" | "resolving" | "charging" | "reporting">;
+  replicas: Pick<Replicas, "edges" | "lookups" | "leases" | "resolving" | "charging" | "leasing" | "reporting">;
 }
 
 /** A metric: its name, its help text, and how to read it. A name that ends in `_total` is a counter, else a gauge. */
@@ -116,6 +116,7 @@ function labelledMetrics({
       () => [
         ["resolve", replicas.resolving.rejected],
         ["charge", replicas.charging.rejected],
+        ["lease", replicas.leasing.rejected],
         ["report", replicas.reporting.rejected],
       ],
     ],
@@ -290,12 +291,24 @@ function ledgerMetrics({ ledger }: MetricSources): Metric[] {
   ];
 }
 
-function edgeMetrics({ replicas: { edges, lookups }, directories: { feed } }: MetricSources): Metric[] {
+function edgeMetrics({ replicas: { edges, lookups, leases }, directories: { feed } }: MetricSources): Metric[] {
   return [
     ["latchkey_edges", "Edges that asked this node within ten seconds.", () => edges.count],
     ["latchkey_edge_questions_waiting", "Questions of edges that wait for a change.", () => feed.waiting],
     ["latchkey_edge_changes_held", "Changes in memory for edges that come later.", () => feed.held],
     ["latchkey_edge_lookups_refused_total", "Questions of edges with too many unknown hashes.", () => lookups.rejected],
+    ["latchkey_leases_granted_total", "Leases of limits to edges.", () => leases.counts.granted],
+    [
+      "latchkey_leases_refused_total",
+      "Limits of which an edge asked for a lease and got none.",
+      () => leases.counts.refused,
+    ],
+    ["latchkey_leases_returned_total", "Leases that edges returned.", () => leases.counts.returned],
+    [
+      "latchkey_leases_unknown_total",
+      "Returns of leases that this service does not know, or no longer.",
+      () => leases.counts.unknown,
+    ],
   ];
 }
 

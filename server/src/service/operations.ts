@@ -98,6 +98,7 @@ import { multiLimit } from "../features/ratelimits/multiLimit.ts";
 import { setDescriptors } from "../features/ratelimits/setDescriptors.ts";
 import { setOverride } from "../features/ratelimits/setOverride.ts";
 import { charge } from "../features/replica/charge.ts";
+import { lease } from "../features/replica/lease.ts";
 import { listChanges } from "../features/replica/listChanges.ts";
 import { report } from "../features/replica/report.ts";
 import { resolveKeys } from "../features/replica/resolveKeys.ts";
@@ -282,7 +283,7 @@ const ofPortal = [
 
 export type PortalOperationName = (typeof ofPortal)[number]["name"];
 
-const ofReplicas = [listChanges, resolveKeys, charge, report] as const;
+const ofReplicas = [listChanges, resolveKeys, charge, lease, report] as const;
 
 export type ReplicaOperationName = (typeof ofReplicas)[number]["name"];
 

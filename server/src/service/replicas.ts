@@ -1,5 +1,7 @@
 import { LookupRateLimiter } from "../../../engine/src/directory/lookup-rate-limiter.ts";
+import { Leases } from "../../../engine/src/limits/leases.ts";
 import { newRequestId } from "../../../engine/src/random/random.ts";
+import { KeyLookup } from "../../../engine/src/verification/key-lookup.ts";
 import { Edges } from "../features/replica/edges.ts";
 import { ReplicaReports } from "../features/replica/reports.ts";
 import type { ReplicaServices } from "../features/replica/service.ts";
@@ -12,6 +14,8 @@ import type { Parts, Start } from "./open.ts";
 const RESOLVING = { runningMax: 2, runningPerWorkspaceMax: 1, waitingPerWorkspaceMax: 2_000 };
 /** Batches of calls. */
 const CHARGING = { runningMax: 16, runningPerWorkspaceMax: 8, waitingPerWorkspaceMax: 2_000 };
+/** Questions about leases, each of up to 256 limits. */
+const LEASING = { runningMax: 8, runningPerWorkspaceMax: 2, waitingPerWorkspaceMax: 2_000 };
 /** Reports. One write takes several. */
 const REPORTING = { runningMax: 32, runningPerWorkspaceMax: 16, waitingPerWorkspaceMax: 1_000 };
 
@@ -21,13 +25,15 @@ export interface Replicas extends ReplicaServices {
   readonly lookups: LookupRateLimiter;
   readonly resolving: FairQueue;
   readonly charging: FairQueue;
+  readonly leasing: FairQueue;
+  readonly leases: Leases;
   readonly reporting: FairQueue;
 }
 
 /** Opens what the operations of edges use. */
 export function openReplicas(
   { config, clock, random }: Start,
-  { store, directories, analytics, workspaceId }: Parts,
+  { store, directories, limits, analytics, workspaceId }: Parts,
   { problemOf, recordRootKeyUses }: Pick<ReplicaServices, "problemOf" | "recordRootKeyUses">,
 ): Replicas {
   return {
@@ -37,7 +43,10 @@ export function openReplicas(
     lookups: new LookupRateLimiter(clock, config.lookupsPerSecond),
     resolving: new FairQueue(RESOLVING),
     charging: new FairQueue(CHARGING),
+    leasing: new FairQueue(LEASING),
     reporting: new FairQueue(REPORTING),
+    keys: new KeyLookup(directories),
+    leases: new Leases(limits.lender, random),
     reports: config.analytics.enabled
       ? new ReplicaReports({
           write: (batches) => analytics.addBatches(batches),

@@ -9,7 +9,7 @@ import { hashSecret } from "../../../engine/src/crypto/hash.ts";
 import { FEED_ROWS_MAX, FEED_WAITERS_MAX } from "../../../engine/src/directory/changes-feed.ts";
 import { seededRandom } from "../../../engine/src/random/seeded.ts";
 import { insertChange } from "../../src/platform/store/changes.ts";
-import { describedEdge, TestEdge } from "../edge.ts";
+import { askedLease, describedEdge, TestEdge } from "../edge.ts";
 import { describeOnStores, openTestServer, type Reply } from "../harness.ts";
 
 describe("Questions that wait", () => {
@@ -139,6 +139,7 @@ describeOnStores("Somebody with the root key of an edge", (server) => {
       "replica.listChanges": { tagKey: "k".repeat(22), edge: describedEdge() },
       "replica.resolveKeys": { keys: [hashSecret(key)] },
       "replica.charge": { calls: [call, { ...call, isAnonymous: true }] },
+      "replica.lease": { leases: [askedLease(key)] },
       "replica.report": { recorder: "rec", sequence: 1, verifications: [], uses: [] },
     };
     for (const [name, body] of Object.entries(bodies)) {

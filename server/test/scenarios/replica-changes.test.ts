@@ -269,13 +269,16 @@ describeOnStores("Edges in the status of a node (rule 165)", (server) => {
   it("are those of the workspace, for ten seconds after their last question", async () => {
     assert.equal((await server.ok("system.getStatus", {})).edges, undefined);
     const { key: rootKey } = await server.workspace("other");
-    await new TestEdge(server, server.rootKey, 1).poll({ edge: describedEdge(1, { name: "eu", records: 7 }) });
+    await new TestEdge(server, server.rootKey, 1).poll({
+      edge: describedEdge(1, { name: "eu", records: 7, leases: 3 }),
+    });
     await new TestEdge(server, rootKey, 2).poll();
     await server.pass(3_000);
     const { edges } = await server.ok("system.getStatus", {});
     assert.equal(edges.count, 1);
-    const [{ id, kind, name, records, reports, ageMs }] = edges.list;
-    assert.deepEqual([id, kind, name, records, reports, ageMs], [describedEdge(1).id, "process", "eu", 7, 0, 3_000]);
+    const [{ id, kind, name, records, reports, leases, ageMs }] = edges.list;
+    assert.deepEqual([id, kind, name, ageMs], [describedEdge(1).id, "process", "eu", 3_000]);
+    assert.deepEqual([records, reports, leases], [7, 0, 3]);
     await server.pass(8_000);
     assert.equal((await server.ok("system.getStatus", {})).edges, undefined);
   });

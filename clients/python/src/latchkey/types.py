@@ -3286,6 +3286,8 @@ class GetStatusOutputEdgesListEntry:
     """Keys and root keys in its memory."""
     reports: int
     """Counts of verifications that it has not delivered."""
+    leases: int | None = None
+    """Parts of limits that it holds. Absent: its release has none."""
     age_ms: int
     """Milliseconds since it last asked for changes."""
 

@@ -119,13 +119,14 @@ function Edges({ of: { count, list } }: { of: NonNullable<Status["edges"]> }) {
         {count > list.length && ` The first ${list.length} of ${exactNumber(count)}.`}
       </p>
       <dl className="divide-y divide-line border-y border-line">
-        {list.map(({ id, kind, name, version, address, records, reports }) => (
+        {list.map(({ id, kind, name, version, address, records, reports, leases = 0 }) => (
           <div key={id} className="grid grid-cols-1 gap-x-6 py-1.5 sm:grid-cols-[22rem_minmax(0,1fr)]">
             <dt>
               {name ?? (kind === "process" ? "latchkey edge" : "LocalLatchkey")} <Id id={id} />
             </dt>
             <dd className="text-quiet">
               release {version} at {address}, {exactNumber(records)} keys in memory
+              {leases > 0 && `, ${exactNumber(leases)} leases of limits`}
               {reports > 0 && `, ${exactNumber(reports)} counts not delivered`}
             </dd>
           </div>

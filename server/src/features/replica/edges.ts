@@ -8,6 +8,7 @@ export interface EdgeDescription {
   readonly name?: string | undefined;
   readonly records: number;
   readonly reports: number;
+  readonly leases?: number | undefined;
 }
 
 export interface Edge extends EdgeDescription {

@@ -13,6 +13,7 @@ const EdgeInput = z.strictObject({
   name: text(1, 100).optional(),
   records: integer(0).describe("Records in its memory."),
   reports: integer(0).describe("Reports that wait for delivery."),
+  leases: integer(0).optional().describe("Leases of limits that it holds."),
 });
 
 export const listChanges = metered("replica.listChanges", {

@@ -1,5 +1,7 @@
 import type { DirectorySource } from "../../../../engine/src/directory/directories.ts";
 import type { LookupRateLimiter } from "../../../../engine/src/directory/lookup-rate-limiter.ts";
+import type { Leases } from "../../../../engine/src/limits/leases.ts";
+import type { KeyLookup } from "../../../../engine/src/verification/key-lookup.ts";
 import type { FairQueue } from "../../platform/rpc/fair-queue.ts";
 import type { Problem } from "../../platform/rpc/problems.ts";
 import type { RootKeyUse } from "../../platform/store/access/root-key-usage.ts";
@@ -20,7 +22,11 @@ export interface ReplicaServices {
   readonly lookups: Pick<LookupRateLimiter, "begin" | "end" | "spend">;
   readonly resolving: Pick<FairQueue, "run">;
   readonly charging: Pick<FairQueue, "run">;
+  readonly leasing: Pick<FairQueue, "run">;
   readonly reporting: Pick<FairQueue, "run">;
+  /** Records as verifications of this node use them. */
+  readonly keys: Pick<KeyLookup, "findSought">;
+  readonly leases: Pick<Leases, "grant" | "takeBack">;
   /** Null: analytics are off. */
   readonly reports: Pick<ReplicaReports, "accept"> | null;
   /** Notes when root keys were last used. */

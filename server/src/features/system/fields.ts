@@ -44,6 +44,7 @@ export const EdgesOutput = z.strictObject({
         address: z.string(),
         records: z.int().describe("Keys and root keys in its memory."),
         reports: z.int().describe("Counts of verifications that it has not delivered."),
+        leases: z.int().optional().describe("Parts of limits that it holds. Absent: its release has none."),
         ageMs: z.int().describe("Milliseconds since it last asked for changes."),
       }),
     )

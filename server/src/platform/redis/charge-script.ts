@@ -323,11 +323,12 @@ return reply
  *
  * KEYS: the epoch, the receipt, then the counters that the call has consumed from, each once and in the order of the charges
  * that first consumed from them.
- * ARGV: the deadline, which is ignored, because a late return does no harm; then how much each counter gets back. The reply
- * is 1, the time, the name of the epoch or an empty string, and 1 if there was a receipt; then for each counter 1 if it got
- * its amount back.
+ * ARGV: the deadline, which is ignored, because a late return does no harm; then how much of the amount of each counter
+ * stays consumed. So nobody gets back more than the receipt says. The reply is 1, the time, the name of the epoch or an empty
+ * string, and 1 if there was a receipt; then for each counter 1 if it got the rest back, or 2 if it is also still in
+ * the window of the call.
  *
- * An amount is subtracted from the window or sub-window in which it was charged: the current or an earlier one. If that has
+ * The rest is subtracted from the window or sub-window in which it was charged: the current or an earlier one. If that has
  * ended, or the clock was set and the counter was moved, it stays. So does a count at its maximum, which may stand for more.
  * A receipt is replicated with its charges, so after a failover both are there or neither is.
  */
@@ -347,11 +348,11 @@ end
 
 local reply = {1, now, epoch, 1}
 for i = 3, #KEYS do
-  local amount = tonumber(ARGV[i - 1])
+  local charged, duration, consumed = struct.unpack('<ddd', receipt, 24 * (i - 3) + 1)
+  local amount = consumed - tonumber(ARGV[i - 1])
   local state = amount > 0 and redis.call('GET', KEYS[i])
-  local is_returned = amount == 0
+  local is_returned = amount <= 0
   if state then
-    local charged, duration = struct.unpack('<dd', receipt, 24 * (i - 3) + 1)
     if duration == 0 then
       local at = 8 * (struct.unpack('<d', state) - charged + 1)
       if at >= 8 and at < #state then
@@ -367,7 +368,7 @@ for i = 3, #KEYS do
       if is_returned then redis.call('SET', KEYS[i], struct.pack('<ddd', ending, current, previous), 'KEEPTTL') end
     end
   end
-  reply[i + 2] = is_returned and 1 or 0
+  reply[i + 2] = is_returned and (duration > 0 and charged - duration > now and 2 or 1) or 0
 end
 return reply
 `;

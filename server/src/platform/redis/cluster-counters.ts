@@ -10,6 +10,7 @@ import type {
   ReceiptCharge,
 } from "../../../../engine/src/limits/counters.ts";
 import { DenialCache } from "../../../../engine/src/limits/denial-cache.ts";
+import type { KeptReceipt, Lender, LentCharge } from "../../../../engine/src/limits/lender.ts";
 import { uncountedState } from "../../../../engine/src/limits/limiter.ts";
 import { assertCharge } from "../../../../engine/src/limits/memory-counters.ts";
 import { receiptCharge, UNCOUNTED } from "../../../../engine/src/limits/receipts.ts";
@@ -71,7 +72,7 @@ interface Owed {
  * gets through. If a later partition denies or does not answer, the earlier ones get back what the call has charged,
  * by its receipts. Until then other calls see counts that are too high, never too low.
  */
-export class ClusterCounters implements Counters {
+export class ClusterCounters implements Counters, Lender {
   /** Calls with limits in several partitions, for the metrics. */
   spread = 0;
   /** Parts of calls that were given back. */
@@ -115,6 +116,25 @@ export class ClusterCounters implements Counters {
     return charges.map((charge) => corrected.get(charge) === true);
   }
 
+  /** The charges must be in one partition, whose Redis keeps the receipt. */
+  lend(charges: readonly Charge[], receipt: KeptReceipt): Promise<LimitDecision | undefined> {
+    return this.#ofOnePartition(charges).lend(charges, receipt);
+  }
+
+  settle(
+    name: string,
+    charges: readonly LentCharge[],
+    costs: readonly number[],
+  ): Promise<readonly boolean[] | undefined> {
+    return this.#ofOnePartition(charges).settle(name, charges, costs);
+  }
+
+  #ofOnePartition(charges: readonly LentCharge[]): RedisCounters {
+    const only = this.#onlyPartition(charges);
+    if (only === undefined) throw new RangeError("Charges of several partitions cannot be lent");
+    return this.#countersOf(only);
+  }
+
   get sent(): number {
     return this.#sum(({ sent }) => sent);
   }
@@ -145,7 +165,7 @@ export class ClusterCounters implements Counters {
   }
 
   /** The partition of all charges; undefined if there are several. */
-  #onlyPartition(charges: readonly Charge[]): number | undefined {
+  #onlyPartition(charges: readonly LentCharge[]): number | undefined {
     if (charges.length === 0) return 0;
     const first = partitionOf(charges[0]!.counter);
     for (let i = 1; i < charges.length; i++) if (partitionOf(charges[i]!.counter) !== first) return undefined;

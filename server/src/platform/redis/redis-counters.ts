@@ -9,9 +9,11 @@ import type {
   ReceiptCharge,
 } from "../../../../engine/src/limits/counters.ts";
 import { DenialCache } from "../../../../engine/src/limits/denial-cache.ts";
+import type { KeptReceipt, Lender, LentCharge } from "../../../../engine/src/limits/lender.ts";
 import { assertCharge } from "../../../../engine/src/limits/memory-counters.ts";
 import { costChanges, receiptCharge, UNCOUNTED } from "../../../../engine/src/limits/receipts.ts";
 import { alphanumeric, type Random } from "../../../../engine/src/random/random.ts";
+import { LIMIT_MAX } from "../../../../engine/src/rules/window.ts";
 import type { RedisEpoch } from "../store/redis-epochs.ts";
 import { chargeScript, giveBackScript } from "./charge-script.ts";
 import { type CountingRedis, RedisOutage } from "./connection.ts";
@@ -68,6 +70,12 @@ export interface RedisReceipt {
   readonly life: Milliseconds;
 }
 
+/** What a call has consumed of a counter, and how much of that stays consumed. */
+interface Consumed {
+  readonly charge: LentCharge;
+  readonly kept: number;
+}
+
 /** A call that waits for its result. */
 interface Call {
   readonly charges: readonly Charge[];
@@ -89,7 +97,7 @@ interface Call {
  * outage or a loss of data, a call in an affected window must be allowed by both. So a node never admits more than the
  * limit, and n nodes together never more than n times the limit.
  */
-export class RedisCounters implements Counters {
+export class RedisCounters implements Counters, Lender {
   /** Calls that were sent to Redis, for the metrics. */
   sent = 0;
   /** Runs of the script, for the metrics. */
@@ -135,11 +143,12 @@ export class RedisCounters implements Counters {
   async adjust(receipt: Receipt, costs: readonly (number | undefined)[]): Promise<readonly boolean[]> {
     const changes = costChanges(receipt, costs);
     if (receipt.id === undefined) return changes.map(() => false);
-    const consumed = changes.map(({ charge, excess }) => ({ charge, amount: excess }));
-    const returned = await this.#return(receipt.id, consumed).catch((error: unknown) => {
-      // As in `#send`.
-      if (!(error instanceof RedisOutage)) this.#options.redis.reportOutage(error);
-    });
+    // A counter that nothing was consumed from is not in the receipt.
+    const consumed = changes.filter(({ charge }) => charge.cost > 0);
+    const returned = await this.#tryToReturn(
+      receipt.id,
+      consumed.map(({ charge, excess }) => ({ charge, kept: charge.cost - excess })),
+    );
     return Promise.all(
       changes.map(async ({ charge, raise }) => {
         if (!raise) return returned?.from.has(counterKey(charge)) ?? false;
@@ -174,32 +183,81 @@ export class RedisCounters implements Counters {
    * given back before, or the receipt has expired. Rejects if Redis does not answer; then it can be repeated.
    */
   async giveBack(charges: readonly Charge[], receipt: string): Promise<boolean> {
-    const committed = charges.filter(({ commit }) => commit !== false);
+    const consumed = charges.filter(({ commit, cost }) => commit !== false && cost > 0);
     const { isFound } = await this.#return(
       receipt,
-      committed.map((charge) => ({ charge, amount: charge.cost })),
+      consumed.map((charge) => ({ charge, kept: 0 })),
     );
     return isFound;
   }
 
-  /** Drops a receipt, and gives back an amount of each of its charges. The result has the counters that it was given back to. */
-  async #return(
-    receipt: string,
-    consumed: readonly { charge: Pick<Charge, "counter" | "duration" | "mode" | "cost">; amount: number }[],
-  ) {
+  /**
+   * With the policy `local`, this node's own counters are only asked, where Redis may lack counts. They learn what was spent when
+   * it is settled, because what is given back at another node would stay in them.
+   */
+  async lend(charges: readonly Charge[], receipt: KeptReceipt): Promise<LimitDecision | undefined> {
+    for (const charge of charges) assertCharge(charge);
+    if (this.hasOutage) return undefined;
+    const denial = this.#denyLocally(charges);
+    if (denial) return denial;
+    const result = await this.reserve(charges, { id: receipt.name, life: receipt.life });
+    if (result.outcome !== "decided") return undefined;
+    // The reply may have told of a loss.
+    const late = result.allowed ? this.#denyLocally(charges) : undefined;
+    if (late) await this.giveBack(charges, receipt.name).catch(() => {});
+    return late ?? result;
+  }
+
+  async settle(
+    name: string,
+    charges: readonly LentCharge[],
+    costs: readonly number[],
+  ): Promise<readonly boolean[] | undefined> {
+    if (this.hasOutage) return undefined;
+    const kept = charges.map((charge, i) => ({ charge, kept: costs[i] ?? LIMIT_MAX }));
+    const returned = await this.#tryToReturn(name, kept);
+    if (!returned?.isFound) return undefined;
+    const { policy } = this.#options;
+    for (const { charge, kept: cost } of kept) {
+      if (policy.kind !== "local" || cost === 0 || !returned.isCurrent.has(counterKey(charge))) continue;
+      await policy.counters.charge([{ ...charge, limit: LIMIT_MAX, cost, force: true }]);
+    }
+    return charges.map((charge) => returned.from.has(counterKey(charge)));
+  }
+
+  /** Undefined if Redis does not answer. */
+  async #tryToReturn(receipt: string, consumed: readonly Consumed[]) {
+    try {
+      return await this.#return(receipt, consumed);
+    } catch (error) {
+      // As in `#send`.
+      if (!(error instanceof RedisOutage)) this.#options.redis.reportOutage(error);
+      return undefined;
+    }
+  }
+
+  /**
+   * Drops a receipt, and gives back what is not kept of each of its charges. The result has the counters that got it back.
+   */
+  async #return(receipt: string, consumed: readonly Consumed[]) {
     const { redis } = this.#options;
     const amounts = new Map<string, number>();
-    for (const { charge, amount } of consumed) {
+    for (const { charge, kept } of consumed) {
       const name = counterKey(charge);
-      // A counter that nothing was consumed from is not in the receipt.
-      if (charge.cost > 0) amounts.set(name, (amounts.get(name) ?? 0) + amount);
+      amounts.set(name, (amounts.get(name) ?? 0) + kept);
     }
     const names = [...amounts.keys()];
     for (const name of names) this.#denials.delete(name);
     const keys = ["epoch", receiptKey(receipt), ...names].map((name) => this.#prefix + name);
     const reply = await redis.decide("giveBack", keys, Array.from(amounts.values(), String));
     const [, , epoch, isFound, ...isReturned] = reply as GiveBackReply;
-    return { epoch, isFound: isFound === 1, from: new Set(names.filter((_, i) => isReturned[i] === 1)) };
+    return {
+      epoch,
+      isFound: isFound === 1,
+      from: new Set(names.filter((_, i) => (isReturned[i] ?? 0) > 0)),
+      /** Those whose window is still the one of the call. */
+      isCurrent: new Set(names.filter((_, i) => isReturned[i] === 2)),
+    };
   }
 
   /** The epoch of the data in Redis; undefined before the first reply. */
@@ -395,7 +453,7 @@ export class RedisCounters implements Counters {
 type Reply = [isDecided: 0 | 1, time: number, epoch: string, lostAt: number, ...figures: number[]];
 
 /** The reply of the script that gives back. */
-type GiveBackReply = [isDone: 1, time: number, epoch: string, isFound: 0 | 1, ...isReturned: (0 | 1)[]];
+type GiveBackReply = [isDone: 1, time: number, epoch: string, isFound: 0 | 1, ...isReturned: (0 | 1 | 2)[]];
 
 /** A receipt with a name of its own, that lasts as long as the charges count. */
 export function newReceipt(random: Random, charges: readonly Charge[]): RedisReceipt {
