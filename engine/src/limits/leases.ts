@@ -1,6 +1,5 @@
 import type { Milliseconds } from "../clock/clock.ts";
 import { digest } from "../crypto/digest.ts";
-import type { KeyLimit } from "../directory/records.ts";
 import { alphanumeric, type Random } from "../random/random.ts";
 import type { Charge } from "./counters.ts";
 import type { Lender, LentCharge } from "./lender.ts";
@@ -27,6 +26,9 @@ export interface LeasedLimit extends LeasedCounter {
   readonly limit: number;
 }
 
+/** A stored limit. */
+export type StandingLimit = Required<Pick<Charge, "limit" | "duration" | "mode" | "shadow">>;
+
 /** An amount that is counted already, and that its holder may spend. */
 export interface Lease {
   readonly id: string;
@@ -49,14 +51,8 @@ export interface LeaseCounts {
 }
 
 /** Whether parts of a limit may be leased. */
-export function isLeasable({
-  limit,
-  duration,
-  mode,
-  shadow,
-  owner,
-}: Pick<KeyLimit, "limit" | "duration" | "mode" | "shadow" | "owner">): boolean {
-  return mode === "standard" && !shadow && owner !== "derived" && limit >= LIMIT_MIN && duration >= DURATION_MIN;
+export function isLeasable({ limit, duration, mode, shadow }: StandingLimit): boolean {
+  return mode === "standard" && !shadow && limit >= LIMIT_MIN && duration >= DURATION_MIN;
 }
 
 /**
@@ -113,12 +109,13 @@ export class Leases {
     const id = alphanumeric(this.#random, 20);
     const life = Math.min(2 * duration, RETURN_MAX);
     const decision = await this.#lender.lend(charges, { name: receiptName(limit, id), life });
-    if (decision === undefined) return null;
-    const { remaining, reset } = decision.limits[0]!;
+    const [of, ofCompanion] = decision?.limits ?? [];
+    if (decision === undefined || of === undefined || ofCompanion === undefined) return null;
+    const { remaining, reset } = of;
     if (decision.allowed) {
       return { id, amount, remaining, reset, expiresIn: Math.min(LEASE_MAX, reset - decision.at) };
     }
-    return Math.min(Math.floor(remaining / 4), Math.ceil(decision.limits[1]!.remaining / 2));
+    return Math.min(Math.floor(remaining / 4), Math.ceil(ofCompanion.remaining / 2));
   }
 }
 

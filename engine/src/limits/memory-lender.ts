@@ -94,9 +94,12 @@ export class MemoryLender implements Lender {
   #makeRoom(): void {
     let largest: [owner: string, receipts: Map<string, Kept>] | undefined;
     for (const one of this.#kept) if (one[1].size > (largest?.[1].size ?? 0)) largest = one;
-    const [owner, receipts] = largest!;
-    const [oldest] = receipts.keys();
-    this.#drop(owner, receipts, oldest!);
+    if (largest === undefined) return;
+    const [owner, receipts] = largest;
+    for (const oldest of receipts.keys()) {
+      this.#drop(owner, receipts, oldest);
+      break;
+    }
   }
 
   #drop(owner: string, receipts: Map<string, Kept>, name: string): void {
@@ -114,8 +117,8 @@ function isOf({ charges }: Receipt, others: readonly LentCharge[]): boolean {
   return (
     charges.length === others.length &&
     charges.every(({ counter, duration, mode = "standard" }, i) => {
-      const other = others[i]!;
-      return counter === other.counter && duration === other.duration && mode === (other.mode ?? "standard");
+      const other = others[i];
+      return counter === other?.counter && duration === other.duration && mode === (other.mode ?? "standard");
     })
   );
 }

@@ -72,11 +72,13 @@ export const lease = metered("replica.lease", {
     const current = caller.isCurrent(now) ? caller : await caller.renew(now);
     current.authorizeSome([OPEN_PERMISSION]);
     // Before anything is counted: a question that fails leaves nothing behind.
-    const keys = await Promise.all(leases.map(({ key }) => findKey(key.hash, current, replicas)));
+    const found = await Promise.all(
+      leases.map(async (asked) => ({ asked, key: await findKey(asked.key.hash, current, replicas) })),
+    );
     const granted: (Lease | null)[] = [];
-    for (let i = 0; i < leases.length; i += AT_ONCE) {
-      const some = leases.slice(i, i + AT_ONCE);
-      granted.push(...(await Promise.all(some.map((asked, k) => answer(asked, keys[i + k]!, replicas, now)))));
+    for (let i = 0; i < found.length; i += AT_ONCE) {
+      const some = found.slice(i, i + AT_ONCE);
+      granted.push(...(await Promise.all(some.map(({ asked, key }) => answer(asked, key, replicas, now)))));
     }
     return granted;
   });
