@@ -8,7 +8,7 @@ import { StoreUnavailable } from "../errors/store-unavailable.ts";
 import { seededRandom } from "../random/seeded.ts";
 import type { VerificationEvent } from "../verification/event.ts";
 import type { VerificationRequest } from "../verification/request.ts";
-import type { ReplicaKey } from "./home.ts";
+import { HomeUnavailable, type ReplicaKey } from "./home.ts";
 import { Replica } from "./replica.ts";
 import { SimulatedHome } from "./simulated-home.ts";
 import type { StreamState } from "./stream.ts";
@@ -167,6 +167,15 @@ describe("a replica", () => {
     await pass(6_000);
     assert.equal((await verify(1)).code, "VALID");
     assert.deepEqual(states, ["refused", "current"]);
+  });
+
+  it("says that home is unavailable if it does not answer the first question in a second", async () => {
+    const { clock, home, replica, pass } = await open();
+    home.freeze(0, 10_000);
+    const started = assert.rejects(replica.start(), HomeUnavailable);
+    await pass(1_500);
+    await started;
+    assert.ok(clock.monotonic() < 3_000);
   });
 
   it("serves known keys for `staleMax` while home is away, and none without it", async () => {

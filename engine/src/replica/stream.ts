@@ -2,7 +2,7 @@ import { type Clock, type Instant, instantAt, type Milliseconds, type Timer } fr
 import { startTimeout } from "../clock/timeout.ts";
 import { CURRENT_AGE_MAX, hasJumped, isCurrentAt, LATE_WAIT_MAX, type Moment } from "../directory/changes-follower.ts";
 import type { Random } from "../random/random.ts";
-import { type ChangesAnswer, type Home, ReplicaRefused, type ReplicaStatus } from "./home.ts";
+import { type ChangesAnswer, type Home, HomeUnavailable, ReplicaRefused, type ReplicaStatus } from "./home.ts";
 import type { KeyedGenerations } from "./keyed-tags.ts";
 
 /** How long home may wait with an answer until there is a change. */
@@ -167,7 +167,7 @@ export class ReplicaStream {
     const position = this.#position;
     const deadline = startTimeout(clock, wait + ANSWER_TIME_MAX);
     const late = deadline.expired.then(() => {
-      throw new Error("Home has not answered for a second");
+      throw new HomeUnavailable("Home has not answered for a second");
     });
     try {
       const question = { tagKey, wait, edge: status(), ...(position !== undefined && { position }) };
