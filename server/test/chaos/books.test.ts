@@ -3,9 +3,9 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { seededRandom } from "../../../engine/src/random/seeded.ts";
 import { makeFolder, Program } from "../process.ts";
-import { balance, type DatabaseState, type Promises } from "./books.ts";
+import { balance, type DatabaseState, type Promises, type Timelines } from "./books.ts";
 import { type Book, FLOOR } from "./count.ts";
-import { KILL, planFaults } from "./faults.ts";
+import { EDGE_KILL, KILL, planFaults } from "./faults.ts";
 import { type Answer, Journal, type JournalLimit } from "./journal.ts";
 import { plants } from "./plants.ts";
 import { type ChaosReport, describeReport, verdictOf } from "./run.ts";
@@ -13,14 +13,19 @@ import { Timeline } from "./timeline.ts";
 
 describe("a schedule of faults", () => {
   const machine = { hasSmallDisks: true, hasMovableClocks: true, hasWorkers: true };
-  const options = { lengthMs: 240_000, freezeMs: 40_000, nodes: 3, haste: 1 };
+  const options = { lengthMs: 240_000, freezeMs: 40_000, nodes: 3, edges: 3, haste: 1 };
 
   it("depends on nothing but the seed, and has every fault in four minutes", () => {
     const plan = planFaults(seededRandom(5), options, machine);
     assert.deepEqual(planFaults(seededRandom(5), options, machine), plan);
     assert.notDeepEqual(planFaults(seededRandom(6), options, machine), plan);
-    assert(new Set(plan.map(({ name }) => name)).size === 28);
+    assert(new Set(plan.map(({ name }) => name)).size === 39);
     assert(plan.every(({ at, ms }) => at + ms <= options.lengthMs));
+  });
+
+  it("has the same faults of nodes without edges", () => {
+    const ofNodes = planFaults(seededRandom(5), options, machine).filter(({ edge }) => edge === undefined);
+    assert.deepEqual(planFaults(seededRandom(5), { ...options, edges: 0 }, machine), ofNodes);
   });
 
   it("leaves out what the machine and the nodes do not allow", () => {
@@ -34,10 +39,17 @@ describe("a schedule of faults", () => {
 });
 
 describe("the books", () => {
-  const promises: Promises = { policy: "closed", nodes: 3, staleMaxMs: 8_000, endedAt: 2e9 };
+  const promises: Promises = { policy: "closed", nodes: 3, edges: 3, staleMaxMs: 8_000, endedAt: 2e9 };
 
   /** Books of a run in which everything is right. */
-  function openBooks(): { journal: Journal; database: DatabaseState; timeline: Timeline; promises: Promises } {
+  function openBooks(): {
+    journal: Journal;
+    database: DatabaseState;
+    /** Of the nodes. */
+    timeline: Timeline;
+    timelines: Timelines;
+    promises: Promises;
+  } {
     const journal = new Journal();
     journal.keys.push({
       marker: "m",
@@ -54,6 +66,7 @@ describe("the books", () => {
         ...(kind === "name" && { name: "a" }),
       })),
     });
+    journal.edges.counted.push({ keyId: "key_4", key: "k", edge: 1, answeredAt: [1_000, 5_000, 9_000], open: 1 });
     const limit: JournalLimit = {
       name: "endless",
       limit: 3,
@@ -71,6 +84,8 @@ describe("the books", () => {
     ];
     const spent = { ...balance, calls: 3, additions: 1 };
     journal.pools.push({ ...spent, id: "key_2", key: "k", moves, limit: undefined });
+    const inOrder = [10, 11, 8].map((before, i) => ({ before, after: [11, 8, 7][i]! }));
+    journal.edges.pools.push({ ...spent, id: "key_3", key: "k", moves: inOrder, limit: undefined });
     journal.budgets.push({ ...spent, id: "bud_1", moves: [...moves], isDenying: true, refused: 1 });
     journal.followed.push(...EVENTS.map(({ id }) => id));
     journal.limits.push(limit);
@@ -79,6 +94,7 @@ describe("the books", () => {
     const keys = [
       { ...row, id: "key_1", marker: "m" },
       { ...row, id: "key_2", remaining: 7 },
+      { ...row, id: "key_3", remaining: 7 },
     ];
     const budgets = [
       { id: "bud_1", remaining: 7, held: 0, granted: 11, spent: 4, lapsed: 0 },
@@ -103,10 +119,13 @@ describe("the books", () => {
       ["bud_1", [audited("credits")]],
     ]);
     const events = EVENTS.map((event) => ({ ...event }));
+    const verifications = new Map([["key_4", 4]]);
+    const timelines = { nodes: new Timeline(3), edges: new Timeline(3) };
     return {
       journal,
-      database: { keys, budgets, holds, slots, audit, events },
-      timeline: new Timeline(3),
+      database: { keys, budgets, holds, slots, audit, events, verifications },
+      timeline: timelines.nodes,
+      timelines,
       promises: { ...promises },
     };
   }
@@ -155,7 +174,7 @@ describe("the books", () => {
     ],
     "a call made two keys": [
       /executed twice/,
-      ({ database }) => database.keys.push({ ...database.keys[0]!, id: "key_3" }),
+      ({ database }) => database.keys.push({ ...database.keys[0]!, id: "key_9" }),
     ],
     "an addition was executed twice": [
       /executed twice/,
@@ -302,7 +321,7 @@ describe("the books", () => {
       ({ database }) => Object.assign(database.audit.get("key_1")![0]!, { name: "b" }),
     ],
     "a node accepted a key that it had revoked itself": [
-      /revoked keys/,
+      /revoked keys accepted after/,
       ({ journal }) =>
         journal.revoked.push({ keyId: "k", node: 1, revokedAt: 0, isOwn: true, sentAt: 0, isAccepted: true }),
     ],
@@ -345,12 +364,12 @@ describe("the books", () => {
       },
     ],
     "a revoked key was accepted": [
-      /revoked keys/,
+      /revoked keys accepted after/,
       ({ journal }) =>
         journal.revoked.push({ keyId: "k", node: 1, revokedAt: 0, isOwn: false, sentAt: 1_300, isAccepted: true }),
     ],
     "a cut-off node accepted a revoked key for too long": [
-      /revoked keys/,
+      /revoked keys accepted after/,
       ({ journal, timeline }) => {
         cutOff(timeline, 1, 1e9, 2e9);
         const age = promises.staleMaxMs + 1_300;
@@ -362,6 +381,50 @@ describe("the books", () => {
           sentAt: 1e9 + age,
           isAccepted: true,
         });
+      },
+    ],
+    "an edge accepted a revoked key after a second, although it was cut off": [
+      /by edges after a second/,
+      ({ journal, timelines }) => {
+        cutOff(timelines.edges, 1, 0, 5_000);
+        journal.edges.revoked.push({ keyId: "k", edge: 1, revokedAt: 0, sentAt: 1_001, isAccepted: true });
+      },
+    ],
+    "a credit was spent twice at an edge": [
+      /spent at edges/,
+      ({ database }) => Object.assign(database.keys[2]!, { remaining: 6 }),
+    ],
+    "a credit was spent twice at an edge by a call whose answer was lost": [
+      /spent at edges/,
+      ({ journal, database }) => {
+        Object.assign(journal.edges.pools[0]!, { openCalls: 1, openSpent: 2 });
+        Object.assign(database.keys[2]!, { remaining: 3 });
+      },
+    ],
+    "a credit that was spent at an edge came back, and another was spent twice": [
+      /spent at edges/,
+      ({ journal }) => Object.assign(journal.edges.pools[0]!.moves![1]!, { before: 10 }),
+    ],
+    "a verification of an edge was counted twice": [
+      /of edges counted twice/,
+      ({ database }) => Object.assign(database, { verifications: new Map([["key_4", 5]]) }),
+    ],
+    "a verification of an edge was lost before the last second of the edge": [
+      /of edges counted twice/,
+      ({ database, timelines }) => {
+        Object.assign(database, { verifications: new Map([["key_4", 1]]) });
+        timelines.edges.disturbances.push({ what: EDGE_KILL, node: 1, from: 9_900, to: 12_000 });
+      },
+    ],
+    "an edge was unavailable without a fault": [
+      /504, and none at all, without a fault/,
+      ({ journal }) => journal.failures.push({ ...failure, node: undefined, edge: 1 }),
+    ],
+    "an edge was unavailable during a fault of another": [
+      /504, and none at all, without a fault/,
+      ({ journal, timelines }) => {
+        cutOff(timelines.edges, 0, 0, 1_000);
+        journal.failures.push({ ...failure, node: undefined, edge: 1 });
       },
     ],
     "a known key was rejected": [/known keys/, ({ journal }) => journal.denials.push({ ...failure, data: {} })],
@@ -420,9 +483,9 @@ describe("the books", () => {
   };
 
   it("add up if everything is right", () => {
-    const { journal, database, timeline } = openBooks();
+    const { journal, database, timelines } = openBooks();
     assert.deepEqual(
-      balance(journal, database, timeline, promises).filter(({ wrong }) => wrong > 0),
+      balance(journal, database, timelines, promises).filter(({ wrong }) => wrong > 0),
       [],
     );
   });
@@ -431,7 +494,7 @@ describe("the books", () => {
     it(`notice that ${what}`, () => {
       const books = openBooks();
       spoil(books);
-      const wrong = balance(books.journal, books.database, books.timeline, books.promises).filter(
+      const wrong = balance(books.journal, books.database, books.timelines, books.promises).filter(
         ({ wrong }) => wrong > 0,
       );
       assert.equal(wrong.length, 1, JSON.stringify(wrong));
@@ -441,29 +504,37 @@ describe("the books", () => {
   }
 
   it("excuse what the design allows during a fault, and until the node is well again", () => {
-    const { journal, database, timeline, promises } = openBooks();
+    const { journal, database, timeline, timelines, promises } = openBooks();
     cutOff(timeline, 0, 0, 500, 21_000);
+    // Of the network between an edge and home.
+    cutOff(timelines.edges, 1, 0, 500, 21_000);
+    journal.failures.push({ ...failure, node: undefined, edge: 1, sentAt: 20_000, answeredAt: 20_100 });
+    journal.edges.revoked.push({ keyId: "k", edge: 1, revokedAt: 0, sentAt: 1_000, isAccepted: true });
+    timelines.edges.disturbances.push({ what: EDGE_KILL, node: 1, from: 9_900, to: 12_000 });
+    database.verifications = new Map([["key_4", 2]]);
     journal.failures.push({ ...failure, sentAt: 1_000, answeredAt: 1_100 });
     journal.failures.push({ ...failure, sentAt: 20_000, answeredAt: 20_100 });
     journal.revoked.push({ keyId: "k", node: 0, revokedAt: 0, isOwn: false, sentAt: 5_000, isAccepted: true });
     Object.assign(journal.pools[0]!, { openSpent: 2 });
     Object.assign(database.keys[1]!, { remaining: 5 });
+    Object.assign(journal.edges.pools[0]!, { openCalls: 1, openSpent: 2 });
+    Object.assign(database.keys[2]!, { remaining: 5 });
     promises.policy = "local";
     timeline.disturbances.push({ what: KILL, node: 1, from: 1_900, to: 3_000 });
     timeline.recordWell(1, 3_000);
     const [limit] = journal.limits;
     for (let i = 0; i < 8; i++) limit!.admissions.push(admission(1, 1_500, 1_600));
     assert.deepEqual(
-      balance(journal, database, timeline, promises).filter(({ wrong }) => wrong > 0),
+      balance(journal, database, timelines, promises).filter(({ wrong }) => wrong > 0),
       [],
     );
   });
 
   it("say what they did not count because the machine was too slow", () => {
-    const { journal, database, timeline } = openBooks();
+    const { journal, database, timeline, timelines } = openBooks();
     timeline.recordLag(undefined, 200, 5_000);
     journal.failures.push(failure);
-    const books = balance(journal, database, timeline, promises);
+    const books = balance(journal, database, timelines, promises);
     assert(books.every(({ wrong }) => wrong === 0));
     assert.equal(
       books.reduce((all, { excused = 0 }) => all + excused, 0),
@@ -472,13 +543,15 @@ describe("the books", () => {
   });
 
   it("count what could have shown a fault, and nothing else", () => {
-    const { journal, database, timeline } = openBooks();
+    const { journal, database, timeline, timelines } = openBooks();
     journal.limits.push({ ...journal.limits[0]!, name: "untouched", demand: new Map([[9, 3]]) });
     const answer = { keyId: "k", node: 1, revokedAt: 0, isOwn: false, isAccepted: true };
     for (const sentAt of [100, 1_200]) journal.revoked.push({ ...answer, sentAt });
     for (const sentAt of [2_000, 3_000]) journal.revoked.push({ ...answer, sentAt, isAccepted: false });
     journal.recordAnswer({ ...failure, status: 200, answeredAt: 500 });
-    const counts = () => new Map(balance(journal, database, timeline, promises).map((book) => [book.title, book]));
+    const ofEdge = { keyId: "k", edge: 1, revokedAt: 0, isAccepted: false };
+    for (const sentAt of [900, 1_001, 1_002]) journal.edges.revoked.push({ ...ofEdge, sentAt });
+    const counts = () => new Map(balance(journal, database, timelines, promises).map((book) => [book.title, book]));
     const compared = (title: RegExp) => [...counts()].find(([other]) => title.test(other))![1].compared;
     assert.equal(compared(/writes lost/), 3);
     assert.equal(compared(/executed twice/), 3);
@@ -489,7 +562,10 @@ describe("the books", () => {
     assert.equal(compared(/balances that/), 3);
     assert.equal(compared(/without their event/), 5);
     assert.equal(compared(/over limits/), 1);
-    assert.equal(compared(/revoked keys/), 1);
+    assert.equal(compared(/revoked keys accepted after/), 1);
+    assert.equal(compared(/by edges after a second/), 1);
+    assert.equal(compared(/of edges counted twice/), 3);
+    assert.equal(compared(/spent at edges/), 3);
     assert.equal(compared(/504/), 1);
     // Neither a balance with unknown spends nor an answer during a fault shows anything.
     Object.assign(journal.pools[0]!, { openSpent: 1, openCalls: 1 });
@@ -515,6 +591,8 @@ describe("the books", () => {
         lengthMs: 0,
         loadMs: 0,
         policy: "closed",
+        nodes: 3,
+        edges: 3,
         workers: 1,
         freezeMs: 0,
         haste: 1,
@@ -559,6 +637,12 @@ describe("planted faults", () => {
     const modules = [
       "engine/src/credits/settlement.ts",
       "engine/src/directory/generations.ts",
+      "engine/src/directory/record-cache.ts",
+      "engine/src/replica/charges.ts",
+      "engine/src/replica/keyed-tags.ts",
+      "engine/src/replica/source.ts",
+      "engine/src/replica/stream.ts",
+      "server/src/edge/counts.ts",
       "server/src/platform/redis/charge-script.ts",
     ];
     const directory = makeFolder(t);
@@ -576,13 +660,13 @@ describe("planted faults", () => {
   });
 
   it("each have a book that notices them, and change a module or the database", () => {
-    const { journal, database, timeline } = {
+    const { journal, database, timelines } = {
       journal: new Journal(),
-      database: { keys: [], budgets: [], holds: [], slots: [], audit: new Map(), events: [] },
-      timeline: new Timeline(3),
+      database: { keys: [], budgets: [], holds: [], slots: [], audit: new Map(), events: [], verifications: new Map() },
+      timelines: { nodes: new Timeline(3), edges: new Timeline(3) },
     };
-    const promises: Promises = { policy: "closed", nodes: 3, staleMaxMs: 8_000, endedAt: 0 };
-    const titles = balance(journal, database, timeline, promises).map(({ title }) => title);
+    const promises: Promises = { policy: "closed", nodes: 3, edges: 3, staleMaxMs: 8_000, endedAt: 0 };
+    const titles = balance(journal, database, timelines, promises).map(({ title }) => title);
     for (const { book, preload, statements } of Object.values(plants)) {
       assert(
         titles.some((title) => book.test(title)),

@@ -1,8 +1,17 @@
 import { mostAtOnce } from "../admissions.ts";
 import { type Book, Count } from "./count.ts";
+import { edgeBooks } from "./edge-books.ts";
 import { KILL } from "./faults.ts";
 import { holds, type StoredHold } from "./hold-books.ts";
-import { type Journal, type JournalBalance, type JournalKey, type JournalLimit, windowOf } from "./journal.ts";
+import {
+  type Journal,
+  type JournalBalance,
+  type JournalKey,
+  type JournalLimit,
+  type Source,
+  sourceOf,
+  windowOf,
+} from "./journal.ts";
 import { RECOVERY_MAX_MS, type Timeline } from "./timeline.ts";
 
 /** What the database contains at the end, read without the service. */
@@ -21,6 +30,8 @@ export interface DatabaseState {
   audit: ReadonlyMap<string, AuditedChange[]>;
   /** All events in the order of their numbers. */
   events: StoredEvent[];
+  /** Valid verifications in the statistics, by key. */
+  verifications: ReadonlyMap<string, number>;
 }
 
 /** A change as the audit log has it: what was committed when. */
@@ -42,6 +53,7 @@ export interface StoredEvent {
 export interface Promises {
   policy: "closed" | "local";
   nodes: number;
+  edges: number;
   staleMaxMs: number;
   /** When the observation of the nodes ended, by the monotonic clock in ms. */
   endedAt: number;
@@ -54,8 +66,19 @@ const COUNTER_WRITE_MS = 1_000;
 /** Allowance for timers and the network of the machine, in ms. */
 const SLACK_MS = 250;
 
+/** When which node, and which edge, was disturbed. What hits nodes can be felt at every edge. */
+export interface Timelines {
+  nodes: Timeline;
+  edges: Timeline;
+}
+
 /** Compares what clients were told with the database, and with the promises of the service. */
-export function balance(journal: Journal, database: DatabaseState, timeline: Timeline, promises: Promises): Book[] {
+export function balance(
+  journal: Journal,
+  database: DatabaseState,
+  { nodes: timeline, edges }: Timelines,
+  promises: Promises,
+): Book[] {
   return [
     ...writes(journal, database),
     ...credits(journal.pools, database.keys, ""),
@@ -65,8 +88,9 @@ export function balance(journal: Journal, database: DatabaseState, timeline: Tim
     ...events(journal, database),
     limits(journal.limits, timeline, promises),
     revocations(journal, timeline, promises),
+    ...(promises.edges === 0 ? [] : edgeBooks(journal.edges, database, edges)),
     denials(journal),
-    ...failures(journal, timeline),
+    ...failures(journal, { nodes: timeline, edges }),
     recoveries(timeline, promises),
   ];
 }
@@ -237,7 +261,9 @@ function forgottenBy({ admissions }: JournalLimit, timeline: Timeline): number {
     if (what !== KILL) continue;
     const writtenAt = killedAt - COUNTER_WRITE_MS - SLACK_MS - 2 * timeline.lag(node, killedAt - 2_000, killedAt);
     for (const { node: by, cost, answeredAt } of admissions) {
-      if (by === node && answeredAt >= writtenAt && answeredAt <= killedAt + SLACK_MS) forgotten += cost;
+      // An edge does not say which node has admitted its call.
+      if ((by === node || by === undefined) && answeredAt >= writtenAt && answeredAt <= killedAt + SLACK_MS)
+        forgotten += cost;
     }
   }
   return forgotten;
@@ -274,21 +300,29 @@ function denials({ denials, knownVerifications }: Journal): Book {
 }
 
 /** Status 500 and unexpected ones never; 503, and no answer, only while a part of the fleet fails or recovers. */
-function failures({ failures: all, answers }: Journal, timeline: Timeline): Book[] {
+function failures({ failures: all, answers }: Journal, timelines: Timelines): Book[] {
+  const place = (source: Source) =>
+    typeof source === "string"
+      ? { timeline: timelines.edges, index: Number(source.replace("edge ", "")) }
+      : { timeline: timelines.nodes, index: source };
   const broken = new Count("replies 500, and other unexpected ones", "answers");
   const outside = new Count("replies 502, 503 and 504, and none at all, without a fault", "answers without a fault");
   const busy = new Count("replies 409 and 429 without a fault", "answers without a fault");
-  for (const [node, bySecond] of answers) {
+  for (const [source, bySecond] of answers) {
+    const { timeline, index } = place(source);
     for (const [second, count] of bySecond) {
       broken.add(count);
-      if (timeline.isDisturbed(node, second * 1_000, (second + 1) * 1_000)) continue;
+      if (timeline.isDisturbed(index, second * 1_000, (second + 1) * 1_000)) continue;
       outside.add(count);
       busy.add(count);
     }
   }
-  for (const { operation, status, node, problem, sentAt, answeredAt } of all) {
-    const finding = () => `${operation}: ${status || "no answer"} ${problem} (node ${node ?? "?"})`;
-    const isExplained = timeline.isDisturbed(status === 409 ? undefined : node, sentAt, answeredAt);
+  for (const answer of all) {
+    const { operation, status, node, edge, problem, sentAt, answeredAt } = answer;
+    const where = edge === undefined ? `node ${node ?? "?"}` : `edge ${edge}`;
+    const finding = () => `${operation}: ${status || "no answer"} ${problem} (${where})`;
+    const { timeline, index } = place(sourceOf(answer));
+    const isExplained = timeline.isDisturbed(status === 409 ? undefined : index, sentAt, answeredAt);
     if (![0, 409, 429, 502, 503, 504].includes(status)) broken.expect(false, finding);
     else {
       const book = status === 409 || status === 429 ? busy : outside;

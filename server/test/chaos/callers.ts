@@ -4,6 +4,7 @@ import { systemClock } from "../../../engine/src/clock/system.ts";
 import { alphanumeric, type Random } from "../../../engine/src/random/random.ts";
 import { seededRandom } from "../../../engine/src/random/seeded.ts";
 import { Client, type Settled, type Target } from "./client.ts";
+import { EdgeCallers } from "./edge-callers.ts";
 import type { Fleet } from "./fleet.ts";
 import { Holders } from "./holders.ts";
 import {
@@ -37,6 +38,8 @@ const BURST_EXCESS = 2;
 /** How long a client waits after an answer, and after a failure, in ms. */
 const PAUSE_MS = [15, 60] as const;
 const FAILED_MS = [200, 800] as const;
+/** How long a client that deletes a key waits until it is known everywhere, in ms. */
+const KNOWN_MS = 500;
 /** How long a follower waits after a page without events, in ms. */
 const FOLLOW_MS = [200, 500] as const;
 
@@ -46,6 +49,8 @@ export interface CallersOptions {
   seed: number;
   /** When a revoked key is asked for again, in ms after the answer to its deletion. */
   probesMs: readonly number[];
+  /** The same at edges. */
+  edgeProbesMs: readonly number[];
   /** How many times a limit its nodes may admit together. */
   limitFactor: number;
   /** The number of clients, as a factor. */
@@ -65,15 +70,17 @@ export class Callers {
   readonly #options: CallersOptions;
   readonly #target: Target;
   readonly #nodes: Target[];
+  readonly #edges: Target[];
   readonly #clients: Client[] = [];
   readonly #loops: Promise<void>[] = [];
   /** Verifications of deleted keys that are still to come. */
-  readonly #probes = new Set<Promise<void>>();
+  readonly #probes = new Set<Promise<unknown>>();
   /** Limits of seconds, and ones that are charged until they are used up. */
   readonly #short: JournalLimit[] = [];
   readonly #endless: JournalLimit[] = [];
   readonly #payers: Payer[] = [];
   readonly #holders: Holders;
+  readonly #edgeCallers: EdgeCallers;
   #bursts = 0;
   #isOver = false;
   #apiId = "";
@@ -83,7 +90,9 @@ export class Callers {
     const { fleet } = options;
     this.#target = { port: fleet.balancerPort };
     this.#nodes = fleet.nodes.map(({ port, index }) => ({ port, node: index }));
+    this.#edges = fleet.edges.map(({ port, index }) => ({ port, edge: index }));
     this.#holders = new Holders(options.journal, { target: this.#target, nodes: this.#nodes });
+    this.#edgeCallers = new EdgeCallers(options.journal, { target: this.#target, edges: this.#edges });
   }
 
   /** Makes what the clients share, before the first fault. */
@@ -109,6 +118,7 @@ export class Callers {
     }
     await this.#prepareBudgets(client, target);
     await this.#holders.prepare(client, this.#apiId);
+    await this.#edgeCallers.prepare(client, this.#apiId);
     for (const [limit, duration] of [
       [10, 2_000],
       [40, 5_000],
@@ -134,6 +144,12 @@ export class Callers {
       { count: 8, act: (client: Client, random: Random) => this.#holders.act(client, random) },
       { count: 8, act: (client: Client, random: Random) => this.#count(client, random) },
       { count: 4, act: (client: Client, random: Random) => this.#burst(client, random) },
+      ...(this.#edges.length === 0
+        ? []
+        : [
+            { count: 8, act: (client: Client, random: Random) => this.#edgeCallers.verify(client, random) },
+            { count: 12, act: (client: Client, random: Random) => this.#edgeCallers.spend(client, random) },
+          ]),
     ];
     for (const { count, act } of kinds) {
       for (let i = 0; i < Math.ceil(count * this.#options.load); i++) {
@@ -214,16 +230,23 @@ export class Callers {
       entry.name = name;
     } else if (step < 57) {
       keys.splice(keys.indexOf(entry), 1);
-      // Every node has the key in memory, or asks for it.
-      await Promise.all(this.#nodes.map((node) => client.once(node, "keys.verifyKey", { key: entry.key })));
+      // Every node has the key in memory, or asks for it. Some edges get it as it is deleted.
+      const isEarly = random.below(3) > 0;
+      const places = isEarly ? [...this.#nodes, ...this.#edges] : this.#nodes;
+      const known = Promise.all(places.map((place) => client.once(place, "keys.verifyKey", { key: entry.key })));
+      this.#await(known);
+      // One that is frozen is not waited for.
+      await Promise.race([known, setTimeout(KNOWN_MS)]);
       entry.deletion = "open";
+      if (!isEarly) {
+        for (const edge of this.#edges) this.#await(client.once(edge, "keys.verifyKey", { key: entry.key }));
+      }
       const answer = await this.#change(entry, "deleted", client, "keys.deleteKey", { keyId: entry.keyId });
       if (answer.status !== 200) return;
       entry.deletion = "acknowledged";
       this.#probe(client, entry, answer);
     } else {
-      const target = random.below(2) === 0 ? this.#target : this.#nodes[random.below(this.#nodes.length)]!;
-      const answer = await client.once(target, "keys.verifyKey", { key: entry.key });
+      const answer = await client.once(this.#anyPlace(random), "keys.verifyKey", { key: entry.key });
       if (answer.status !== 200) return;
       journal.knownVerifications++;
       if (answer.data.code !== "VALID") journal.denials.push(answer);
@@ -249,25 +272,50 @@ export class Callers {
     return answer;
   }
 
-  /** Verifies a deleted key at every node, at some times after the answer to its deletion. */
+  /** Verifies a deleted key at every node and edge, at some times after the answer to its deletion. */
   #probe(client: Client, { key, keyId }: JournalKey, deletion: Settled): void {
-    const { journal, probesMs } = this.#options;
+    const { journal, probesMs, edgeProbesMs } = this.#options;
     const revokedAt = deletion.answeredAt;
+    const probe = async (
+      place: Target,
+      times: readonly number[],
+      note: (sentAt: number, isAccepted: boolean) => void,
+    ) => {
+      for (const ms of times) {
+        const wait = revokedAt + ms - systemClock.monotonic();
+        if (wait > 0) await setTimeout(wait);
+        const { status, data, sentAt } = await client.once(place, "keys.verifyKey", { key });
+        if (status === 200) note(sentAt, data.code === "VALID");
+      }
+    };
     for (const node of this.#nodes) {
       const isOwn = deletion.attempts === 1 && deletion.node === node.node;
-      const probing = (async () => {
-        for (const ms of probesMs) {
-          const wait = revokedAt + ms - systemClock.monotonic();
-          if (wait > 0) await setTimeout(wait);
-          const { status, data, sentAt } = await client.once(node, "keys.verifyKey", { key });
-          if (status !== 200) continue;
-          const isAccepted = data.code === "VALID";
-          journal.revoked.push({ keyId: keyId!, node: node.node!, revokedAt, isOwn, sentAt, isAccepted });
-        }
-      })();
-      this.#probes.add(probing);
-      void probing.finally(() => this.#probes.delete(probing));
+      const of = { keyId: keyId!, node: node.node!, revokedAt, isOwn };
+      const note = (sentAt: number, isAccepted: boolean) => journal.revoked.push({ ...of, sentAt, isAccepted });
+      this.#await(probe(node, probesMs, note));
     }
+    for (const place of this.#edges) {
+      const of = { keyId: keyId!, edge: place.edge!, revokedAt };
+      const note = (sentAt: number, isAccepted: boolean) => journal.edges.revoked.push({ ...of, sentAt, isAccepted });
+      this.#await(probe(place, edgeProbesMs, note));
+    }
+  }
+
+  /** Lets the run wait for this before it ends. */
+  #await(task: Promise<unknown>): void {
+    this.#probes.add(task);
+    void task.finally(() => this.#probes.delete(task));
+  }
+
+  /** The load balancer, a node or an edge. */
+  #anyPlace(random: Random): Target {
+    const places = [this.#nodes, this.#edges, [this.#target]][random.below(3)]!;
+    return places[random.below(places.length)] ?? this.#target;
+  }
+
+  /** The load balancer, or an edge. */
+  #behindAnEdge(random: Random): Target {
+    return (random.below(3) === 0 && this.#edges[random.below(this.#edges.length)]) || this.#target;
   }
 
   /** Spends credits, with and without Idempotency-Key, and adds some. */
@@ -284,14 +332,14 @@ export class Callers {
     const body = { key: pool.key, credits: { cost } };
     sendSpend(pool, cost);
     const isRepeated = isExact || step < 80;
+    const place = this.#behindAnEdge(random);
     const answer = isRepeated
-      ? await client.settle(this.#target, "keys.verifyKey", body)
-      : { ...(await client.once(this.#target, "keys.verifyKey", body)), attempts: 1 };
+      ? await client.settle(place, "keys.verifyKey", body)
+      : { ...(await client.once(place, "keys.verifyKey", body)), attempts: 1 };
     const { status, node, data, attempts } = answer;
     // An earlier attempt can be executed after a later one was rejected, which left no record.
     const isFinal = status === 200 && (attempts === 1 || data.code === "VALID");
-    // The outcome of a call without Idempotency-Key is known from an answer of the service: a problem means that nothing
-    // was spent.
+    // The outcome of a call without Idempotency-Key is known from an answer of a node: a problem means that nothing was spent.
     const isKnown = isFinal || (node !== undefined && status >= 400 && !isRepeated);
     if (isKnown) closeSpend(pool, cost);
     if (status !== 200) return;
@@ -368,15 +416,19 @@ export class Callers {
     }
     // Together, so that nodes that each believe in the last credits would overspend them.
     const calls = Array.from({ length: isExact ? 1 : CROWD }, () =>
-      this.#spendBudget(client, { key, budgets }, random.below(6)),
+      this.#spendBudget(client, { key, budgets, place: this.#behindAnEdge(random) }, random.below(6)),
     );
     await Promise.all(calls);
   }
 
-  async #spendBudget(client: Client, { key, budgets }: Pick<Payer, "key" | "budgets">, cost: number): Promise<void> {
+  async #spendBudget(
+    client: Client,
+    { key, budgets, place }: Pick<Payer, "key" | "budgets"> & { place: Target },
+    cost: number,
+  ): Promise<void> {
     const { journal } = this.#options;
     for (const budget of budgets) sendSpend(budget, cost);
-    const answer = await client.settle(this.#target, "keys.verifyKey", { key, credits: { cost } });
+    const answer = await client.settle(place, "keys.verifyKey", { key, credits: { cost } });
     const { status, data, attempts } = answer;
     if (status !== 200) return;
     // An earlier attempt can be executed after a later one was rejected, which left no record.
@@ -411,10 +463,9 @@ export class Callers {
     const [operation, body] = isMulti
       ? (["ratelimits.multiLimit", charged.map((one) => entry(one, cost))] as const)
       : (["ratelimits.limit", entry(limit, cost)] as const);
+    const place = this.#behindAnEdge(random);
     const answer =
-      random.below(3) === 0
-        ? await client.settle(this.#target, operation, body)
-        : await client.once(this.#target, operation, body);
+      random.below(3) === 0 ? await client.settle(place, operation, body) : await client.once(place, operation, body);
     if (answer.status !== 200) return;
     const isAdmitted: boolean = answer.data.success ?? answer.data.passed;
     for (const [i, one] of charged.entries()) {
@@ -433,8 +484,7 @@ export class Callers {
     const { name: identifier, duration, mode } = limit;
     const body = { namespace: NAMESPACE, identifier, limit: limit.limit, duration, mode, cost: 1 };
     const calls = Array.from({ length: limit.limit * limitFactor + BURST_EXCESS }, async () => {
-      const target = random.below(2) === 0 ? this.#target : this.#nodes[random.below(this.#nodes.length)]!;
-      const answer = await client.once(target, "ratelimits.limit", body);
+      const answer = await client.once(this.#anyPlace(random), "ratelimits.limit", body);
       limit.calls++;
       if (answer.status !== 200) return;
       const { success, reset } = answer.data;

@@ -10,6 +10,8 @@ describe("a fleet under faults", () => {
       lengthMs: 15_000,
       loadMs: 0,
       policy: "closed",
+      nodes: 3,
+      edges: 3,
       workers: 1,
       freezeMs: 4_000,
       haste: 4,

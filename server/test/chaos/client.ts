@@ -13,10 +13,11 @@ export interface Settled extends Answer {
   attempts: number;
 }
 
-/** Where calls go: the load balancer (no node), or one node. */
+/** Where calls go: the load balancer (neither), one node, or one edge. */
 export interface Target {
   port: number;
   node?: number;
+  edge?: number;
 }
 
 interface CallOptions {
@@ -94,7 +95,8 @@ export class Client {
         const parsed = parse(text);
         const error = parsed?.error && `${parsed.error.type}: ${parsed.error.detail}`;
         const problem = status === 0 ? text : (error ?? (status === 200 ? undefined : "no problem"));
-        resolve({ operation, status, node, problem, data: parsed?.data, sentAt, answeredAt: systemClock.monotonic() });
+        const answeredAt = systemClock.monotonic();
+        resolve({ operation, status, node, edge: target.edge, problem, data: parsed?.data, sentAt, answeredAt });
       };
       const call = request(
         {

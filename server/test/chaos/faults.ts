@@ -1,35 +1,39 @@
 import { setTimeout } from "node:timers/promises";
 import type { Random } from "../../../engine/src/random/random.ts";
 import type { TcpProxy } from "../tcp-proxy.ts";
-import type { Fleet, FleetNode } from "./fleet.ts";
+import type { Fleet, FleetEdge, FleetNode, FleetProgram } from "./fleet.ts";
 import type { Timeline } from "./timeline.ts";
 
 /** A way in which a part of the fleet fails. */
-interface FaultKind {
+interface FaultKind<P extends FleetProgram = FleetProgram> {
   name: string;
   /** How long it lasts, in ms. */
   ms: readonly [from: number, to: number];
   /** What it uses up: faults that run at the same time share none of these. `node` and the like stand for one node's. */
   needs: readonly Need[];
-  /** Whether it hits one node, or all of them. */
+  /** Whether it hits one node or one edge, or all nodes. */
   hits: "one" | "all";
   /** What a fleet must offer for it. */
   requires?: "hasSmallDisks" | "hasMovableClocks" | "hasWorkers";
   /** Causes the fault, waits, and repairs it. */
-  run(fleet: Fleet, node: FleetNode, wait: () => Promise<unknown>, random: Random): Promise<void>;
+  run(fleet: Fleet, hit: P, wait: () => Promise<unknown>, random: Random): Promise<void>;
 }
 
 /** The fault after which a node starts without what it counted since it last wrote its counters. */
 export const KILL = "a node is killed (kill -9)";
+/** The fault after which an edge starts without what it counted in the last second. */
+export const EDGE_KILL = "an edge is killed (kill -9)";
 
-type Need = "node" | "postgres path" | "redis path" | "postgres" | "redis";
+type Need = "node" | "postgres path" | "redis path" | "postgres" | "redis" | "edge" | "home path";
 
 /** A fault at a time of the schedule, in ms from its start. */
 export interface PlannedFault {
   at: number;
   ms: number;
   name: string;
+  /** What it hits: this node, or this edge; neither: all nodes. */
   node: number | undefined;
+  edge?: number;
 }
 
 /** What a proxy can do to one connection path. `begin` returns the repair. */
@@ -74,44 +78,48 @@ const partitions: Record<string, (proxy: TcpProxy, random: Random) => () => void
   },
 };
 
-/** Every kind of fault. `freezeMs`: how long a node stays frozen. */
-function faultKinds(freezeMs: number): FaultKind[] {
-  const short = [500, 4_000] as const;
-  const long = [2_000, 10_000] as const;
+const SHORT = [500, 4_000] as const;
+const LONG = [2_000, 10_000] as const;
+
+/** What happens to a process of the program. `freezeMs`: how long it stays frozen. */
+function processFaults(of: "node" | "edge", freezeMs: readonly [from: number, to: number]): FaultKind[] {
+  const restart = (fleet: Fleet, { index }: FleetProgram) =>
+    of === "node" ? fleet.startNode(index) : fleet.startEdge(index);
+  const what = of === "node" ? "a node" : "an edge";
   return [
     {
-      name: KILL,
-      ms: short,
-      needs: ["node"],
+      name: of === "node" ? KILL : EDGE_KILL,
+      ms: SHORT,
+      needs: [of],
       hits: "one",
-      async run(fleet, node, wait) {
-        const server = node.server!;
-        node.server = undefined;
+      async run(fleet, hit, wait) {
+        const server = hit.server!;
+        hit.server = undefined;
         await server.kill("SIGKILL");
         await wait();
-        await fleet.startNode(node.index);
+        await restart(fleet, hit);
       },
     },
     {
-      name: "a node is stopped and started",
+      name: `${what} is stopped and started`,
       ms: [0, 1_000],
-      needs: ["node"],
+      needs: [of],
       hits: "one",
-      async run(fleet, node, wait) {
-        const server = node.server!;
-        node.server = undefined;
+      async run(fleet, hit, wait) {
+        const server = hit.server!;
+        hit.server = undefined;
         const { code } = await server.kill("SIGTERM");
         await wait();
-        await fleet.startNode(node.index);
-        // While PostgreSQL does not answer, a stop ends after ten seconds, with 1.
+        await restart(fleet, hit);
+        // While PostgreSQL or home does not answer, a stop ends after ten seconds, with 1.
         const isAborted = code === 1 && server.output.includes("the stop took too long");
-        if (code !== 0 && !isAborted) throw new Error(`node ${node.index} ended with ${code} after SIGTERM`);
+        if (code !== 0 && !isAborted) throw new Error(`${of} ${hit.index} ended with ${code} after SIGTERM`);
       },
     },
     {
-      name: "a node is frozen (SIGSTOP)",
-      ms: [freezeMs, freezeMs],
-      needs: ["node"],
+      name: `${what} is frozen (SIGSTOP)`,
+      ms: freezeMs,
+      needs: [of],
       hits: "one",
       async run(_, { server }, wait) {
         server!.signal("SIGSTOP");
@@ -119,6 +127,45 @@ function faultKinds(freezeMs: number): FaultKind[] {
         server!.signal("SIGCONT");
       },
     },
+    {
+      name: `${what}'s clock is wrong`,
+      ms: LONG,
+      needs: [of],
+      hits: "one",
+      requires: "hasMovableClocks",
+      async run(fleet, hit, wait, random) {
+        fleet.setClock(hit, (random.below(2) === 0 ? 1 : -1) * (3 + random.below(118)));
+        await wait();
+        fleet.setClock(hit, 0);
+      },
+    },
+  ];
+}
+
+/** Every kind of fault of edges. */
+function edgeFaults(): FaultKind<FleetEdge>[] {
+  return [
+    ...processFaults("edge", [1_000, 8_000]),
+    ...Object.entries(partitions).map(
+      ([what, begin]): FaultKind<FleetEdge> => ({
+        name: `the network between an edge and home ${what}`,
+        ms: what.startsWith("half") ? [0, 1] : LONG,
+        needs: ["home path"],
+        hits: "one",
+        async run(_, { home }, wait, random) {
+          const repair = begin(home, random);
+          await wait();
+          repair();
+        },
+      }),
+    ),
+  ];
+}
+
+/** Every kind of fault of nodes and their servers. `freezeMs`: how long a node stays frozen. */
+function nodeFaults(freezeMs: number): FaultKind<FleetNode>[] {
+  return [
+    ...processFaults("node", [freezeMs, freezeMs]),
     {
       name: "a thread of a node ends",
       ms: [0, 1],
@@ -129,20 +176,8 @@ function faultKinds(freezeMs: number): FaultKind[] {
       run: async (_, { server }) => server!.signal("SIGUSR2"),
     },
     {
-      name: "a node's clock is wrong",
-      ms: long,
-      needs: ["node"],
-      hits: "one",
-      requires: "hasMovableClocks",
-      async run(fleet, node, wait, random) {
-        fleet.setClock(node, (random.below(2) === 0 ? 1 : -1) * (3 + random.below(118)));
-        await wait();
-        fleet.setClock(node, 0);
-      },
-    },
-    {
       name: "a node's disk is full",
-      ms: long,
+      ms: LONG,
       needs: ["node"],
       hits: "one",
       requires: "hasSmallDisks",
@@ -232,9 +267,9 @@ function faultKinds(freezeMs: number): FaultKind[] {
     },
     ...(["postgres", "redis"] as const).flatMap((server) =>
       Object.entries(partitions).map(
-        ([what, begin]): FaultKind => ({
+        ([what, begin]): FaultKind<FleetNode> => ({
           name: `the network between a node and ${server === "postgres" ? "PostgreSQL" : "Redis"} ${what}`,
-          ms: what.startsWith("half") ? [0, 1] : long,
+          ms: what.startsWith("half") ? [0, 1] : LONG,
           needs: [`${server} path`],
           hits: "one",
           async run(_, node, wait, random) {
@@ -259,36 +294,60 @@ export interface ScheduleOptions {
   lengthMs: number;
   freezeMs: number;
   nodes: number;
-  /** Divides how long other faults than a freeze last. */
+  edges: number;
+  /** Divides how long other faults than the freeze of a node last. */
   haste: number;
 }
 
-/**
- * The faults of a run: two at a time, from a deck that contains every kind once and is shuffled again when it is empty.
- * Faults that overlap share no part of the fleet.
- */
+/** The faults of a run, of nodes and of edges. They happen at the same times: an edge can be cut off while a node is frozen. */
 export function planFaults(
   random: Random,
-  options: ScheduleOptions,
+  { lengthMs, freezeMs, nodes, edges, haste }: ScheduleOptions,
   fleet: Pick<Fleet, "hasSmallDisks" | "hasMovableClocks" | "hasWorkers">,
 ): PlannedFault[] {
-  const { lengthMs, freezeMs, nodes, haste } = options;
-  const kinds = faultKinds(freezeMs).filter(({ requires }) => requires === undefined || fleet[requires]);
+  const possible = ({ requires }: { requires?: FaultKind["requires"] }) => requires === undefined || fleet[requires];
+  const scaleOf = ({ ms }: PlannedKind) => (ms[0] === freezeMs ? 1 : haste);
+  const ofNodes = planTracks(random, nodeFaults(freezeMs).filter(possible), { lengthMs, haste, count: nodes, scaleOf });
+  const ofEdges =
+    edges === 0 ? [] : planTracks(random, edgeFaults().filter(possible), { lengthMs, haste, count: edges, scaleOf });
+  return [...ofNodes, ...ofEdges.map(({ node, ...fault }) => ({ ...fault, node: undefined, edge: node! }))].sort(
+    (a, b) => a.at - b.at,
+  );
+}
+
+type PlannedKind = Pick<FaultKind, "name" | "ms" | "needs" | "hits">;
+
+interface TrackOptions {
+  lengthMs: number;
+  haste: number;
+  /** How many nodes, or edges. */
+  count: number;
+  scaleOf(kind: PlannedKind): number;
+}
+
+/**
+ * Two faults at a time, from a deck that contains every kind once and is shuffled again when it is empty. Faults that overlap
+ * share no part of the fleet.
+ */
+function planTracks(
+  random: Random,
+  kinds: readonly PlannedKind[],
+  { lengthMs, haste, count, scaleOf }: TrackOptions,
+): PlannedFault[] {
   const planned: (PlannedFault & { needs: Set<string> })[] = [];
   const freeAt = [0, 300];
-  let deck: FaultKind[] = [];
+  let deck: PlannedKind[] = [];
   for (let tooLong = 0; tooLong < kinds.length; ) {
     if (deck.length === 0) deck = shuffled(random, kinds);
     const track = freeAt[0]! <= freeAt[1]! ? 0 : 1;
     const kind = deck.shift()!;
-    const node = kind.hits === "one" ? random.below(nodes) : undefined;
-    const scale = kind.ms[0] === freezeMs ? 1 : haste;
-    const ms = Math.round((kind.ms[0] + random.below(kind.ms[1] - kind.ms[0] + 1)) / scale);
+    const node = kind.hits === "one" ? random.below(count) : undefined;
+    const ms = Math.round((kind.ms[0] + random.below(kind.ms[1] - kind.ms[0] + 1)) / scaleOf(kind));
     const at = freeAt[track]! + Math.round((300 + random.below(1_500)) / haste);
     const needs = new Set(
       kind.needs.flatMap((need) =>
         node === undefined && need.endsWith("path")
-          ? Array.from({ length: nodes }, (_, i) => `${need} ${i}`)
+          ? Array.from({ length: count }, (_, i) => `${need} ${i}`)
           : [`${need} ${node ?? ""}`],
       ),
     );
@@ -311,7 +370,7 @@ export function planFaults(
     planned.push({ at, ms, name: kind.name, node, needs });
     freeAt[track] = at + ms;
   }
-  return planned.sort((a, b) => a.at - b.at).map(({ at, ms, name, node }) => ({ at, ms, name, node }));
+  return planned.map(({ at, ms, name, node }) => ({ at, ms, name, node }));
 }
 
 /** Time between two faults of one part: its repair takes time. */
@@ -322,29 +381,41 @@ function shuffled<T>(random: Random, items: readonly T[]): T[] {
   return items.map(() => left.splice(random.below(left.length), 1)[0]!);
 }
 
-/** Runs the faults at their times, and resolves when all are repaired. */
+interface RunOptions {
+  freezeMs: number;
+  random: Random;
+  onFault(fault: PlannedFault): void;
+}
+
+/** Runs the faults at their times, and resolves when all are repaired. What hits nodes can be felt at every edge. */
 export async function runFaults(
   fleet: Fleet,
   plan: readonly PlannedFault[],
-  timeline: Timeline,
-  { freezeMs, random, onFault }: { freezeMs: number; random: Random; onFault: (fault: PlannedFault) => void },
+  timelines: { nodes: Timeline; edges: Timeline },
+  { freezeMs, random, onFault }: RunOptions,
 ): Promise<string[]> {
-  const kinds = new Map(faultKinds(freezeMs).map((kind) => [kind.name, kind]));
+  const ofNodes = new Map(nodeFaults(freezeMs).map((kind) => [kind.name, kind]));
+  const ofEdges = new Map(edgeFaults().map((kind) => [kind.name, kind]));
   const problems: string[] = [];
   await Promise.all(
     plan.map(async (fault) => {
       await setTimeout(fault.at);
-      const node = fleet.nodes[fault.node ?? 0]!;
+      const { name, node, edge } = fault;
+      const hit = edge === undefined ? fleet.nodes[node ?? 0]! : fleet.edges[edge]!;
       // A repair can last longer than planned on a slow machine.
-      if (fault.node !== undefined && node.server === undefined) return;
+      if ((node !== undefined || edge !== undefined) && hit.server === undefined) return;
       onFault(fault);
-      const end = timeline.begin(fault.name, fault.node);
+      const ends = [timelines.edges.begin(name, edge)];
+      if (edge === undefined) ends.push(timelines.nodes.begin(name, node));
+      const wait = () => setTimeout(fault.ms);
       try {
-        await kinds.get(fault.name)!.run(fleet, node, () => setTimeout(fault.ms), random);
+        if (edge === undefined) await ofNodes.get(name)!.run(fleet, fleet.nodes[node ?? 0]!, wait, random);
+        else await ofEdges.get(name)!.run(fleet, fleet.edges[edge]!, wait, random);
       } catch (error) {
-        problems.push(`${fault.name}, node ${fault.node}: ${(error as Error).message.slice(0, 2_000)}`);
+        const where = edge === undefined ? `node ${node}` : `edge ${edge}`;
+        problems.push(`${name}, ${where}: ${(error as Error).message.slice(0, 2_000)}`);
       } finally {
-        end();
+        for (const end of ends) end();
       }
     }),
   );

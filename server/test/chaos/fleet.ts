@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { createClient } from "@redis/client";
 import { Client as PostgresClient } from "pg";
-import { launch, ROOT_KEY, type Server } from "../process.ts";
+import { launch, programFile, ROOT_KEY, Server } from "../process.ts";
 import { fakeClock } from "../services/faketime.ts";
 import { freePort } from "../services/free-port.ts";
 import { startHaproxy } from "../services/haproxy.ts";
@@ -17,6 +17,8 @@ import type { Plant } from "./plants.ts";
 
 export interface FleetOptions {
   nodes: number;
+  /** `latchkey edge` processes. */
+  edges: number;
   policy: "closed" | "local";
   /** `LATCHKEY_WORKERS` of the nodes. */
   workers: number;
@@ -29,25 +31,37 @@ export interface FleetOptions {
   plant?: Plant | undefined;
 }
 
-/** One node with its own way to each server. */
-export interface FleetNode {
+/** A process of the program. */
+export interface FleetProgram {
   readonly index: number;
   readonly port: number;
   readonly directory: string;
-  readonly postgres: TcpProxy;
-  readonly redis: TcpProxy;
   /** Undefined while it is down on purpose. */
   server: Server | undefined;
+}
+
+/** One node with its own way to each server. */
+export interface FleetNode extends FleetProgram {
+  readonly postgres: TcpProxy;
+  readonly redis: TcpProxy;
+}
+
+/** An edge with its own way home: to one node if it is the first, and to the load balancer otherwise. */
+export interface FleetEdge extends FleetProgram {
+  readonly home: TcpProxy;
+  readonly rootKey: string;
 }
 
 const NODE_DISK_MEBIBYTES = 32;
 
 /**
- * Nodes behind a load balancer, with one PostgreSQL and one Redis. Each node reaches them through proxies of its own. Where
- * this is possible, the nodes' data folders and the database are on small disks, and the nodes' clocks can be moved.
+ * Nodes behind a load balancer, with one PostgreSQL and one Redis, and edges beside them. Each node and each edge reaches what it
+ * needs through proxies of its own. Where this is possible, the nodes' data folders and the database are on small disks, and
+ * the clocks of nodes and edges can be moved.
  */
 export class Fleet {
   readonly nodes: FleetNode[] = [];
+  readonly edges: FleetEdge[] = [];
   /** What is not possible on this machine, and why. */
   readonly missing: string[] = [];
   postgres!: Service;
@@ -55,7 +69,7 @@ export class Fleet {
   balancer!: Service;
   /** Address of the service's database, without a proxy. */
   databaseUrl!: string;
-  readonly #processes: { index: number; server: Server }[] = [];
+  readonly #processes: { name: string; server: Server }[] = [];
   hasSmallDisks = false;
   hasMovableClocks = false;
   readonly #options: FleetOptions;
@@ -89,7 +103,6 @@ export class Fleet {
   /** Starts a node that is down, and waits until it listens. */
   async startNode(index: number): Promise<void> {
     const node = this.nodes[index]!;
-    const clock = this.#clockFile(node);
     const server = launch({
       directory: node.directory,
       // The last occurrence of a flag applies.
@@ -108,24 +121,36 @@ export class Fleet {
         RETENTION_HOLDS: "7d",
         RETENTION_EXPIRED_HOLDS: "7d",
       },
-      environment: {
-        ...(fakeClock({ FAKETIME_TIMESTAMP_FILE: clock, FAKETIME_CACHE_DURATION: "1" }, false) ?? {}),
-        ...this.#preloads,
-      },
+      environment: this.#environment(node),
     });
-    this.#processes.push({ index, server });
+    this.#processes.push({ name: `node ${index}`, server });
     server.address = (await server.logged("latchkey is listening")).address as string;
     node.server = server;
   }
 
-  /** The output of each process of a node, in the order of their starts. */
-  get logs(): string[] {
-    return this.#processes.map(({ index, server }) => `node ${index}\n${server.output}`);
+  /** Starts an edge that is down, and waits until it listens: not before home has answered. */
+  async startEdge(index: number): Promise<void> {
+    const edge = this.edges[index]!;
+    const { directory, port, home, rootKey } = edge;
+    const args = [programFile(), "edge", "--port", String(port), "--upstream", home.url, "--name", `edge ${index}`];
+    const server = new Server(args, {
+      directory,
+      settings: { ROOT_KEY: rootKey, DATA_DIR: join(directory, "data"), DRAIN: "0" },
+      environment: this.#environment(edge),
+    });
+    this.#processes.push({ name: `edge ${index}`, server });
+    server.address = (await server.logged("the edge is listening")).address as string;
+    edge.server = server;
   }
 
-  /** Moves a node's wall clock by this many seconds from the true time. */
-  setClock(node: FleetNode, seconds: number): void {
-    writeFileSync(this.#clockFile(node), `${seconds < 0 ? "" : "+"}${seconds}`);
+  /** The output of each process of a node or an edge, in the order of their starts. */
+  get logs(): string[] {
+    return this.#processes.map(({ name, server }) => `${name}\n${server.output}`);
+  }
+
+  /** Moves the wall clock of a node or an edge by this many seconds from the true time. */
+  setClock(program: FleetProgram, seconds: number): void {
+    writeFileSync(clockFile(program), `${seconds < 0 ? "" : "+"}${seconds}`);
   }
 
   /** Fills the disk of a node, or of the database; the result frees it. */
@@ -189,7 +214,12 @@ export class Fleet {
     rmSync(this.#folder, { recursive: true, force: true });
   }
 
-  /** What the nodes load before the program. */
+  #environment(program: FleetProgram): Record<string, string> {
+    const clock = fakeClock({ FAKETIME_TIMESTAMP_FILE: clockFile(program), FAKETIME_CACHE_DURATION: "1" }, false);
+    return { ...clock, ...this.#preloads };
+  }
+
+  /** What nodes and edges load before the program. */
   get #preloads(): Record<string, string> {
     const planted = this.#options.plant?.preload;
     const options = [
@@ -203,12 +233,8 @@ export class Fleet {
     return join(this.#folder, "database");
   }
 
-  #clockFile(node: FleetNode): string {
-    return join(this.#folder, `clock${node.index}`);
-  }
-
   async #open(): Promise<void> {
-    const { nodes, installs, databaseMebibytes } = this.#options;
+    const { nodes, edges, installs, databaseMebibytes } = this.#options;
     execFileSync("chmod", ["755", this.#folder]);
     this.hasSmallDisks = this.#mount(this.#databaseFolder, databaseMebibytes);
     if (!this.hasSmallDisks) this.missing.push("disk full: this account may not mount a small disk");
@@ -241,6 +267,22 @@ export class Fleet {
     for (const statement of statements) await this.query(statement);
     this.balancer = await startHaproxy(this.nodes.map(({ port }) => port));
     this.#undo.push(() => this.balancer.stop());
+    for (let index = 0; index < edges; index++) await this.#addEdge(index);
+  }
+
+  /** Edges are programs on other machines: their data folders are on no small disk. */
+  async #addEdge(index: number): Promise<void> {
+    const directory = join(this.#folder, `edge${index}`);
+    mkdirSync(directory);
+    const { server } = this.nodes[0]!;
+    const permissions = ["replicas.*.open", "ratelimits.*.limit"];
+    const { key: rootKey } = await server!.ok("rootKeys.createRootKey", { name: `edge ${index}`, permissions });
+    const home = await TcpProxy.open(index === 0 ? server!.address : this.balancer.url);
+    this.#undo.push(() => home.close());
+    const edge = { index, port: await freePort(), directory, home, rootKey, server: undefined };
+    this.edges.push(edge);
+    this.setClock(edge, 0);
+    await this.startEdge(index);
   }
 
   /** The database is in a tablespace on the small disk; the log of PostgreSQL is not, so it survives a full disk. */
@@ -278,6 +320,11 @@ export class Fleet {
     });
     return true;
   }
+}
+
+/** Outside of its folder, which can be a full disk. */
+function clockFile({ directory }: FleetProgram): string {
+  return `${directory}.clock`;
 }
 
 /** For at least two minutes: the recovery of a server takes as long as the machine is busy. */

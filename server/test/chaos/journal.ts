@@ -5,8 +5,10 @@ export interface Answer {
   operation: string;
   /** 0: no complete answer. */
   status: number;
-  /** The node that answered; undefined: the load balancer, or no one. */
+  /** The node that answered; undefined: the load balancer, an edge itself, or no one. */
   node: number | undefined;
+  /** The edge that was asked. */
+  edge?: number | undefined;
   /** The `type` and the `detail` of a problem, or the error of the connection. */
   problem: string | undefined;
   // biome-ignore lint/suspicious/noExplicitAny: the caller knows the shape of the answer.
@@ -181,12 +183,51 @@ export interface RevokedAnswer {
   isAccepted: boolean;
 }
 
+/** An answer of an edge for a key whose deletion had been acknowledged. */
+export interface EdgeAnswer {
+  keyId: string;
+  edge: number;
+  revokedAt: number;
+  sentAt: number;
+  isAccepted: boolean;
+}
+
+/** A key that one edge alone verifies, and nothing else is needed for. */
+export interface JournalCounted {
+  keyId: string;
+  key: string;
+  edge: number;
+  /** When each verification was answered that the edge decided. */
+  readonly answeredAt: number[];
+  /** Verifications of which it is not known whether the edge decided them. */
+  open: number;
+}
+
+/** A node, an edge, or (undefined) the load balancer or no one. */
+export type Source = number | `edge ${number}` | undefined;
+
+export function sourceOf({ node, edge }: Pick<Answer, "node" | "edge">): Source {
+  return edge === undefined ? node : `edge ${edge}`;
+}
+
+/** What clients of edges were told. */
+export interface JournalEdges {
+  readonly revoked: EdgeAnswer[];
+  /**
+   * Balances that one client spends at edges, without Idempotency-Key, one call after the other, until the outcome of a call is not
+   * known. So there are two ends of each.
+   */
+  readonly pools: JournalPool[];
+  readonly counted: JournalCounted[];
+}
+
 /** What all clients were told. The books compare it with the database; the service's own figures are not used. */
 export class Journal {
   readonly keys: JournalKey[] = [];
   readonly pools: JournalPool[] = [];
   readonly budgets: JournalBudget[] = [];
   readonly holds: JournalHolds = { budgets: [], made: [], ends: [] };
+  readonly edges: JournalEdges = { revoked: [], pools: [], counted: [] };
   readonly limits: JournalLimit[] = [];
   readonly revoked: RevokedAnswer[] = [];
   /** Answers other than 200, without the expected ones. */
@@ -194,20 +235,22 @@ export class Journal {
   /** Verifications of an existing key that denied its existence. */
   readonly denials: Answer[] = [];
   readonly statuses = new Map<string, number>();
-  /** The number of answers by node (undefined: the load balancer or no one) and second. */
-  readonly answers = new Map<number | undefined, Map<number, number>>();
+  /** The number of answers by who was asked, and second. */
+  readonly answers = new Map<Source, Map<number, number>>();
   /** Ids of events, in the order in which a program that follows them read them. */
   readonly followed: string[] = [];
   /** Verifications of keys that exist. */
   knownVerifications = 0;
 
   recordAnswer(answer: Answer, expected: readonly number[] = []): void {
-    const { status, node } = answer;
-    const source = node === undefined && status >= 500 ? " by the load balancer" : "";
-    const title = status === 0 ? "no answer" : `${status}${source}`;
+    const { status, node, edge } = answer;
+    const isBalancers = node === undefined && edge === undefined && status >= 500;
+    const by = isBalancers ? " by the load balancer" : edge === undefined ? "" : " at an edge";
+    const title = status === 0 ? "no answer" : `${status}${by}`;
     this.statuses.set(title, (this.statuses.get(title) ?? 0) + 1);
-    const bySecond = this.answers.get(node) ?? new Map<number, number>();
-    this.answers.set(node, bySecond);
+    const source = sourceOf(answer);
+    const bySecond = this.answers.get(source) ?? new Map<number, number>();
+    this.answers.set(source, bySecond);
     const second = Math.floor(answer.answeredAt / 1_000);
     bySecond.set(second, (bySecond.get(second) ?? 0) + 1);
     if (status !== 200 && !expected.includes(status)) this.failures.push(answer);

@@ -1,6 +1,6 @@
 /**
- * `npm run chaos -- --minutes 2 --seed 7`: three nodes behind a load balancer, with PostgreSQL and Redis, under load and
- * faults that the seed determines. Prints a report. Exits with 1 if its books do not add up, and with 3 if too little was
+ * `npm run chaos -- --minutes 2 --seed 7`: three nodes behind a load balancer, with PostgreSQL and Redis, and three
+ * edges, under load and faults that the seed determines. Prints a report. Exits with 1 if its books do not add up, and with 3 if too little was
  * compared to say that they do.
  *
  * `--plant NAME` plants a fault that the books must notice. `npm run chaos:plants` plants each, one after another.
@@ -20,11 +20,14 @@ const FIND_MAX_MS = 120_000;
 const PLANT_MINUTES = 0.5;
 const PLANT_LOAD_MS = 80_000;
 
-const USAGE = `npm run chaos -- [--minutes 2] [--seed <number>] [--policy closed|local] [--workers 1] [--plant NAME] [--quiet]
+const USAGE = `npm run chaos -- [--minutes 2] [--seed <number>] [--policy closed|local] [--nodes 3] [--edges 3]
+                 [--workers 1] [--plant NAME] [--quiet]
 
 --minutes  how long faults happen, 0.5 to 1440
 --seed     the same seed makes the same schedule of faults; default: random
 --policy   LATCHKEY_REDIS_POLICY of the nodes; default: closed for even seeds, local for odd ones
+--nodes    2 to 8, behind a load balancer
+--edges    0 to 8 \`latchkey edge\` processes: the first has one node as its home, the others the load balancer
 --workers  LATCHKEY_WORKERS of the nodes, 1 to 64
 --plant    plants a fault, which the books must notice:
 ${Object.entries(plants)
@@ -43,13 +46,12 @@ if (values.help) {
 }
 const minutes = Number(values.minutes ?? (values.plants ? PLANT_MINUTES : 2));
 const seed = values.seed === undefined ? Math.floor(Math.random() * 1_000_000) : Number(values.seed);
-const workers = Number(values.workers);
+const workers = wholeNumber("workers", 1, 64);
+const nodes = wholeNumber("nodes", 2, 8);
+const edges = wholeNumber("edges", 0, 8);
 const policy = values.policy ?? (values.plants || seed % 2 === 0 ? "closed" : "local");
 if (!(minutes >= 0.5 && minutes <= 1_440)) fail(`--minutes ${values.minutes}: give 0.5 to 1440.`);
 if (!Number.isSafeInteger(seed) || seed < 0) fail(`--seed ${values.seed}: give a whole number from 0.`);
-if (!(Number.isInteger(workers) && workers >= 1 && workers <= 64)) {
-  fail(`--workers ${values.workers}: give a whole number from 1 to 64.`);
-}
 if (policy !== "closed" && policy !== "local") fail(`--policy ${policy}: give closed or local.`);
 if (values.plant !== undefined && !Object.hasOwn(plants, values.plant)) {
   fail(`--plant ${values.plant}: give one of ${Object.keys(plants).join(", ")}.`);
@@ -62,6 +64,8 @@ async function runOnce(): Promise<number> {
   const report = await run(values.plant);
   const again = [
     `npm run chaos -- --minutes ${minutes} --seed ${seed} --policy ${policy}`,
+    ...(nodes === 3 ? [] : [`--nodes ${nodes}`]),
+    ...(edges === 3 ? [] : [`--edges ${edges}`]),
     ...(workers === 1 ? [] : [`--workers ${workers}`]),
     ...(values.plant === undefined ? [] : [`--plant ${values.plant}`]),
   ].join(" ");
@@ -102,6 +106,8 @@ function run(plant: string | undefined): Promise<ChaosReport> {
   return runChaos({
     seed,
     policy: policy as "closed" | "local",
+    nodes,
+    edges,
     workers,
     lengthMs: minutes * 60_000,
     installs: true,
@@ -120,6 +126,12 @@ function keepLogs({ logs }: ChaosReport): void {
   process.stdout.write(`The logs of the nodes are in ${folder}\n`);
 }
 
+function wholeNumber(name: "workers" | "nodes" | "edges", from: number, to: number): number {
+  const given = Number(values[name]);
+  if (Number.isInteger(given) && given >= from && given <= to) return given;
+  return fail(`--${name} ${values[name]}: give a whole number from ${from} to ${to}.`);
+}
+
 function parse() {
   try {
     return parseArgs({
@@ -127,6 +139,8 @@ function parse() {
         minutes: { type: "string" },
         seed: { type: "string" },
         policy: { type: "string" },
+        nodes: { type: "string", default: "3" },
+        edges: { type: "string", default: "3" },
         workers: { type: "string", default: "1" },
         plant: { type: "string" },
         plants: { type: "boolean", default: false },

@@ -1,9 +1,9 @@
-/** Faults that are planted into the nodes or their database, to see whether the books notice them. */
+/** Faults that are planted into the nodes, the edges or the database, to see whether the books notice them. */
 export interface Plant {
   what: string;
   /** The book that must notice it. */
   book: RegExp;
-  /** A file that the nodes load before the program: it changes a module when it is loaded. */
+  /** A file that nodes and edges load before the program: it changes a module when it is loaded. */
   preload?: string;
   /** What is done to the database before the load begins. */
   statements?: readonly string[];
@@ -65,13 +65,48 @@ export const plants: Readonly<Record<string, Plant>> = {
   },
   "invalidations-skipped": {
     what: "30 % of all invalidations are skipped",
-    book: /^revoked keys/,
+    book: /^revoked keys accepted after/,
     preload: preload("invalidations-skipped.ts"),
   },
   "limit-admits-one-more": {
     what: "limits admit one too many in one of a hundred windows",
     book: /^admissions over limits/,
     preload: preload("limit-admits-one-more.ts"),
+  },
+  "edge-age-from-answer": {
+    what: "edges count the age of their records from the arrival of an answer",
+    book: /^revoked keys accepted by edges/,
+    preload: preload("edge-age-from-answer.ts"),
+  },
+  "edge-stale-node-believed": {
+    what: "edges believe a node that has not read the changes for up to a second",
+    book: /^revoked keys accepted by edges/,
+    preload: preload("edge-stale-node-believed.ts"),
+  },
+  "edge-tags-left-out": {
+    what: "edges leave out 10 % of the tags in the stream",
+    book: /^revoked keys accepted by edges/,
+    preload: preload("edge-tags-left-out.ts"),
+  },
+  "edge-record-older": {
+    what: "edges keep a record that is older than the stream",
+    book: /^revoked keys accepted by edges/,
+    preload: preload("edge-record-older.ts"),
+  },
+  "edge-need-ignored": {
+    what: "edges do not know that a key can have a balance, and ignore that",
+    book: /^credits spent at edges/,
+    preload: preload("edge-need-ignored.ts"),
+  },
+  "edge-charge-repeated": {
+    what: "edges repeat a charge whose answer was lost",
+    book: /^credits spent at edges/,
+    preload: preload("edge-charge-repeated.ts"),
+  },
+  "edge-report-repeated": {
+    what: "edges deliver one of twenty reports twice",
+    book: /^verifications of edges counted twice/,
+    preload: preload("edge-report-repeated.ts"),
   },
   "event-dropped": {
     what: "one event is not written",

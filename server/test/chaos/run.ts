@@ -3,11 +3,11 @@ import { systemClock } from "../../../engine/src/clock/system.ts";
 import { seededRandom } from "../../../engine/src/random/seeded.ts";
 import { busyness } from "../busyness.ts";
 import { eventually } from "../process.ts";
-import { type AuditedChange, balance, type DatabaseState, type Promises } from "./books.ts";
+import { type AuditedChange, balance, type DatabaseState, type Promises, type Timelines } from "./books.ts";
 import { Callers } from "./callers.ts";
 import type { Book } from "./count.ts";
 import { type PlannedFault, planFaults, runFaults } from "./faults.ts";
-import { Fleet } from "./fleet.ts";
+import { Fleet, type FleetProgram } from "./fleet.ts";
 import { Journal } from "./journal.ts";
 import type { Plant } from "./plants.ts";
 import { Timeline } from "./timeline.ts";
@@ -19,6 +19,8 @@ export interface ChaosOptions {
   /** Until when the load goes on after them, in ms since the start of the fleet. */
   loadMs: number;
   policy: "closed" | "local";
+  nodes: number;
+  edges: number;
   /** `LATCHKEY_WORKERS` of the nodes. */
   workers: number;
   /** How long a frozen node stays frozen, in ms. */
@@ -51,21 +53,23 @@ export interface ChaosReport {
   logs: string[];
 }
 
-const NODES = 3;
 /** A load balancer needs two checks of 200 ms, a node about a second to start. */
 const SETTLE_MS = 30_000;
 /** How long the last holds may need to expire after their time, when all nodes are well. */
 const EXPIRIES_MS = 10_000;
+/** How long the last counts of edges may take to arrive. */
+const COUNTS_MS = 10_000;
 
 /** Runs a fleet under load and faults, and compares its answers with its database. */
 export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
-  const { seed, lengthMs, loadMs, policy, workers, freezeMs, haste, installs, load, plant, onProgress } = options;
-  const promised = { policy, nodes: NODES, staleMaxMs: Math.max(2_000, Math.round(8_000 / haste)) };
+  const { seed, lengthMs, loadMs, policy, nodes, edges, workers } = options;
+  const { freezeMs, haste, installs, load, plant, onProgress } = options;
+  const promised = { policy, nodes, edges, staleMaxMs: Math.max(2_000, Math.round(8_000 / haste)) };
   const databaseMebibytes = 96 + Math.ceil(lengthMs / 60_000) * 40;
   const openedAt = systemClock.monotonic();
   const fleet = await Fleet.open({ ...promised, workers, databaseMebibytes, installs, plant });
   try {
-    const timeline = new Timeline(NODES);
+    const timelines = { nodes: new Timeline(nodes), edges: new Timeline(edges) };
     const journal = new Journal();
     const bound = promised.staleMaxMs;
     const callers = new Callers({
@@ -73,25 +77,28 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
       journal,
       seed,
       load,
-      limitFactor: policy === "local" ? NODES : 1,
+      limitFactor: policy === "local" ? nodes : 1,
       probesMs: [0, 1_300, 2_500, bound + 1_500, bound + 8_000 / haste],
+      edgeProbesMs: [500, 1_001, 1_200, 1_500, 4_000],
     });
     await callers.prepare();
     await healthy(fleet);
-    const measuring = measureNodes(fleet, timeline);
+    const measuring = measure(fleet, timelines);
     const problems = new Counts();
-    const watching = watchNodes(fleet, problems);
+    const watching = watch(fleet, problems);
     callers.start();
     const startedAt = systemClock.monotonic();
-    const plan = planFaults(seededRandom(seed), { lengthMs, freezeMs, nodes: NODES, haste }, fleet);
+    const plan = planFaults(seededRandom(seed), { lengthMs, freezeMs, nodes, edges, haste }, fleet);
     const ran: PlannedFault[] = [];
     const random = seededRandom(seed + 1);
     const onFault = (fault: PlannedFault) => {
       ran.push(fault);
       const at = ((systemClock.monotonic() - startedAt) / 1_000).toFixed(1);
-      onProgress(`${at} s: ${fault.name}${fault.node === undefined ? "" : `, node ${fault.node}`}, ${fault.ms} ms`);
+      const { name, node, edge, ms } = fault;
+      const hit = node !== undefined ? `, node ${node}` : edge !== undefined ? `, edge ${edge}` : "";
+      onProgress(`${at} s: ${name}${hit}, ${ms} ms`);
     };
-    problems.add(await runFaults(fleet, plan, timeline, { freezeMs, random, onFault }));
+    problems.add(await runFaults(fleet, plan, timelines, { freezeMs, random, onFault }));
     onProgress("all faults are repaired; calls without an outcome are repeated");
     await healthy(fleet).catch((error: Error) => problems.add([error.message]));
     await setTimeout(Math.max(0, openedAt + loadMs - systemClock.monotonic()));
@@ -101,22 +108,26 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
     await callers.followUntil(await lastChange(fleet), SETTLE_MS);
     callers.close();
     await verifyAll(fleet, journal);
+    await waitForCounts(fleet, journal);
     const expiredBy = await waitForExpiries(fleet);
     watching.stop();
     await measuring.stop();
-    for (const node of fleet.nodes) {
-      const ended = await node.server?.kill("SIGTERM");
-      if (ended && ended.code !== 0) problems.add([`node ${node.index} ended with ${ended.code} after SIGTERM`]);
+    // Edges deliver their last counts.
+    for (const [what, programs] of [["edge", fleet.edges] as const, ["node", fleet.nodes] as const]) {
+      for (const { server, index } of programs) {
+        const ended = await server?.kill("SIGTERM");
+        if (ended && ended.code !== 0) problems.add([`${what} ${index} ended with ${ended.code} after SIGTERM`]);
+      }
     }
     const isPlanted = plant?.happened === undefined || (await fleet.query(plant.happened)).length > 0;
-    const books = balance(journal, await readDatabase(fleet, expiredBy), timeline, promises);
+    const books = balance(journal, await readDatabase(fleet, expiredBy), timelines, promises);
     return {
       options,
       faults: tally(ran.map(({ name }) => name)),
       missing: fleet.missing,
       statuses: journal.statuses,
       lengthMs: ranMs,
-      worstLagMs: timeline.worstLagMs,
+      worstLagMs: timelines.nodes.worstLagMs,
       isPlanted,
       books: [...books, problems.book(ran.length)],
       logs: fleet.logs,
@@ -126,7 +137,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
   }
 }
 
-/** What went wrong with nodes: they did not start, did not recover, or ended by themselves. */
+/** What went wrong with nodes and edges: they did not start, did not recover, or ended by themselves. */
 class Counts {
   readonly #problems: string[] = [];
 
@@ -137,7 +148,7 @@ class Counts {
   book(faults: number): Book {
     const { length } = this.#problems;
     return {
-      title: "nodes that ended, did not start or did not recover",
+      title: "nodes and edges that ended, did not start or did not recover",
       compared: faults,
       unit: "faults",
       floor: 1,
@@ -148,9 +159,9 @@ class Counts {
   }
 }
 
-/** Resolves when every node says that it is well, and the load balancer reaches one. The books judge how long it took. */
-async function healthy({ nodes, balancerPort }: Fleet): Promise<void> {
-  for (const port of [...nodes.map((node) => node.port), balancerPort]) {
+/** Resolves when every node and edge says that it is well, and the load balancer reaches one. The books judge how long it took. */
+async function healthy({ nodes, edges, balancerPort }: Fleet): Promise<void> {
+  for (const port of [...nodes.map((node) => node.port), balancerPort, ...edges.map((edge) => edge.port)]) {
     let last = "no answer";
     const isWell = async () => {
       const answer = await askReadiness(port).catch((error: Error) => ({ isWell: false, text: error.message }));
@@ -163,24 +174,25 @@ async function healthy({ nodes, balancerPort }: Fleet): Promise<void> {
   }
 }
 
-/** Asks a node whether it is well. Rejects without an answer. */
+/** Asks a node or an edge whether it is well. Rejects without an answer. */
 async function askReadiness(port: number): Promise<{ isWell: boolean; text: string }> {
   const response = await fetch(`http://127.0.0.1:${port}/health/ready`, { signal: AbortSignal.timeout(5_000) });
   const text = await response.text();
   return { isWell: response.status === 200 && JSON.parse(text).status === "ok", text };
 }
 
-/** Measures how late this process runs, how long each node takes for the simplest answer, and when it is well. */
-function measureNodes(fleet: Fleet, timeline: Timeline): { stop(): Promise<void> } {
+/** Measures how late this process runs, how long each node and edge takes for the simplest answer, and when it is well. */
+function measure(fleet: Fleet, { nodes, edges }: Timelines): { stop(): Promise<void> } {
   let isOver = false;
   const own = async () => {
     while (!isOver) {
       const at = systemClock.monotonic();
       await setTimeout(20);
-      timeline.recordLag(undefined, systemClock.monotonic(), systemClock.monotonic() - at - 20);
+      const now = systemClock.monotonic();
+      for (const timeline of [nodes, edges]) timeline.recordLag(undefined, now, now - at - 20);
     }
   };
-  const ofNode = async (port: number, index: number) => {
+  const of = async (timeline: Timeline, { port, index }: FleetProgram) => {
     while (!isOver) {
       const at = systemClock.monotonic();
       try {
@@ -193,7 +205,7 @@ function measureNodes(fleet: Fleet, timeline: Timeline): { stop(): Promise<void>
       await setTimeout(200);
     }
   };
-  const loops = [own(), ...fleet.nodes.map(({ port, index }) => ofNode(port, index))];
+  const loops = [own(), ...fleet.nodes.map((node) => of(nodes, node)), ...fleet.edges.map((edge) => of(edges, edge))];
   return {
     async stop() {
       isOver = true;
@@ -202,14 +214,14 @@ function measureNodes(fleet: Fleet, timeline: Timeline): { stop(): Promise<void>
   };
 }
 
-/** Notices nodes that end although no fault ended them. */
-function watchNodes(fleet: Fleet, problems: Counts): { stop(): void } {
+/** Notices nodes and edges that end although no fault ended them. */
+function watch(fleet: Fleet, problems: Counts): { stop(): void } {
   const reported = new Set<object>();
   const timer = setInterval(() => {
-    for (const { server, index } of fleet.nodes) {
+    for (const { server, port } of [...fleet.nodes, ...fleet.edges]) {
       if (!server?.hasEnded || reported.has(server)) continue;
       reported.add(server);
-      problems.add([`node ${index} ended by itself:\n${server.output.slice(-2_000)}`]);
+      problems.add([`${server.address || port} ended by itself:\n${server.output.slice(-2_000)}`]);
     }
   }, 50);
   return { stop: () => clearInterval(timer) };
@@ -274,6 +286,27 @@ async function waitForExpiries(fleet: Fleet): Promise<number> {
   return Number(at);
 }
 
+/** The valid verifications of each key in the statistics. */
+async function readVerifications(fleet: Fleet): Promise<Map<string, number>> {
+  const rows = await fleet.query(
+    `select subject, sum(count) as count from (
+       select subject, count from analytics_minutes where part = '' and outcome = 'VALID'
+       union all
+       select subject, analytics_segment_rows.count from analytics_segment_rows
+         join analytics_segments on analytics_segments.id = segment where merged_to is null and outcome = 'VALID'
+     ) counted group by subject`,
+  );
+  return new Map(rows.map(({ subject, count }) => [subject, Number(count)]));
+}
+
+/** Resolves when each verification that edges have answered is in the statistics, or after some seconds: the books judge that. */
+async function waitForCounts(fleet: Fleet, { edges: { counted } }: Journal): Promise<void> {
+  const deadline = systemClock.monotonic() + COUNTS_MS * busyness();
+  const isThere = (stored: Map<string, number>) =>
+    counted.every(({ keyId, answeredAt }) => (stored.get(keyId) ?? 0) >= answeredAt.length);
+  while (!isThere(await readVerifications(fleet)) && systemClock.monotonic() < deadline) await setTimeout(250);
+}
+
 async function readDatabase(fleet: Fleet, expiredBy: number): Promise<DatabaseState> {
   const rows = await fleet.query(
     `select keys.id, name, meta, deleted_at is not null as "isDeleted", remaining
@@ -300,6 +333,7 @@ async function readDatabase(fleet: Fleet, expiredBy: number): Promise<DatabaseSt
   const byObject = Map.groupBy(described, ({ objectId }) => objectId);
   const events = await fleet.query("select id, type, object_id, data from events order by number");
   return {
+    verifications: await readVerifications(fleet),
     audit: new Map([...byObject].map(([objectId, entries]) => [objectId, entries.map(({ change }) => change)])),
     events: events.map(({ id, type, object_id: objectId, data }) => ({
       id,
@@ -370,7 +404,7 @@ export function describeReport(report: ChaosReport): string {
   const verdict = verdictOf(report);
   const poor = books.filter(({ compared, floor }) => compared < floor);
   return [
-    `chaos: seed ${options.seed}, ${(lengthMs / 1_000).toFixed(0)} s, ${NODES} nodes of ${threads}, policy ${options.policy}`,
+    `chaos: seed ${options.seed}, ${(lengthMs / 1_000).toFixed(0)} s, ${options.nodes} nodes of ${threads}, ${options.edges} edges, policy ${options.policy}`,
     `calls: ${calls}, ${Math.round(calls / (lengthMs / 1_000))} a second: ${counted(statuses).join(", ")}`,
     `longest delay of this machine: ${Math.round(worstLagMs)} ms`,
     `faults: ${[...faults.values()].reduce((all, count) => all + count, 0)}`,

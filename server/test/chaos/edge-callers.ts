@@ -1,0 +1,75 @@
+/** Callers of edges who can say afterwards what each of their calls must have done. */
+import type { Random } from "../../../engine/src/random/random.ts";
+import type { Client, Target } from "./client.ts";
+import { closeSpend, type Journal, type JournalPool, newBalance, recordSpend, sendSpend } from "./journal.ts";
+
+/** Keys that one edge alone verifies, for each edge. */
+const COUNTED = 3;
+const INITIAL = 100_000;
+
+interface Places {
+  /** The load balancer. */
+  readonly target: Target;
+  readonly edges: readonly Target[];
+}
+
+export class EdgeCallers {
+  readonly #journal: Journal;
+  readonly #places: Places;
+  /** The balance of each client. */
+  readonly #pools = new Map<Client, JournalPool>();
+  #apiId = "";
+
+  constructor(journal: Journal, places: Places) {
+    this.#journal = journal;
+    this.#places = places;
+  }
+
+  async prepare(client: Client, apiId: string): Promise<void> {
+    this.#apiId = apiId;
+    for (const { edge } of this.#places.edges) {
+      for (let i = 0; i < COUNTED; i++) {
+        const { keyId, key } = (await client.settle(this.#places.target, "keys.createKey", { apiId })).data;
+        this.#journal.edges.counted.push({ keyId, key, edge: edge!, answeredAt: [], open: 0 });
+      }
+    }
+  }
+
+  /** Verifies a key for which an edge needs nobody. */
+  async verify(client: Client, random: Random): Promise<void> {
+    const { counted } = this.#journal.edges;
+    const one = counted[random.below(counted.length)]!;
+    const answer = await client.once(this.#places.edges[one.edge]!, "keys.verifyKey", { key: one.key });
+    const { status, node, data, answeredAt } = answer;
+    if (status === 200 && data.code !== "VALID") this.#journal.denials.push(answer);
+    else if (status === 200 && node === undefined) one.answeredAt.push(answeredAt);
+    else if (status === 200 || status === 0) one.open++;
+  }
+
+  /** Spends from a balance of which nobody else knows. The one whose call has no known outcome is left alone. */
+  async spend(client: Client, random: Random): Promise<void> {
+    const { edges, target } = this.#places;
+    const pool = this.#pools.get(client) ?? (await this.#newPool(client, target));
+    if (pool === undefined) return;
+    const cost = 1 + random.below(9);
+    sendSpend(pool, cost);
+    const place = edges[random.below(edges.length)]!;
+    const { status, data } = await client.once(place, "keys.verifyKey", { key: pool.key, credits: { cost } });
+    if (status !== 200) {
+      this.#pools.delete(client);
+      return;
+    }
+    closeSpend(pool, cost);
+    if (data.code === "VALID") recordSpend(pool, cost, data.credits);
+  }
+
+  async #newPool(client: Client, target: Target): Promise<JournalPool | undefined> {
+    const body = { apiId: this.#apiId, credits: { remaining: INITIAL } };
+    const { status, data } = await client.settle(target, "keys.createKey", body);
+    if (status !== 200) return undefined;
+    const pool = { ...newBalance(data.keyId, INITIAL, true), key: data.key, limit: undefined };
+    this.#journal.edges.pools.push(pool);
+    this.#pools.set(client, pool);
+    return pool;
+  }
+}
