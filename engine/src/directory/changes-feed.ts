@@ -67,6 +67,9 @@ export class ChangesFeed {
   #floor = 0;
   #final = 0;
   #newest: { sequence: number; nonce: string } = { sequence: 0, nonce: "" };
+  /** The present position as text, and the last text that was read: most edges are at the same one. */
+  #present: string | undefined;
+  #latest: { readonly text: string; readonly position: FeedPosition | undefined } | undefined;
   readonly #waiters = new Map<string, Set<Waiter>>();
   #waiting = 0;
   /** Workspaces of rows that arrived since the last wake; `#wakesAll` if one of them may concern any. */
@@ -92,6 +95,7 @@ export class ChangesFeed {
 
   /** Starts at the end of `changes`, without what was before: every position up to now is lost. */
   restart({ server, final }: ChangesReach): void {
+    this.#present = undefined;
     this.#epoch = server === "" ? this.#process : digest(server);
     this.#rows = [];
     this.#nonces.clear();
@@ -123,6 +127,7 @@ export class ChangesFeed {
   add(row: ChangedTags): void {
     const { sequence, nonce, workspaceId, tags } = row;
     if (this.#nonces.has(sequence)) return;
+    this.#present = undefined;
     this.#rows.push({ ...row, arrivedBefore: this.#arrived });
     this.#nonces.set(sequence, nonce);
     this.#characters += charactersOf(row);
@@ -135,7 +140,10 @@ export class ChangesFeed {
 
   /** Ends a read. Wakes those who wait for what it brought. */
   reach({ final }: Pick<ChangesReach, "final">): void {
-    this.#final = Math.max(this.#final, final);
+    if (final > this.#final) {
+      this.#final = final;
+      this.#present = undefined;
+    }
     const names = this.#wakesAll ? [...this.#waiters.keys()] : [...this.#changed];
     this.#wakesAll = false;
     this.#changed.clear();
@@ -144,7 +152,8 @@ export class ChangesFeed {
 
   /** The position of a reader that has nothing to invalidate. */
   present(): string {
-    return textOf(this.#end());
+    this.#present ??= textOf(this.#end());
+    return this.#present;
   }
 
   /**
@@ -154,7 +163,7 @@ export class ChangesFeed {
    * @param hasRead whether `changes` was read since the reader asked. Then nothing that it has can be missing here.
    */
   compare(text: string, hasRead = false): "held" | "ahead" | "lost" {
-    const position = parse(text);
+    const position = this.#parse(text);
     if (position === undefined || position.epoch !== this.#epoch) return "lost";
     if (position.process === this.#process) {
       return position.arrived >= this.#forgotten && position.arrived <= this.#arrived ? "held" : "lost";
@@ -170,7 +179,7 @@ export class ChangesFeed {
 
   /** The tags of a workspace after a position that is held. */
   take(text: string, workspaceId: string): FeedAnswer {
-    const position = parse(text);
+    const position = this.#parse(text);
     if (position === undefined) throw new TypeError("The text is no position");
     const isOwn = position.process === this.#process;
     const tags: string[] = [];
@@ -217,6 +226,11 @@ export class ChangesFeed {
       this.#waiting++;
       timer = this.#clock.schedule(length, waiter.wake);
     });
+  }
+
+  #parse(text: string): FeedPosition | undefined {
+    if (this.#latest?.text !== text) this.#latest = { text, position: parse(text) };
+    return this.#latest.position;
   }
 
   /** Forgets the oldest rows, some at once. */

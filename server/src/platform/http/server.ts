@@ -259,7 +259,10 @@ function hasShortBody({ headers }: IncomingMessage): boolean {
 /** Opens the lane for connections that begin with plain calls; `handOver` takes the others. */
 function openLaneOf({ options, state }: Parts, handOver: (socket: Socket) => void): FastLane {
   const isClosing = () => state.closing;
-  state.lane = openLane({ ...options, isClosing, handOver });
+  const { operations } = options;
+  // Those with bodies that may be long are answered there if the body is short.
+  const metered = new Map([...meteredPaths(operations), ...meteredPaths(operations, true)]);
+  state.lane = openLane({ ...options, metered, isClosing, handOver });
   return state.lane;
 }
 

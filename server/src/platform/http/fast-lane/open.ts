@@ -8,8 +8,7 @@ import { rejectSocket } from "../reject.ts";
 import { FastLane, type FastLaneOptions } from "./fast-lane.ts";
 
 /** What a server with a lane gives it. */
-export interface LaneOptions extends Pick<FastLaneOptions, "isClosing" | "handOver"> {
-  operations: readonly Operation[];
+export interface LaneOptions extends Pick<FastLaneOptions, "metered" | "isClosing" | "handOver"> {
   rpc: Pick<Rpc, "call" | "reject">;
   clock: Clock;
   trustedProxies: AddressList | null;
@@ -17,14 +16,14 @@ export interface LaneOptions extends Pick<FastLaneOptions, "isClosing" | "handOv
 }
 
 /** Opens the lane for connections that begin with plain calls. */
-export function openLane({ operations, rpc, clock, trustedProxies, limits, isClosing, handOver }: LaneOptions) {
+export function openLane({ metered, rpc, clock, trustedProxies, limits, isClosing, handOver }: LaneOptions) {
   return new FastLane({
     rpc,
     clock,
     trustedProxies,
     isClosing,
     handOver,
-    metered: meteredPaths(operations),
+    metered,
     keepAlive: KEEP_ALIVE_MS,
     firstRequest: headersTimeoutOf(limits),
     rejectSilent: (socket) => rejectSocket(socket, new Problem("request_timeout"), rpc),

@@ -3,13 +3,15 @@ import { once } from "node:events";
 import { createServer, type Server, type Socket } from "node:net";
 import type { Timer } from "../../../../../engine/src/clock/clock.ts";
 import { every } from "../../../../../engine/src/clock/every.ts";
+import type { Operation } from "../../rpc/operation.ts";
 import { Connections, type OtherThreads, SWEEP_INTERVAL, tooManyConnections } from "../connections.ts";
 import type { FastLane } from "../fast-lane/fast-lane.ts";
-import { type LaneOptions, openLane } from "../fast-lane/open.ts";
+import { type LaneOptions, meteredPaths, openLane } from "../fast-lane/open.ts";
 import { rejectSocket } from "../reject.ts";
 import { copyOf, type TunnelMessage, type TunnelOpening, WINDOW_BYTES } from "./tunnel.ts";
 
-export interface LaneServerOptions extends Omit<LaneOptions, "isClosing" | "handOver"> {
+export interface LaneServerOptions extends Omit<LaneOptions, "metered" | "isClosing" | "handOver"> {
+  operations: readonly Operation[];
   otherThreads: OtherThreads;
   /** Sends a message about a connection that leaves the lane to the thread of the ordinary server. */
   send(message: TunnelMessage | TunnelOpening): void;
@@ -35,7 +37,13 @@ export class LaneServer {
     const reject = (socket: Socket) => rejectSocket(socket, tooManyConnections(), rpc);
     this.#connections = new Connections(limits.connectionsMax, reject, otherThreads);
     const handOver = (socket: Socket) => this.#tunnel(socket);
-    this.#lane = openLane({ ...options, isClosing: () => this.#isClosing, handOver });
+    this.#lane = openLane({
+      ...options,
+      // Edges are answered by the thread of the ordinary server.
+      metered: meteredPaths(options.operations),
+      isClosing: () => this.#isClosing,
+      handOver,
+    });
     this.#connections.lane = this.#lane;
     const output = { timeout: limits.requestTimeout, bytesMax: limits.bodiesBytesMax };
     this.#sweep = every(clock, SWEEP_INTERVAL, async () => this.#connections.dropSlow(clock.monotonic(), output));
