@@ -9,6 +9,9 @@ export const peerSections = {
   verifications: "Verifications beside others",
 } as const;
 
+/** The heading of the section that `npm run bench:edges` writes. */
+export const edgeSection = "Edges attached to a node";
+
 /** Writes a section, in place of the one with its heading or at the end. `lines` follow the heading. */
 export function publishSection(heading: string, lines: readonly string[]): void {
   writeFileSync(FILE, withSection(readFileSync(FILE, "utf8"), heading, lines));
@@ -18,7 +21,7 @@ export function publishSection(heading: string, lines: readonly string[]): void 
 export function publishResults(lines: readonly string[]): void {
   const before = readFileSync(FILE, "utf8");
   let text = `${lines.join("\n").trimEnd()}\n`;
-  for (const heading of Object.values(peerSections)) {
+  for (const heading of [...Object.values(peerSections), edgeSection]) {
     const kept = sectionOf(before, heading);
     if (kept !== undefined) text = withSection(text, heading, kept);
   }

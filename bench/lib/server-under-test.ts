@@ -32,6 +32,7 @@ export interface ServerUnderTest {
 
 /** A server of one process. */
 export interface ProcessUnderTest extends ServerUnderTest {
+  readonly pid: number;
   /** `cpuMs` by the names of the threads. Linux only. */
   cpuMsByThread(): Promise<Readonly<Record<string, number>>>;
   /** The collections of garbage on the event loop since the last call, of which the first returns none. */
@@ -121,6 +122,7 @@ async function start(
     if (threads === "loop apart") moveThreads(child.pid!);
     const server: ProcessUnderTest = {
       url,
+      pid: child.pid!,
       cpuMs: async () => (await usage()).cpuMs,
       cpuMsByThread: () => ask("threads") as Promise<Record<string, number>>,
       collections: () => ask("collections") as Promise<Collection[]>,

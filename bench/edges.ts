@@ -1,0 +1,188 @@
+/**
+ * A node with edges: `npm run bench:edges -- [--edges 1000] [--rounds 3] [--seconds 4] [--publish]`.
+ *
+ * The edges are simulated on the protocol: each has a connection on which it polls, and asks for 100 keys again when everything
+ * may have changed. The node runs on core 0 with its database; edges and callers on core 1. First the node's CPU for each
+ * poll: without changes, and while keys of the workspace change. Then the latency of callers who verify keys at the node, at
+ * a rate that is far below what it can do: without an event, and from the moment at which the node is back after it
+ * was frozen for two seconds, after a restart, and after every edge has lost its position.
+ */
+import { execFileSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
+import { parseArgs } from "node:util";
+import { freePort } from "../server/test/services/free-port.ts";
+import { Callers } from "./lib/callers.ts";
+import { EdgeCrowd } from "./lib/edge-crowd.ts";
+import { createApi, createKeys, JSON_TYPE, post, ROOT_KEY, VERIFY_PATH, verifyEach } from "./lib/keys.ts";
+import { canPin, describeMachine } from "./lib/machine.ts";
+import { wholeNumber } from "./lib/options.ts";
+import { edgeSection, publishSection } from "./lib/results.ts";
+import { type ProcessUnderTest, startLatchkey, stopServers } from "./lib/server-under-test.ts";
+import { type Spread, spread, writeSpread } from "./lib/statistics.ts";
+import { markdownTable } from "./lib/tables.ts";
+
+const LOAD_CORE = 1;
+const KEYS = 1_000;
+/** Keys that each edge asks for again when everything may have changed. */
+const KEYS_OF_AN_EDGE = 100;
+const ATTACH_MS = 2_000;
+const FREEZE_MS = 2_000;
+/** Calls of direct callers per second. */
+const CALLS_PER_SECOND = 500;
+/** Changes of keys per second, of the workspace of the edges. */
+const CHANGES_PER_SECOND = 2;
+
+const { values } = parseArgs({
+  options: {
+    edges: { type: "string", default: "1000" },
+    rounds: { type: "string", default: "3" },
+    seconds: { type: "string", default: "4" },
+    publish: { type: "boolean", default: false },
+  },
+});
+const edges = wholeNumber(values, "edges", 1, 10_000);
+const rounds = wholeNumber(values, "rounds", 1, 100);
+const seconds = wholeNumber(values, "seconds", 1, 60);
+
+if (canPin) execFileSync("taskset", ["--all-tasks", "--cpu-list", "--pid", String(LOAD_CORE), String(process.pid)]);
+const folder = mkdtempSync(join(tmpdir(), "latchkey-bench-"));
+const headers = { ...JSON_TYPE, Authorization: `Bearer ${ROOT_KEY}` };
+const settings = { PORT: String(await freePort()) };
+let node = await startLatchkey({ folder, settings });
+const { url } = node;
+const keys = await createKeys(url, KEYS);
+const hashes = keys.slice(0, KEYS_OF_AN_EDGE).map((key) => createHash("sha256").update(key).digest("base64url"));
+await verifyEach(
+  url,
+  keys.map((key) => ({ key })),
+);
+const crowd = new EdgeCrowd({ url, edges, hashes });
+const callers = new Callers(url);
+try {
+  console.log(describeMachine());
+  const place = canPin ? "the node on core 0, edges and callers on core 1" : "not pinned";
+  console.log(`${edges} edges, ${rounds} rounds of ${seconds} s, ${place}\n`);
+  const rows = [await polls()];
+  const latencies = await recoveries();
+  const lines = [
+    `${edges.toLocaleString("en")} edges simulated on the protocol, attached to one node with its embedded database; the node on one core, the edges and ${CALLS_PER_SECOND} calls per second on the other. \`npm run bench:edges\`.`,
+    "",
+    ...markdownTable(
+      ["the node with edges attached", "polls per second", "CPU of the node per poll, µs", "share of a core, %"],
+      rows.flat(),
+    ),
+    "",
+    ...markdownTable(
+      [
+        `direct callers in the ${seconds} s after it, ms`,
+        "p50",
+        "p99",
+        "p99 ÷ without an event",
+        "questions about records",
+        "failed polls",
+      ],
+      latencies,
+    ),
+  ];
+  console.log(`## ${edgeSection}\n\n${lines.join("\n")}`);
+  if (values.publish) publishSection(edgeSection, lines);
+} finally {
+  crowd.close();
+  await callers.close();
+  await stopServers();
+  rmSync(folder, { recursive: true, force: true });
+}
+
+/** The CPU of the node that edges take, without and with changes. */
+async function polls(): Promise<string[][]> {
+  await setTimeout(2_000);
+  const idle = await cpuShare(node);
+  await crowd.attach(ATTACH_MS);
+  await setTimeout(1_000);
+  const measure = async (name: string) => {
+    const windows: { rate: number; perPoll: number; share: number }[] = [];
+    for (let round = 0; round < rounds; round++) {
+      crowd.take();
+      const share = await cpuShare(node);
+      const rate = crowd.take().polls / seconds;
+      windows.push({ rate, perPoll: ((share - idle) * 1e6) / rate, share });
+    }
+    const cell = (of: keyof (typeof windows)[number], factor = 1, digits = 0) =>
+      writeSpread(spread(windows.map((window) => window[of] * factor)), digits);
+    return [name, cell("rate"), cell("perPoll", 1, 1), cell("share", 100)];
+  };
+  const quiet = await measure("without changes");
+  const changing = changeKeys();
+  const busy = await measure(`${CHANGES_PER_SECOND} changes of keys per second`);
+  await changing();
+  return [quiet, busy];
+}
+
+/** Which part of a core the node uses. */
+async function cpuShare(of: ProcessUnderTest): Promise<number> {
+  const [before, startedAt] = [await of.cpuMs(), performance.now()];
+  await setTimeout(seconds * 1_000);
+  return ((await of.cpuMs()) - before) / (performance.now() - startedAt);
+}
+
+/** Changes keys until it is told to stop. */
+function changeKeys(): () => Promise<void> {
+  let isOver = false;
+  const changing = (async () => {
+    const apiId = await createApi(url);
+    const { data } = JSON.parse(await post(`${url}/v2/keys.createKey`, headers, JSON.stringify({ apiId })));
+    for (let i = 0; !isOver; i++) {
+      const body = JSON.stringify({ keyId: data.keyId, name: `name ${i}` });
+      await post(`${url}/v2/keys.updateKey`, headers, body);
+      await setTimeout(1_000 / CHANGES_PER_SECOND);
+    }
+  })();
+  return () => {
+    isOver = true;
+    return changing;
+  };
+}
+
+/** What direct callers notice. */
+async function recoveries(): Promise<string[][]> {
+  const events: Record<string, () => unknown> = {
+    "without an event": () => undefined,
+    "the node was frozen for 2 s": async () => {
+      process.kill(node.pid, "SIGSTOP");
+      await setTimeout(FREEZE_MS);
+      process.kill(node.pid, "SIGCONT");
+    },
+    "every edge lost its position": () => crowd.loseChanges(),
+    "the node restarted": async () => {
+      await node.stop();
+      node = await startLatchkey({ folder, settings });
+    },
+  };
+  const bodies = keys.map((key) => JSON.stringify({ key }));
+  const calls = { path: VERIFY_PATH, headers, bodies, perSecond: CALLS_PER_SECOND };
+  await callers.run(2, calls);
+  const rows: string[][] = [];
+  let quiet: number[] = [];
+  for (const [name, cause] of Object.entries(events)) {
+    const windows: { p50: number; p99: number; questions: number; failures: number }[] = [];
+    for (let round = 0; round < rounds; round++) {
+      crowd.take();
+      await cause();
+      const { medianMs: p50, p99Ms: p99 } = await callers.run(seconds, calls);
+      const { questions, failures } = crowd.take();
+      windows.push({ p50, p99, questions, failures });
+      await setTimeout(1_000);
+    }
+    const of = (figure: keyof (typeof windows)[number]): Spread => spread(windows.map((window) => window[figure]));
+    const p99s = windows.map(({ p99 }) => p99);
+    if (quiet.length === 0) quiet = p99s;
+    const ratio = of("p99").median / spread(quiet).median;
+    const counts = [of("questions"), of("failures")].map(({ median }) => median.toLocaleString("en"));
+    rows.push([name, writeSpread(of("p50"), 2), writeSpread(of("p99"), 2), ratio.toFixed(2), ...counts]);
+  }
+  return rows;
+}
