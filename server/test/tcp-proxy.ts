@@ -16,6 +16,8 @@ interface ProxiedConnection {
 export class TcpProxy {
   /** The delay in milliseconds, in each direction. */
   delayMs = 0;
+  /** The delay of one connection, in place of that of all. */
+  delayOf: ((connection: object) => number) | undefined;
   /** The number of further connections to cut after their first data was forwarded to the server. */
   cuts = 0;
   /**
@@ -172,10 +174,13 @@ export class TcpProxy {
     if (this.#isStalled) {
       connection.heldBack.push(pass);
       this.#onHeldBack?.();
-    } else if (this.delayMs > 0 || connection.delayed.length > 0) {
+      return;
+    }
+    const delayMs = this.delayOf?.(connection) ?? this.delayMs;
+    if (delayMs > 0 || connection.delayed.length > 0) {
       connection.delayed.push(pass);
       // The first in the queue, so that data stays in order when the delay changes.
-      setTimeout(() => connection.delayed.shift()!(), this.delayMs);
+      setTimeout(() => connection.delayed.shift()!(), delayMs);
     } else pass();
   }
 }

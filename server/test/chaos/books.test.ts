@@ -19,7 +19,7 @@ describe("a schedule of faults", () => {
     const plan = planFaults(seededRandom(5), options, machine);
     assert.deepEqual(planFaults(seededRandom(5), options, machine), plan);
     assert.notDeepEqual(planFaults(seededRandom(6), options, machine), plan);
-    assert(new Set(plan.map(({ name }) => name)).size === 39);
+    assert(new Set(plan.map(({ name }) => name)).size === 40);
     assert(plan.every(({ at, ms }) => at + ms <= options.lengthMs));
   });
 

@@ -230,17 +230,19 @@ export class Callers {
       entry.name = name;
     } else if (step < 57) {
       keys.splice(keys.indexOf(entry), 1);
-      // Every node has the key in memory, or asks for it. Some edges get it as it is deleted.
-      const isEarly = random.below(3) > 0;
-      const places = isEarly ? [...this.#nodes, ...this.#edges] : this.#nodes;
-      const known = Promise.all(places.map((place) => client.once(place, "keys.verifyKey", { key: entry.key })));
+      // Nodes and edges have the key in memory, or ask for it. Some edges ask for it while it is deleted.
+      const isEarly = random.below(2) === 0;
+      const ask = (places: readonly Target[]) =>
+        Promise.all(places.map((place) => client.once(place, "keys.verifyKey", { key: entry.key })));
+      const known = ask(isEarly ? [...this.#nodes, ...this.#edges] : this.#nodes);
       this.#await(known);
       // One that is frozen is not waited for.
       await Promise.race([known, setTimeout(KNOWN_MS)]);
-      entry.deletion = "open";
       if (!isEarly) {
-        for (const edge of this.#edges) this.#await(client.once(edge, "keys.verifyKey", { key: entry.key }));
+        this.#await(ask(this.#edges));
+        await client.pause(0, KNOWN_MS);
       }
+      entry.deletion = "open";
       const answer = await this.#change(entry, "deleted", client, "keys.deleteKey", { keyId: entry.keyId });
       if (answer.status !== 200) return;
       entry.deletion = "acknowledged";

@@ -1,5 +1,6 @@
 import { setTimeout } from "node:timers/promises";
 import type { Random } from "../../../engine/src/random/random.ts";
+import { seededRandom } from "../../../engine/src/random/seeded.ts";
 import type { TcpProxy } from "../tcp-proxy.ts";
 import type { Fleet, FleetEdge, FleetNode, FleetProgram } from "./fleet.ts";
 import type { Timeline } from "./timeline.ts";
@@ -142,11 +143,28 @@ function processFaults(of: "node" | "edge", freezeMs: readonly [from: number, to
   ];
 }
 
+/** Between an edge and home, what is asked later can be answered earlier: records and changes have different connections. */
+const edgePartitions: typeof partitions = {
+  ...partitions,
+  "delays each connection differently": (proxy, random) => {
+    const delays = new WeakMap<object, number>();
+    const ofConnections = seededRandom(random.below(2 ** 31));
+    proxy.delayOf = (connection) => {
+      const delay = delays.get(connection) ?? ofConnections.below(400);
+      delays.set(connection, delay);
+      return delay;
+    };
+    return () => {
+      proxy.delayOf = undefined;
+    };
+  },
+};
+
 /** Every kind of fault of edges. */
 function edgeFaults(): FaultKind<FleetEdge>[] {
   return [
     ...processFaults("edge", [1_000, 8_000]),
-    ...Object.entries(partitions).map(
+    ...Object.entries(edgePartitions).map(
       ([what, begin]): FaultKind<FleetEdge> => ({
         name: `the network between an edge and home ${what}`,
         ms: what.startsWith("half") ? [0, 1] : LONG,

@@ -46,7 +46,7 @@ export interface FleetNode extends FleetProgram {
   readonly redis: TcpProxy;
 }
 
-/** An edge with its own way home: to one node if it is the first, and to the load balancer otherwise. */
+/** An edge with its own way home: to one node, or to the load balancer if its number is odd. */
 export interface FleetEdge extends FleetProgram {
   readonly home: TcpProxy;
   readonly rootKey: string;
@@ -277,7 +277,8 @@ export class Fleet {
     const { server } = this.nodes[0]!;
     const permissions = ["replicas.*.open", "ratelimits.*.limit"];
     const { key: rootKey } = await server!.ok("rootKeys.createRootKey", { name: `edge ${index}`, permissions });
-    const home = await TcpProxy.open(index === 0 ? server!.address : this.balancer.url);
+    const own = this.nodes[index % this.nodes.length]!.server!;
+    const home = await TcpProxy.open(index % 2 === 0 ? own.address : this.balancer.url);
     this.#undo.push(() => home.close());
     const edge = { index, port: await freePort(), directory, home, rootKey, server: undefined };
     this.edges.push(edge);

@@ -27,7 +27,7 @@ const USAGE = `npm run chaos -- [--minutes 2] [--seed <number>] [--policy closed
 --seed     the same seed makes the same schedule of faults; default: random
 --policy   LATCHKEY_REDIS_POLICY of the nodes; default: closed for even seeds, local for odd ones
 --nodes    2 to 8, behind a load balancer
---edges    0 to 8 \`latchkey edge\` processes: the first has one node as its home, the others the load balancer
+--edges    0 to 8 \`latchkey edge\` processes: their homes are a node and the load balancer in turn
 --workers  LATCHKEY_WORKERS of the nodes, 1 to 64
 --plant    plants a fault, which the books must notice:
 ${Object.entries(plants)
