@@ -31,7 +31,7 @@ import { Retention } from "./retention.ts";
 import { SchemaWatch } from "./schema-watch.ts";
 import { type StoragePlace, StorageWatch } from "./storage-watch.ts";
 import type { Waiting } from "./wait.ts";
-import { warmUp } from "./warm-up.ts";
+import { measureTurn, warmUp } from "./warm-up.ts";
 
 /** How long each part may take to stop. A part that does not stop must not prevent that counters are written. */
 const PART_STOP_MAX = 1_500;
@@ -285,6 +285,7 @@ async function openDirectories({ config, clock, events, opened }: Start, store: 
   void fillKeyFilter(clock, store, directories, stopped.signal);
   warmUp({
     clock,
+    turnTime: () => measureTurn(clock),
     store,
     directories,
     counts: directories.counts.keys,

@@ -9,7 +9,9 @@ export interface RecentKeysPage {
   limit: number;
   /** The most keys that are returned. */
   keysMax: number;
+  /** When they were last used: at this time or later, and before the other. */
   since: number;
+  before: number;
 }
 
 /** Where a walk through the last uses of all keys continues; null at the end. */
@@ -34,12 +36,12 @@ export async function lastUsesAfter(
 }
 
 /**
- * Of up to `limit` keys with ids after `cursor`, those that were last used at `since` or later and are found by the SHA-256 of
- * their string, and how many were examined.
+ * Of up to `limit` keys with ids after `cursor`, those that were last used in a time and are found by the SHA-256 of their
+ * string, and how many were examined.
  */
 export async function recentKeysAfter(
   connection: Sql,
-  { cursor, limit, keysMax, since }: RecentKeysPage,
+  { cursor, limit, keysMax, since, before }: RecentKeysPage,
 ): Promise<{ keys: PackedKey[]; examined: number; next: Cursor }> {
   const used = await connection.db
     .selectFrom("key_usage")
@@ -48,7 +50,9 @@ export async function recentKeysAfter(
     .orderBy("key_id")
     .limit(limit)
     .execute();
-  const recent = used.filter(({ last_used_at }) => last_used_at >= since).map(({ key_id }) => key_id);
+  const recent = used
+    .filter(({ last_used_at }) => last_used_at >= since && last_used_at < before)
+    .map(({ key_id }) => key_id);
   const ids = recent.slice(0, keysMax);
   const isCut = ids.length < recent.length;
   const last = (isCut ? ids : used.map(({ key_id }) => key_id)).at(-1);
