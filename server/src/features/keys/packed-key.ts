@@ -1,53 +1,79 @@
 import type { DeletedKey, DirectoryBudget, DirectoryKey } from "../../../../engine/src/directory/stored.ts";
 import { parsed } from "../../platform/store/json.ts";
 
-/** A key of the directory as its query returns it: related rows are JSON, and null where there are none. */
-export type DirectoryKeyRow = Omit<DirectoryKey, "budgets" | "ratelimits" | "roles" | "permissions"> & {
-  budget_id: string | null;
-  identity_id: string | null;
-  ratelimits: DirectoryKey["ratelimits"] | null;
-  roles: readonly { name: string }[] | null;
-  permissions: readonly { slug: string }[] | null;
-  deleted_at: number | null;
-  api_deleted_at: number | null;
-};
-
 /**
- * A row as a list, from the thread of the database to that of the directory. The names of its columns would take longer to copy
- * than their values, and so would the values of JSON.
+ * A row of the query of the directory's keys, as a list, from the thread of the database to that of the directory: the names of
+ * columns would take longer to copy than their values, and so would the values of JSON. Related rows are JSON, and null
+ * where there are none. After the columns there are the budgets of the key and of its identity, if it has some.
  */
-export type PackedKey = ReturnType<typeof packKey>;
+export type PackedKey = readonly [
+  id: string,
+  workspace_id: string,
+  api_id: string,
+  pool_id: string,
+  identity_id: string | null,
+  budget_id: string | null,
+  hash: string,
+  hash_version: DirectoryKey["hash_version"],
+  migration_id: string | null,
+  name: string | null,
+  meta: string | null,
+  enabled: DirectoryKey["enabled"],
+  expires_at: number | null,
+  deleted_at: number | null,
+  allowed_ips: string | null,
+  concurrency: DirectoryKey["concurrency"],
+  is_unused: DirectoryKey["is_unused"],
+  api_deleted_at: number | null,
+  api_allowed_ips: string | null,
+  api_own_key_access: DirectoryKey["api_own_key_access"],
+  api_own_key_derivation: DirectoryKey["api_own_key_derivation"],
+  workspace_enabled: DirectoryKey["workspace_enabled"],
+  balance: DirectoryKey["balance"],
+  identity: DirectoryKey["identity"],
+  plan: DirectoryKey["plan"],
+  ratelimits: DirectoryKey["ratelimits"] | null,
+  roles: readonly { name: string }[] | null,
+  permissions: readonly { slug: string }[] | null,
+  budgets?: readonly DirectoryBudget[],
+];
 
-export function packKey(row: DirectoryKeyRow, budgets: readonly DirectoryBudget[] | null) {
-  return [
-    row.id,
-    row.workspace_id,
-    row.api_id,
-    row.pool_id,
-    row.hash,
-    row.hash_version,
-    row.is_unused,
-    row.name,
-    row.meta,
-    row.enabled,
-    row.expires_at,
-    row.migration_id,
-    row.allowed_ips,
-    row.concurrency,
-    row.api_allowed_ips,
-    row.api_own_key_access,
-    row.api_own_key_derivation,
-    row.workspace_enabled,
-    row.balance,
-    row.identity_id,
-    row.identity,
-    row.plan,
-    row.ratelimits,
-    row.roles,
-    row.permissions,
-    budgets,
-    row.deleted_at !== null || row.api_deleted_at !== null,
-  ] as const;
+/** The columns of a packed key, in their order. */
+export const packedColumns = [
+  "id",
+  "workspace_id",
+  "api_id",
+  "pool_id",
+  "identity_id",
+  "budget_id",
+  "hash",
+  "hash_version",
+  "migration_id",
+  "name",
+  "meta",
+  "enabled",
+  "expires_at",
+  "deleted_at",
+  "allowed_ips",
+  "concurrency",
+  "is_unused",
+  "api_deleted_at",
+  "api_allowed_ips",
+  "api_own_key_access",
+  "api_own_key_derivation",
+  "workspace_enabled",
+  "balance",
+  "identity",
+  "plan",
+  "ratelimits",
+  "roles",
+  "permissions",
+] as const;
+
+/** The budgets of a key and of its identity: without their ancestors. */
+export function ownBudgets([, , , , , budgetId, , , , , , , , , , , , , , , , , , identity]: PackedKey): string[] {
+  const ofIdentity = identity === null ? null : parsed(identity).budget_id;
+  return [budgetId, ofIdentity].filter((id) => id !== null);
 }
 
 const NOTHING: readonly never[] = [];
@@ -64,31 +90,34 @@ export function unpackAnyKey([
   workspace_id,
   api_id,
   pool_id,
+  identity_id,
+  ,
   hash,
   hash_version,
-  is_unused,
+  migration_id,
   name,
   meta,
   enabled,
   expires_at,
-  migration_id,
+  deleted_at,
   allowed_ips,
   concurrency,
+  is_unused,
+  api_deleted_at,
   api_allowed_ips,
   api_own_key_access,
   api_own_key_derivation,
   workspace_enabled,
   balance,
-  identity_id,
   identityColumn,
   plan,
   ratelimits,
   roles,
   permissions,
-  budgets,
-  isDeleted,
+  budgets = NOTHING,
 ]: PackedKey): DirectoryKey | DeletedKey {
-  if (isDeleted) return { id, workspace_id, api_id, identity_id, hash, migration_id, deleted: true };
+  if (deleted_at !== null || api_deleted_at !== null)
+    return { id, workspace_id, api_id, identity_id, hash, migration_id, deleted: true };
   const identity = parsed(identityColumn);
   return {
     id,
@@ -110,7 +139,7 @@ export function unpackAnyKey([
     api_own_key_derivation,
     workspace_enabled,
     balance: parsed(balance),
-    budgets: budgets ?? NOTHING,
+    budgets,
     identity: identity && { ...identity, ratelimits: parsed(identity.ratelimits), plan: parsed(identity.plan) },
     plan: parsed(plan),
     ratelimits: parsed(ratelimits) ?? NOTHING,

@@ -152,20 +152,22 @@ export interface Time {
   pruning(now: Instant): RawBuilder<number>;
 }
 
+/** A query that is made once, and run with values of any number: the query builder would take longer than the query. */
+export interface CompletedQuery<Value> {
+  readonly text: string;
+  parameters(values: readonly Value[]): readonly unknown[];
+}
+
 /** Values of any number as few parameters, so that a statement has one text and stays prepared. */
 export interface Values {
   /** Whether a column has one of these values. The plan is index look-ups whatever the statistics of the table say. */
   isOneOf(column: string, values: readonly string[]): RawBuilder<boolean>;
   /** Whether a column has one of these values. */
   isOneOfNumbers(column: string, values: readonly number[]): RawBuilder<boolean>;
-  /** A query that ends with a column, completed as `isOneOf` would: the query builder takes longer than the query. */
-  completedByOneOf(query: string, values: readonly string[]): CompiledQuery;
-  /** A query that ends with a condition's `and`, completed by: these two columns have the texts of one of these pairs. */
-  completedByPairs(
-    query: string,
-    columns: readonly [string, string],
-    pairs: readonly (readonly [string, string])[],
-  ): CompiledQuery;
+  /** A query that ends with a column, completed as `isOneOf` would. */
+  completedByOneOf(query: string): CompletedQuery<string>;
+  /** A query that ends with `where` or `and`, completed by: these two columns have the texts of one of these pairs. */
+  completedByPairs(query: string, columns: readonly [string, string]): CompletedQuery<readonly [string, string]>;
   /** A list of values, for `where column in …`. */
   list(values: readonly string[]): RawBuilder<string>;
   /** A table expression named `input` with the columns of `types`. */

@@ -10,6 +10,8 @@ export interface Sql extends Connection {
    * call of a function: then this takes half of the time of reading all rows from one parameter.
    */
   readonly each?: ((statement: string, rows: readonly (readonly SqlValue[])[]) => number) | undefined;
+  /** Runs a query, and returns its rows as lists. Call `listsOf`, which does it on both databases. */
+  readonly lists?: ((query: string, parameters: readonly unknown[]) => SqlValue[][]) | undefined;
 }
 
 export type SqlValue = string | number | null;

@@ -3,14 +3,30 @@ import { describe, it } from "node:test";
 import type { KyselyPlugin } from "kysely";
 import { instantAt } from "../../../../../engine/src/clock/clock.ts";
 import { migrate } from "../../../platform/store/migrate.ts";
-import { openSqliteConnection } from "../../../platform/store/sqlite/connection.ts";
+import { openSqliteConnection, raw } from "../../../platform/store/sqlite/connection.ts";
 import { StoreWriter } from "../../../platform/store/workspace-store.ts";
 import { ApiWriter } from "../../apis/statements.ts";
-import { unpackAnyKey } from "../packed-key.ts";
+import { packedColumns, unpackAnyKey } from "../packed-key.ts";
 import { KeyWriter } from "./keys.ts";
-import { findKeysAt } from "./lookup.ts";
+import { findKeysAt, selectDirectoryKeys } from "./lookup.ts";
 
 describe("the look-up of keys", () => {
+  it("reads the columns in the order in which they are unpacked", async () => {
+    const connection = openSqliteConnection(":memory:", "write");
+    try {
+      await connection.transaction(migrate);
+      const { sql: query } = selectDirectoryKeys(connection.sql).compile();
+      await raw(connection.sql, `create temporary table answer as ${query}`);
+      const { rows } = (await raw(connection.sql, "pragma table_info(answer)")) as { rows: { name: string }[] };
+      assert.deepEqual(
+        rows.map(({ name }) => name),
+        packedColumns,
+      );
+    } finally {
+      connection.close();
+    }
+  });
+
   it("builds its queries once: that costs more than to run them", async () => {
     const connection = openSqliteConnection(":memory:", "write");
     let built = 0;

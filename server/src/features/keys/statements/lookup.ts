@@ -1,13 +1,13 @@
-import { type CompiledQuery, sql as raw } from "kysely";
-import type { KeyLocation } from "../../../../../engine/src/directory/stored.ts";
+import { sql as raw } from "kysely";
+import type { DirectoryKey, KeyLocation } from "../../../../../engine/src/directory/stored.ts";
 import { hashVersions } from "../../../../../engine/src/rules/imported-keys.ts";
-import type { Dialect } from "../../../platform/store/dialect.ts";
-import { parsed } from "../../../platform/store/json.ts";
+import type { CompletedQuery, Dialect } from "../../../platform/store/dialect.ts";
+import { listsOf } from "../../../platform/store/lists.ts";
 import type { SqlBoolean } from "../../../platform/store/schema.ts";
 import type { Sql } from "../../../platform/store/store.ts";
 import { findBudgetChains } from "../../budgets/statements.ts";
 import { planOf } from "../../plans/statements/plans.ts";
-import { type DirectoryKeyRow, type PackedKey, packKey } from "../packed-key.ts";
+import { ownBudgets, type PackedKey, packedColumns } from "../packed-key.ts";
 import { limitsOf, permissionsOf, rolesOf } from "./stored-key.ts";
 
 /**
@@ -18,63 +18,69 @@ import { limitsOf, permissionsOf, rolesOf } from "./stored-key.ts";
  */
 export function findKeysAt(connection: Sql, locations: readonly KeyLocation[]): Promise<PackedKey[]> {
   const pairs = locations.map(({ hash, workspace_id }) => [hash, workspace_id] as const);
-  const { values } = connection.dialect;
-  return packed(
-    connection,
-    values.completedByPairs(`${textOf(connection)} where`, ["keys.hash", "keys.workspace_id"], pairs),
-  );
+  return packed(connection, queriesOf(connection).at, pairs);
 }
 
 /** The keys of these ids that are not deleted. */
 export function findKeysByIds(connection: Sql, ids: readonly string[]): Promise<PackedKey[]> {
-  const live = `${textOf(connection)} where keys.deleted_at is null and apis.deleted_at is null and keys.id`;
-  return packed(connection, connection.dialect.values.completedByOneOf(live, ids));
+  return packed(connection, queriesOf(connection).byIds, ids);
 }
 
 /** The same, without those that are not found by the SHA-256 of their string alone. */
-export async function findUsualKeys(connection: Sql, ids: readonly string[]): Promise<PackedKey[]> {
-  const usual = `${textOf(connection)} where keys.deleted_at is null and apis.deleted_at is null
-    and keys.migration_id is null and keys.hash_version = ${hashVersions.sha256} and keys.id`;
-  return packed(connection, connection.dialect.values.completedByOneOf(usual, ids));
-}
-
-/** Runs a query that begins with `textOf`. */
-async function packed(connection: Sql, query: CompiledQuery): Promise<PackedKey[]> {
-  const { rows } = await connection.db.executeQuery<DirectoryKeyRow>(query as CompiledQuery<DirectoryKeyRow>);
-  return packKeys(connection, rows);
+export function findUsualKeys(connection: Sql, ids: readonly string[]): Promise<PackedKey[]> {
+  return packed(connection, queriesOf(connection).usual, ids);
 }
 
 /**
- * Adds the budgets of keys and of their identities, with their ancestors. No query if none has one: to plan a recursion takes
- * PostgreSQL a fifth of a look-up. What changes between the two queries invalidates the record.
+ * Runs a query, and adds the budgets of keys and of their identities, with their ancestors. No second query if none has one: to
+ * plan a recursion takes PostgreSQL a fifth of a look-up. What changes between the two queries invalidates the record.
  */
-export async function packKeys(connection: Sql, rows: readonly DirectoryKeyRow[]): Promise<PackedKey[]> {
-  const idsOf = ({ budget_id, identity }: DirectoryKeyRow) =>
-    [budget_id, identity === null ? null : parsed(identity).budget_id].filter((id) => id !== null);
-  const chains = await findBudgetChains(connection, [...new Set(rows.flatMap(idsOf))]);
-  if (chains.size === 0) return rows.map((row) => packKey(row, null));
+async function packed<Value>(
+  connection: Sql,
+  query: CompletedQuery<Value>,
+  values: readonly Value[],
+): Promise<PackedKey[]> {
+  const rows = await listsOf<PackedKey>(connection, query, values);
+  const own = [...new Set(rows.flatMap(ownBudgets))];
+  if (own.length === 0) return rows;
+  const chains = await findBudgetChains(connection, own);
   return rows.map((row) => {
-    const all = idsOf(row).flatMap((id) => chains.get(id) ?? []);
+    const all = ownBudgets(row).flatMap((id) => chains.get(id) ?? []);
     const distinct = new Map(all.map((budget) => [budget.id, budget]));
-    return packKey(row, all.length === 0 ? null : [...distinct.values()]);
+    const columns = row.slice(0, packedColumns.length) as unknown as PackedKey;
+    return all.length === 0 ? row : ([...columns, [...distinct.values()]] as unknown as PackedKey);
   });
 }
 
-const texts = new WeakMap<Dialect, string>();
+interface KeyQueries {
+  readonly at: CompletedQuery<readonly [string, string]>;
+  readonly byIds: CompletedQuery<string>;
+  readonly usual: CompletedQuery<string>;
+}
 
-/** The text of `selectDirectoryKeys`, which has no parameters. It is made once: to build it takes longer than to run it. */
-function textOf(connection: Sql): string {
-  let text = texts.get(connection.dialect);
-  if (text === undefined) {
-    text = selectDirectoryKeys(connection).compile().sql;
-    texts.set(connection.dialect, text);
+const queries = new WeakMap<Dialect, KeyQueries>();
+
+/** The queries of keys, with `selectDirectoryKeys`. They are made once: to build one takes longer than to run it. */
+function queriesOf(connection: Sql): KeyQueries {
+  let made = queries.get(connection.dialect);
+  if (made === undefined) {
+    const { values } = connection.dialect;
+    const text = selectDirectoryKeys(connection).compile().sql;
+    const live = "keys.deleted_at is null and apis.deleted_at is null";
+    const usual = `keys.migration_id is null and keys.hash_version = ${hashVersions.sha256}`;
+    made = {
+      at: values.completedByPairs(`${text} where`, ["keys.hash", "keys.workspace_id"]),
+      byIds: values.completedByOneOf(`${text} where ${live} and keys.id`),
+      usual: values.completedByOneOf(`${text} where ${live} and ${usual} and keys.id`),
+    };
+    queries.set(connection.dialect, made);
   }
-  return text;
+  return made;
 }
 
 /**
- * Every key with what the directory reads of it: no other columns, and no JSON of what most keys do not have. `selectKeys` takes
- * twice as long.
+ * Every key with what the directory reads of it, its columns in the order of `packedColumns`: no other ones, and no JSON of what
+ * most keys do not have. `selectKeys` takes twice as long.
  */
 export function selectDirectoryKeys(connection: Sql) {
   const { db, dialect } = connection;
@@ -83,7 +89,7 @@ export function selectDirectoryKeys(connection: Sql) {
     .selectFrom("keys")
     .innerJoin("apis", "apis.id", "keys.api_id")
     .innerJoin("workspaces", "workspaces.id", "keys.workspace_id")
-    .select(["keys.id", "keys.workspace_id", "keys.api_id", "keys.identity_id", "keys.pool_id", "keys.budget_id"])
+    .select(["keys.id", "keys.workspace_id", "keys.api_id", "keys.pool_id", "keys.identity_id", "keys.budget_id"])
     .select(["keys.hash", "keys.hash_version", "keys.migration_id", "keys.name", "keys.meta", "keys.enabled"])
     .select(["keys.expires_at", "keys.deleted_at", "keys.allowed_ips", "keys.concurrency"])
     .select([
@@ -109,11 +115,15 @@ export function selectDirectoryKeys(connection: Sql) {
           .where("identities.deleted_at", "is", null),
       ).as("identity"),
       planOf(connection, "keys.pool_id").as("plan"),
-      raw<DirectoryKeyRow["ratelimits"]>`case when exists (select 1 from ratelimits where ratelimits.key_id = keys.id)
+      raw<
+        DirectoryKey["ratelimits"] | null
+      >`case when exists (select 1 from ratelimits where ratelimits.key_id = keys.id)
         then ${array(limitsOf(connection, "key_id", "keys.id"))} end`.as("ratelimits"),
-      raw<DirectoryKeyRow["roles"]>`case when exists (select 1 from keys_roles where keys_roles.key_id = keys.id)
+      raw<
+        readonly { name: string }[] | null
+      >`case when exists (select 1 from keys_roles where keys_roles.key_id = keys.id)
         then ${array(rolesOf(connection))} end`.as("roles"),
-      raw<DirectoryKeyRow["permissions"]>`case
+      raw<readonly { slug: string }[] | null>`case
         when exists (select 1 from keys_roles where keys_roles.key_id = keys.id)
           or exists (select 1 from keys_permissions where keys_permissions.key_id = keys.id)
         then ${array(permissionsOf(connection))} end`.as("permissions"),

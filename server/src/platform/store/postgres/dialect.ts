@@ -118,14 +118,13 @@ const time: Time = {
 const values: Values = {
   isOneOf: (column, texts) => raw<boolean>`${raw.ref(column)} = any(${texts}::text[])`,
   isOneOfNumbers: (column, numbers) => raw<boolean>`${raw.ref(column)} = any(${arrayOf(numbers)}::bigint[])`,
-  completedByOneOf: (query, texts) => CompiledQuery.raw(`${query} = any($1::text[])`, [texts]),
+  completedByOneOf: (query) => ({ text: `${query} = any($1::text[])`, parameters: (texts) => [texts] }),
   // The first condition finds the rows by an index, whatever the planner thinks of the second one.
-  completedByPairs: (query, [first, second], pairs) =>
-    CompiledQuery.raw(
-      `${query} ${first} = any($1::text[])
+  completedByPairs: (query, [first, second]) => ({
+    text: `${query} ${first} = any($1::text[])
        and (${first}, ${second}) in (select * from unnest($1::text[], $2::text[]))`,
-      [pairs.map(([text]) => text), pairs.map(([, text]) => text)],
-    ),
+    parameters: (pairs) => [pairs.map(([text]) => text), pairs.map(([, text]) => text)],
+  }),
   list: (texts) => raw<string>`(select jsonb_array_elements_text(${JSON.stringify(texts)}::jsonb))`,
   rows<C extends string>(types: Readonly<Record<C, ColumnType>>, rows: readonly object[]) {
     const columns = Object.keys(types) as C[];

@@ -3,7 +3,7 @@ import { CompiledQuery, Kysely, SqliteDialect } from "kysely";
 import type { Milliseconds } from "../../../../../engine/src/clock/clock.ts";
 import { systemClock } from "../../../../../engine/src/clock/system.ts";
 import type { Schema } from "../schema.ts";
-import { type Procedures, Rollback, type Sql } from "../store.ts";
+import { type Procedures, Rollback, type Sql, type SqlValue } from "../store.ts";
 import { sqliteDialect } from "./dialect.ts";
 import { SyncMark } from "./write-health.ts";
 
@@ -87,7 +87,17 @@ export function openSqliteConnection(
     const statement = prepared.prepare(text);
     return rows.reduce((changes, row) => changes + Number(statement.run(row).changes), 0);
   };
-  const sql: Sql = { db, dialect: sqliteDialect, each };
+  const listing = new StatementCache((text) => {
+    const statement = database.prepare(text);
+    statement.setReturnArrays(true);
+    return statement;
+  });
+  const lists: Sql["lists"] = (text, parameters) => {
+    const rows = listing.get(text).all(...(parameters as SqlValue[])) as unknown as SqlValue[][];
+    cpuYield?.rest();
+    return rows;
+  };
+  const sql: Sql = { db, dialect: sqliteDialect, each, lists };
   const logState = database.prepare("pragma wal_checkpoint(noop)");
   const moveLog = database.prepare("pragma wal_checkpoint(passive)");
 
@@ -124,21 +134,33 @@ function pragma(database: DatabaseSync, name: string): unknown {
   return Object.values(database.prepare(`pragma ${name}`).get() ?? {})[0];
 }
 
-/** Adapts Node's SQLite to the interface of Kysely's dialect. Caches prepared statements by text. */
+/** Prepared statements by text. */
+class StatementCache<Statement> {
+  readonly #prepare: (text: string) => Statement;
+  readonly #statements = new Map<string, Statement>();
+
+  constructor(prepare: (text: string) => Statement) {
+    this.#prepare = prepare;
+  }
+
+  get(text: string): Statement {
+    let statement = this.#statements.get(text);
+    if (statement === undefined) {
+      // Clearing the cache is simpler than evicting one statement, and rare.
+      if (this.#statements.size >= STATEMENTS_MAX) this.#statements.clear();
+      statement = this.#prepare(text);
+      this.#statements.set(text, statement);
+    }
+    return statement;
+  }
+}
+
+/** Adapts Node's SQLite to the interface of Kysely's dialect. */
 function asKyselyDatabase(database: DatabaseSync, cpuYield: CpuYield | undefined) {
-  const statements = new Map<string, ReturnType<typeof asKyselyStatement>>();
+  const statements = new StatementCache((text) => asKyselyStatement(database.prepare(text), cpuYield));
   return {
     close: () => database.close(),
-    prepare(text: string) {
-      let statement = statements.get(text);
-      if (!statement) {
-        // Clearing the cache is simpler than evicting one statement, and rare.
-        if (statements.size >= STATEMENTS_MAX) statements.clear();
-        statement = asKyselyStatement(database.prepare(text), cpuYield);
-        statements.set(text, statement);
-      }
-      return statement;
-    },
+    prepare: (text: string) => statements.get(text),
   };
 }
 

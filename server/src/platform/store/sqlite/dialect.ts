@@ -45,12 +45,14 @@ const time: Time = {
 const values: Values = {
   isOneOf: (column, texts) => raw<boolean>`${raw.ref(column)} in ${list(texts)}`,
   isOneOfNumbers: (column, numbers) => raw<boolean>`${raw.ref(column)} in ${list(numbers)}`,
-  completedByOneOf: (query, texts) =>
-    CompiledQuery.raw(`${query} in (select value from json_each(?))`, [JSON.stringify(texts)]),
-  completedByPairs: (query, [first, second], pairs) =>
-    CompiledQuery.raw(`${query} (${first}, ${second}) in (select value ->> 0, value ->> 1 from json_each(?))`, [
-      JSON.stringify(pairs),
-    ]),
+  completedByOneOf: (query) => ({
+    text: `${query} in (select value from json_each(?))`,
+    parameters: (texts) => [JSON.stringify(texts)],
+  }),
+  completedByPairs: (query, [first, second]) => ({
+    text: `${query} (${first}, ${second}) in (select value ->> 0, value ->> 1 from json_each(?))`,
+    parameters: (pairs) => [JSON.stringify(pairs)],
+  }),
   list,
   rows<C extends string>(types: Readonly<Record<C, ColumnType>>, rows: readonly object[]) {
     const selected = Object.keys(types).map((column) => `json_extract(value, '$.${column}') as "${column}"`);
