@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { describeOnStores, openTestServer } from "./harness.ts";
+import { eventually } from "./process.ts";
 
 describeOnStores("a node that starts", (server) => {
   it("has loaded the keys that were used, and finds the others as ever", async () => {
@@ -22,8 +23,9 @@ describeOnStores("a node that starts", (server) => {
         if (name === "keysAt") lookups++;
         return proceed();
       };
-      // Its pauses are as long as its steps took, which take no time here.
-      await node.store.settled();
+      await eventually("the key is loaded", async () =>
+        (await node.scrape()).includes('latchkey_directory_entries{kind="keys"} 1'),
+      );
       lookups = 0;
       assert.equal((await node.verify(used.key)).code, "VALID");
       assert.equal(lookups, 0);

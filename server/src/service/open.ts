@@ -31,7 +31,7 @@ import { Retention } from "./retention.ts";
 import { SchemaWatch } from "./schema-watch.ts";
 import { type StoragePlace, StorageWatch } from "./storage-watch.ts";
 import type { Waiting } from "./wait.ts";
-import { measureTurn, warmUp } from "./warm-up.ts";
+import { measureTurn, type WarmUpOptions, warmUp } from "./warm-up.ts";
 
 /** How long each part may take to stop. A part that does not stop must not prevent that counters are written. */
 const PART_STOP_MAX = 1_500;
@@ -150,6 +150,7 @@ export async function openParts(start: Start): Promise<Parts> {
     recordKeyUses: (uses) => store.transact("recordKeyUses", uses),
   });
   deferStop(start, () => analytics.stop());
+  startWarmUp(start, store, directories, (count) => analytics.newestUses(count));
   const backups = scheduleBackups(start);
   if (backups) deferStop(start, () => backups.stop());
   const schema = new SchemaWatch(() => store.read("schemaState", null), clock, events);
@@ -283,10 +284,23 @@ async function openDirectories({ config, clock, events, opened }: Start, store: 
   const stopped = new AbortController();
   opened.defer(() => stopped.abort());
   void fillKeyFilter(clock, store, directories, stopped.signal);
+  store.listen(() => directories.changes.wake());
+  return directories;
+}
+
+function startWarmUp(
+  { config, clock, opened }: Start,
+  store: AppStore,
+  directories: Directories,
+  newest: WarmUpOptions["newest"],
+): void {
+  const stopped = new AbortController();
+  opened.defer(() => stopped.abort());
   warmUp({
     clock,
     turnTime: () => measureTurn(clock),
     store,
+    newest,
     directories,
     counts: directories.counts.keys,
     bytesMax: config.directoryBytesMax / config.workers,
@@ -294,8 +308,6 @@ async function openDirectories({ config, clock, events, opened }: Start, store: 
   }).catch(() => {
     // Every other call reports that the database is unavailable, and keys are loaded when callers ask for them.
   });
-  store.listen(() => directories.changes.wake());
-  return directories;
 }
 
 /**

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { SimulatedClock } from "../../../engine/src/clock/simulated.ts";
 import type { RecordCaches } from "../../../engine/src/directory/directories.ts";
-import { type PackedKey, packKey } from "../features/keys/packed-key.ts";
+import { type PackedKey, packedColumns } from "../features/keys/packed-key.ts";
 import type { RecentKeysPage } from "../features/keys/statements/recent-keys.ts";
 import type { AppStore } from "./app-store.ts";
 import { warmUp } from "./warm-up.ts";
@@ -20,49 +20,29 @@ interface Options {
   queryMs?: number;
   rowMs?: number;
   cached?: readonly number[];
+  /** Keys of which the time of the last use is known exactly, the latest first. */
+  newest?: readonly number[];
   /** Milliseconds of a turn of the event loop, for which each result waits. */
   turnMs?: number;
 }
 
 /** A key whose hash is its number. */
 function packed(key: number): PackedKey {
-  return packKey(
-    {
-      id: `key_${key}`,
-      workspace_id: "ws_1",
-      api_id: "api_1",
-      pool_id: `pool_${key}`,
-      budget_id: null,
-      identity_id: null,
-      hash: String(key),
-      hash_version: 1,
-      is_unused: 0,
-      name: null,
-      meta: null,
-      enabled: 1,
-      expires_at: null,
-      deleted_at: null,
-      api_deleted_at: null,
-      migration_id: null,
-      allowed_ips: null,
-      concurrency: null,
-      api_allowed_ips: null,
-      api_own_key_access: 0,
-      api_own_key_derivation: 0,
-      workspace_enabled: 1,
-      balance: null,
-      identity: null,
-      plan: null,
-      ratelimits: null,
-      roles: null,
-      permissions: null,
-    },
-    null,
-  );
+  const values: Partial<Record<(typeof packedColumns)[number], string | number>> = {
+    id: `key_${key}`,
+    workspace_id: "ws_1",
+    api_id: "api_1",
+    pool_id: `pool_${key}`,
+    hash: String(key),
+    hash_version: 1,
+    enabled: 1,
+    workspace_enabled: 1,
+  };
+  return packedColumns.map((column) => values[column] ?? null) as unknown as PackedKey;
 }
 
 /** Warms up a cache from a database of keys `0`, `1`, …; time passes only in queries and pauses. */
-function open({ ages, bytesMax, queryMs = 0, rowMs = 0, cached = [], turnMs = 0 }: Options) {
+function open({ ages, bytesMax, queryMs = 0, rowMs = 0, cached = [], newest = [], turnMs = 0 }: Options) {
   const clock = new SimulatedClock(NOW);
   const stopped = new AbortController();
   const loaded: string[] = [];
@@ -75,7 +55,16 @@ function open({ ages, bytesMax, queryMs = 0, rowMs = 0, cached = [], turnMs = 0 
     steps.push({ name, size, from, to: clock.monotonic() });
     return result;
   };
-  const read = async (name: string, { cursor, limit, keysMax, since, before }: RecentKeysPage) => {
+  const read = async (name: string, question: RecentKeysPage | readonly string[]) => {
+    if (name === "usualKeysByIds") {
+      const ids = question as readonly string[];
+      return query(
+        name,
+        ids.length,
+        ids.map((id) => packed(Number(id))),
+      );
+    }
+    const { cursor, limit, keysMax, since, before } = question as RecentKeysPage;
     const first = cursor === "" ? 0 : Number(cursor) + 1;
     const page = ages.slice(first, first + limit);
     const next = page.length < limit ? null : idOf(first + limit - 1);
@@ -107,6 +96,7 @@ function open({ ages, bytesMax, queryMs = 0, rowMs = 0, cached = [], turnMs = 0 
     clock,
     turnTime: async () => turnMs,
     store,
+    newest: async (count) => newest.slice(0, count).map(idOf),
     directories,
     counts,
     bytesMax,
@@ -137,6 +127,26 @@ describe("the warm-up of the cache of keys", () => {
     assert.equal(loaded.length, 2_000);
     assert(loaded.every((name) => /^\d*3$/.test(name)));
     assert(counts.bytes <= 2_000 * BYTES);
+  });
+
+  it("loads first the keys of which it knows that they were used last, in their order", async () => {
+    const ages = Array.from({ length: 5_000 }, () => HOUR);
+    const newest = Array.from({ length: 1_000 }, (_, i) => (i * 7_919) % 5_000);
+    const { loaded, finish } = open({ ages, newest, bytesMax: 1e9 });
+    await finish();
+    for (let at = 0; at < newest.length; at += 200) {
+      const earlier = new Set(loaded.slice(0, at + 200 + 128));
+      assert(newest.slice(0, at + 200).every((key) => earlier.has(String(key))));
+    }
+    assert.equal(new Set(loaded).size, 5_000);
+    assert.equal(loaded.length, 5_000);
+  });
+
+  it("loads of them only as many as the cache holds", async () => {
+    const newest = Array.from({ length: 1_000 }, (_, i) => i);
+    const { loaded, finish } = open({ ages: newest.map(() => HOUR), newest, bytesMax: 100 * BYTES });
+    await finish();
+    assert(loaded.length <= 100, `${loaded.length}`);
   });
 
   it("loads the newest tenth first", async () => {

@@ -3,7 +3,7 @@ import type { Clock, Milliseconds } from "../../../engine/src/clock/clock.ts";
 import { pause } from "../../../engine/src/clock/pause.ts";
 import type { RecordCaches } from "../../../engine/src/directory/directories.ts";
 import type { RecordCacheCounts } from "../../../engine/src/directory/record-cache.ts";
-import { unpackKey } from "../features/keys/packed-key.ts";
+import { type PackedKey, unpackKey } from "../features/keys/packed-key.ts";
 import type { RecentKeysPage } from "../features/keys/statements/recent-keys.ts";
 import { ChunkPace } from "../platform/rpc/chunk-pace.ts";
 import type { AppStore } from "./app-store.ts";
@@ -25,6 +25,8 @@ const SHARE_OF_CACHE = 0.9;
 const FIRST_SHARE = 0.1;
 /** What a plain key takes. */
 const BYTES_PER_KEY = 400;
+/** Keys of which the time of the last use is known exactly, to be loaded first. */
+const NEWEST_MAX = 100_000;
 /** Times are told apart by the logarithm of their age, to about 4 %. */
 const STEPS_PER_DOUBLING = 16;
 
@@ -33,6 +35,8 @@ export interface WarmUpOptions {
   /** How long a turn of the event loop takes. */
   turnTime(): Promise<Milliseconds>;
   store: Pick<AppStore, "read" | "isEmbedded">;
+  /** The ids of the keys that were used last before the start, at most `count`, the latest first, as far as that is known. */
+  newest(count: number): Promise<readonly string[]>;
   directories: Pick<RecordCaches, "fillKeys">;
   /** Of the cache of keys. */
   counts: Pick<RecordCacheCounts, "bytes">;
@@ -42,9 +46,11 @@ export interface WarmUpOptions {
 }
 
 /**
- * Loads the keys that were used last into their cache, after a start, the newest tenth of them first: otherwise the first call
- * of each key would wait for the database. Keys that callers ask for are loaded as ever. After each step it pauses for as long as the step took, so that
- * callers wait for one step at most, and calls have at least half of the time. On a slow disk, steps become smaller.
+ * Loads the keys that were used last into their cache, after a start: otherwise the first call of each key would wait for the
+ * database. First those of `newest`, in their order. The database knows the time of the last use to half a minute, and of its
+ * keys the newest tenth comes first. Keys that callers ask for are loaded as ever. After each step it pauses for as long as the
+ * step took, so that callers wait for one step at most, and calls have at least half of the time. On a slow disk, steps become
+ * smaller.
  *
  * Rejects when the database cannot be read.
  */
@@ -52,6 +58,7 @@ export async function warmUp({
   clock,
   turnTime,
   store,
+  newest,
   directories,
   counts,
   bytesMax,
@@ -70,6 +77,20 @@ export async function warmUp({
     [turn] = await Promise.all([turnTime(), pause(clock, took, stopped)]);
   };
 
+  const found = new ChunkPace({ time, ...KEYS });
+  const fill = (read: () => Promise<readonly PackedKey[]>) =>
+    directories.fillKeys(async () => (await read()).map((key) => unpackKey(key)));
+  const newestIds = await newest(Math.min(NEWEST_MAX, Math.ceil((bytesMax * SHARE_OF_CACHE) / BYTES_PER_KEY)));
+  for (let at = 0; at < newestIds.length && !stopped.aborted && !isFull(); ) {
+    // In the order of ids, neighbouring rows are read once.
+    const ids = newestIds.slice(at, at + Math.min(found.size, KEYS_MAX)).sort();
+    at += ids.length;
+    await step(found, async () => {
+      await fill(() => store.read("usualKeysByIds", ids));
+      return ids.length;
+    });
+  }
+
   const ages = new Ages();
   const now = clock.now();
   const uses = new ChunkPace({ time, ...USES });
@@ -85,7 +106,6 @@ export async function warmUp({
     cursor = next;
   }
   const fitting = Math.min(ages.total, (bytesMax * SHARE_OF_CACHE) / BYTES_PER_KEY);
-  const found = new ChunkPace({ time, ...KEYS });
   let before = Number.MAX_SAFE_INTEGER;
   for (const count of [FIRST_SHARE * fitting, fitting]) {
     const since = now - ages.oldestOf(count);
@@ -94,11 +114,11 @@ export async function warmUp({
       let next: string | null = null;
       await step(found, async () => {
         let size = 0;
-        await directories.fillKeys(async () => {
+        await fill(async () => {
           const recent = await store.read("recentKeysAfter", page);
           next = recent.next;
           size = recent.examined;
-          return recent.keys.map(unpackKey);
+          return recent.keys;
         });
         return size;
       });

@@ -149,6 +149,11 @@ export class Analytics {
     this.#useFiles.add(this.#uses.add(uses));
   }
 
+  /** The keys that an earlier process used last, at most `count`, the latest first: those whose uses the database does not have. */
+  newestUses(count: number): Promise<string[]> {
+    return this.#useFiles.newest(count);
+  }
+
   /** Deletes some of the expired buckets, while this node has the lease. */
   prune(lease: Lease): Promise<Pruned> {
     return this.#options.rollups.prune(this.#options.clock.now(), lease);

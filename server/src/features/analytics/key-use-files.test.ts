@@ -80,6 +80,26 @@ describe("uses of keys on disk", () => {
     assert.deepEqual(found, [["key_A1"], ["key_a1x", "key_a1y"], ["key_a3"], ["key_b2"]]);
   });
 
+  it("say which keys were used last, from all files and with few in memory", async (t) => {
+    const folder = makeFolder(t);
+    const files = new KeyUseFiles(folder);
+    await files.open();
+    const idOf = (i: number) => `key_${"abc"[i % 3]}${i}`;
+    files.add(Array.from({ length: 1_000 }, (_, i) => ({ keyId: idOf(i), at: 1 + ((i * 7_919) % 1_000) })));
+    await files.flush();
+    await files.take(files.parts[0]!);
+    files.add([{ keyId: idOf(0), at: 5_000 }]);
+    await files.flush();
+    const next = new KeyUseFiles(folder);
+    await next.open();
+    const latest = Array.from({ length: 1_000 }, (_, i) => i).sort(
+      (a, b) => ((b * 7_919) % 1_000) - ((a * 7_919) % 1_000),
+    );
+    const expected = [idOf(0), ...latest.filter((i) => i !== 0).map(idOf)];
+    for (const count of [1, 10, 300, 2_000]) assert.deepEqual(await next.newest(count), expected.slice(0, count));
+    await next.flush();
+  });
+
   it("take room on disk by keys and not by uses", async (t) => {
     const folder = makeFolder(t);
     const files = new KeyUseFiles(folder, 1_000);

@@ -72,6 +72,28 @@ export class KeyUseFiles {
     return filled.map(([name]) => name).sort();
   }
 
+  /** The ids of the keys with the latest uses in the files, at most `count`, the latest first. Memory holds twice as many. */
+  newest(count: number): Promise<string[]> {
+    return this.#alone(async () => {
+      let latest = new Map<string, number>();
+      const prune = () => {
+        const byTime = [...latest].sort(([, a], [, b]) => b - a);
+        latest = new Map(byTime.slice(0, count));
+      };
+      for (const [name, { bytes, isTaken }] of this.#parts) {
+        const files = [...(isTaken ? [TAKEN] : []), ...(bytes > 0 ? [EXTENSION] : [])];
+        for (const extension of files) {
+          await readInto(this.#path(name, extension), (keyId, at) => {
+            if (at > (latest.get(keyId) ?? 0)) latest.set(keyId, at);
+            if (latest.size >= 2 * count) prune();
+          });
+        }
+      }
+      prune();
+      return [...latest.keys()];
+    });
+  }
+
   add(uses: readonly KeyUse[]): void {
     if (this.#bufferedBytes >= BUFFERED_BYTES_MAX) return;
     for (const use of uses) {
@@ -169,11 +191,17 @@ function lineOf({ keyId, at }: KeyUse): string {
 /** The last use of each key in a file, without lines that a kill cut off. */
 async function read(path: string): Promise<Map<string, number>> {
   const uses = new Map<string, number>();
+  await readInto(path, (keyId, at) => {
+    if (at > (uses.get(keyId) ?? 0)) uses.set(keyId, at);
+  });
+  return uses;
+}
+
+/** Passes each use in a file on, in the order in which they were written. */
+async function readInto(path: string, onUse: (keyId: string, at: number) => void): Promise<void> {
   const add = (line: string) => {
     const [, keyId, digits] = LINE.exec(line) ?? [];
-    if (keyId === undefined) return;
-    const at = Number(digits);
-    if (at > (uses.get(keyId) ?? 0)) uses.set(keyId, at);
+    if (keyId !== undefined) onUse(keyId, Number(digits));
   };
   let rest = "";
   // In chunks, whose lines take a few milliseconds: asking for line after line costs more than reading them.
@@ -183,7 +211,6 @@ async function read(path: string): Promise<Map<string, number>> {
     lines.forEach(add);
   }
   add(rest);
-  return uses;
 }
 
 /** Uses by the next character of their ids: few of them are sorted at a time. */

@@ -91,6 +91,15 @@ describe("uses of keys", () => {
     assert(taken > added - 100 * (USE_INTERVAL / 1_000), `${taken} of ${added}`);
   });
 
+  it("after a write are returned by a drain, also before they are due", () => {
+    const uses = new KeyUses();
+    uses.add([{ keyId: "key_a", at: 1 }]);
+    uses.take(1, 2);
+    uses.add([{ keyId: "key_a", at: 3 }]);
+    assert.deepEqual(uses.drain(), [{ keyId: "key_a", at: 3 }]);
+    assert.deepEqual(uses.drain(), []);
+  });
+
   it("that are due are all returned by a drain", () => {
     const uses = new KeyUses(1);
     const some = ["key_a", "key_b", "key_c"].map((keyId) => ({ keyId, at: 1 }));

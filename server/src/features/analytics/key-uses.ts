@@ -106,10 +106,14 @@ export class KeyUses {
     }
   }
 
-  /** Returns all uses that are due, and forgets them. */
+  /** Returns all uses that are not written, also those that are not due yet, and forgets them. */
   drain(): KeyUse[] {
     const uses = [...this.#due.values()].flatMap((due) => Array.from(due, ([keyId, at]) => ({ keyId, at })));
+    for (const { keyId, unwrittenUseAt } of this.#written.values()) {
+      if (unwrittenUseAt > 0) uses.push({ keyId, at: unwrittenUseAt });
+    }
     this.#due.clear();
+    this.#written.clear();
     this.#dueCount = 0;
     return uses;
   }

@@ -16,7 +16,7 @@ import { keyLocationsAfter, RECORD_KEY_LOCATION } from "./statements/key-locatio
 import { findKeyMigrations, recordFirstUses } from "./statements/key-migrations.ts";
 import { findKeyOrigins } from "./statements/key-origins.ts";
 import { type KeyUse, recordKeyUses } from "./statements/key-usage.ts";
-import { findKeysAt, findKeysByIds } from "./statements/lookup.ts";
+import { findKeysAt, findKeysByIds, findUsualKeys } from "./statements/lookup.ts";
 import { lastUsesAfter, type RecentKeysPage, recentKeysAfter } from "./statements/recent-keys.ts";
 
 /** Locations that one call adds to the filter: it occupies the reading thread for about two milliseconds. */
@@ -48,6 +48,7 @@ export function keyProcedures({ openPepper, keyFilter, ...dependencies }: KeyPro
       },
       keyOrigins: (sql: Sql, question: KeyOriginsQuestion) => findKeyOrigins(sql, question),
       lastUsesAfter: (sql: Sql, page: { cursor: string; limit: number }) => lastUsesAfter(sql, page),
+      usualKeysByIds: (sql: Sql, ids: readonly string[]) => findUsualKeys(sql, ids),
       recentKeysAfter: (sql: Sql, page: RecentKeysPage) => recentKeysAfter(sql, page),
       /** Adds the locations of some keys to the filter. Returns the last one, with which to go on; null at the end. */
       recordKeyLocations: async (sql: Sql, after: KeyLocation) => {
@@ -81,6 +82,7 @@ export function keyProcedures({ openPepper, keyFilter, ...dependencies }: KeyPro
     derivedKeysAt: "lookup",
     keyMigrationsByReferences: "lookup",
     lastUsesAfter: "maintenance",
+    usualKeysByIds: "maintenance",
     recentKeysAfter: "maintenance",
     recordFirstUses: "metered",
     deriveForHolder: "metered",
