@@ -40,7 +40,7 @@ async function packed<Value>(
   query: CompletedQuery<Value>,
   values: readonly Value[],
 ): Promise<PackedKey[]> {
-  const rows = await listsOf<PackedKey>(connection, query, values);
+  const rows = await listsOf<PackedKey, Value>(connection, query, values);
   const own = [...new Set(rows.flatMap(ownBudgets))];
   if (own.length === 0) return rows;
   const chains = await findBudgetChains(connection, own);
