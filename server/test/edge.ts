@@ -6,6 +6,8 @@ import {
   type ChargeAnswer,
   type ChargeQuestion,
   type Home,
+  type LeaseAnswer,
+  type LeaseQuestion,
   type RecordsAnswer,
   type RecordsQuestion,
   rejectAnswer,
@@ -134,6 +136,10 @@ export class TestHome implements Home, ReportTaker {
 
   charge(question: ChargeQuestion): Promise<ChargeAnswer> {
     return this.#ask("replica.charge", question);
+  }
+
+  lease(question: LeaseQuestion): Promise<LeaseAnswer> {
+    return this.#ask("replica.lease", question);
   }
 
   report(question: CountReport): Promise<ReportAnswer> {

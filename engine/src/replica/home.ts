@@ -12,6 +12,8 @@ export interface Home {
   listChanges(question: ChangesQuestion): Promise<ChangesAnswer>;
   resolveKeys(question: RecordsQuestion): Promise<RecordsAnswer>;
   charge(question: ChargeQuestion): Promise<ChargeAnswer>;
+  /** Rejects with `OperationUnknown` if home is of a release without leases. */
+  lease(question: LeaseQuestion): Promise<LeaseAnswer>;
 }
 
 /** Home did not answer, or could not. What was asked may have happened. */
@@ -19,6 +21,14 @@ export class HomeUnavailable extends StoreUnavailable {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
     this.name = "HomeUnavailable";
+  }
+}
+
+/** Home is of a release that does not have an operation. */
+export class OperationUnknown extends HomeUnavailable {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = "OperationUnknown";
   }
 }
 
@@ -49,6 +59,7 @@ export interface FailedAnswer {
 /** Throws what an answer means that is not a success. */
 export function rejectAnswer({ operation, status = 0, detail, cause }: FailedAnswer): never {
   if (operation === "replica.report" && isRejection(status)) throw new ReportRejected(detail);
+  if (operation === "replica.lease" && status === 404) throw new OperationUnknown(detail, { cause });
   if (status === 401 || status === 403) throw new ReplicaRefused(detail);
   // One call of a question that is not valid concerns no other one: each is asked alone.
   if (operation === "replica.charge" && (status === 400 || status === 413)) decideByCall();
@@ -73,6 +84,8 @@ export interface ReplicaStatus {
   readonly records: number;
   /** Counts that wait to be delivered. */
   readonly reports: number;
+  /** Leases of limits. Omitted if there are none: a home that gives none does not know this member. */
+  readonly leases?: number;
 }
 
 export interface ChangesQuestion {
@@ -210,4 +223,50 @@ export interface ChargeProblem {
   readonly status: number;
   readonly detail: string;
   readonly headers?: Readonly<Record<string, string>>;
+}
+
+export interface LeaseQuestion {
+  readonly position?: string;
+  readonly leases: readonly LeaseRequest[];
+}
+
+/** Asks for an amount of a limit, and returns what is left of ended leases of it. */
+export interface LeaseRequest {
+  readonly key: {
+    /** Of a key that has the limit. */
+    readonly hash: string;
+    /** That of the limit. */
+    readonly name: string;
+    readonly owner: "key" | "identity";
+  };
+  /** Home gives nothing if the limit is another one there. */
+  readonly limit: number;
+  readonly duration: Milliseconds;
+  /** The amount; 0: none. */
+  readonly want: number;
+  readonly returns?: readonly LeaseReturn[];
+}
+
+/** What was spent of a lease that has ended. Home takes it once. */
+export interface LeaseReturn {
+  readonly id: string;
+  readonly amount: number;
+  readonly spent: number;
+}
+
+export interface LeaseAnswer {
+  /** In the order of the question. Null: no lease. */
+  readonly leases: readonly (LeaseGrant | null)[];
+}
+
+/** An amount of a limit that home has subtracted. */
+export interface LeaseGrant {
+  readonly id: string;
+  readonly amount: number;
+  /** What remains at home besides. */
+  readonly remaining: number;
+  /** The end of the window, by the clock of home. */
+  readonly reset: number;
+  /** From the grant until the lease ends. */
+  readonly expiresIn: Milliseconds;
 }

@@ -4,10 +4,12 @@ import type { RecordCache } from "../directory/record-cache.ts";
 import type { KeyRecord } from "../directory/records.ts";
 import { DecidedElsewhere, decideByCall } from "../errors/decided-elsewhere.ts";
 import { codeOfVisibility } from "../verification/checks.ts";
+import { selectLimits } from "../verification/limits.ts";
 import type { VerificationAnswer, VerificationRequest } from "../verification/request.ts";
 import type { Verification } from "../verification/verification.ts";
 import type { Charges } from "./charges.ts";
 import { type ChargeCall, type ChargeProblem, HomeUnavailable } from "./home.ts";
+import type { Leases } from "./leases.ts";
 
 /** Home has rejected a charge with a problem of its API. */
 export class ChargeRejected extends Error {
@@ -31,6 +33,8 @@ export class ChargeRejected extends Error {
 export interface ReplicaVerificationParts {
   verification: Pick<Verification, "verify">;
   charges: Charges;
+  /** Learns which limits are busy. */
+  leases: Pick<Leases, "note"> | null;
   keys: Pick<RecordCache<KeyRecord>, "get">;
   workspaceId(): string;
 }
@@ -43,12 +47,14 @@ export interface ReplicaVerificationParts {
 export class ReplicaVerification {
   readonly #verification: Pick<Verification, "verify">;
   readonly #charges: Charges;
+  readonly #leases: Pick<Leases, "note"> | null;
   readonly #keys: Pick<RecordCache<KeyRecord>, "get">;
   readonly #workspaceId: () => string;
 
-  constructor({ verification, charges, keys, workspaceId }: ReplicaVerificationParts) {
+  constructor({ verification, charges, leases, keys, workspaceId }: ReplicaVerificationParts) {
     this.#verification = verification;
     this.#charges = charges;
+    this.#leases = leases;
     this.#keys = keys;
     this.#workspaceId = workspaceId;
   }
@@ -66,17 +72,12 @@ export class ReplicaVerification {
   #decideElsewhere(error: unknown, request: VerificationRequest): Promise<VerificationAnswer> {
     if (!(error instanceof DecidedElsewhere) || error.by === "call") throw error;
     const hash = hashSecret(request.key);
-    if (!this.#isVisible(hash, request)) decideByCall();
-    return this.#charge(hash, request);
-  }
-
-  /**
-   * Whether the caller may verify the key. Home charges it by the authority of this replica, so that of the caller must be
-   * judged here, also where no other check was made.
-   */
-  #isVisible(hash: string, request: VerificationRequest): boolean {
     const key = this.#keys.get(keyLocation(hash, request.workspaceId));
-    return key !== undefined && key !== null && codeOfVisibility(key, request) === undefined;
+    // Home charges the key by the authority of this replica, so that of the caller is judged here, also where no other check was made.
+    if (key === undefined || key === null || codeOfVisibility(key, request) !== undefined) decideByCall();
+    const selected = this.#leases && selectLimits(key, request.ratelimits);
+    if (selected && "charges" in selected) this.#leases?.note(hash, key, selected);
+    return this.#charge(hash, request);
   }
 
   async #charge(hash: string, request: VerificationRequest): Promise<VerificationAnswer> {

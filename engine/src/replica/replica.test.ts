@@ -56,6 +56,7 @@ async function open({ seed = 1, nodes = 1, staleMax = 0 } = {}) {
     bytesMax: 16 * 1024 * 1024,
     staleMax,
     lookupsPerSecond: 1_000,
+    leases: true,
     recorder: { verification: (event) => void counted.push(event) },
     status: () => ({ id: "edge_1", kind: "library", version: "1", reports: 0 }),
     onState: (state) => void states.push(state),

@@ -3,6 +3,7 @@ import { systemSecrets } from "../crypto/secret.ts";
 import { type CallDirectories, generationsFor, RecordCaches } from "../directory/directories.ts";
 import { LookupRateLimiter } from "../directory/lookup-rate-limiter.ts";
 import { decideByCall, decideByCharge } from "../errors/decided-elsewhere.ts";
+import type { Charge, LimitDecision } from "../limits/counters.ts";
 import { Limiter } from "../limits/limiter.ts";
 import type { Random } from "../random/random.ts";
 import type { DecisionRecorder } from "../verification/event.ts";
@@ -10,6 +11,7 @@ import { Verification } from "../verification/verification.ts";
 import { Charges } from "./charges.ts";
 import type { Home, ReplicaStatus } from "./home.ts";
 import { KeyedGenerations } from "./keyed-tags.ts";
+import { Leases } from "./leases.ts";
 import { ReplicaVerification } from "./replica-verification.ts";
 import { ReplicaSource } from "./source.ts";
 import { ReplicaStream, type StreamState } from "./stream.ts";
@@ -27,10 +29,31 @@ export interface ReplicaOptions {
   staleMax: Milliseconds;
   /** Unsuccessful look-ups per second, of each kind. */
   lookupsPerSecond: number;
+  /** Whether limits are leased. Otherwise home charges each call. */
+  leases: boolean;
   /** Counts what is decided here; null: nobody does. */
   recorder: Pick<DecisionRecorder, "verification"> | null;
-  status(): Omit<ReplicaStatus, "records">;
+  status(): Omit<ReplicaStatus, "records" | "leases">;
   onState(state: StreamState, cause?: unknown): void;
+}
+
+/** A limiter without counters: what leases do not cover, home decides. */
+class LeasedLimiter extends Limiter {
+  readonly #leases: Leases | null;
+
+  constructor(leases: Leases | null, clock: Pick<Clock, "now">) {
+    super({ charge: decideByCharge, peek: decideByCharge, adjust: decideByCall }, "closed", clock);
+    this.#leases = leases;
+  }
+
+  /** All limits of the call together, those in shadow mode too: nothing may be spent of a call that then goes home. */
+  override charge(charges: readonly Charge[]): LimitDecision {
+    return this.#leases?.spend(charges) ?? decideByCharge();
+  }
+
+  override peek(): never {
+    decideByCharge();
+  }
 }
 
 /**
@@ -40,8 +63,10 @@ export interface ReplicaOptions {
 export class Replica {
   readonly stream: ReplicaStream;
   readonly directories: CallDirectories;
-  /** Charges nothing here: each charge leads home. */
+  /** Charges what leases cover. Everything else leads home. */
   readonly limiter: Limiter;
+  /** Null: none are used. */
+  readonly leases: Leases | null;
   readonly verification: ReplicaVerification;
   /** Answers that were decided here by code, for the metrics. */
   readonly counts: Verification["counts"];
@@ -54,6 +79,7 @@ export class Replica {
     bytesMax,
     staleMax,
     lookupsPerSecond,
+    leases,
     recorder,
     status,
     onState,
@@ -65,6 +91,7 @@ export class Replica {
     this.#source = new ReplicaSource({ clock, home, generations, workspaceId, position });
     const caches = new RecordCaches({ clock, source: this.#source, generations, bytesMax });
     const { keys, rootKeys } = caches.counts;
+    this.leases = leases ? new Leases({ clock, random, home, position }) : null;
     this.stream = new ReplicaStream({
       clock,
       random,
@@ -72,8 +99,14 @@ export class Replica {
       generations,
       tagKey,
       staleMax,
-      onState,
-      status: () => ({ ...status(), records: keys.entries + rootKeys.entries }),
+      onState: (state, cause) => {
+        if (state === "refused") this.leases?.drop();
+        onState(state, cause);
+      },
+      status: () => {
+        const held = this.leases?.held ?? 0;
+        return { ...status(), records: keys.entries + rootKeys.entries, ...(held > 0 && { leases: held }) };
+      },
     });
     this.directories = Object.assign(caches, {
       changes: this.stream,
@@ -82,7 +115,7 @@ export class Replica {
       sessionLookups: { spend: decideByCall },
       linkLookups: { spend: decideByCall },
     });
-    this.limiter = new Limiter({ charge: decideByCharge, peek: decideByCharge, adjust: decideByCall }, "closed", clock);
+    this.limiter = new LeasedLimiter(this.leases, clock);
     const verification = new Verification({
       clock,
       random,
@@ -101,6 +134,7 @@ export class Replica {
     this.verification = new ReplicaVerification({
       verification,
       charges: new Charges(home, position),
+      leases: this.leases,
       keys: caches.keys,
       workspaceId,
     });
@@ -115,8 +149,10 @@ export class Replica {
     return this.stream.start();
   }
 
-  close(): void {
+  /** Decides nothing more. Resolves when home has its leases back, or does not answer. */
+  async close(): Promise<void> {
     this.stream.close();
     this.#source.close();
+    await this.leases?.close();
   }
 }

@@ -8,12 +8,16 @@ import {
   type ChargeQuestion,
   type Home,
   HomeUnavailable,
+  type LeaseAnswer,
+  type LeaseQuestion,
+  OperationUnknown,
   type RecordsAnswer,
   type RecordsQuestion,
   type ReplicaKey,
   ReplicaRefused,
 } from "./home.ts";
 import { keyedTag } from "./keyed-tags.ts";
+import { type NamedCost, SimulatedLimits } from "./simulated-limits.ts";
 
 /** How often a node of the simulation reads the changes. */
 const READ_INTERVAL: Milliseconds = 200;
@@ -29,9 +33,10 @@ interface Node {
   cutOffUntil: Milliseconds;
 }
 
-/** The trouble of the network: each is a share of 1,000 messages, or the longest delay. */
+/** The trouble of the network: each is a share of 1,000 messages, or the longest delay. Repeated are questions about leases. */
 export interface Trouble {
   lost: number;
+  repeated: number;
   delayMax: Milliseconds;
 }
 
@@ -42,10 +47,13 @@ export interface Trouble {
 export class SimulatedHome implements Home {
   readonly workspaceId = "ws_1";
   readonly keys = new Map<string, ReplicaKey>();
-  readonly trouble: Trouble = { lost: 0, delayMax: 0 };
+  readonly trouble: Trouble = { lost: 0, repeated: 0, delayMax: 0 };
   /** Whether home refuses the replica. */
   refuses = false;
-  readonly asked = { changes: 0, records: 0, charges: 0 };
+  /** Whether it is of a release with leases. */
+  lends = true;
+  readonly limits: SimulatedLimits;
+  readonly asked = { changes: 0, records: 0, charges: 0, leases: 0 };
   readonly #clock: SimulatedClock;
   readonly #random: Random;
   readonly #nodes: Node[];
@@ -55,6 +63,7 @@ export class SimulatedHome implements Home {
   constructor(clock: SimulatedClock, random: Random, nodes = 1) {
     this.#clock = clock;
     this.#random = random;
+    this.limits = new SimulatedLimits(clock);
     this.#nodes = Array.from({ length: nodes }, () => ({ final: 0, readAt: 0, frozenUntil: 0, cutOffUntil: 0 }));
     for (const [i, node] of this.#nodes.entries()) this.#readSoon(node, 1 + i);
   }
@@ -133,8 +142,27 @@ export class SimulatedHome implements Home {
   charge({ calls }: ChargeQuestion): Promise<ChargeAnswer> {
     this.asked.charges++;
     return this.#deliver(async () => ({
-      results: calls.map(({ hash }) => ({ data: { valid: true, code: "VALID", keyId: this.keys.get(hash)?.keyId } })),
+      results: calls.map(({ hash, ratelimits }) => {
+        const key = this.keys.get(hash);
+        if (key === undefined) return { data: { valid: false, code: "NOT_FOUND" } };
+        const { keyId } = key;
+        const isAllowed = this.limits.charge(key, ratelimits as readonly NamedCost[] | undefined)?.allowed !== false;
+        const code = isAllowed ? "VALID" : "RATE_LIMITED";
+        return { data: { valid: isAllowed, code, keyId, isOfHome: true } };
+      }),
     }));
+  }
+
+  lease({ leases }: LeaseQuestion): Promise<LeaseAnswer> {
+    this.asked.leases++;
+    return this.#deliver(async () => {
+      if (!this.lends) throw new OperationUnknown("There is no such operation");
+      const answer = () => ({ leases: leases.map((one) => this.limits.lease(this.keys.get(one.key.hash), one)) });
+      const first = answer();
+      // The answer of the second one is lost.
+      if (this.#random.below(1_000) < this.trouble.repeated) answer();
+      return first;
+    });
   }
 
   /** A node reads before it answers one who knows more. */
