@@ -9,6 +9,7 @@ import {
   type ChangesAnswer,
   type ChargeAnswer,
   type Home,
+  type LeaseAnswer,
   type RecordsAnswer,
   rejectAnswer,
 } from "../../engine/src/replica/home.ts";
@@ -41,6 +42,11 @@ export interface LocalLatchkeyOptions extends LatchkeyOptions {
    * this time works until the service answers.
    */
   readonly staleMax?: number | undefined;
+  /**
+   * Whether this process takes parts of busy limits ahead, so that calls of these limits need no round trip. Default: true.
+   * Without it, the service charges each call, and `remaining` of an answer always has all charges of others.
+   */
+  readonly leases?: boolean | undefined;
   /** Called when the service stops or begins to answer this process. Default: nothing. */
   readonly onState?: ((state: LocalState, cause?: unknown) => void) | undefined;
   /** Called with a number of verifications that the service does not count, and why. Default: nothing. */
@@ -83,7 +89,7 @@ const NO_ADDRESS = "0.0.0.0";
  *
  * It keeps records of the keys that it was asked about, and follows the changes of the service: a revoked key is dead within
  * a second, also if the network is cut. Limits, credits and budgets are charged by the service, in one question for the calls
- * of a moment. Everything else is a call of the service. Its root key needs `replicas.*.open`, or that of its APIs.
+ * of a moment; of busy limits, this process takes a part ahead. Everything else is a call of the service. Its root key needs `replicas.*.open`, or that of its APIs.
  */
 export class LocalLatchkey extends Latchkey {
   declare readonly keys: KeysOperations;
@@ -101,13 +107,14 @@ export class LocalLatchkey extends Latchkey {
     // The program of the service needs it too; the other parts of this package do not.
     if (!("withResolvers" in Promise)) throw new TypeError("LocalLatchkey needs Node 22 or newer, Bun or Deno.");
     const { url = variableOf("LATCHKEY_URL"), name, staleMax = 0, cacheBytes = CACHE_BYTES_DEFAULT } = options;
-    const { onState, onLoss = () => {} } = options;
+    const { leases = true, onState, onLoss = () => {} } = options;
     const given = options.rootKey ?? variableOf("LATCHKEY_ROOT_KEY");
     const rootKey = given instanceof Secret ? given.reveal() : given?.trim();
     if (rootKey === undefined) {
       throw new TypeError("A root key is missing: give the option `rootKey`, or set LATCHKEY_ROOT_KEY.");
     }
     bounded("staleMax", staleMax, 0, STALE_MAX);
+    if (typeof leases !== "boolean") throw new TypeError("The option `leases` must be true or false.");
     bounded("cacheBytes", cacheBytes, CACHE_BYTES_MIN, Number.MAX_SAFE_INTEGER);
     if (name !== undefined && (name === "" || name.length > NAME_LENGTH_MAX)) {
       throw new TypeError(`The option \`name\` must have 1 to ${NAME_LENGTH_MAX} characters.`);
@@ -122,6 +129,7 @@ export class LocalLatchkey extends Latchkey {
       bytesMax: cacheBytes,
       staleMax,
       lookupsPerSecond: LOOKUPS_PER_SECOND,
+      leases,
       // What is not decided here is counted by the service.
       recorder: { verification: (event) => isUndecided(event) || this.#counts.verification(event) },
       status: () => ({
@@ -144,12 +152,11 @@ export class LocalLatchkey extends Latchkey {
     return this.#started;
   }
 
-  /** Reports what was counted and ends the connection to the service. Later calls go to the service. */
+  /** Reports what was counted, returns what is left of leases, and ends the connection to the service. Later calls go to the service. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#isStarted = false;
-    this.#replica.close();
-    await this.#counts.close();
+    await Promise.all([this.#replica.close(), this.#counts.close()]);
   }
 
   async #start(): Promise<void> {
@@ -272,6 +279,10 @@ class FetchHome implements Home, ReportTaker {
 
   charge(question: Parameters<Home["charge"]>[0]): Promise<ChargeAnswer> {
     return this.#ask("replica.charge", question);
+  }
+
+  lease(question: Parameters<Home["lease"]>[0]): Promise<LeaseAnswer> {
+    return this.#ask("replica.lease", question);
   }
 
   report(question: CountReport): Promise<ReportAnswer> {

@@ -45,6 +45,8 @@ export interface EdgeOptions {
   name: string | undefined;
   /** How long records are used while home does not answer. */
   staleMax: Milliseconds;
+  /** Whether busy limits are leased. */
+  leases: boolean;
 }
 
 export interface EdgeDependencies {
@@ -95,6 +97,7 @@ export async function openEdge(config: Config, options: EdgeOptions, dependencie
     bytesMax: config.directoryBytesMax,
     staleMax: options.staleMax,
     lookupsPerSecond: config.lookupsPerSecond,
+    leases: options.leases,
     recorder: counts?.analytics.recorder ?? null,
     status: () => ({
       id,
@@ -294,13 +297,23 @@ interface MetricSources {
 function exposeMetrics({ replica, edgeCalls, calls, counts: counted }: MetricSources) {
   const metrics = new Metrics();
   calls?.register(metrics);
-  const { stream, directories, counts } = replica;
+  const { stream, directories, counts, leases } = replica;
   metrics.counter("latchkey_edge_verifications_total", "Verifications that were decided here.", ["code"], () =>
     Object.entries(counts).map(([code, count]) => [{ code }, count] as const),
   );
   metrics.counter("latchkey_edge_passed_on_total", "Verifications that were passed on to home.", [], () => [
     [{}, edgeCalls.passedOn],
   ]);
+  if (leases !== null) {
+    metrics.gauge("latchkey_edge_leases", "Leases of limits that are held.", [], () => [[{}, leases.held]]);
+    metrics.counter("latchkey_edge_leased_charges_total", "Charges of limits that leases covered.", [], () => [
+      [{}, leases.counts.charges],
+    ]);
+    metrics.counter("latchkey_edge_lease_questions_total", "Questions to home about leases.", ["result"], () => [
+      [{ result: "answered" }, leases.counts.questions - leases.counts.failures],
+      [{ result: "failed" }, leases.counts.failures],
+    ]);
+  }
   metrics.gauge("latchkey_edge_records", "Keys and root keys that are cached.", [], () => [
     [{}, directories.counts.keys.entries + directories.counts.rootKeys.entries],
   ]);

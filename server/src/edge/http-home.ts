@@ -8,6 +8,8 @@ import {
   type ChargeQuestion,
   type Home,
   HomeUnavailable,
+  type LeaseAnswer,
+  type LeaseQuestion,
   type RecordsAnswer,
   type RecordsQuestion,
   rejectAnswer,
@@ -19,8 +21,10 @@ import { collected, statusOf } from "./answers.ts";
  * Connections to home, by what they are for; requests beyond it wait for one. Each has its own, so that callers whose requests
  * are slow delay neither the stream of changes nor what others charge.
  */
-const CONNECTIONS_MAX = { changes: 4, questions: 16, passedOn: 512 } as const;
+const CONNECTIONS_MAX = { changes: 4, leases: 2, questions: 16, passedOn: 512 } as const;
 type Purpose = keyof typeof CONNECTIONS_MAX;
+/** What operations have connections of their own. */
+const purposes: Readonly<Record<string, Purpose>> = { "replica.listChanges": "changes", "replica.lease": "leases" };
 /** A connection that is not used for this long is closed before home closes it. */
 const IDLE_MAX: Milliseconds = 4_000;
 /** How long home may take for an answer, beyond the time that a question lets it wait. */
@@ -53,7 +57,12 @@ export class HttpHome implements Home, ReportTaker {
       const options = { keepAlive: true, maxSockets: CONNECTIONS_MAX[purpose], timeout: IDLE_MAX };
       return upstream.protocol === "https:" ? new HttpsAgent(options) : new HttpAgent(options);
     };
-    this.#agents = { changes: agent("changes"), questions: agent("questions"), passedOn: agent("passedOn") };
+    this.#agents = {
+      changes: agent("changes"),
+      leases: agent("leases"),
+      questions: agent("questions"),
+      passedOn: agent("passedOn"),
+    };
   }
 
   listChanges(question: ChangesQuestion): Promise<ChangesAnswer> {
@@ -66,6 +75,10 @@ export class HttpHome implements Home, ReportTaker {
 
   charge(question: ChargeQuestion): Promise<ChargeAnswer> {
     return this.#ask("replica.charge", question);
+  }
+
+  lease(question: LeaseQuestion): Promise<LeaseAnswer> {
+    return this.#ask("replica.lease", question);
   }
 
   report(question: CountReport): Promise<ReportAnswer> {
@@ -121,7 +134,7 @@ export class HttpHome implements Home, ReportTaker {
       "content-type": "application/json",
       "content-length": String(Buffer.byteLength(body)),
     };
-    const purpose = operation === "replica.listChanges" ? "changes" : "questions";
+    const purpose = purposes[operation] ?? "questions";
     const request = this.request({ method: "POST", path: `/v2/${operation}`, headers, timeout, purpose }, (answer) => {
       collected(answer, ANSWER_BYTES_MAX).then((text) => resolve({ status: statusOf(answer), body: text }), failed);
     });

@@ -85,7 +85,8 @@ export function addOperatorCommands(program: Command, environment: NodeJS.Proces
     .option("--upstream <url>", "address of the service (LATCHKEY_URL)")
     .option("--socket <path>", "Unix socket on which to listen too, for its user and group")
     .option("--name <name>", "name by which the service shows the edge")
-    .option("--stale <duration>", "how long cached keys are verified while the service does not answer (0)");
+    .option("--stale <duration>", "how long cached keys are verified while the service does not answer (0)")
+    .option("--no-leases", "let the service charge each call of a busy limit");
   const migrate = program.command("migrate").description("show and run the migrations of the database").exitOverride();
   command(migrate, "status", "show which migrations have run", async (invocation) => {
     const { migrateStatus } = await import("./migrate.ts");

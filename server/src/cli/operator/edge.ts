@@ -15,7 +15,7 @@ const STALE_MAX = 3_600_000;
 /** Starts an edge and runs it until a signal stops it. */
 export async function edge(
   { config, secrets, json }: Invocation,
-  options: { upstream?: string | undefined; socket?: string; name?: string; stale?: string },
+  options: { upstream?: string | undefined; socket?: string; name?: string; stale?: string; leases?: boolean },
 ): Promise<void> {
   process.umask(0o077);
   const upstream = readUpstream(options.upstream);
@@ -38,6 +38,7 @@ export async function edge(
         socket: options.socket,
         name: options.name,
         staleMax: readStale(options.stale),
+        leases: options.leases !== false,
       },
       { clock: systemClock, random: systemRandom, events, waits: starting.signal },
     );
