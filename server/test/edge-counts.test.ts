@@ -133,6 +133,7 @@ describeOnStores("The counts of an edge", (server) => {
       bytesMax: 2 ** 24,
       staleMax: 0,
       lookupsPerSecond: 1_000,
+      leases: true,
       recorder: null,
       status: () => ({ id: "edge_0000000000000009", kind: "process", version: "0.1.0", reports: 0 }),
       onState: () => {},

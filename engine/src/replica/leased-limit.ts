@@ -1,6 +1,6 @@
 import type { Instant, Milliseconds } from "../clock/clock.ts";
 import type { Charge, LimitState } from "../limits/counters.ts";
-import { LEASE_TIME_MAX, RETURNS_MAX } from "../rules/leases.ts";
+import { LEASE_MAX } from "../limits/leases.ts";
 import type { LeaseGrant, LeaseRequest, LeaseReturn } from "./home.ts";
 
 /** Charges of a second from which on a lease pays. */
@@ -11,6 +11,8 @@ const AIM: Milliseconds = 5_000;
 const RENEWAL: Milliseconds = 500;
 /** Leases of one limit. */
 const LEASES_MAX = 4;
+/** Ended leases of one limit that a question returns. Home takes no more. */
+const RETURNS_MAX = 4;
 /** For how long a return is repeated while home does not answer. */
 const RETURN_TIME: Milliseconds = 60_000;
 /** After home gave no lease: doubled each time, up to the longest, or to an eighth of a window. */
@@ -103,7 +105,7 @@ export class LeasedLimit {
 
   /** Whether it is held for nothing. */
   isIdle(monotonic: Milliseconds): boolean {
-    return this.isFree && monotonic - this.#usedAt > LEASE_TIME_MAX;
+    return this.isFree && monotonic - this.#usedAt > LEASE_MAX;
   }
 
   /** Whether it may be forgotten. */
@@ -244,12 +246,12 @@ export class LeasedLimit {
       return;
     }
     const { id, amount, remaining, reset } = grant;
-    const length = Math.min(grant.expiresIn, LEASE_TIME_MAX);
+    const length = Math.min(grant.expiresIn, LEASE_MAX);
     const [endsAt, wallEndsAt] = [sentAt.monotonic + length, sentAt.wall + length];
     this.#quiet = 0;
     this.#remaining = remaining;
     this.#reset = reset;
-    this.#renewsAt = length < LEASE_TIME_MAX ? Number.POSITIVE_INFINITY : endsAt - RENEWAL;
+    this.#renewsAt = length < LEASE_MAX ? Number.POSITIVE_INFINITY : endsAt - RENEWAL;
     this.#left += amount;
     this.#setLeases([...this.#leases, { id, amount, left: amount, endsAt, wallEndsAt }]);
     this.end(now.monotonic, now.wall);

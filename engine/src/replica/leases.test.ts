@@ -319,7 +319,7 @@ describe("leases of a replica", () => {
     assert.equal(home.limits.used(charge!), truth.allowed);
     assert.equal(truth.used(charge!), truth.allowed);
     assert.deepEqual(truth.violations, []);
-    assert.equal(home.limits.lent.grants, home.limits.lent.returns);
+    assert.equal(home.limits.lent.granted, home.limits.lent.returned);
   });
 
   it("are not asked for limits that have none, or are not busy", async () => {
@@ -569,7 +569,14 @@ describe("leases of a home", () => {
       ({ planId: null, identity: null, budgets: [], derivation: null, hasBalance: false, n }) as never;
     const note = (n: number) => {
       const charge = { counter: `key\0pool_${n}\0r`, limit: 1_000, duration: 60_000, cost: 1 };
-      const limit = { name: "r", owner: "key", limit: 1_000, duration: 60_000 } as never;
+      const limit = {
+        name: "r",
+        owner: "key",
+        limit: 1_000,
+        duration: 60_000,
+        mode: "standard",
+        shadow: false,
+      } as never;
       leases.note(`hash_${n}`, key(n), { charges: [charge], limits: [limit] });
     };
     for (let n = 0; n < 30_000; n++) note(n);
@@ -655,7 +662,7 @@ describe("several edges and direct callers of one limit", () => {
       }
       assert.deepEqual(truth.violations.slice(0, 5), []);
       const { lent } = home.limits;
-      assert.ok(decided.here > 3_000 && lent.returns > 100 && lent.returned > 1_000, JSON.stringify({ decided, lent }));
+      assert.ok(decided.here > 3_000 && lent.returned > 100, JSON.stringify({ decided, lent }));
     });
   }
 

@@ -2,8 +2,8 @@ import type { Clock, Milliseconds, Timer } from "../clock/clock.ts";
 import { startTimeout } from "../clock/timeout.ts";
 import type { KeyRecord } from "../directory/records.ts";
 import type { Charge, LimitDecision, LimitState } from "../limits/counters.ts";
+import { isLeasable } from "../limits/leases.ts";
 import type { Random } from "../random/random.ts";
-import { DURATION_LEASED_MIN, LEASES_PER_QUESTION_MAX, LIMIT_LEASED_MIN } from "../rules/leases.ts";
 import { hasBalances } from "../verification/balances.ts";
 import type { SelectedLimits } from "../verification/limits.ts";
 import {
@@ -20,7 +20,8 @@ import { type BothClocks, LeasedLimit, type LimitAtHome } from "./leased-limit.t
 const LIMITS_MAX = 10_000;
 /** Limits that are looked at to make room for another one. */
 const LOOKED_AT_MAX = 16;
-/** The bytes of a question as JSON: home reads short bodies only. */
+/** Requests of one question, and their bytes as JSON: home reads short bodies only. */
+const REQUESTS_MAX = 256;
 const BYTES_MAX = 48 * 1024;
 /** The shortest time between two questions, and how long the first request waits for others. */
 const QUESTION_PAUSE: Milliseconds = 20;
@@ -124,7 +125,7 @@ export class Leases {
     for (const [i, charge] of selected.charges.entries()) {
       const at = limitAtHome(selected.limits[i]!);
       // Without a lease of one of them the call goes home whatever the others have.
-      if (at === undefined || !isLeasable(charge)) return;
+      if (at === undefined) return;
       demands.push({ charge, at });
     }
     const monotonic = this.#options.clock.monotonic();
@@ -308,7 +309,7 @@ export class Leases {
       const request = limit.request(monotonic, !this.#closed && !this.#former.has(limit));
       const isEmpty = request.want === 0 && request.returns === undefined;
       const length = isEmpty ? 0 : JSON.stringify(request).length + 1;
-      if (taken.length === LEASES_PER_QUESTION_MAX || (taken.length > 0 && bytes + length > BYTES_MAX)) break;
+      if (taken.length === REQUESTS_MAX || (taken.length > 0 && bytes + length > BYTES_MAX)) break;
       this.#asking.delete(limit);
       bytes += length;
       if (isEmpty) limit.isAsking = false;
@@ -333,14 +334,11 @@ export class Leases {
   }
 }
 
-/** The stored limit that a call charges; undefined for one that the call brings, or that only home knows. */
+/** The stored limit that a call charges; undefined for one that is never leased. */
 function limitAtHome(checked: SelectedLimits["limits"][number]): LimitAtHome | undefined {
-  if (!("owner" in checked) || checked.owner === "derived" || checked.plan !== undefined) return undefined;
+  if (!("owner" in checked) || checked.owner === "derived" || checked.plan !== undefined || !isLeasable(checked)) {
+    return undefined;
+  }
   const { name, owner, limit, duration } = checked;
   return { name, owner, limit, duration };
-}
-
-function isLeasable({ limit, duration, mode, force, shadow }: Charge): boolean {
-  if (mode === "strict" || force === true || shadow === true) return false;
-  return limit >= LIMIT_LEASED_MIN && duration >= DURATION_LEASED_MIN;
 }

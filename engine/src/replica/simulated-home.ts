@@ -63,7 +63,7 @@ export class SimulatedHome implements Home {
   constructor(clock: SimulatedClock, random: Random, nodes = 1) {
     this.#clock = clock;
     this.#random = random;
-    this.limits = new SimulatedLimits(clock);
+    this.limits = new SimulatedLimits(clock, random);
     this.#nodes = Array.from({ length: nodes }, () => ({ final: 0, readAt: 0, frozenUntil: 0, cutOffUntil: 0 }));
     for (const [i, node] of this.#nodes.entries()) this.#readSoon(node, 1 + i);
   }
@@ -157,10 +157,10 @@ export class SimulatedHome implements Home {
     this.asked.leases++;
     return this.#deliver(async () => {
       if (!this.lends) throw new OperationUnknown("There is no such operation");
-      const answer = () => ({ leases: leases.map((one) => this.limits.lease(this.keys.get(one.key.hash), one)) });
-      const first = answer();
+      const answer = () => Promise.all(leases.map((one) => this.limits.lease(this.keys.get(one.key.hash), one)));
+      const first = { leases: await answer() };
       // The answer of the second one is lost.
-      if (this.#random.below(1_000) < this.trouble.repeated) answer();
+      if (this.#random.below(1_000) < this.trouble.repeated) await answer();
       return first;
     });
   }

@@ -1,14 +1,16 @@
 import type { SimulatedClock } from "../clock/simulated.ts";
 import { limitCounter } from "../directory/records.ts";
-import type { Charge, LimitDecision, Receipt } from "../limits/counters.ts";
+import type { Charge, LimitDecision } from "../limits/counters.ts";
+import { isLeasable, Leases } from "../limits/leases.ts";
 import { MemoryCounters } from "../limits/memory-counters.ts";
+import { MemoryLender } from "../limits/memory-lender.ts";
 import { MemoryTable, reserveTable, SEGMENT_BYTES } from "../limits/memory-table.ts";
-import { DURATION_LEASED_MIN, LEASE_TIME_MAX, LIMIT_LEASED_MIN, OUTSTANDING_SHARE } from "../rules/leases.ts";
-import type { LeaseGrant, LeaseRequest, LeaseReturn, ReplicaKey } from "./home.ts";
+import type { Random } from "../random/random.ts";
+import type { LeaseGrant, LeaseRequest, ReplicaKey } from "./home.ts";
 
 const SEGMENTS = 8;
-/** Smaller amounts are not worth a question. */
-const AMOUNT_MIN = 5;
+/** The workspace of all counters. */
+const OWNER = "ws_1";
 
 /** A limit that a call names. */
 export interface NamedCost {
@@ -20,24 +22,30 @@ export interface NamedCost {
 export class SimulatedLimits {
   /** Called with what was allowed and charged for a call. */
   onCharge: (charges: readonly Charge[]) => void = () => {};
-  /** Amounts that were lent, and what of them was given back. */
-  readonly lent = { grants: 0, granted: 0, returns: 0, returned: 0 };
+  /** Leases that were granted, and returned. */
+  readonly lent = { granted: 0, returned: 0 };
   readonly #clock: SimulatedClock;
+  readonly #random: Random;
   readonly #table = new MemoryTable(reserveTable(SEGMENTS * SEGMENT_BYTES, false), 1, [17, -4]);
-  #receipts = new Map<string, Receipt>();
   #epoch = 0;
   #counters: MemoryCounters;
-  #ids = 0;
+  #leases: Leases;
 
-  constructor(clock: SimulatedClock) {
+  constructor(clock: SimulatedClock, random: Random) {
     this.#clock = clock;
-    this.#counters = new MemoryCounters(this.#table, clock, "0");
+    this.#random = random;
+    [this.#counters, this.#leases] = this.#open();
+  }
+
+  #open(): [MemoryCounters, Leases] {
+    const counters = new MemoryCounters(this.#table, this.#clock, String(++this.#epoch));
+    const lender = new MemoryLender({ counters, clock: this.#clock, flush: async () => {} });
+    return [counters, new Leases(lender, this.#random)];
   }
 
   /** The process of home starts again: its counters are in the journal, and its receipts are not. */
   restart(): void {
-    this.#receipts = new Map();
-    this.#counters = new MemoryCounters(this.#table, this.#clock, String(++this.#epoch));
+    [this.#counters, this.#leases] = this.#open();
   }
 
   /** Decides a verification; undefined if the key has no limits. */
@@ -57,42 +65,23 @@ export class SimulatedLimits {
     return read.outcome === "decided" ? 1_000_000 - read.limits[0]!.remaining : 0;
   }
 
-  lease(key: ReplicaKey | undefined, { key: { name, owner }, ...asked }: LeaseRequest): LeaseGrant | null {
+  async lease(key: ReplicaKey | undefined, asked: LeaseRequest): Promise<LeaseGrant | null> {
     if (key === undefined) return null;
-    const counter = limitCounter(owner, owner === "key" ? key.poolId : (key.identity?.id ?? ""), name);
-    for (const returned of asked.returns ?? []) this.#takeBack(counter, asked.duration, returned);
+    const { name, owner } = asked.key;
+    const { limit, duration } = asked;
+    const leases = this.#leases;
+    const ownerId = owner === "key" ? key.poolId : (key.identity?.id ?? "");
+    const counter = { counter: limitCounter(owner, ownerId, name), duration, owner: OWNER };
+    for (const { id, spent } of asked.returns ?? []) {
+      if (await leases.takeBack(counter, id, spent)) this.lent.returned++;
+    }
     const limits = (owner === "key" ? key.ratelimits : key.identity?.ratelimits) ?? [];
-    const { limit, duration, mode, shadow } = limits.find((one) => one.name === name) ?? {};
-    if (limit !== asked.limit || duration !== asked.duration || mode === "strict" || shadow === 1) return null;
-    if (limit < LIMIT_LEASED_MIN || duration < DURATION_LEASED_MIN || asked.want === 0) return null;
-    const charges = (cost: number) => [
-      { counter, limit, duration, cost },
-      { counter: `${counter}\0lent`, limit: Math.floor(limit / OUTSTANDING_SHARE), duration, cost },
-    ];
-    const peeked = this.#counters.peek(charges(0));
-    if (peeked.outcome !== "decided") return null;
-    const [left, mayLend] = peeked.limits.map(({ remaining }) => remaining) as [number, number];
-    const amount = Math.min(asked.want, Math.ceil(mayLend / 2), Math.floor(left / 4));
-    if (amount < AMOUNT_MIN) return null;
-    const lent = this.#counters.charge(charges(amount), true);
-    if (lent.outcome !== "decided" || !lent.allowed || lent.receipt === undefined) return null;
-    const id = `lease_${++this.#ids}`;
-    this.#receipts.set(id, lent.receipt);
-    this.lent.grants++;
-    this.lent.granted += amount;
-    const { remaining, reset } = lent.limits[0]!;
-    return { id, amount, remaining, reset, expiresIn: Math.min(reset - lent.at, LEASE_TIME_MAX) };
-  }
-
-  #takeBack(counter: string, duration: number, { id, spent }: LeaseReturn): void {
-    const receipt = this.#receipts.get(id);
-    if (receipt === undefined) return;
-    const { counter: lentOf, duration: lentFor, cost } = receipt.charges[0]!;
-    if (lentOf !== counter || lentFor !== duration) return;
-    this.#receipts.delete(id);
-    this.lent.returns++;
-    const kept = Math.min(spent, cost);
-    if (this.#counters.adjust(receipt, [kept, 0])[0]) this.lent.returned += cost - kept;
+    const stored = limits.find((one) => one.name === name);
+    if (stored === undefined || stored.limit !== limit || stored.duration !== duration) return null;
+    if (asked.want === 0 || !isLeasable({ ...stored, shadow: stored.shadow === 1 })) return null;
+    const lease = await leases.grant({ ...counter, limit }, asked.want);
+    if (lease !== null) this.lent.granted++;
+    return lease;
   }
 }
 
@@ -110,7 +99,7 @@ export function chargesOf(key: ReplicaKey, named: readonly NamedCost[] = []): Ch
     const cost = named.find((one) => one.name === name)?.cost;
     if (cost === undefined && !isAlways && auto_apply !== 1) return [];
     const isRead = named.length > 0 && cost === undefined;
-    const charge = { counter, limit, duration, mode, cost: cost ?? 1 };
+    const charge = { counter, limit, duration, mode, cost: cost ?? 1, owner: OWNER };
     return [{ ...charge, ...(isRead && { commit: false }), ...(shadow === 1 && { shadow: true }) }];
   });
 }
