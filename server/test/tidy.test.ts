@@ -170,6 +170,7 @@ const forTests = [
   "engine/src/limits/counters-model.ts",
   "engine/src/limits/memory-threads-worker.ts",
   "engine/src/replica/simulated-home.ts",
+  "engine/src/replica/simulated-limits.ts",
   "server/src/features/analytics/rollups-contract.ts",
   "server/src/platform/store/sqlite/store-here.ts",
 ];

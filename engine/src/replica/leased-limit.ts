@@ -150,7 +150,7 @@ export class LeasedLimit {
       if (rest === 0) break;
     }
     this.use(cost, monotonic);
-    if (this.#leases[0]!.left === 0) this.#endWhere((lease) => lease.left === 0, monotonic);
+    if (this.#leases[0]?.left === 0) this.#endWhere((lease) => lease.left === 0, monotonic);
   }
 
   /** Counts a charge, wherever it was made. */

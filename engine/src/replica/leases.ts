@@ -100,18 +100,19 @@ export class Leases {
     const monotonic = clock.monotonic();
     const now = clock.now();
     const found = this.#found;
-    for (let i = 0; i < charges.length; i++) {
-      const charge = charges[i]!;
+    let count = 0;
+    for (const charge of charges) {
       const limit = this.#limits.get(charge.counter);
       if (limit === undefined || !limit.covers(charge, monotonic, now)) return undefined;
       // Several charges of one counter add up. Home knows how.
-      for (let k = 0; k < i; k++) if (found[k] === limit) return undefined;
-      found[i] = limit;
+      for (let i = 0; i < count; i++) if (found[i] === limit) return undefined;
+      found[count++] = limit;
     }
     const limits: LimitState[] = [];
-    for (let i = 0; i < charges.length; i++) {
-      const limit = found[i]!;
-      limits.push(limit.spend(charges[i]!, monotonic));
+    for (const charge of charges) {
+      const limit = found[limits.length];
+      if (limit === undefined) return undefined;
+      limits.push(limit.spend(charge, monotonic));
       if (!limit.isAsking && (limit.needsLease(monotonic) || limit.hasReturns)) this.#ask(limit);
     }
     this.counts.charges += charges.length;
@@ -123,18 +124,20 @@ export class Leases {
     if (this.#closed || hasBalances(key) || key.planId !== null || (key.identity?.planId ?? null) !== null) return;
     const demands: Demand[] = [];
     for (const [i, charge] of selected.charges.entries()) {
-      const at = limitAtHome(selected.limits[i]!);
+      const checked = selected.limits[i];
+      const at = checked && limitAtHome(checked);
       // Without a lease of one of them the call goes home whatever the others have.
       if (at === undefined) return;
       demands.push({ charge, at });
     }
     const monotonic = this.#options.clock.monotonic();
-    const limits = demands.map(({ charge, at }) => this.#watch(hash, charge, at, monotonic));
-    const isAnyQuiet = limits.some((limit) => limit?.isQuiet(monotonic));
-    for (const [i, limit] of limits.entries()) {
-      if (limit === undefined) continue;
-      const { cost, commit } = demands[i]!.charge;
-      if (commit !== false) limit.use(cost, monotonic);
+    const watched = demands.flatMap(({ charge, at }) => {
+      const limit = this.#watch(hash, charge, at, monotonic);
+      return limit === undefined ? [] : [{ charge, limit }];
+    });
+    const isAnyQuiet = watched.some(({ limit }) => limit.isQuiet(monotonic));
+    for (const { charge, limit } of watched) {
+      if (charge.commit !== false) limit.use(charge.cost, monotonic);
       if (!limit.isAsking && !isAnyQuiet && limit.needsLease(monotonic)) this.#ask(limit);
     }
   }

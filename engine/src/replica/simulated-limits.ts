@@ -62,7 +62,7 @@ export class SimulatedLimits {
   /** What is used of a limit. */
   used(charge: Charge): number {
     const read = this.#counters.peek([{ ...charge, limit: 1_000_000, cost: 0 }]);
-    return read.outcome === "decided" ? 1_000_000 - read.limits[0]!.remaining : 0;
+    return read.outcome === "decided" ? 1_000_000 - (read.limits[0]?.remaining ?? 0) : 0;
   }
 
   async lease(key: ReplicaKey | undefined, asked: LeaseRequest): Promise<LeaseGrant | null> {
@@ -91,7 +91,7 @@ export function chargesOf(key: ReplicaKey, named: readonly NamedCost[] = []): Ch
     ...key.ratelimits.map((one) => ({ ...one, counter: limitCounter("key", key.poolId, one.name), isAlways: false })),
     ...(key.identity?.ratelimits ?? []).map((one) => ({
       ...one,
-      counter: limitCounter("identity", key.identity!.id, one.name),
+      counter: limitCounter("identity", key.identity?.id ?? "", one.name),
       isAlways: true,
     })),
   ];
