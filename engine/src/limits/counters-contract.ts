@@ -4,10 +4,14 @@ import fc from "fast-check";
 import { DURATION_MAX, LIMIT_MAX } from "../rules/window.ts";
 import type { Charge, ChargeResult, Counters, LimitDecision, LimitState, Receipt } from "./counters.ts";
 import { CountersModel, type ModelReceipt } from "./counters-model.ts";
+import { assertLeases } from "./leases-model.ts";
+import type { Lender } from "./lender.ts";
 
 /** Empty counters of one kind, with a clock that the suite moves. */
 export interface OpenCounters {
   readonly counters: Counters;
+  /** Lends from them. */
+  readonly lender: Lender;
   /** The time of the counters' own clock. */
   now(): number;
   /** Lets `length` milliseconds pass, or, when it is negative, steps the clock back. */
@@ -563,6 +567,65 @@ export function describeCounters(name: string, open: () => OpenCounters | Promis
 
     it("corrects calls like the exact model", () => assertCorrections(open, 60));
 
+    it("lends what a charge allows, all or nothing, and takes back the rest once (rules 185, 186)", async () => {
+      const { counters, lender } = await openOne();
+      const charge = (counter: string, limit: number, cost: number) => ({ counter, limit, duration: 60_000, cost });
+      const [a, b] = [charge("key\0k\0a", 100, 30), charge("key\0k\0b", 40, 30)];
+      const looked = { ...a, cost: 40, commit: false };
+      const usedOf = async () => {
+        const states = decided(await counters.peek([a, b].map((one) => ({ ...one, cost: 0 })))).limits;
+        return states.map(({ remaining }, i) => ([a, b][i]?.limit ?? 0) - remaining);
+      };
+      const first = await lender.lend([a, b, looked], { name: "first", life: 600_000 });
+      assert.deepEqual(states(first ?? { outcome: "outage" }), [true, 70, true, 10, true, 70]);
+      assert.equal(first?.receipt, undefined);
+      const denied = await lender.lend([a, b], { name: "second", life: 600_000 });
+      assert.deepEqual(states(denied ?? { outcome: "outage" }), [true, 70, false, 10]);
+      const exceeding = await lender.lend(
+        [
+          { ...a, cost: 20 },
+          { ...looked, cost: 51 },
+        ],
+        { name: "third", life: 600_000 },
+      );
+      assert.equal(exceeding?.allowed, false);
+      assert.deepEqual(await usedOf(), [30, 30]);
+      assert.deepEqual(await lender.settle("second", [a, b], [0, 0]), undefined);
+      assert.deepEqual(await lender.settle("first", [a, b], [12, 0]), [true, true]);
+      assert.deepEqual(await usedOf(), [12, 0]);
+      assert.equal(await lender.settle("first", [a, b], [0, 0]), undefined);
+      assert.deepEqual(await usedOf(), [12, 0]);
+      // Never more than was lent.
+      await lender.lend([a, b], { name: "fourth", life: 600_000 });
+      assert.deepEqual(await lender.settle("fourth", [a, b], [LIMIT_MAX, LIMIT_MAX]), [true, true]);
+      assert.deepEqual(await usedOf(), [42, 30]);
+    });
+
+    it("takes back only in the window of the grant, and keeps all of it elsewhere (rule 186)", async () => {
+      const { counters, lender, advance, now } = await openOne();
+      const charge = { counter: "key\0k\0a", limit: 1_000, duration: 60_000, cost: 100 };
+      const usedNow = async () => 1_000 - decided(await counters.peek([{ ...charge, cost: 0 }])).limits[0].remaining;
+      advance(60_000 - (now() % 60_000));
+      for (const name of ["early", "late"]) await lender.lend([charge], { name, life: 600_000 });
+      advance(90_000);
+      assert.equal(await usedNow(), 100);
+      assert.deepEqual(await lender.settle("early", [charge], [10]), [true]);
+      assert.equal(await usedNow(), 55);
+      advance(60_000);
+      await counters.charge([charge]);
+      assert.deepEqual(await lender.settle("late", [charge], [0]), [false]);
+      assert.equal(await usedNow(), 100);
+    });
+
+    it("keeps leases within their limits like the exact model (rule 185)", async (t) => {
+      const openKeeping = async () => {
+        // How counts are lost depends on the kind of counters.
+        const { lose: _, ...world } = await open();
+        return world;
+      };
+      t.diagnostic(JSON.stringify(await assertLeases(openKeeping, 40)));
+    });
+
     it("admits exactly the limit of a thousand concurrent calls", async () => {
       const { counters } = await openOne();
       const call = [{ counter: "a", limit: 100, duration: 60_000, cost: 1 }];
@@ -578,7 +641,10 @@ export function describeCounters(name: string, open: () => OpenCounters | Promis
  * Compares random charges, forced charges, corrections and losses with the exact model. Time only passes: how far a set-back
  * clock moves counts differs between counters.
  */
-export async function assertCorrections(open: () => OpenCounters | Promise<OpenCounters>, runs: number): Promise<void> {
+export async function assertCorrections(
+  open: () => Omit<OpenCounters, "lender"> | Promise<Omit<OpenCounters, "lender">>,
+  runs: number,
+): Promise<void> {
   await fc.assert(
     fc.asyncProperty(fc.array(correctionStep, { minLength: 5, maxLength: 40 }), async (steps) => {
       const { counters, advance, now, lose, close } = await open();

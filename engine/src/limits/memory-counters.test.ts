@@ -6,6 +6,7 @@ import type { Charge, Counters, LimitDecision, Receipt, ReceiptCharge } from "./
 import { assertCorrections, describeCounters } from "./counters-contract.ts";
 import { CountersModel } from "./counters-model.ts";
 import { MemoryCounters } from "./memory-counters.ts";
+import { MemoryLender } from "./memory-lender.ts";
 import { MemoryTable, reserveTable, SEGMENT_BYTES } from "./memory-table.ts";
 
 const noon = 1_800_000_000_000;
@@ -46,7 +47,8 @@ for (const shared of [false, true]) {
     // So many segments that no two counters of the suite have a bucket in common: an expired counter whose slot was reused
     // does not count again when the clock steps back.
     const { counters, clock } = openMemory(64, shared);
-    return { counters, now: () => clock.now(), advance: (length) => clock.step(length), close() {} };
+    const lender = new MemoryLender({ counters, clock, flush: async () => {} });
+    return { counters, lender, now: () => clock.now(), advance: (length) => clock.step(length), close() {} };
   });
 }
 

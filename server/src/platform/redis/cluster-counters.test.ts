@@ -65,7 +65,13 @@ describeCounters("Redis Cluster", () => {
     prefix: `contract:${prefixes++}:`,
     simulatedTime: () => clock.now(),
   });
-  return { counters, now: () => clock.now(), advance: (length) => clock.step(length), close: () => counters.close() };
+  return {
+    counters,
+    lender: counters,
+    now: () => clock.now(),
+    advance: (length) => clock.step(length),
+    close: () => counters.close(),
+  };
 });
 
 describe("ClusterCounters", () => {

@@ -8,6 +8,7 @@ import type { Charge, ChargeResult, LimitDecision } from "../../../../engine/src
 import { describeCounters } from "../../../../engine/src/limits/counters-contract.ts";
 import { CountersModel } from "../../../../engine/src/limits/counters-model.ts";
 import { DenialCache } from "../../../../engine/src/limits/denial-cache.ts";
+import { assertLeases } from "../../../../engine/src/limits/leases-model.ts";
 import { MemoryCounters } from "../../../../engine/src/limits/memory-counters.ts";
 import { MemoryTable, reserveTable, SEGMENT_BYTES } from "../../../../engine/src/limits/memory-table.ts";
 import { systemRandom } from "../../../../engine/src/random/system.ts";
@@ -47,6 +48,7 @@ describeCounters("Redis", () => {
   });
   return {
     counters,
+    lender: counters,
     now: () => clock.now(),
     advance: (length) => clock.step(length),
     async lose() {
@@ -57,6 +59,40 @@ describeCounters("Redis", () => {
     },
     close() {},
   };
+});
+
+/** Counters that count windows from before a loss as full. */
+function openClosed() {
+  const clock = new SimulatedClock(noon);
+  const prefix = `test:${run}:${opened++}:`;
+  const counters = new RedisCounters({
+    redis,
+    clock,
+    random: systemRandom,
+    policy: { kind: "closed" },
+    onLoss() {},
+    prefix,
+    simulatedTime: () => clock.now(),
+  });
+  return {
+    counters,
+    lender: counters,
+    now: () => clock.now(),
+    advance: (length: number) => clock.step(length),
+    async lose() {
+      const keys = (await redis.send(["KEYS", `${prefix}*`])) as string[];
+      if (keys.length > 0) await redis.send(["DEL", ...keys]);
+    },
+    close() {},
+  };
+}
+
+describe("Leases over counters in Redis (rules 185, 186, 189)", () => {
+  it("never exceed a limit, also when Redis is emptied, with the policy `closed`", async (t) => {
+    const done = await assertLeases(openClosed, 150);
+    t.diagnostic(JSON.stringify(done));
+    assert(done.granted > 300 && done.found > 100, JSON.stringify(done));
+  });
 });
 
 describe("RedisCounters", () => {

@@ -39,5 +39,5 @@ describeCounters("Redis behind Sentinels", () => {
     prefix: `test:${opened++}:`,
     simulatedTime: () => clock.now(),
   });
-  return { counters, now: () => clock.now(), advance: (length) => clock.step(length), close() {} };
+  return { counters, lender: counters, now: () => clock.now(), advance: (length) => clock.step(length), close() {} };
 });
