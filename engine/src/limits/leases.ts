@@ -65,6 +65,8 @@ export class Leases {
   readonly counts: LeaseCounts = { granted: 0, refused: 0, returned: 0, unknown: 0 };
   readonly #lender: Lender;
   readonly #random: Random;
+  /** The last prefix of names of receipts: the returns of a question are of one counter. */
+  #named = { counter: "", duration: 0, prefix: "" };
 
   constructor(lender: Lender, random: Random) {
     this.#lender = lender;
@@ -86,10 +88,22 @@ export class Leases {
 
   /** Takes a lease back, of which `spent` was spent. False: there is no such lease of this counter, or no longer. */
   async takeBack(counter: LeasedCounter, id: string, spent: number): Promise<boolean> {
-    const settled = await this.#lender.settle(receiptName(counter, id), [counter, companionOf(counter)], [spent, 0]);
+    const settled = await this.#lender.settle(
+      this.#receiptName(counter, id),
+      [counter, companionOf(counter)],
+      [spent, 0],
+    );
     if (settled === undefined) this.counts.unknown++;
     else this.counts.returned++;
     return settled !== undefined;
+  }
+
+  /** The name of a receipt, under which nothing is found for another counter. */
+  #receiptName({ counter, duration }: LeasedCounter, id: string): string {
+    if (this.#named.counter !== counter || this.#named.duration !== duration) {
+      this.#named = { counter, duration, prefix: `lease:${digest(`${duration}:${counter}`)}:` };
+    }
+    return this.#named.prefix + id;
   }
 
   /** A lease of the amount, what could be leased instead, or null. */
@@ -108,7 +122,7 @@ export class Leases {
     ];
     const id = alphanumeric(this.#random, 20);
     const life = Math.min(2 * duration, RETURN_MAX);
-    const decision = await this.#lender.lend(charges, { name: receiptName(limit, id), life });
+    const decision = await this.#lender.lend(charges, { name: this.#receiptName(limit, id), life });
     const [of, ofCompanion] = decision?.limits ?? [];
     if (decision === undefined || of === undefined || ofCompanion === undefined) return null;
     const { remaining, reset } = of;
@@ -122,9 +136,4 @@ export class Leases {
 /** The counter of what is leased of another one. Names of limits have no U+0000, so it is no limit, and in Redis it is beside it. */
 function companionOf({ counter, duration, owner }: LeasedCounter): LentCharge {
   return { counter: `${counter}\0leased`, duration, owner };
-}
-
-/** The name of a receipt, under which nothing is found for another counter. */
-function receiptName({ counter, duration }: LeasedCounter, id: string): string {
-  return `lease:${digest(`${duration}:${counter}`)}:${id}`;
 }

@@ -508,6 +508,41 @@ describe("RedisCounters", () => {
     });
   }
 
+  for (const kind of ["closed", "open", "local"] as const) {
+    it(`lends nothing while Redis is away, and counts nothing on the node alone, with the policy ${kind} (rule 189)`, async () => {
+      const localClock = new SimulatedClock(systemClock.now());
+      const policy = kind === "local" ? localPolicy(localClock) : { kind };
+      const { counters, clock, connection } = await openNode({ policy });
+      const charges = freshCall().map((charge) => ({ ...charge, limit: 100, cost: 40 }));
+      const usedHere = async () => {
+        const looked =
+          policy.kind === "local" ? await policy.counters.peek(charges.map((one) => ({ ...one, cost: 0 }))) : null;
+        return looked?.outcome === "decided" ? 100 - (looked.limits[0]?.remaining ?? 0) : 0;
+      };
+      const lend = (name: string) => counters.lend(charges, { name, life: 60_000 });
+      assert.equal((await lend("before"))?.allowed, true);
+      assert.equal((await lend("returned"))?.allowed, true);
+      assert.equal(await usedHere(), 0);
+      assert.deepEqual(await counters.settle("returned", charges, [15]), [true]);
+      // What was spent for sure, the node knows too.
+      assert.equal(await usedHere(), kind === "local" ? 15 : 0);
+      proxy.stall();
+      const stalled = proxy.heldBack();
+      const inFlight = lend("in flight");
+      await stalled;
+      while (!connection.hasOutage) {
+        clock.advance(10);
+        await setImmediate();
+      }
+      assert.deepEqual([await inFlight, await lend("during")], [undefined, undefined]);
+      assert.equal(await counters.settle("before", charges, [0]), undefined);
+      assert.equal(await usedHere(), kind === "local" ? 15 : 0);
+      proxy.resume();
+      await eventuallyWith(clock, "the return", () => !connection.hasOutage);
+      assert.deepEqual(await counters.settle("before", charges, [30]), [true]);
+    });
+  }
+
   it("admits at most twice the limit on two nodes during repeated outages", async () => {
     const localClock = new SimulatedClock(systemClock.now());
     const nodes = [

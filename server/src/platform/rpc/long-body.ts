@@ -1,5 +1,6 @@
 import type { z } from "zod";
 import { notJson, parse, rejectLoss } from "./body.ts";
+import { yieldEventLoop } from "./event-loop.ts";
 import { type InputError, Problem } from "./problems.ts";
 import { ERRORS_MAX, type Issue, inputErrorsOf, invalidBody, PARSE_OPTIONS } from "./validate.ts";
 
@@ -270,11 +271,6 @@ function tooMuch(message: string): Problem {
   return new Problem("invalid_input", `The request body ${message}.`, {
     errors: [{ location: "requestBody", message: `the body ${message}`, fix: "Send less in one call." }],
   });
-}
-
-/** Lets other work on the event loop run. */
-function yieldEventLoop(): Promise<void> {
-  return new Promise((resolve) => void setImmediate(resolve));
 }
 
 function isSpace(code: number): boolean {
