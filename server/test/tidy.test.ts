@@ -168,6 +168,8 @@ const forTests = [
   "engine/src/random/seeded.ts",
   "engine/src/limits/counters-contract.ts",
   "engine/src/limits/counters-model.ts",
+  "engine/src/limits/faulty-files.ts",
+  "engine/src/limits/leases-model.ts",
   "engine/src/limits/memory-threads-worker.ts",
   "engine/src/replica/simulated-home.ts",
   "engine/src/replica/simulated-limits.ts",

@@ -16,13 +16,19 @@ export class FaultyFiles implements CounterFiles {
 
   async rename(source: string, target: string) {
     if (this.failAfter <= 0) throw new Error("EIO: rename");
-    this.contents.set(target, this.contents.get(source)!);
+    this.contents.set(target, this.#contentOf(source));
     this.contents.delete(source);
+  }
+
+  #contentOf(name: string): Buffer {
+    const content = this.contents.get(name);
+    if (content === undefined) throw new Error(`ENOENT: ${name}`);
+    return content;
   }
 
   #file(name: string): CounterFile {
     // As with a real file, an open handle stays valid after a rename.
-    const cell = { bytes: this.contents.get(name)! };
+    const cell = { bytes: this.#contentOf(name) };
     return {
       read: async (position, length) => Buffer.from(cell.bytes.subarray(position, position + length)),
       write: async (position, bytes) => {

@@ -47,10 +47,9 @@ interface Entry {
   isReturned: boolean;
 }
 
-const limits: readonly LeasedLimit[] = [
-  { counter: "key\0pool\0short", limit: 200, duration: 10_000, owner: "ws" },
-  { counter: "key\0pool\0long", limit: 1_000, duration: 60_000, owner: "ws" },
-];
+const short: LeasedLimit = { counter: "key\0pool\0short", limit: 200, duration: 10_000, owner: "ws" };
+const long: LeasedLimit = { counter: "key\0pool\0long", limit: 1_000, duration: 60_000, owner: "ws" };
+const limits = [short, long];
 
 /** Of 100 steps, up to which one they do this. The others lose all counts. */
 const actions = [
@@ -67,7 +66,7 @@ const step = fc.record({
   pass: fc
     .nat(99)
     .chain((n) => (n < 50 ? fc.nat(100) : n < 90 ? fc.nat(2_000) : n < 98 ? fc.nat(12_000) : fc.nat(70_000))),
-  limit: fc.nat(limits.length - 1),
+  limit: fc.constantFrom(...limits),
   want: fc.oneof(fc.nat(30), fc.nat(2_000)),
   cost: fc.oneof(fc.integer({ min: 1, max: 12 }), fc.integer({ min: 1, max: 400 })),
   chosen: fc.nat(50),
@@ -127,10 +126,9 @@ async function play(world: LeaseWorld, steps: readonly Step[], done: LeaseSteps)
     const out = usedAt(entries, limit, at, ({ lease, isReturned, counted }) => (lease && !isReturned ? counted : 0));
     assert(out <= limit.limit / 10, `${out} of ${limit.limit} are leased or lost`);
   };
-  for (const { action, pass, limit: index, want, cost, chosen, isRepeated } of steps) {
+  for (const { action, pass, limit, want, cost, chosen, isRepeated } of steps) {
     done.steps++;
     world.advance(pass);
-    const limit = limits[index] ?? limits[0]!;
     const open = entries.filter(({ lease }) => lease !== undefined);
     const entry = open[open.length - 1 - (chosen % Math.max(1, open.length))];
     if (action === "direct") {
@@ -159,7 +157,7 @@ async function play(world: LeaseWorld, steps: readonly Step[], done: LeaseSteps)
         entry.counted = entry.admitted;
       }
     } else if (action === "forge" && entry?.lease) {
-      const other = limits.find((one) => one !== entry.limit)!;
+      const other = entry.limit === short ? long : short;
       const spent = chosen % 2 === 0 ? 0 : LIMIT_MAX;
       const isTaken =
         chosen % 3 === 0
