@@ -5,7 +5,8 @@
  * may have changed. The node runs on core 0 with its database; edges and callers on core 1. First the node's CPU for each
  * poll: without changes, and while keys of the workspace change. Then the latency of callers who verify keys at the node, at
  * a rate that is far below what it can do: without an event, and from the moment at which the node is back after it
- * was frozen for two seconds, after a restart, and after every edge has lost its position.
+ * was frozen for two seconds, after a restart, and after every edge has lost its position. Last the latency of callers of
+ * `latchkey edge` on core 0, whose network to the node delays everything by 50 ms in each direction.
  */
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -15,15 +16,17 @@ import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { freePort } from "../server/test/services/free-port.ts";
+import { TcpProxy } from "../server/test/tcp-proxy.ts";
 import { Callers } from "./lib/callers.ts";
 import { EdgeCrowd } from "./lib/edge-crowd.ts";
 import { createApi, createKeys, JSON_TYPE, post, ROOT_KEY, VERIFY_PATH, verifyEach } from "./lib/keys.ts";
 import { canPin, describeMachine } from "./lib/machine.ts";
 import { wholeNumber } from "./lib/options.ts";
 import { edgeSection, publishSection } from "./lib/results.ts";
-import { type ProcessUnderTest, startLatchkey, stopServers } from "./lib/server-under-test.ts";
+import { type ProcessUnderTest, startEdge, startLatchkey, stopServers } from "./lib/server-under-test.ts";
 import { type Spread, spread, writeSpread } from "./lib/statistics.ts";
 import { markdownTable } from "./lib/tables.ts";
+import type { Load } from "./lib/wrk.ts";
 
 const LOAD_CORE = 1;
 const KEYS = 1_000;
@@ -33,6 +36,10 @@ const ATTACH_MS = 2_000;
 const FREEZE_MS = 2_000;
 /** Calls of direct callers per second. */
 const CALLS_PER_SECOND = 500;
+/** The delay in each direction between an edge and its home far away. */
+const FAR_MS = 50;
+/** A limit that no load reaches. */
+const WIDE = { name: "calls", limit: 1_000_000_000, duration: 3_600_000, autoApply: true } as const;
 /** Changes of keys per second, of the workspace of the edges. */
 const CHANGES_PER_SECOND = 2;
 
@@ -88,6 +95,13 @@ try {
       latencies,
     ),
   ];
+  crowd.close();
+  lines.push(
+    "",
+    `\`latchkey edge\` on the core of the node, whose network delays everything by ${FAR_MS} ms in each direction, at ${CALLS_PER_SECOND} calls per second:`,
+    "",
+    ...markdownTable(["keys, each known to the edge, ms", "p50", "p99"], await farAway()),
+  );
   console.log(`## ${edgeSection}\n\n${lines.join("\n")}`);
   if (values.publish) publishSection(edgeSection, lines);
 } finally {
@@ -183,6 +197,40 @@ async function recoveries(): Promise<string[][]> {
     const ratio = of("p99").median / spread(quiet).median;
     const counts = [of("questions"), of("failures")].map(({ median }) => median.toLocaleString("en"));
     rows.push([name, writeSpread(of("p50"), 2), writeSpread(of("p99"), 2), ratio.toFixed(2), ...counts]);
+  }
+  return rows;
+}
+
+/** What callers of an edge notice whose home is far away. */
+async function farAway(): Promise<string[][]> {
+  const proxy = await TcpProxy.open(url);
+  proxy.delayMs = FAR_MS;
+  const edge = await startEdge({ folder: join(folder, "edge"), upstream: proxy.url });
+  const ofEdge = new Callers(edge.url);
+  const rows: string[][] = [];
+  try {
+    const limited = await createKeys(url, KEYS, { ratelimits: [WIDE] });
+    for (const [name, asked] of [
+      ["without limits", keys],
+      ["with one limit", limited],
+    ] as const) {
+      const calls = {
+        path: VERIFY_PATH,
+        headers,
+        bodies: asked.map((key) => JSON.stringify({ key })),
+        perSecond: CALLS_PER_SECOND,
+      };
+      // The first call of each key asks home.
+      await ofEdge.run((3 * KEYS) / CALLS_PER_SECOND, calls);
+      const windows: Load[] = [];
+      for (let round = 0; round < rounds; round++) windows.push(await ofEdge.run(seconds, calls));
+      const cell = (of: "medianMs" | "p99Ms") => writeSpread(spread(windows.map((window) => window[of])), 2);
+      rows.push([name, cell("medianMs"), cell("p99Ms")]);
+    }
+  } finally {
+    await ofEdge.close();
+    await edge.stop();
+    await proxy.close();
   }
   return rows;
 }

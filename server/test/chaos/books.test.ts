@@ -638,6 +638,7 @@ describe("planted faults", () => {
       "engine/src/credits/settlement.ts",
       "engine/src/directory/generations.ts",
       "engine/src/directory/record-cache.ts",
+      "engine/src/limits/leases.ts",
       "engine/src/replica/charges.ts",
       "engine/src/replica/keyed-tags.ts",
       "engine/src/replica/source.ts",

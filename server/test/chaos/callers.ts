@@ -8,7 +8,10 @@ import { EdgeCallers } from "./edge-callers.ts";
 import type { Fleet } from "./fleet.ts";
 import { Holders } from "./holders.ts";
 import {
+  admit,
   closeSpend,
+  demand,
+  ENDLESS_MS,
   type Journal,
   type JournalBalance,
   type JournalBudget,
@@ -16,16 +19,13 @@ import {
   type JournalKey,
   type JournalLimit,
   newBalance,
+  newLimit,
   recordAddition,
   recordSpend,
   sendAddition,
   sendSpend,
-  windowOf,
 } from "./journal.ts";
 
-const DAY_MS = 86_400_000;
-/** A window that does not end within the next day: its counter never passes its limit in the whole run. */
-const ENDLESS_MS = [30, 29, 28].map((days) => days * DAY_MS).find((ms) => ms - (systemClock.now() % ms) > DAY_MS)!;
 const NAMESPACE = "chaos";
 /** Pools whose balance is known exactly: all their calls have an Idempotency-Key, and it never runs out. */
 const EXACT_POOLS = 6;
@@ -149,6 +149,7 @@ export class Callers {
         : [
             { count: 8, act: (client: Client, random: Random) => this.#edgeCallers.verify(client, random) },
             { count: 12, act: (client: Client, random: Random) => this.#edgeCallers.spend(client, random) },
+            { count: 4, act: (client: Client, random: Random) => this.#edgeCallers.crowd(client, random) },
           ]),
     ];
     for (const { count, act } of kinds) {
@@ -540,31 +541,4 @@ function describeChange(
 ): string {
   const [from, to] = [sentAt, answeredAt].map((at) => new Date(performance.timeOrigin + at).toISOString());
   return `${kind} ${name ?? ""}, sent ${from}, acknowledged ${to} by node ${node}, attempt ${attempts}`;
-}
-
-function newLimit(
-  name: string,
-  limit: number,
-  duration: number,
-  mode: JournalLimit["mode"] = "standard",
-): JournalLimit {
-  return { name, limit, duration, mode, admissions: [], calls: 0, demand: new Map() };
-}
-
-/** An answer of a limit. */
-interface Counted {
-  node: number | undefined;
-  sentAt: number;
-  answeredAt: number;
-  reset: number;
-}
-
-/** Writes down that a call was admitted or denied. */
-function demand(limit: JournalLimit, cost: number, counted: Counted): void {
-  const window = windowOf(limit, counted);
-  limit.demand.set(window, (limit.demand.get(window) ?? 0) + cost);
-}
-
-function admit(limit: JournalLimit, cost: number, { node, sentAt, answeredAt, reset }: Counted): void {
-  limit.admissions.push({ node, cost, sentAt, answeredAt, reset });
 }

@@ -1,4 +1,7 @@
+import { systemClock } from "../../../engine/src/clock/system.ts";
 import type { Admission } from "../admissions.ts";
+
+const DAY_MS = 86_400_000;
 
 /** One answer, or none (status 0). Times are of the monotonic clock, in ms. */
 export interface Answer {
@@ -161,6 +164,36 @@ export interface JournalLimit {
   calls: number;
   /** The cost of all calls that were admitted or denied, by the window that `windowOf` names. */
   demand: Map<number, number>;
+}
+
+/** A window that does not end within the next day: its counter never passes its limit in the whole run. */
+export const ENDLESS_MS = [30, 29, 28].map((days) => days * DAY_MS).find((ms) => ms - (systemClock.now() % ms) > DAY_MS)!;
+
+export function newLimit(
+  name: string,
+  limit: number,
+  duration: number,
+  mode: JournalLimit["mode"] = "standard",
+): JournalLimit {
+  return { name, limit, duration, mode, admissions: [], calls: 0, demand: new Map() };
+}
+
+/** An answer of a limit. */
+interface Counted {
+  node: number | undefined;
+  sentAt: number;
+  answeredAt: number;
+  reset: number;
+}
+
+/** Writes down that a call was admitted or denied. */
+export function demand(limit: JournalLimit, cost: number, counted: Counted): void {
+  const window = windowOf(limit, counted);
+  limit.demand.set(window, (limit.demand.get(window) ?? 0) + cost);
+}
+
+export function admit(limit: JournalLimit, cost: number, { node, sentAt, answeredAt, reset }: Counted): void {
+  limit.admissions.push({ node, cost, sentAt, answeredAt, reset });
 }
 
 /** Which window a call belongs to: the aligned one that its answer names. A strict limit has none, so its time is cut. */

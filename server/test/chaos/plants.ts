@@ -108,6 +108,16 @@ export const plants: Readonly<Record<string, Plant>> = {
     book: /^verifications of edges counted twice/,
     preload: preload("edge-report-repeated.ts"),
   },
+  "lease-not-subtracted": {
+    what: "home subtracts 1 for each lease, whatever it grants",
+    book: /^admissions over limits/,
+    preload: preload("lease-not-subtracted.ts"),
+  },
+  "return-applied-twice": {
+    what: "home gives back twice what an edge returns of a lease",
+    book: /^admissions over limits/,
+    preload: preload("return-applied-twice.ts"),
+  },
   "event-dropped": {
     what: "one event is not written",
     book: /^changes without their event/,
