@@ -68,6 +68,7 @@ export class EdgeInFront {
         socket: undefined,
         name: undefined,
         staleMax: 0,
+        leases: true,
       },
       {
         clock,
