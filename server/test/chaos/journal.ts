@@ -167,7 +167,9 @@ export interface JournalLimit {
 }
 
 /** A window that does not end within the next day: its counter never passes its limit in the whole run. */
-export const ENDLESS_MS = [30, 29, 28].map((days) => days * DAY_MS).find((ms) => ms - (systemClock.now() % ms) > DAY_MS)!;
+export const ENDLESS_MS = [30, 29, 28]
+  .map((days) => days * DAY_MS)
+  .find((ms) => ms - (systemClock.now() % ms) > DAY_MS)!;
 
 export function newLimit(
   name: string,
