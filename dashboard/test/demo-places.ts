@@ -21,7 +21,24 @@ async function demoBudgets(dashboard: Dashboard): Promise<{ company: string; tea
     const { key } = await dashboard.ok("keys.createKey", { apiId, budgetId });
     await dashboard.ok("keys.verifyKey", { key, credits: { cost } });
   }
+  await demoHolds(dashboard, apiId, team);
   return { company, team };
+}
+
+/** Work that is being done: calls that hold a part of a budget and a slot, and some that have ended. */
+async function demoHolds(dashboard: Dashboard, apiId: string, budgetId: string): Promise<void> {
+  const concurrency = [{ name: "streams", limit: 5 }];
+  const { key } = await dashboard.ok("keys.createKey", { apiId, name: "Model gateway", budgetId, concurrency });
+  for (const [cost, settled] of [
+    [6, 4],
+    [4, 0],
+    [9, undefined],
+    [7, undefined],
+    [3, undefined],
+  ] as const) {
+    const { hold } = await dashboard.ok("keys.verifyKey", { key, credits: { cost }, hold: { ttl: 900_000 } });
+    if (settled !== undefined) await dashboard.ok("holds.settleHold", { holdId: hold.holdId, credits: settled });
+  }
 }
 
 /** Plans, one of which many keys have, and a few of these a limit of their own. */
