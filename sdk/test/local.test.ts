@@ -72,6 +72,34 @@ describe("LocalLatchkey (rules 176 to 180)", () => {
     assert.ok(asked.filter((operation) => operation === "replica.charge").length <= 4, asked.join());
   });
 
+  it("takes a part of a busy limit ahead, and returns the rest of it (rules 190 and 193)", async () => {
+    const ratelimits = [{ name: "r", limit: 100_000, duration: 3_600_000, autoApply: true }];
+    for (const leases of [true, false]) {
+      const { latchkey, asked } = await open({ leases });
+      const { key } = await createKey({ ratelimits });
+      let made = 0;
+      const call = async () => {
+        made++;
+        assert.equal((await latchkey.keys.verifyKey({ key })).data.valid, true);
+      };
+      for (let i = 0; i < 50; i++) await call();
+      if (leases) {
+        await eventually("a lease", async () => {
+          const before = asked.length;
+          for (let i = 0; i < 20; i++) await call();
+          return !asked.slice(before).includes("replica.charge");
+        });
+        asked.length = 0;
+        for (let i = 0; i < 1_000; i++) await call();
+        assert.ok(asked.filter((operation) => operation !== "replica.report").length < 20, asked.join());
+      }
+      await latchkey.close();
+      assert.equal(asked.includes("replica.lease"), leases);
+      const { data } = await latchkey.keys.verifyKey({ key });
+      assert.equal(data.ratelimits?.[0]?.remaining, 100_000 - made - 1);
+    }
+  });
+
   it("leaves to the service what it does not decide, and its errors are those of the service", async () => {
     const { latchkey, asked } = await open();
     const { key, keyId } = await createKey({ credits: { remaining: 10 }, allowedIps: ["127.0.0.1"] });
@@ -175,7 +203,7 @@ describe("LocalLatchkey (rules 176 to 180)", () => {
   it("says which option cannot be used", () => {
     const url = "http://127.0.0.1:3000";
     assert.throws(() => new LocalLatchkey({ url }), /A root key is missing/);
-    for (const options of [{ staleMax: -1 }, { cacheBytes: 10 }, { name: "" }])
+    for (const options of [{ staleMax: -1 }, { cacheBytes: 10 }, { name: "" }, { leases: "no" as never }])
       assert.throws(() => new LocalLatchkey({ url, rootKey: "r", ...options }), TypeError);
   });
 });

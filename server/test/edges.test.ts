@@ -374,6 +374,101 @@ describe("an edge", () => {
   });
 });
 
+/** A series of an edge. */
+async function seriesOf(edge: Server, name: string): Promise<number> {
+  const text = await (await fetch(`${edge.address}/metrics`)).text();
+  return Number(new RegExp(`^${name.replace(/[{}"]/g, "\\$&")} (\\d+)`, "m").exec(text)?.[1] ?? Number.NaN);
+}
+
+describe("an edge with busy limits", () => {
+  const HOUR = 3_600_000;
+  const limited = (home: Server, apiId: string, limit: number, duration: number) =>
+    home.ok("keys.createKey", { apiId, ratelimits: [{ name: "r", limit, duration, autoApply: true }] });
+  /** Calls in groups, as callers do that wait for answers. Returns the answers. */
+  async function calls(server: Server, key: string, count: number) {
+    const answers: { valid: boolean; ratelimits: { reset: number; remaining: number }[] }[] = [];
+    while (answers.length < count) {
+      const some = Array.from({ length: 10 }, () => server.ok("keys.verifyKey", { key }, null));
+      answers.push(...(await Promise.all(some)));
+    }
+    return answers;
+  }
+  /** Calls until the limit is leased. Returns the number of calls. */
+  async function lease(edge: Server, key: string): Promise<number> {
+    let made = 0;
+    await eventually("a lease", async () => {
+      made += (await calls(edge, key, 20)).length;
+      return (await seriesOf(edge, "latchkey_edge_leases")) > 0;
+    });
+    return made;
+  }
+
+  it("charges them here, and gives back what is left when it stops (rules 190, 192 and 193)", async (t) => {
+    const { home, edge, apiId } = await open(t);
+    const { key } = await limited(home, apiId, 100_000, HOUR);
+    let made = await lease(edge, key);
+    const before = await seriesOf(edge, "latchkey_edge_leased_charges_total");
+    for (const { valid, ratelimits } of await calls(edge, key, 1_000)) {
+      assert.equal(valid, true);
+      made++;
+      assert.ok(ratelimits[0]!.remaining < 100_000 && ratelimits[0]!.reset > Date.now());
+    }
+    assert.ok((await seriesOf(edge, "latchkey_edge_leased_charges_total")) - before > 900);
+    assert.ok((await seriesOf(edge, 'latchkey_edge_lease_questions_total{result="answered"}')) < 40);
+    await eventually("the status", async () => {
+      const { edges } = await home.ok("system.getStatus", {});
+      await calls(edge, key, 10);
+      made += 10;
+      return edges?.list[0].leases > 0;
+    });
+    await edge.kill("SIGTERM");
+    const [own] = (await home.ok("keys.verifyKey", { key })).ratelimits;
+    assert.equal(own.remaining, 100_000 - made - 1);
+  });
+
+  it("and direct callers get no more than the limit in windows that roll (rule 190)", async (t) => {
+    const { home, edge, apiId } = await open(t);
+    const [limit, duration] = [300, 2_000];
+    const { key } = await limited(home, apiId, limit, duration);
+    const valid = new Map<number, number>();
+    let denied = 0;
+    await eventually("five windows", async () => {
+      const both = await Promise.all([calls(edge, key, 60), calls(home, key, 20)]);
+      for (const answer of both.flat()) {
+        const { reset } = answer.ratelimits[0]!;
+        if (answer.valid) valid.set(reset, (valid.get(reset) ?? 0) + 1);
+        else denied++;
+      }
+      return valid.size >= 5;
+    });
+    for (const [reset, count] of valid) assert.ok(count <= limit, `${count} in the window until ${reset}`);
+    assert.ok((await seriesOf(edge, "latchkey_edge_leased_charges_total")) > 20);
+    assert.ok(denied > 0, "the limit was reached");
+  });
+
+  it("goes on from leases while the service is away (rule 193)", async (t) => {
+    const { home, edge, apiId } = await open(t, "--stale", "5m");
+    const { key } = await limited(home, apiId, 1_000_000, HOUR);
+    await lease(edge, key);
+    await calls(edge, key, 1_000);
+    await home.kill("SIGKILL");
+    for (const answer of await calls(edge, key, 50)) assert.equal(answer.valid, true);
+    await eventually("the end of the leases", async () => {
+      const { status } = await edge.call("keys.verifyKey", { key }, null);
+      return status === 503;
+    });
+    assert.equal((await edge.call("keys.verifyKey", { key }, null)).status, 503);
+  });
+
+  it("is told not to (rule 194)", async (t) => {
+    const { home, edge, apiId } = await open(t, "--no-leases");
+    const { key } = await limited(home, apiId, 1_000, HOUR);
+    await calls(edge, key, 200);
+    assert.equal((await home.ok("keys.verifyKey", { key })).ratelimits[0].remaining, 1_000 - 201);
+    assert.ok(Number.isNaN(await seriesOf(edge, "latchkey_edge_leases")));
+  });
+});
+
 function totalOf(stats: { series?: { total: number }[]; total?: number }): number {
   return (stats.series ?? []).reduce((sum, { total }) => sum + total, 0);
 }

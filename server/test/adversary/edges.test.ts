@@ -69,4 +69,20 @@ describe("an edge (rules 176 to 179)", () => {
     assert.equal((await edge.call("replica.resolveKeys", { keys: [hash] }, null)).status, 401);
     assert.equal((await edge.call("keys.getKey", { keyId: "key_0000000000000000" }, null)).status, 401);
   });
+
+  it("takes at most a tenth of a limit ahead, however busy a caller makes it look (rule 194)", async (t) => {
+    const { home, edge, apiId } = await open(t);
+    const ratelimits = [{ name: "r", limit: 2_000, duration: 3_600_000, autoApply: true }];
+    const { key } = await home.ok("keys.createKey", { apiId, ratelimits });
+    let spent = 0;
+    for (let i = 0; i < 20; i++) {
+      const answers = await Promise.all(Array.from({ length: 20 }, () => edge.ok("keys.verifyKey", { key }, null)));
+      spent += answers.filter(({ valid }) => valid).length;
+      // More than any lease: the service denies it.
+      const dear = await edge.ok("keys.verifyKey", { key, ratelimits: [{ name: "r", cost: 1_000_000 }] }, null);
+      assert.equal(dear.valid, false);
+    }
+    const { ratelimits: left } = await home.ok("keys.verifyKey", { key, ratelimits: [{ name: "r", cost: 0 }] });
+    assert.ok(left[0].remaining >= 2_000 - spent - 200, `${left[0].remaining} after ${spent}`);
+  });
 });
