@@ -10,6 +10,7 @@ import {
   type ChargeAnswer,
   type Home,
   type LeaseAnswer,
+  type LimitCall,
   type RecordsAnswer,
   rejectAnswer,
 } from "../../engine/src/replica/home.ts";
@@ -28,7 +29,13 @@ import {
 } from "./call.ts";
 import { Latchkey } from "./client.ts";
 import { LatchkeyError } from "./error.ts";
-import type { KeysOperations, VerifyKeyInput, VerifyKeyOutput } from "./operations.ts";
+import type {
+  KeysOperations,
+  MultiLimitInput,
+  RatelimitsOperations,
+  VerifyKeyInput,
+  VerifyKeyOutput,
+} from "./operations.ts";
 import { Secret } from "./secret.ts";
 
 /** Options of `LocalLatchkey`, besides those of `Latchkey`. */
@@ -72,9 +79,11 @@ const START_PAUSE: Milliseconds = 1_000;
 /** The release that this client has. */
 const VERSION = "0.1.0";
 
-const OPERATION = "keys.verifyKey";
 /** The members that are decided here. A call with others goes to the service as it is. */
 const MEMBERS = new Set(["key", "apiId", "keyspaces", "permissions", "tags", "credits", "clientIp"]);
+/** Those of an entry of a call of limits. */
+const ENTRY_MEMBERS = new Set(["namespace", "identifier", "limit", "duration", "mode", "shadow", "cost"]);
+const [ENTRIES_MAX, NAME_MAX] = [100, 512];
 const [KEY_MAX, ID_MAX, APIS_MAX, PERMISSIONS_MAX, TAGS_MAX, TAG_MAX] = [512, 64, 20, 1_000, 10, 128];
 /** The address of a call without one. The service would take that of this process, which only it knows. */
 const NO_ADDRESS = "0.0.0.0";
@@ -88,15 +97,17 @@ const NO_ADDRESS = "0.0.0.0";
  * ```
  *
  * It keeps records of the keys that it was asked about, and follows the changes of the service: a revoked key is dead within
- * a second, also if the network is cut. Limits, credits and budgets are charged by the service, in one question for the calls
- * of a moment; of busy limits, this process takes a part ahead. Everything else is a call of the service. Its root key needs `replicas.*.open`, or that of its APIs.
+ * a second, also if the network is cut. Limits, credits, budgets and limits of namespaces (`ratelimits.limit`, `multiLimit`) are
+ * charged by the service, in one question for the calls of a moment; of busy limits of keys, this process takes a part ahead.
+ * Everything else is a call of the service. Its root key needs `replicas.*.open`, or that of its APIs.
  */
 export class LocalLatchkey extends Latchkey {
   declare readonly keys: KeysOperations;
+  declare readonly ratelimits: RatelimitsOperations;
   readonly #replica: Replica;
   readonly #counts: ReplicaCounts;
   readonly #caller: OwnCaller;
-  readonly #remote: KeysOperations["verifyKey"];
+  readonly #remote: Pick<KeysOperations, "verifyKey"> & Pick<RatelimitsOperations, "limit" | "multiLimit">;
   readonly #started: Promise<void>;
   #isStarted = false;
   #closed = false;
@@ -142,8 +153,15 @@ export class LocalLatchkey extends Latchkey {
       onState: (state, cause) => onState?.(state, cause),
     });
     this.#caller = new OwnCaller(this.#replica.directories, rootKey);
-    this.#remote = this.keys.verifyKey;
+    const { limit, multiLimit } = this.ratelimits;
+    this.#remote = { verifyKey: this.keys.verifyKey, limit, multiLimit };
     this.keys = { ...this.keys, verifyKey: (input, own) => this.#verifyKey(input, own) };
+    this.ratelimits = {
+      ...this.ratelimits,
+      limit: (input, own) => this.#charge("ratelimits.limit", [input], own, () => this.#remote.limit(input, own)),
+      multiLimit: (input, own) =>
+        this.#charge("ratelimits.multiLimit", input, own, () => this.#remote.multiLimit(input, own)),
+    };
     this.#started = this.#start();
   }
 
@@ -173,14 +191,15 @@ export class LocalLatchkey extends Latchkey {
 
   async #verifyKey(input: VerifyKeyInput, own?: CallOptions): Promise<Result<VerifyKeyOutput>> {
     const request = this.#isStarted && own?.idempotencyKey === undefined ? readRequest(input) : undefined;
-    if (request === undefined) return this.#remote(input, own);
+    if (request === undefined) return this.#remote.verifyKey(input, own);
     const now = systemClock.now();
     const startedAt = systemClock.monotonic();
     const requestId = newRequestId(systemRandom);
     try {
-      if ((await this.#replica.directories.changes.mayServe(now, startedAt)) !== true) return this.#remote(input, own);
+      if ((await this.#replica.directories.changes.mayServe(now, startedAt)) !== true)
+        return this.#remote.verifyKey(input, own);
       const principal = await this.#caller.find(now);
-      if (principal === null) return this.#remote(input, own);
+      if (principal === null) return this.#remote.verifyKey(input, own);
       const { workspaceId } = this.#replica.stream.settings;
       const answer = await this.#replica.verification.verify({
         ...request,
@@ -191,14 +210,60 @@ export class LocalLatchkey extends Latchkey {
         startedAt,
       });
       // The service describes mistakes in a call.
-      if (typeof answer !== "string") return this.#remote(input, own);
+      if (typeof answer !== "string") return this.#remote.verifyKey(input, own);
       const data: VerifyKeyOutput = JSON.parse(answer);
-      return isUndecided({ ...data, address: request.address }) ? this.#remote(input, own) : { data, requestId };
+      return isUndecided({ ...data, address: request.address })
+        ? this.#remote.verifyKey(input, own)
+        : { data, requestId };
     } catch (error) {
-      if (error instanceof DecidedElsewhere) return this.#remote(input, own);
-      throw asLatchkeyError(error, requestId);
+      if (error instanceof DecidedElsewhere) return this.#remote.verifyKey(input, own);
+      throw asLatchkeyError(error, "keys.verifyKey", requestId);
     }
   }
+
+  /** Charges limits of namespaces at the service, in one question for the calls of a moment. */
+  async #charge<Output>(
+    operation: LimitCall["operation"],
+    entries: MultiLimitInput,
+    own: CallOptions | undefined,
+    remote: () => Promise<Result<Output>>,
+  ): Promise<Result<Output>> {
+    if (!this.#isStarted || own?.idempotencyKey !== undefined || !areEntries(entries)) return remote();
+    const requestId = newRequestId(systemRandom);
+    try {
+      // Calls of a workspace with a limit of requests have its state in their answer.
+      if ((await this.#caller.find(systemClock.now())) === null) return remote();
+      const result = await this.#replica.charges.charge({ operation, entries });
+      if ("isElsewhere" in result) return remote();
+      if ("problem" in result) throw new ChargeRejected(result.problem);
+      return { data: result.data as Output, requestId };
+    } catch (error) {
+      if (error instanceof DecidedElsewhere) return remote();
+      throw asLatchkeyError(error, operation, requestId);
+    }
+  }
+}
+
+/** Whether the service reads these entries. It describes mistakes in a call of their own, and not in those of others. */
+function areEntries(entries: MultiLimitInput): boolean {
+  return Array.isArray(entries) && entries.length > 0 && entries.length <= ENTRIES_MAX && entries.every(isEntry);
+}
+
+function isEntry(entry: unknown): boolean {
+  if (typeof entry !== "object" || entry === null) return false;
+  for (const name of Object.keys(entry)) if (!ENTRY_MEMBERS.has(name)) return false;
+  const { namespace, identifier, limit, duration, mode, shadow, cost } = entry as MultiLimitInput[number];
+  return (
+    isText(namespace, NAME_MAX) &&
+    isText(identifier, NAME_MAX) &&
+    isCost(limit) &&
+    limit > 0 &&
+    Number.isInteger(duration) &&
+    duration > 0 &&
+    (mode === undefined || mode === "standard" || mode === "strict") &&
+    (shadow === undefined || typeof shadow === "boolean") &&
+    (cost === undefined || isCost(cost))
+  );
 }
 
 /** Whether the key has a list of addresses, and the call has no address. */
@@ -240,13 +305,13 @@ function isCost(value: unknown): boolean {
   return Number.isInteger(value) && (value as number) >= 0 && (value as number) <= 1_000_000_000;
 }
 
-function asLatchkeyError(error: unknown, requestId: string): unknown {
+function asLatchkeyError(error: unknown, operation: string, requestId: string): unknown {
   if (error instanceof LatchkeyError) return error;
   if (error instanceof ChargeRejected) {
     const { type, status, message: detail, retryAfter } = error;
     return new LatchkeyError({
       type: type as LatchkeyError["type"],
-      operation: OPERATION,
+      operation,
       status,
       detail,
       retryAfter,
@@ -255,7 +320,7 @@ function asLatchkeyError(error: unknown, requestId: string): unknown {
   }
   if (error instanceof Error && error.cause instanceof LatchkeyError) {
     const { type, detail, status, retryAfter } = error.cause;
-    return new LatchkeyError({ type, operation: OPERATION, detail, status, retryAfter, cause: error });
+    return new LatchkeyError({ type, operation, detail, status, retryAfter, cause: error });
   }
   return error;
 }

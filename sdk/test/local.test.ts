@@ -100,6 +100,28 @@ describe("LocalLatchkey (rules 176 to 180)", () => {
     }
   });
 
+  it("charges limits of namespaces together, and leaves new ones to the service (rules 182 and 183)", async () => {
+    const permissions = ["replicas.*.open", "ratelimits.*.limit", "ratelimits.*.create_namespace"];
+    const { key } = await service.ok("rootKeys.createRootKey", { name: "limits", permissions });
+    const { latchkey, asked } = await open({ rootKey: key });
+    const input = { namespace: "mails", identifier: "one", limit: 30, duration: 3_600_000 };
+    assert.equal((await latchkey.ratelimits.limit({ ...input, cost: 0 })).data.remaining, 30);
+    assert.ok(asked.includes("ratelimits.limit"), "the first call creates the namespace");
+    const before = asked.length;
+    const answers = await Promise.all(Array.from({ length: 100 }, () => latchkey.ratelimits.limit(input)));
+    assert.equal(answers.filter(({ data }) => data.success).length, 30);
+    const several = await latchkey.ratelimits.multiLimit([input, { ...input, identifier: "two" }]);
+    assert.deepEqual(
+      several.data.limits.map(({ passed }) => passed),
+      [false, true],
+    );
+    const charged = asked.slice(before).filter((operation) => operation === "replica.charge");
+    assert.ok(charged.length <= 5 && !asked.slice(before).includes("ratelimits.limit"), asked.join());
+    await assert.rejects(latchkey.ratelimits.limit({ ...input, limit: 0 }), { type: "application/invalid_input" });
+    const weak = await open();
+    await assert.rejects(weak.latchkey.ratelimits.limit(input), { status: 403 });
+  });
+
   it("leaves to the service what it does not decide, and its errors are those of the service", async () => {
     const { latchkey, asked } = await open();
     const { key, keyId } = await createKey({ credits: { remaining: 10 }, allowedIps: ["127.0.0.1"] });

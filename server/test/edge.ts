@@ -102,7 +102,17 @@ export class TestEdge {
     return (await this.#server.ok("replica.lease", { leases }, this.#options)).leases;
   }
 
-  /** The results of a batch of calls. */
+  /** The results of a batch of calls of limits. */
+  async limit(...limits: object[]) {
+    return (await this.#server.ok("replica.charge", { limits }, this.#options)).limits;
+  }
+
+  /** The records of namespaces. */
+  async resolveNamespaces(...namespaces: string[]) {
+    return (await this.#server.ok("replica.resolveKeys", { namespaces }, this.#options)).namespaces;
+  }
+
+  /** The results of a batch of verifications. */
   async charge(...calls: ({ key: string } & Record<string, unknown>)[]) {
     const hashed = calls.map(({ key, ...more }) => ({
       hash: hashSecret(key),

@@ -32,7 +32,8 @@ async function startEdge(folder: string, home: Server, rootKey: string, ...args:
 async function open(t: Pick<TestContext, "after">, ...args: string[]): Promise<Started> {
   const folder = makeFolder(t);
   const home = await start({ directory: folder });
-  const edgeKey = await home.ok("rootKeys.createRootKey", { name: "edge", permissions: ["replicas.*.open"] });
+  const permissions = ["replicas.*.open", "ratelimits.*.limit"];
+  const edgeKey = await home.ok("rootKeys.createRootKey", { name: "edge", permissions });
   const edge = await startEdge(folder, home, edgeKey.key, ...args);
   const { apiId } = await home.ok("apis.createApi", { name: "images" });
   return { folder, home, edge, edgeKey, apiId };
@@ -171,6 +172,86 @@ describe("an edge and its service (rule 176)", () => {
       );
       assert.equal(answers.filter(({ valid }) => valid).length, 25);
     }
+  });
+
+  it("answer limits of namespaces alike, and let together pass what they allow (rules 178, 182 and 183)", async () => {
+    const { home, edge } = started;
+    const duration = 3_600_000;
+    const names = ["mails", "logins"];
+    for (const namespace of names)
+      await home.ok("ratelimits.limit", { namespace, identifier: "x", limit: 1, duration, cost: 0 });
+    await home.ok("ratelimits.setOverride", { namespace: "mails", identifier: "vip*", limit: 7, duration });
+    await home.ok("ratelimits.setOverride", {
+      namespace: "logins",
+      identifier: "*shadow",
+      limit: 1,
+      duration,
+      shadow: true,
+    });
+    const namespaces = await home.ok("ratelimits.listNamespaces", {});
+    const { id } = namespaces.find(({ name }: { name: string }) => name === "mails");
+    const grants = [[`ratelimits.${id}.limit`], ["ratelimits.*.create_namespace"], ["apis.*.verify_key"]];
+    const callers: (string | null)[] = [ROOT_KEY, ROOT_KEY, null, "no root key"];
+    for (const permissions of grants)
+      callers.push((await home.ok("rootKeys.createRootKey", { name: "caller", permissions })).key);
+    const random = seededRandom(SEED);
+    const one = <T>(...choices: T[]): T => choices[random.below(choices.length)] as T;
+    const entry = () => ({
+      namespace: one("mails", "mails", "logins", id, "unknown"),
+      identifier: one("u1", "u2", "vip 1", "a shadow"),
+      limit: one(3, 20, 1_000),
+      duration: one(duration, 60_000 * 60 * 24),
+      ...one({}, {}, { cost: 0 }, { cost: 2 }, { cost: 5_000 }),
+      ...one({}, {}, { mode: "strict" as const }),
+      ...one({}, {}, {}, { shadow: true }),
+    });
+    /** The same call on counters of its own. */
+    const twin = (of: string, { namespace, identifier, ...rest }: ReturnType<typeof entry>) => ({
+      ...rest,
+      namespace: namespace === "unknown" ? `new ${of} ${compared}` : namespace,
+      identifier: identifier.startsWith("vip") ? `${identifier} ${of}` : `${of} ${identifier}`,
+    });
+    const ask = async (server: Server, operation: string, body: unknown, as: string | null) => {
+      const response = await fetch(`${server.address}/v2/ratelimits.${operation}`, {
+        method: "POST",
+        headers: { "content-type": "application/json", ...(as !== null && { authorization: `Bearer ${as}` }) },
+        body: JSON.stringify(body),
+      });
+      const answer = comparable({ status: response.status, body: (await response.json()) as { data?: object } });
+      const policy = response.headers.get("ratelimit-policy");
+      return { ...answer, policy: policy?.replace(/rlns_\w+/, "rlns"), hasState: response.headers.has("ratelimit") };
+    };
+    let compared = 0;
+    const seen = new Map<string, number>();
+    for (; compared < 400; compared++) {
+      const isMany = random.below(4) === 0;
+      const entries = Array.from({ length: isMany ? 1 + random.below(4) : 1 }, entry);
+      const caller = one(...callers);
+      const [expected, found] = await Promise.all(
+        [home, edge].map((server, i) => {
+          const bodies = entries.map((some) => twin(i === 0 ? "h" : "e", some));
+          return ask(server, isMany ? "multiLimit" : "limit", isMany ? bodies : bodies[0], caller);
+        }),
+      );
+      const neutral = (answer: object | undefined) =>
+        JSON.parse(
+          JSON.stringify(answer).replaceAll(/"identifier":"[^"]*"|new [he] \d+|rlns_\w+/g, (text) =>
+            text.startsWith('"') ? '"identifier":""' : "name",
+          ),
+        );
+      assert.deepEqual(neutral(found), neutral(expected), `${compared}: ${JSON.stringify(entries)}`);
+      const kind = `${expected?.status} ${(expected?.data as { success?: boolean } | undefined)?.success}`;
+      seen.set(kind, (seen.get(kind) ?? 0) + 1);
+    }
+    for (const kind of ["200 true", "200 false", "401 undefined", "403 undefined"])
+      assert.ok((seen.get(kind) ?? 0) > 10, JSON.stringify([...seen]));
+    const limit = { namespace: "mails", identifier: "both", limit: 25, duration };
+    const answers = await Promise.all(
+      Array.from({ length: 80 }, (_, i) => (i % 2 === 0 ? home : edge).ok("ratelimits.limit", limit)),
+    );
+    assert.equal(answers.filter(({ success }) => success).length, 25);
+    const metrics = await (await fetch(`${home.address}/metrics`)).text();
+    assert.match(metrics, /^latchkey_calls_total\{.*replica\.charge/m);
   });
 
   it("pass on what is not decided here, as it arrived", async () => {

@@ -1,16 +1,16 @@
 import { Overloaded } from "../errors/overloaded.ts";
-import { type ChargeCall, type ChargeResult, type Home, HomeUnavailable } from "./home.ts";
+import { type ChargeCall, type ChargeResult, type Home, HomeUnavailable, type LimitCall } from "./home.ts";
 
 /** Calls of one question, and their bytes as JSON: home reads short bodies only. */
 const CALLS_MAX = 256;
 const BYTES_MAX = 48 * 1024;
 /** Questions under way. Further calls wait, and are asked about together. */
 const QUESTIONS_MAX = 4;
-/** Calls that wait. Beyond them, calls get 503. */
-const WAITING_MAX = 10_000;
+/** Calls that wait, and their bytes as JSON. Beyond them, calls get 503. */
+const WAITING_MAX = { calls: 10_000, bytes: 32 * 1024 * 1024 };
 
 interface WaitingCall {
-  readonly call: ChargeCall;
+  readonly call: ChargeCall | LimitCall;
   readonly bytes: number;
   resolve(result: ChargeResult): void;
   reject(error: unknown): void;
@@ -24,6 +24,7 @@ export class Charges {
   readonly #home: Pick<Home, "charge">;
   readonly #position: () => string | undefined;
   #waiting: WaitingCall[] = [];
+  #waitingBytes = 0;
   #underWay = 0;
   #isScheduled = false;
 
@@ -33,10 +34,14 @@ export class Charges {
   }
 
   /** Rejects with `Overloaded` before anything was charged, and with `HomeUnavailable` if that is not known. */
-  charge(call: ChargeCall): Promise<ChargeResult> {
-    if (this.#waiting.length >= WAITING_MAX) throw new Overloaded("Too many calls wait for home");
+  charge(call: ChargeCall | LimitCall): Promise<ChargeResult> {
+    const bytes = Buffer.byteLength(JSON.stringify(call)) + 1;
+    if (this.#waiting.length >= WAITING_MAX.calls || this.#waitingBytes + bytes > WAITING_MAX.bytes) {
+      throw new Overloaded("Too many calls wait for home");
+    }
     const { promise, resolve, reject } = Promise.withResolvers<ChargeResult>();
-    this.#waiting.push({ call, bytes: JSON.stringify(call).length + 1, resolve, reject });
+    this.#waiting.push({ call, bytes, resolve, reject });
+    this.#waitingBytes += bytes;
     if (!this.#isScheduled && this.#underWay < QUESTIONS_MAX) {
       this.#isScheduled = true;
       setImmediate(() => {
@@ -57,6 +62,7 @@ export class Charges {
       }
       const calls = this.#waiting.slice(0, count);
       this.#waiting = this.#waiting.slice(count);
+      this.#waitingBytes -= bytes;
       this.#underWay++;
       void this.#ask(calls).finally(() => {
         this.#underWay--;
@@ -68,10 +74,16 @@ export class Charges {
   async #ask(waiting: readonly WaitingCall[]): Promise<void> {
     try {
       const position = this.#position();
-      const calls = waiting.map(({ call }) => call);
-      const { results } = await this.#home.charge({ calls, ...(position !== undefined && { position }) });
-      for (const [i, { resolve, reject }] of waiting.entries()) {
-        const result = results[i];
+      const calls = waiting.flatMap(({ call }) => (isLimit(call) ? [] : [call]));
+      const limits = waiting.flatMap(({ call }) => (isLimit(call) ? [call] : []));
+      const answer = await this.#home.charge({
+        ...(calls.length > 0 && { calls }),
+        ...(limits.length > 0 && { limits }),
+        ...(position !== undefined && { position }),
+      });
+      const [ofCalls, ofLimits] = [answer.results.values(), (answer.limits ?? []).values()];
+      for (const { call, resolve, reject } of waiting) {
+        const result: ChargeResult | undefined = (isLimit(call) ? ofLimits : ofCalls).next().value;
         if (result === undefined) reject(new HomeUnavailable("Home has not answered each call of a question"));
         else resolve(result);
       }
@@ -79,4 +91,8 @@ export class Charges {
       for (const { reject } of waiting) reject(error);
     }
   }
+}
+
+function isLimit(call: ChargeCall | LimitCall): call is LimitCall {
+  return "operation" in call;
 }

@@ -119,6 +119,8 @@ export interface RecordsQuestion {
   readonly keys?: readonly string[];
   /** Hashes of root keys. */
   readonly rootKeys?: readonly string[];
+  /** Names or ids of rate limit namespaces. */
+  readonly namespaces?: readonly string[];
   /** Whether to give the record of the workspace. */
   readonly workspace?: boolean;
 }
@@ -132,7 +134,14 @@ export interface RecordsAnswer {
   /** In the order of the question. Null: there is none. */
   readonly keys: readonly (ReplicaKey | DeletedReplicaKey | Elsewhere | null)[];
   readonly rootKeys: readonly (ReplicaRootKey | Elsewhere | null)[];
+  /** Absent: home is of a release that does not know them. */
+  readonly namespaces?: readonly (ReplicaNamespace | Elsewhere | null)[];
   readonly workspace?: ReplicaWorkspace;
+}
+
+/** A rate limit namespace in which this replica may count. */
+export interface ReplicaNamespace {
+  readonly namespaceId: string;
 }
 
 export interface DeletedReplicaKey {
@@ -203,18 +212,46 @@ export interface ChargeCall {
   readonly address: string;
 }
 
+/** A call of `ratelimits.limit`, with one entry, or of `ratelimits.multiLimit`. */
+export interface LimitCall {
+  readonly operation: "ratelimits.limit" | "ratelimits.multiLimit";
+  readonly entries: readonly LimitEntry[];
+  /** That of the caller. Omitted: the caller is the replica itself. */
+  readonly address?: string;
+}
+
+export interface LimitEntry {
+  /** As the caller names it. */
+  readonly namespace: string;
+  /** That in which the caller may count. Omitted: the caller is the replica itself. */
+  readonly namespaceId?: string;
+  readonly identifier: string;
+  readonly limit: number;
+  readonly duration: number;
+  readonly mode?: "standard" | "strict" | undefined;
+  readonly shadow?: boolean | undefined;
+  readonly cost?: number | undefined;
+}
+
 export interface ChargeQuestion {
   readonly position?: string;
-  readonly calls: readonly ChargeCall[];
+  readonly calls?: readonly ChargeCall[];
+  readonly limits?: readonly LimitCall[];
 }
 
 export interface ChargeAnswer {
   /** In the order of the calls. */
   readonly results: readonly ChargeResult[];
+  /** In their order. */
+  readonly limits?: readonly ChargeResult[];
 }
 
-/** The data of the answer of `keys.verifyKey`, or its problem. */
-export type ChargeResult = { readonly data: object } | { readonly problem: ChargeProblem };
+/** The data of the answer of the operation, with its headers if it has some, or its problem. */
+export type ChargeResult =
+  | { readonly data: object; readonly headers?: Readonly<Record<string, string>> }
+  | { readonly problem: ChargeProblem }
+  /** Of calls of limits: they must be passed on whole. */
+  | Elsewhere;
 
 export interface ChargeProblem {
   readonly code: string;

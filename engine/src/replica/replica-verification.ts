@@ -84,7 +84,7 @@ export class ReplicaVerification {
     const result = await this.#charges.charge(chargeCall(hash, request));
     if ("data" in result) return JSON.stringify(result.data);
     if ("problem" in result) throw new ChargeRejected(result.problem);
-    throw new HomeUnavailable("Home has answered a charge with neither data nor a problem");
+    throw new HomeUnavailable("Home has answered the charge of a key with neither data nor a problem");
   }
 }
 

@@ -68,6 +68,8 @@ export class Replica {
   /** Null: none are used. */
   readonly leases: Leases | null;
   readonly verification: ReplicaVerification;
+  /** Charges what costs something at home. */
+  readonly charges: Charges;
   /** Answers that were decided here by code, for the metrics. */
   readonly counts: Verification["counts"];
   readonly #source: ReplicaSource;
@@ -131,9 +133,10 @@ export class Replica {
       recordFirstUses: decideByCall,
     });
     this.counts = verification.counts;
+    this.charges = new Charges(home, position);
     this.verification = new ReplicaVerification({
       verification,
-      charges: new Charges(home, position),
+      charges: this.charges,
       leases: this.leases,
       keys: caches.keys,
       workspaceId,

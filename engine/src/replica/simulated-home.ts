@@ -139,7 +139,7 @@ export class SimulatedHome implements Home {
     });
   }
 
-  charge({ calls }: ChargeQuestion): Promise<ChargeAnswer> {
+  charge({ calls = [], limits = [] }: ChargeQuestion): Promise<ChargeAnswer> {
     this.asked.charges++;
     return this.#deliver(async () => ({
       results: calls.map(({ hash, ratelimits }) => {
@@ -150,6 +150,7 @@ export class SimulatedHome implements Home {
         const code = isAllowed ? "VALID" : "RATE_LIMITED";
         return { data: { valid: isAllowed, code, keyId, isOfHome: true } };
       }),
+      limits: limits.map(() => ({ isElsewhere: true })),
     }));
   }
 

@@ -1,22 +1,28 @@
 import type { Clock, Milliseconds, Timer } from "../clock/clock.ts";
 import { HASH_VERSION } from "../crypto/hash.ts";
-import type { DirectorySource } from "../directory/directories.ts";
+import { type DirectorySource, namespaceLookupKey } from "../directory/directories.ts";
 import type { Generations } from "../directory/generations.ts";
 import type {
   DeletedKey,
   DirectoryIdentity,
   DirectoryKey,
+  DirectoryNamespace,
   DirectoryRootKey,
   DirectoryWorkspace,
 } from "../directory/stored.ts";
 import { decideByCall, decideByCharge } from "../errors/decided-elsewhere.ts";
+import { compileOverrides } from "../rules/override-patterns.ts";
 import type { DeletedReplicaKey, Elsewhere, Home, ReplicaKey, ReplicaRootKey, ReplicaWorkspace } from "./home.ts";
 
 /** What this release knows to be needed to judge a key, and leaves to home. Keys with other needs are judged by home alone. */
 const KNOWN_NEEDS = new Set(["limits", "balance", "budgets", "concurrency", "plan"]);
 
-/** The workspace of root keys that home judges. No workspace has this id. */
+/** The workspace of root keys that home judges, and the id of namespaces in which it counts. None has this id. */
 export const ELSEWHERE = "";
+const ELSEWHERE_FOUND: Elsewhere = { isElsewhere: true };
+
+/** Home applies the overrides of namespaces. */
+const noOverrides = compileOverrides([]);
 
 /** For how long records of what only home can judge are kept. Home may let this process judge it after that. */
 const ELSEWHERE_TIME: Milliseconds = 5_000;
@@ -85,7 +91,23 @@ export class ReplicaSource implements Omit<DirectorySource, "changes"> {
   readonly derivedKeysAt = async () => decideByCall();
   /** Peppers never leave home. */
   readonly keyMigrations = async () => decideByCall();
-  readonly namespaces = async () => decideByCall();
+
+  readonly namespaces: DirectorySource["namespaces"] = async (references) => {
+    const { home, position } = this.#options;
+    const asked = references.map(({ name_or_id }) => name_or_id);
+    const { namespaces = [] } = await home.resolveKeys({ namespaces: asked, ...positionMember(position()) });
+    const overrides = await noOverrides;
+    return references.flatMap((reference, i): DirectoryNamespace[] => {
+      // Undefined: home does not know the question.
+      const found = namespaces[i] === undefined ? ELSEWHERE_FOUND : namespaces[i];
+      if (found === null) return [];
+      const isHomes = isElsewhere(found);
+      if (isHomes) this.#forgetSoon(namespaceLookupKey(reference.name_or_id, reference.workspace_id));
+      const id = isHomes ? ELSEWHERE : found.namespaceId;
+      return [{ ...reference, id, overrides, descriptors: null }];
+    });
+  };
+
   readonly sessions = async () => decideByCall();
   readonly portalSessions = async () => decideByCall();
 

@@ -6,8 +6,9 @@ import { decideByCall } from "../../../engine/src/errors/decided-elsewhere.ts";
 import { newId, type Random } from "../../../engine/src/random/random.ts";
 import { HomeUnavailable } from "../../../engine/src/replica/home.ts";
 import { Replica } from "../../../engine/src/replica/replica.ts";
-import { ChargeRejected, type ReplicaVerification } from "../../../engine/src/replica/replica-verification.ts";
+import type { ReplicaVerification } from "../../../engine/src/replica/replica-verification.ts";
 import { addressList } from "../../../engine/src/rules/address.ts";
+import { Namespaces } from "../../../engine/src/verification/namespaces.ts";
 import { forwardAuthRoutes } from "../features/keys/forward-auth.ts";
 import { verifyKey } from "../features/keys/verifyKey.ts";
 import type { Services } from "../features/services.ts";
@@ -25,11 +26,14 @@ import { type HttpServer, openHttp } from "../platform/http/server.ts";
 import { Authenticator } from "../platform/rpc/authenticate.ts";
 import { CallQueues } from "../platform/rpc/call-queues.ts";
 import { FailedAuthentications } from "../platform/rpc/failed-authentications.ts";
-import { answerStatuses, Problem, type ProblemCode, problems } from "../platform/rpc/problems.ts";
+import type { Principal } from "../platform/rpc/principal.ts";
+import { answerStatuses } from "../platform/rpc/problems.ts";
 import { quotaCounts, Rpc, type RpcOptions } from "../platform/rpc/server.ts";
+import { rejectCharge } from "./charge-problems.ts";
 import { EdgeCounts } from "./counts.ts";
 import { EdgeCalls } from "./edge-calls.ts";
 import { HttpHome } from "./http-home.ts";
+import { type EdgeLimitServices, edgeLimits } from "./limits.ts";
 import { passOnRequest } from "./pass-on.ts";
 import { RootKeyUses } from "./root-key-uses.ts";
 
@@ -130,7 +134,13 @@ export async function openEdge(config: Config, options: EdgeOptions, dependencie
     const checks = { home: state === "refused" ? "refuses the root key" : "does not answer" };
     return { ready: false, status: "fail", checks };
   };
-  const calls = config.metrics === "off" ? null : new CallMetrics([verifyKey.name], answerStatuses);
+  const calls =
+    config.metrics === "off"
+      ? null
+      : new CallMetrics(
+          operations.map(({ name }) => name),
+          answerStatuses,
+        );
   const rpc = openRpc(config, dependencies, replica, calls);
   const rootKeyUses = new RootKeyUses({ clock, home, recorder: id, rpc });
   opened.defer(() => rootKeyUses.stop());
@@ -138,7 +148,7 @@ export async function openEdge(config: Config, options: EdgeOptions, dependencie
   const expose = exposeMetrics({ replica, edgeCalls, calls, counts });
   const trustedProxies = addressList(config.trustedProxies);
   const http = await openHttp({
-    operations: [verifyKey],
+    operations,
     rpc: edgeCalls,
     clock,
     readiness,
@@ -195,6 +205,9 @@ async function reachHome(replica: Replica, clock: Clock, events: Events, waits?:
   }
 }
 
+/** The operations that are not passed on as they arrive. */
+const operations = [verifyKey, ...edgeLimits];
+
 /** The parts of a call that only home has. */
 const atHome = { read: decideByCall, transact: decideByCall } as unknown as RpcOptions["store"];
 
@@ -204,17 +217,23 @@ function openRpc(
   replica: Replica,
   calls: CallMetrics | null,
 ) {
-  const services: Pick<Services, "verification"> = {
+  const { directories, charges } = replica;
+  const services: Pick<Services, "verification"> & EdgeLimitServices = {
     verification: { verify: verifying(replica.verification), inspect: decideByCall },
+    namespaces: new Namespaces<Principal>({ directories, create: decideByCall }),
+    charges,
+    get workspaceId() {
+      return replica.stream.settings.workspaceId;
+    },
   };
   return new Rpc({
     clock,
     random,
     services,
     calls,
-    directories: replica.directories,
+    directories,
     limiter: replica.limiter,
-    authenticator: new Authenticator(replica.directories),
+    authenticator: new Authenticator(directories),
     store: atHome,
     queues: new CallQueues(),
     quotas: quotaCounts(clock, atHome, config.perWorkspace),
@@ -232,18 +251,10 @@ function openRpc(
   });
 }
 
-/** A charge that home has rejected is answered as home would have answered the call. */
 function verifying(verification: ReplicaVerification): Services["verification"]["verify"] {
-  const rejected = (error: unknown): never => {
-    if (!(error instanceof ChargeRejected)) throw error;
-    if (!(error.code in problems)) throw new HomeUnavailable(`Home rejected a charge: ${error.message}`);
-    const { code, message, retryAfter } = error;
-    const headers = retryAfter === undefined ? {} : { "retry-after": String(Math.ceil(retryAfter / 1_000)) };
-    throw new Problem(code as ProblemCode, message, { headers });
-  };
   return (request) => {
     const answer = verification.verify(request);
-    return answer instanceof Promise ? answer.catch(rejected) : answer;
+    return answer instanceof Promise ? answer.catch(rejectCharge) : answer;
   };
 }
 
@@ -301,9 +312,12 @@ function exposeMetrics({ replica, edgeCalls, calls, counts: counted }: MetricSou
   metrics.counter("latchkey_edge_verifications_total", "Verifications that were decided here.", ["code"], () =>
     Object.entries(counts).map(([code, count]) => [{ code }, count] as const),
   );
-  metrics.counter("latchkey_edge_passed_on_total", "Verifications that were passed on to home.", [], () => [
-    [{}, edgeCalls.passedOn],
-  ]);
+  metrics.counter(
+    "latchkey_edge_passed_on_total",
+    "Calls of operations of an edge that were passed on to home.",
+    [],
+    () => [[{}, edgeCalls.passedOn]],
+  );
   if (leases !== null) {
     metrics.gauge("latchkey_edge_leases", "Leases of limits that are held.", [], () => [[{}, leases.held]]);
     metrics.counter("latchkey_edge_leased_charges_total", "Charges of limits that leases covered.", [], () => [

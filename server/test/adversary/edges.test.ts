@@ -9,7 +9,10 @@ import { eventually, makeFolder, programFile, ROOT_KEY, Server, start } from "..
 async function open(t: TestContext) {
   const folder = makeFolder(t);
   const home = await start({ directory: folder });
-  const { key: rootKey } = await home.ok("rootKeys.createRootKey", { name: "edge", permissions: ["replicas.*.open"] });
+  const { key: rootKey } = await home.ok("rootKeys.createRootKey", {
+    name: "edge",
+    permissions: ["replicas.*.open", "ratelimits.*.limit"],
+  });
   const edge = new Server([programFile(), "edge", "--port", "0", "--upstream", home.address], {
     directory: folder,
     settings: { ROOT_KEY: rootKey, DATA_DIR: join(folder, "edge"), DRAIN: "0" },
@@ -58,6 +61,44 @@ describe("an edge (rules 176 to 179)", () => {
     home.signal("SIGCONT");
     await eventually("the service", async () => (await edge.call("keys.verifyKey", { key }, null)).status === 200);
     assert.equal((await edge.ok("keys.verifyKey", { key }, null)).valid, false);
+  });
+
+  it("counts for nobody who may not count, although its own root key may (rules 183 and 184)", async (t) => {
+    const { home, edge } = await open(t);
+    const limit = { namespace: "mails", identifier: "a", limit: 5, duration: 3_600_000 };
+    await home.ok("ratelimits.limit", { ...limit, cost: 0 });
+    const { key } = await home.ok("rootKeys.createRootKey", { name: "weak", permissions: ["apis.*.verify_key"] });
+    const namespaces = (await home.ok("ratelimits.listNamespaces", {})) as { id: string; name: string }[];
+    const own = namespaces.find(({ name }) => name === "mails");
+    for (let i = 0; i < 5; i++) {
+      for (const namespace of ["mails", own?.id, "never made"]) {
+        assert.equal((await edge.call("ratelimits.limit", { ...limit, namespace }, key)).status, 403);
+        assert.equal((await edge.call("ratelimits.limit", { ...limit, namespace }, null)).status, 401);
+      }
+      assert.equal((await edge.call("ratelimits.multiLimit", [limit, { ...limit, namespace: "x" }], key)).status, 403);
+    }
+    assert.equal((await home.ok("ratelimits.listNamespaces", {})).length, namespaces.length);
+    assert.equal((await edge.ok("ratelimits.limit", { ...limit, cost: 0 })).remaining, 5);
+    const tooMany = Array.from({ length: 101 }, () => limit);
+    assert.equal((await edge.call("ratelimits.multiLimit", tooMany)).status, 400);
+    // The longest call shares no question, and keeps nobody waiting.
+    const long = Array.from({ length: 100 }, (_, i) => ({ ...limit, identifier: `${i}`.padEnd(200, "ü") }));
+    const [many, ...others] = await Promise.all([
+      edge.call("ratelimits.multiLimit", long),
+      ...Array.from({ length: 20 }, () => edge.call("ratelimits.limit", limit)),
+    ]);
+    assert.equal(many.status, 200);
+    assert.equal(others.filter(({ body }) => body.data.success).length, 5);
+    // A frozen service: each call ends, and none is charged twice.
+    home.signal("SIGSTOP");
+    const answers = await Promise.all(
+      Array.from({ length: 50 }, () => edge.call("ratelimits.limit", { ...limit, identifier: "frozen" })),
+    );
+    home.signal("SIGCONT");
+    assert.ok(
+      answers.every(({ status }) => status === 503),
+      JSON.stringify(answers.map(({ status }) => status)),
+    );
   });
 
   it("takes no hash and no root key of its own from callers", async (t) => {

@@ -166,10 +166,10 @@ describeOnStores("Records for edges", (server) => {
     assert.equal((await edge.resolve(key))[0].isDeleted, true);
   });
 
-  it("bring at most 256 keys and 64 root keys at a time (rule 175)", async () => {
+  it("bring at most 256 keys and 128 root keys at a time (rule 175)", async () => {
     const hashes = (count: number) => Array.from({ length: count }, (_, i) => String(i).padStart(43, "0"));
     await server.rejected("replica.resolveKeys", { keys: hashes(257) }, "invalid_input");
-    await server.rejected("replica.resolveKeys", { rootKeys: hashes(65) }, "invalid_input");
+    await server.rejected("replica.resolveKeys", { rootKeys: hashes(129) }, "invalid_input");
     for (const hash of ["0".repeat(42), "0".repeat(44), `${"0".repeat(42)}=`, ""]) {
       await server.rejected("replica.resolveKeys", { keys: [hash] }, "invalid_input");
     }

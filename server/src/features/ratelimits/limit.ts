@@ -43,15 +43,16 @@ export const limit = metered("ratelimits.limit", {
   const namespace = services.namespaces.find(input.namespace, context.workspaceId);
   return namespace === null || namespace instanceof Promise
     ? ensureNamespaces("ratelimits.limit", [input.namespace], services, context).then(([made]) =>
-        count(input, made!, services, context),
+        countLimit(input, made!, services, context),
       )
-    : count(input, namespace, services, context);
+    : countLimit(input, namespace, services, context);
 });
 
-function count(
+/** Counts in a namespace that was found. */
+export function countLimit(
   input: z.output<typeof LimitInput>,
   namespace: NamespaceRecord,
-  services: Services,
+  services: Pick<Services, "limiter" | "replays" | "recorder">,
   context: MeteredContext<never>,
 ): MeteredAnswer | Promise<MeteredAnswer> {
   context.principal!.authorize(namespace.limitRequirement);

@@ -7,6 +7,9 @@ import { metered, type Services } from "../services.ts";
 import { type CountedEntry, charge, countEntry, ensureNamespaces, passes, resultMembers } from "./count.ts";
 import { LimitInput, limitResult } from "./fields.ts";
 
+/** Entries of one call. */
+export const ENTRIES_MAX = 100;
+
 type Entry = z.output<typeof LimitInput>;
 
 export const multiLimit = metered("ratelimits.multiLimit", {
@@ -17,7 +20,7 @@ export const multiLimit = metered("ratelimits.multiLimit", {
     "limit. Entries with the same identifier, namespace and window add up. Otherwise the same as `ratelimits.limit`.",
   idempotent: true,
   permissions: ["ratelimits.{namespaceId}.limit", "ratelimits.*.create_namespace"],
-  input: z.array(LimitInput).min(1).max(100),
+  input: z.array(LimitInput).min(1).max(ENTRIES_MAX),
   output: z.strictObject({
     passed: z.boolean().describe("Whether every entry passed."),
     limits: z
@@ -68,18 +71,19 @@ export const multiLimit = metered("ratelimits.multiLimit", {
     if (record === null || record instanceof Promise) {
       const names = input.map((entry) => entry.namespace);
       return ensureNamespaces("ratelimits.multiLimit", names, services, context).then((all) =>
-        count(input, all, services, context),
+        countLimits(input, all, services, context),
       );
     }
     namespaces.push(record);
   }
-  return count(input, namespaces, services, context);
+  return countLimits(input, namespaces, services, context);
 });
 
-function count(
+/** Counts in namespaces that were found, one for each entry. */
+export function countLimits(
   input: readonly Entry[],
   namespaces: readonly NamespaceRecord[],
-  services: Services,
+  services: Pick<Services, "limiter" | "replays" | "recorder">,
   context: MeteredContext<never>,
 ): MeteredAnswer | Promise<MeteredAnswer> {
   for (const { limitRequirement } of namespaces) context.principal!.authorize(limitRequirement);

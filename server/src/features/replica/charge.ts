@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { VerificationAnswer } from "../../../../engine/src/verification/request.ts";
+import type { MeteredAnswer, MeteredContext } from "../../platform/rpc/operation.ts";
 import type { Principal } from "../../platform/rpc/principal.ts";
 import { Problem, type ProblemCode, problems } from "../../platform/rpc/problems.ts";
 import { admit } from "../../platform/rpc/workspace-limit.ts";
@@ -7,13 +8,22 @@ import { mistakeProblems } from "../keys/mistakes.ts";
 import { verificationFields } from "../keys/verification-fields.ts";
 import { verifyKey } from "../keys/verifyKey.ts";
 import { metered, type Services } from "../services.ts";
-import { EDGE_BODY_BYTES_MAX, Hash, OPEN_PERMISSION, openingCaller, openRequirement, Position } from "./fields.ts";
+import {
+  CallerAddress,
+  EDGE_BODY_BYTES_MAX,
+  Hash,
+  OPEN_PERMISSION,
+  openingCaller,
+  openRequirement,
+  Position,
+} from "./fields.ts";
+import { decideLimits, Elsewhere, LimitCall, limitOutputs } from "./limit-call.ts";
 
 const CALLS_MAX = 256;
 
 const { apiId, keyspaces, permissions, ratelimits, credits, tags } = verificationFields;
 
-const Call = z.strictObject({
+const Verification = z.strictObject({
   hash: Hash,
   isAnonymous: z.boolean().describe("Whether the caller of the edge sent no root key."),
   apiId,
@@ -22,10 +32,10 @@ const Call = z.strictObject({
   ratelimits,
   credits,
   tags,
-  address: z.union([z.ipv4(), z.ipv6()], { error: "must be an IPv4 or an IPv6 address" }),
+  address: CallerAddress,
 });
 
-type ChargedCall = z.output<typeof Call>;
+type VerifyCall = z.output<typeof Verification>;
 
 const ProblemOutput = z.strictObject({
   code: z.enum(Object.keys(problems) as [ProblemCode, ...ProblemCode[]]),
@@ -36,23 +46,37 @@ const ProblemOutput = z.strictObject({
 });
 
 export const charge = metered("replica.charge", {
-  summary: "Verify keys for an edge",
+  summary: "Charge calls for an edge",
   description:
-    "Verifies keys by their hashes, each call alone and as `keys.verifyKey` does: for calls that an edge cannot decide, because " +
-    "they charge limits or credits. Each counts as a request of the workspace.",
+    "Verifies keys by their hashes and charges limits of namespaces, each call alone and as `keys.verifyKey`, `ratelimits.limit` and " +
+    "`ratelimits.multiLimit` do: for calls that an edge cannot decide. Each counts as a request of the workspace.",
   bodyBytesMax: EDGE_BODY_BYTES_MAX,
   permissions: [OPEN_PERMISSION],
-  input: z.strictObject({ position: Position.optional(), calls: z.array(Call).min(1).max(CALLS_MAX) }),
+  input: z.strictObject({
+    position: Position.optional(),
+    calls: z.array(Verification).min(1).max(CALLS_MAX).optional().describe("Verifications."),
+    limits: z.array(LimitCall).min(1).max(CALLS_MAX).optional().describe("Calls of limits of namespaces."),
+  }),
   output: z.strictObject({
     results: z.array(
       z.union([z.strictObject({ data: verifyKey.declaration.output }), z.strictObject({ problem: ProblemOutput })]),
     ),
+    limits: z.array(
+      z.union([
+        z.strictObject({
+          data: z.union(limitOutputs),
+          headers: z.record(z.string(), z.string()).optional().describe("Headers of the answer, such as `RateLimit`."),
+        }),
+        Elsewhere,
+        z.strictObject({ problem: ProblemOutput }),
+      ]),
+    ),
   }),
   problems: [],
   examples: [],
-}).handle(async ({ position, calls }, services, context) => {
+}).handle(async ({ position, calls = [], limits = [] }, services, context) => {
   const caller = openingCaller(context);
-  const { workspaceId, clock, requestId } = context;
+  const { workspaceId, clock } = context;
   const { replicas } = services;
   const results = await replicas.charging.run(workspaceId, async () => {
     await replicas.stream.reach(position);
@@ -61,37 +85,46 @@ export const charge = metered("replica.charge", {
     const current = caller.isCurrent(now) ? caller : await caller.renew(now);
     current.authorizeSome([OPEN_PERMISSION]);
     // The request itself is counted already: for its first call.
-    return Promise.all(calls.map((call, i) => result(call, current, i === 0, services, requestId)));
+    const all = [...calls, ...limits];
+    return Promise.all(all.map((call, i) => result(call, current, i === 0, services, context)));
   });
-  return `{"results":[${results.join(",")}]}`;
+  const [verified, limited] = [results.slice(0, calls.length), results.slice(calls.length)];
+  return `{"results":[${verified.join(",")}],"limits":[${limited.join(",")}]}`;
 });
 
 /** The result of one call as JSON. A call that fails does not concern the others. */
 async function result(
-  call: ChargedCall,
+  call: VerifyCall | LimitCall,
   caller: Principal,
   isCounted: boolean,
   services: Services,
-  requestId: string,
+  context: MeteredContext<never>,
 ): Promise<string> {
   try {
     if (!isCounted && caller.requestsPerMinute !== null) {
       const { rejection } = await admit(caller, caller.requestsPerMinute, services.limiter);
       if (rejection) throw rejection;
     }
+    if ("operation" in call) return limitResult(await decideLimits(call, caller, services, context));
     const answer = await decide(call, caller, services);
     if (typeof answer === "string") return `{"data":${answer}}`;
     throw new Problem(mistakeProblems[answer.kind], answer.message);
   } catch (error) {
-    const { code, message, headers } = services.replicas.problemOf(error, requestId);
+    const { code, message, headers } = services.replicas.problemOf(error, context.requestId);
     const more = Object.keys(headers).length > 0 && { headers };
     const { status, type } = problems[code];
     return JSON.stringify({ problem: { code, type, status, detail: message, ...more } });
   }
 }
 
+function limitResult(answer: MeteredAnswer | undefined): string {
+  if (answer === undefined) return '{"isElsewhere":true}';
+  if (typeof answer === "string") return `{"data":${answer}}`;
+  return `{"data":${answer.data},"headers":${JSON.stringify(answer.headers)}}`;
+}
+
 function decide(
-  { hash, isAnonymous, address, ...asked }: ChargedCall,
+  { hash, isAnonymous, address, ...asked }: VerifyCall,
   caller: Principal,
   { replicas, verification, clock }: Services,
 ): VerificationAnswer | Promise<VerificationAnswer> {
@@ -119,6 +152,6 @@ function decide(
 }
 
 /** Whether a call brings a limit of its own, which needs a root key. */
-function hasOwnLimit({ ratelimits = [] }: Pick<ChargedCall, "ratelimits">): boolean {
+function hasOwnLimit({ ratelimits = [] }: Pick<VerifyCall, "ratelimits">): boolean {
   return ratelimits.some(({ limit, duration }) => limit !== undefined || duration !== undefined);
 }

@@ -1,3 +1,4 @@
+import { z } from "zod";
 import { feedPositionPattern } from "../../../../engine/src/directory/changes-feed.ts";
 import type { MeteredContext } from "../../platform/rpc/operation.ts";
 import type { Principal } from "../../platform/rpc/principal.ts";
@@ -22,6 +23,9 @@ export function openingCaller({ principal }: Pick<MeteredContext<never>, "princi
 }
 
 export const Position = text(1, 160, { regex: feedPositionPattern, says: "must be a position of replica.listChanges" });
+
+/** The address of a caller of an edge. */
+export const CallerAddress = z.union([z.ipv4(), z.ipv6()], { error: "must be an IPv4 or an IPv6 address" });
 
 /** SHA-256 or SHA-512 of a string as base64url. */
 export const Hash = text(43, 86, {

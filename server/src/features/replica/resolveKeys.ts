@@ -1,12 +1,16 @@
 import { z } from "zod";
+import type { NamespaceRecord } from "../../../../engine/src/directory/records.ts";
 import type { DeletedKey, DirectoryKey } from "../../../../engine/src/directory/stored.ts";
 import type { Principal } from "../../platform/rpc/principal.ts";
+import { text } from "../../platform/vocabulary/schema.ts";
 import { metered } from "../services.ts";
 import { EDGE_BODY_BYTES_MAX, Hash, OPEN_PERMISSION, openingCaller, openRequirement, Position } from "./fields.ts";
 import { replicaKey, replicaRootKey } from "./key-record.ts";
 
 const KEYS_MAX = 256;
-const ROOT_KEYS_MAX = 64;
+/** What an edge looks up at once. */
+const ROOT_KEYS_MAX = 128;
+const NAMESPACES_MAX = 128;
 
 /** What an edge must pass on, with everything that it concerns. */
 const ELSEWHERE = { isElsewhere: true } as const;
@@ -71,11 +75,13 @@ export const resolveKeys = metered("replica.resolveKeys", {
     position: Position.optional().describe("The position of the edge. The answer knows all that it has."),
     keys: z.array(Hash).max(KEYS_MAX).optional(),
     rootKeys: z.array(Hash).max(ROOT_KEYS_MAX).optional(),
+    namespaces: z.array(text(1, 512)).max(NAMESPACES_MAX).optional().describe("Names or ids of rate limit namespaces."),
     workspace: z.boolean().optional(),
   }),
   output: z.strictObject({
     keys: z.array(z.union([ReplicaKey, DeletedReplicaKey, Elsewhere]).nullable()),
     rootKeys: z.array(z.union([ReplicaRootKey, Elsewhere]).nullable()),
+    namespaces: z.array(z.union([z.strictObject({ namespaceId: z.string() }), Elsewhere]).nullable()),
     workspace: z
       .strictObject({
         id: z.string(),
@@ -88,7 +94,8 @@ export const resolveKeys = metered("replica.resolveKeys", {
   }),
   problems: [],
   examples: [],
-}).handle(async ({ position, keys = [], rootKeys = [], workspace }, { replicas }, context) => {
+}).handle(async (question, { replicas, namespaces: found }, context) => {
+  const { position, keys = [], rootKeys = [], namespaces = [], workspace } = question;
   const caller = openingCaller(context);
   const { workspaceId, clock } = context;
   const { source, lookups, resolving } = replicas;
@@ -99,10 +106,12 @@ export const resolveKeys = metered("replica.resolveKeys", {
     let unknown = 0;
     try {
       const locations = [...new Set(keys)].map((hash) => ({ hash, workspace_id: workspaceId }));
-      const [rows, derived, foundRootKeys, workspaces] = await Promise.all([
+      const [rows, derived, foundRootKeys, foundNamespaces, workspaces] = await Promise.all([
         locations.length === 0 ? [] : source.keysAt(locations),
         locations.length === 0 ? [] : source.derivedKeysAt(locations),
         rootKeys.length === 0 ? [] : source.rootKeysByHashes([...new Set(rootKeys)]),
+        // From memory, which has what the position has.
+        Promise.all(namespaces.map((name) => found.find(name, workspaceId))),
         workspace ? source.workspaces([workspaceId]) : [],
       ]);
       const byHash = Map.groupBy(rows, ({ hash }) => hash);
@@ -122,6 +131,7 @@ export const resolveKeys = metered("replica.resolveKeys", {
       return {
         keys: foundKeys,
         rootKeys: answeredRootKeys,
+        namespaces: foundNamespaces.map((namespace) => namespace && namespaceIn(namespace, caller)),
         ...(own && {
           workspace: {
             id: own.id,
@@ -140,6 +150,11 @@ export const resolveKeys = metered("replica.resolveKeys", {
   if (!caller.isCurrent(now)) await caller.renew(now);
   return JSON.stringify(answer);
 });
+
+/** What an edge gets of a namespace. Overrides are applied here. */
+function namespaceIn({ namespaceId, limitRequirement }: NamespaceRecord, caller: Principal) {
+  return caller.may(limitRequirement) ? { namespaceId } : ELSEWHERE;
+}
 
 /** What an edge gets of the keys with one hash. Those of migrations are found only by calls that name the migration. */
 function keyIn(rows: readonly (DirectoryKey | DeletedKey)[], caller: Principal) {

@@ -1,0 +1,60 @@
+import type { z } from "zod";
+import { decideByCall } from "../../../engine/src/errors/decided-elsewhere.ts";
+import type { Charges } from "../../../engine/src/replica/charges.ts";
+import { HomeUnavailable, type LimitCall, type LimitEntry } from "../../../engine/src/replica/home.ts";
+import { ChargeRejected } from "../../../engine/src/replica/replica-verification.ts";
+import { ELSEWHERE } from "../../../engine/src/replica/source.ts";
+import type { Namespaces } from "../../../engine/src/verification/namespaces.ts";
+import type { LimitInput } from "../features/ratelimits/fields.ts";
+import { limit } from "../features/ratelimits/limit.ts";
+import { multiLimit } from "../features/ratelimits/multiLimit.ts";
+import { type MeteredAnswer, type MeteredContext, usingServices } from "../platform/rpc/operation.ts";
+import type { Principal } from "../platform/rpc/principal.ts";
+import { rejectCharge } from "./charge-problems.ts";
+
+/** What limits at an edge use. */
+export interface EdgeLimitServices {
+  readonly namespaces: Pick<Namespaces<Principal>, "find">;
+  readonly charges: Pick<Charges, "charge">;
+  /** The workspace of the edge. */
+  readonly workspaceId: string;
+}
+
+const { metered } = usingServices<EdgeLimitServices>();
+
+/** The operations of limits: the caller is judged here, and home charges, together with the other calls of a moment. */
+export const edgeLimits = [
+  metered(limit.name, limit.declaration).handle((input, services, context) =>
+    charge(limit.name, [input], services, context),
+  ),
+  metered(multiLimit.name, multiLimit.declaration).handle((input, services, context) =>
+    charge(multiLimit.name, input, services, context),
+  ),
+];
+
+async function charge(
+  operation: LimitCall["operation"],
+  input: readonly z.output<typeof LimitInput>[],
+  { namespaces, charges, workspaceId }: EdgeLimitServices,
+  { principal, address, workspaceId: asked }: MeteredContext<never>,
+): Promise<MeteredAnswer> {
+  if (principal === null || asked !== workspaceId) decideByCall();
+  const found = await Promise.all(input.map(({ namespace }) => namespaces.find(namespace, workspaceId)));
+  const entries = input.map((entry, i): LimitEntry => {
+    const namespaceId = found[i]?.namespaceId ?? ELSEWHERE;
+    // The first call creates a namespace.
+    if (namespaceId === ELSEWHERE) decideByCall();
+    return { ...entry, namespaceId };
+  });
+  for (const namespace of found) principal.authorize(namespace!.limitRequirement);
+  try {
+    const result = await charges.charge({ operation, entries, address });
+    if ("isElsewhere" in result) decideByCall();
+    if ("problem" in result) throw new ChargeRejected(result.problem);
+    if (!("data" in result)) throw new HomeUnavailable("Home has answered a charge with neither data nor a problem");
+    const data = JSON.stringify(result.data);
+    return result.headers === undefined ? data : { data, headers: result.headers };
+  } catch (error) {
+    return rejectCharge(error);
+  }
+}
