@@ -40,13 +40,12 @@ async function charge(
 ): Promise<MeteredAnswer> {
   if (principal === null || asked !== workspaceId) decideByCall();
   const found = await Promise.all(input.map(({ namespace }) => namespaces.find(namespace, workspaceId)));
-  const entries = input.map((entry, i): LimitEntry => {
-    const namespaceId = found[i]?.namespaceId ?? ELSEWHERE;
-    // The first call creates a namespace.
-    if (namespaceId === ELSEWHERE) decideByCall();
-    return { ...entry, namespaceId };
-  });
-  for (const namespace of found) principal.authorize(namespace!.limitRequirement);
+  // The first call creates a namespace.
+  const known = found.map((namespace) =>
+    namespace === null || namespace.namespaceId === ELSEWHERE ? decideByCall() : namespace,
+  );
+  for (const { limitRequirement } of known) principal.authorize(limitRequirement);
+  const entries = input.map((entry, i): LimitEntry => ({ ...entry, namespaceId: known[i]?.namespaceId ?? ELSEWHERE }));
   try {
     const result = await charges.charge({ operation, entries, address });
     if ("isElsewhere" in result) decideByCall();
