@@ -11,8 +11,8 @@ import { bundleEntry } from "./bundle.ts";
  */
 const BYTES_MAX: Record<string, number> = {
   index: 10_000,
-  // With the engine.
-  local: 36_000,
+  // With the engine, and its leases.
+  local: 40_000,
   hono: 10_500,
   express: 10_500,
   fastify: 10_500,
