@@ -78,20 +78,10 @@ export const plants: Readonly<Record<string, Plant>> = {
     book: /^revoked keys accepted by edges/,
     preload: preload("edge-age-from-answer.ts"),
   },
-  "edge-stale-node-believed": {
-    what: "edges believe a node that has not read the changes for up to a second",
-    book: /^revoked keys accepted by edges/,
-    preload: preload("edge-stale-node-believed.ts"),
-  },
   "edge-tags-left-out": {
     what: "edges leave out 10 % of the tags in the stream",
     book: /^revoked keys accepted by edges/,
     preload: preload("edge-tags-left-out.ts"),
-  },
-  "edge-record-older": {
-    what: "edges keep a record that is older than the stream",
-    book: /^revoked keys accepted by edges/,
-    preload: preload("edge-record-older.ts"),
   },
   "edge-need-ignored": {
     what: "edges do not know that a key can have a balance, and ignore that",
