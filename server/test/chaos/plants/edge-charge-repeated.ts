@@ -2,6 +2,6 @@
 import { patchModule } from "./patch-module.ts";
 
 patchModule("engine/src/replica/charges.ts", {
-  "const { results } = await this.#home.charge({ calls, ...(position !== undefined && { position }) });":
-    "const ask = () => this.#home.charge({ calls, ...(position !== undefined && { position }) }); const { results } = await ask().catch(ask);",
+  "const answer = await this.#home.charge({":
+    "const home = this.#home; const charge = (question) => home.charge(question).catch(() => home.charge(question)); const answer = await charge({",
 });
