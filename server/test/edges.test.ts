@@ -338,6 +338,9 @@ describe("an edge", () => {
     await home.kill("SIGKILL");
     await edge.logged("home does not answer: cached keys are verified as long as --stale allows");
     for (let i = 0; i < 10; i++) assert.equal((await edge.ok("keys.verifyKey", { key }, null)).valid, true);
+    const ready = await fetch(`${edge.address}/health/ready`);
+    assert.equal(ready.status, 200);
+    assert.deepEqual(await ready.json(), { status: "degraded", checks: { home: "does not answer" } });
     const again = await start({ directory: folder, args: ["--port", port] });
     await edge.logged("home answers again");
     await again.ok("keys.deleteKey", { keyId });

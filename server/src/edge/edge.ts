@@ -132,7 +132,9 @@ export async function openEdge(config: Config, options: EdgeOptions, dependencie
     const { state } = replica.stream;
     if (state === "current") return { ready: true, status: "ok", checks: {} };
     const checks = { home: state === "refused" ? "refuses the root key" : "does not answer" };
-    return { ready: false, status: "fail", checks };
+    // While it verifies known keys without home (`--stale`), a load balancer must not take all edges away at once.
+    const verifies = state === "unreachable" && replica.stream.mayServe(clock.now(), clock.monotonic()) === true;
+    return verifies ? { ready: true, status: "degraded", checks } : { ready: false, status: "fail", checks };
   };
   const calls =
     config.metrics === "off"
