@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { cpSync, globSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
 import { parse } from "yaml";
 import { readConfig } from "../../src/platform/config/config.ts";
@@ -10,6 +10,7 @@ import { readEnvironment } from "../../src/platform/config/env.ts";
 import { readSecrets } from "../../src/platform/config/secrets.ts";
 import { settings } from "../../src/platform/config/settings.ts";
 import { makeFolder, needProgram } from "../process.ts";
+import { edgeOptions } from "./edge-command.ts";
 import { needTool, repository, runTool, tools } from "./tools.ts";
 
 const folder = join(repository, "deploy/compose");
@@ -60,6 +61,17 @@ describe("the files for Docker Compose", () => {
       Object.values<{ ports?: string[] }>(services),
     ))
       for (const port of ports.filter((one) => one.endsWith(":9464"))) assert.match(port, /:-127\.0\.0\.1:9464\}/);
+  });
+
+  it("share the folder of the edge's socket as a volume", () => {
+    const { socket } = edgeOptions(edge.command.map((text: string) => text.replace(/^\$\{\w+:-(.*)\}$/, "$1")));
+    assert(edge.volumes.includes(`socket:${dirname(String(socket))}`));
+    // Anybody else has no way to the socket: account and group of the image, and those that have the group.
+    const [, account] = /^USER (\d+):\1$/m.exec(readFileSync(join(folder, "../Dockerfile"), "utf8"))!;
+    assert.match(
+      read("edge.yaml").volumes.socket.driver_opts.o,
+      new RegExp(`uid=${account},gid=${account},mode=0770$`),
+    );
   });
 
   it("give each node a data folder of its own", () => {

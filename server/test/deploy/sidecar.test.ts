@@ -49,7 +49,6 @@ describe("the edge beside an application in Kubernetes", () => {
     const secret = pod.volumes.find((volume: Json) => volume.name === "edge-key").secret;
     const key = given.find((entry: Json) => entry.name === "LATCHKEY_ROOT_KEY_FILE").value;
     assert.equal(key, join(mountOf(edge, "edge-key").mountPath, secret.items[0].path));
-    // The group of the pod reads it.
     assert.equal(secret.defaultMode, 0o440);
     const plain = given.filter((entry: Json) => entry.value !== key);
     const config = readConfig(
