@@ -10,6 +10,7 @@ import { parse, parseAllDocuments } from "yaml";
 import { readEnvironment } from "../../src/platform/config/env.ts";
 import { settings } from "../../src/platform/config/settings.ts";
 import { makeFolder } from "../process.ts";
+import { edgeOptions } from "./edge-command.ts";
 import { needTool, repository, runTool, tools } from "./tools.ts";
 
 const chart = join(repository, "deploy/helm/latchkey");
@@ -23,11 +24,24 @@ const cluster = {
   secrets: { rootKey: secret("root"), databaseUrl: secret("database"), redisUrl: secret("redis") },
   replicas: 3,
 };
+const edges = { enabled: true, rootKey: secret("edge") };
+/** Edges of a service that runs elsewhere. */
+const region = { database: "none", edge: { ...edges, upstream: "https://keys.example.com", stale: "5m", replicas: 2 } };
 /** Every value that adds something. */
 const everything = {
   ...cluster,
   secrets: { ...cluster.secrets, vaultKey: secret("vault"), clickhouseUrl: secret("clickhouse") },
   settings: { VERIFY_AUTH: "required", LOOKUPS_PER_SECOND: 7_000 },
+  edge: {
+    ...edges,
+    replicas: 3,
+    stale: "30s",
+    leases: false,
+    settings: { DIRECTORY_BYTES: "64m", TRUSTED_PROXIES: "10.0.0.0/8" },
+    service: { annotations: { team: "identity" } },
+    affinity: { podAntiAffinity: {} },
+    topologySpreadConstraints: [{ maxSkew: 1, topologyKey: "zone", whenUnsatisfiable: "ScheduleAnyway" }],
+  },
   autoscaling: { enabled: true },
   serviceMonitor: { enabled: true, labels: { release: "prometheus" } },
   imagePullSecrets: [{ name: "registry" }],
@@ -51,7 +65,7 @@ const everything = {
 type Resource = any;
 
 describe("the Helm chart", () => {
-  for (const [name, values] of Object.entries({ embedded: {}, cluster, everything })) {
+  for (const [name, values] of Object.entries({ embedded: {}, cluster, region, everything })) {
     it(`passes helm lint and the schemas of Kubernetes: ${name}`, async (t) => {
       const helm = needTool(t, tools.helm);
       const validate = helm && needTool(t, tools.kubernetesValidate);
@@ -147,8 +161,9 @@ describe("the Helm chart", () => {
   });
 
   it("selects its pods, and nothing else, with every Service, budget, policy and monitor", async (t) => {
-    const resources = await resourcesOf(t, everything);
-    if (!resources) return;
+    const rendered = await resourcesOf(t, everything);
+    if (!rendered) return;
+    const resources = rendered.filter((resource) => !isEdge(resource));
     const { labels } = podOf(resources).metadata;
     const selectors = resources
       .filter(({ kind }) => !["Deployment", "Pod", "HorizontalPodAutoscaler"].includes(kind))
@@ -168,6 +183,104 @@ describe("the Helm chart", () => {
     }
     const test = resources.find(({ kind }) => kind === "Pod");
     assert.notEqual(test.metadata.labels[HTTP], labels[HTTP]);
+  });
+
+  it("has edges only if it is asked to", async (t) => {
+    const [without, beside] = [await resourcesOf(t, {}), await resourcesOf(t, { edge: edges })];
+    if (!without || !beside) return;
+    const named = (resources: Resource[]) => resources.map(({ kind, metadata }) => `${kind} ${metadata.name}`).sort();
+    assert.deepEqual(without.filter(isEdge), []);
+    assert.deepEqual(named(beside.filter((resource) => !isEdge(resource))), named(without));
+    assert.deepEqual(named(beside.filter(isEdge)), [
+      "Deployment latchkey-edge",
+      "NetworkPolicy latchkey-edge",
+      "Service latchkey-edge",
+      "Service latchkey-edge-metrics",
+    ]);
+  });
+
+  it("starts edges with options and settings that they accept, for its own service or one elsewhere", async (t) => {
+    for (const [values, upstream, stale, leases] of [
+      [{ edge: edges }, "http://latchkey:3000", "0", true],
+      [{ edge: edges, service: { port: 80 } }, "http://latchkey:80", "0", true],
+      [everything, "http://latchkey:3000", "30s", false],
+      [region, "https://keys.example.com", "5m", true],
+    ] as const) {
+      const resources = await resourcesOf(t, values);
+      if (!resources) return;
+      const { spec } = podOf(resources.filter(isEdge));
+      const [container] = spec.containers;
+      const { leases: areLeased = true, ...options } = edgeOptions(container.args);
+      assert.deepEqual(options, { upstream, name: "$(POD_NAME)", stale });
+      assert.equal(areLeased, leases);
+      const [{ name, valueFrom }, ...environment] = container.env;
+      assert.deepEqual([name, valueFrom.fieldRef.fieldPath], ["POD_NAME", "metadata.name"]);
+      const folder = secretsFolder(t, spec);
+      const texts = readEnvironment(
+        Object.fromEntries(
+          environment.map((entry: Resource) => [entry.name, entry.value.replace("/run/secrets/latchkey", folder)]),
+        ),
+        settings,
+      );
+      assert.equal(texts.get("ROOT_KEY"), "a secret");
+      assert.equal(spec.enableServiceLinks, false);
+      assert.equal(spec.securityContext.runAsNonRoot, true);
+      assert.equal(container.securityContext.readOnlyRootFilesystem, true);
+      assert.equal(container.readinessProbe.httpGet.path, "/health/ready");
+      assert(spec.terminationGracePeriodSeconds > Number.parseInt(texts.get("DRAIN")!, 10) + 10);
+    }
+  });
+
+  it("selects edges, and no pod of the service, with everything that edges have", async (t) => {
+    const resources = await resourcesOf(t, everything);
+    if (!resources) return;
+    const [own, others] = [resources.filter(isEdge), resources.filter((resource) => !isEdge(resource))];
+    const [{ labels }, service] = [podOf(own).metadata, podOf(others).metadata.labels];
+    assert.notEqual(labels[HTTP], service[HTTP]);
+    assert.deepEqual(own.map(({ kind }) => kind).sort(), [
+      "Deployment",
+      "NetworkPolicy",
+      "PodDisruptionBudget",
+      "Service",
+      "Service",
+      "ServiceMonitor",
+    ]);
+    for (const { kind, spec } of own) {
+      const selector = spec.podSelector ?? spec.selector;
+      const wanted = { ...(selector.matchLabels ?? selector) };
+      if (kind === "ServiceMonitor") delete wanted["app.kubernetes.io/component"];
+      for (const [label, value] of Object.entries(wanted)) assert.equal(labels[label], value, kind);
+      assert.equal(wanted[HTTP], labels[HTTP], kind);
+    }
+    // Where policies name who may call whom, edges may call the service.
+    const policy = (some: Resource[]) => some.find(({ kind }) => kind === "NetworkPolicy").spec;
+    const admitted = policy(others).ingress[0].from.flatMap((peer: Resource) => peer.podSelector ?? []);
+    assert.deepEqual(
+      admitted.map(({ matchLabels }: Resource) => matchLabels),
+      [policy(own).podSelector.matchLabels],
+    );
+    const reached = policy(own).egress.flatMap(({ to = [] }: Resource) =>
+      to.flatMap((one: Resource) => one.podSelector ?? []),
+    );
+    assert.deepEqual(
+      reached.map(({ matchLabels }: Resource) => matchLabels),
+      [policy(others).podSelector.matchLabels],
+    );
+  });
+
+  it("has only edges without a database, and its test asks them", async (t) => {
+    const resources = await resourcesOf(t, region);
+    if (!resources) return;
+    const [test, ...more] = resources.filter((resource) => !isEdge(resource));
+    assert.deepEqual(more, []);
+    assert.equal(test.kind, "Pod");
+    assert.equal(test.spec.containers[0].args.at(-1), "http://latchkey-edge:3000");
+  });
+
+  it("gives no object a name that is too long", async (t) => {
+    const resources = await resourcesOf(t, { ...everything, fullnameOverride: "a".repeat(60) });
+    if (!resources) return;
+    for (const { kind, metadata } of resources) assert(metadata.name.length <= 63, `${kind} ${metadata.name}`);
   });
 
   it("replaces the only process on PostgreSQL after its end, and several one by one", async (t) => {
@@ -190,6 +303,14 @@ describe("the Helm chart", () => {
     ["a secret without its key", { secrets: { rootKey: { name: "a" } } }, /'key' required/],
     ["a secret as a setting", { settings: { ROOT_KEY: "a" } }, /ROOT_KEY/],
     ["a setting that the chart makes", { settings: { DRAIN: "1s" } }, /DRAIN/],
+    ["an edge without a root key", { edge: { enabled: true } }, /set edge\.rootKey/],
+    ["neither a service nor edges", { database: "none" }, /set edge\.enabled/],
+    ["edges of no service", { database: "none", edge: edges }, /set edge\.enabled to true, and edge\.upstream/],
+    ["edges of another service beside one", { edge: { ...edges, upstream: "http://a" } }, /set database to none/],
+    ["an address that an edge rejects", { edge: { ...edges, upstream: "http://a?b" } }, /upstream/],
+    ["a duration that an edge rejects", { edge: { ...edges, stale: "5 minutes" } }, /stale/],
+    ["a setting of edges that the chart makes", { edge: { ...edges, settings: { PORT: 1 } } }, /PORT/],
+    ["an unknown value of edges", { edge: { ...edges, sockets: 1 } }, /sockets/],
     ["an unknown value", { replicaCount: 2 }, /replicaCount/],
   ] as const) {
     it(`rejects ${what}`, async (t) => {
@@ -203,7 +324,7 @@ describe("the Helm chart", () => {
 
   it("accepts every other setting of the service", () => {
     const schema = JSON.parse(readFileSync(join(chart, "values.schema.json"), "utf8"));
-    const { pattern, not } = schema.properties.settings.propertyNames;
+    const { pattern, not } = schema.definitions.settings.propertyNames;
     for (const { name } of settings) assert.match(name, new RegExp(pattern));
     const secrets = settings.filter(({ isSecret }) => isSecret).map(({ name }) => name);
     assert.deepEqual(
@@ -230,6 +351,10 @@ async function resourcesOf(t: TestContext, values: object): Promise<Resource[] |
   const helm = needTool(t, tools.helm);
   if (!helm) return undefined;
   return parseAllDocuments(await render(helm, valuesFile(t, values))).map((document) => document.toJS());
+}
+
+function isEdge({ metadata }: Resource): boolean {
+  return metadata.labels[HTTP] === "latchkey-edge";
 }
 
 function podOf(resources: Resource[]): Resource {

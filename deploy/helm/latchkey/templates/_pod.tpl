@@ -18,17 +18,7 @@ metadata:
     {{- toYaml . | nindent 4 }}
   {{- end }}
 spec:
-  # Variables for a Service named latchkey would look like settings, and an unknown setting stops the start.
-  enableServiceLinks: false
-  automountServiceAccountToken: false
-  # After the drain, a stop takes at most 10 seconds.
-  terminationGracePeriodSeconds: {{ add .Values.drainSeconds 15 }}
-  {{- with .Values.imagePullSecrets }}
-  imagePullSecrets:
-    {{- toYaml . | nindent 4 }}
-  {{- end }}
-  securityContext:
-    {{- include "latchkey.podSecurity" . | nindent 4 }}
+  {{- include "latchkey.podSettings" . | nindent 2 }}
   containers:
     - name: latchkey
       image: {{ include "latchkey.image" . | quote }}
@@ -56,21 +46,7 @@ spec:
         {{- if .Values.grpc.enabled }}
         - { name: grpc, containerPort: 50051 }
         {{- end }}
-      # A start waits for its database, up to five minutes.
-      startupProbe:
-        httpGet: { path: /health/live, port: http }
-        periodSeconds: 2
-        failureThreshold: 150
-      livenessProbe:
-        httpGet: { path: /health/live, port: http }
-        periodSeconds: 10
-        timeoutSeconds: 5
-        failureThreshold: 3
-      readinessProbe:
-        httpGet: { path: /health/ready, port: http }
-        periodSeconds: 5
-        timeoutSeconds: 3
-        failureThreshold: 2
+      {{- include "latchkey.probes" . | nindent 6 }}
       resources:
         {{- toYaml .Values.resources | nindent 8 }}
       securityContext:
@@ -98,14 +74,6 @@ spec:
       emptyDir: { sizeLimit: {{ .Values.persistence.size | quote }} }
     {{- end }}
   {{- end }}
-  {{- with .Values.nodeSelector }}
-  nodeSelector:
-    {{- toYaml . | nindent 4 }}
-  {{- end }}
-  {{- with .Values.tolerations }}
-  tolerations:
-    {{- toYaml . | nindent 4 }}
-  {{- end }}
   {{- with .Values.affinity }}
   affinity:
     {{- toYaml . | nindent 4 }}
@@ -114,4 +82,45 @@ spec:
   topologySpreadConstraints:
     {{- toYaml . | nindent 4 }}
   {{- end }}
+{{- end -}}
+
+{{/* What pods of the service and of edges have alike. */}}
+{{- define "latchkey.podSettings" -}}
+# Variables for a Service named latchkey would look like settings, and an unknown setting stops the start.
+enableServiceLinks: false
+automountServiceAccountToken: false
+# After the drain, a stop takes at most 10 seconds.
+terminationGracePeriodSeconds: {{ add .Values.drainSeconds 15 }}
+{{- with .Values.imagePullSecrets }}
+imagePullSecrets:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+securityContext:
+  {{- include "latchkey.podSecurity" . | nindent 2 }}
+{{- with .Values.nodeSelector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.tolerations }}
+tolerations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end -}}
+
+{{- define "latchkey.probes" -}}
+# A start waits for its database, or an edge for the service, up to five minutes.
+startupProbe:
+  httpGet: { path: /health/live, port: http }
+  periodSeconds: 2
+  failureThreshold: 150
+livenessProbe:
+  httpGet: { path: /health/live, port: http }
+  periodSeconds: 10
+  timeoutSeconds: 5
+  failureThreshold: 3
+readinessProbe:
+  httpGet: { path: /health/ready, port: http }
+  periodSeconds: 5
+  timeoutSeconds: 3
+  failureThreshold: 2
 {{- end -}}
