@@ -3,20 +3,12 @@ import { systemClock } from "../../engine/src/clock/system.ts";
 import { DecidedElsewhere } from "../../engine/src/errors/decided-elsewhere.ts";
 import { newId, newRequestId } from "../../engine/src/random/random.ts";
 import { systemRandom } from "../../engine/src/random/system.ts";
+import { AskedHome } from "../../engine/src/replica/asked-home.ts";
 import { OwnCaller } from "../../engine/src/replica/caller.ts";
 import { ReplicaCounts } from "../../engine/src/replica/counts.ts";
-import {
-  type ChangesAnswer,
-  type ChargeAnswer,
-  type Home,
-  type LeaseAnswer,
-  type LimitCall,
-  type RecordsAnswer,
-  rejectAnswer,
-} from "../../engine/src/replica/home.ts";
+import { type LimitCall, rejectAnswer } from "../../engine/src/replica/home.ts";
 import { Replica } from "../../engine/src/replica/replica.ts";
-import { ChargeRejected } from "../../engine/src/replica/replica-verification.ts";
-import type { CountReport, ReportAnswer, ReportTaker } from "../../engine/src/replica/report.ts";
+import { ChargeRejected, charged } from "../../engine/src/replica/replica-verification.ts";
 import type { VerificationRequest } from "../../engine/src/verification/request.ts";
 import {
   bounded,
@@ -235,8 +227,7 @@ export class LocalLatchkey extends Latchkey {
       if ((await this.#caller.find(systemClock.now())) === null) return remote();
       const result = await this.#replica.charges.charge({ operation, entries });
       if ("isElsewhere" in result) return remote();
-      if ("problem" in result) throw new ChargeRejected(result.problem);
-      return { data: result.data as Output, requestId };
+      return { data: charged(result).data as Output, requestId };
     } catch (error) {
       if (error instanceof DecidedElsewhere) return remote();
       throw asLatchkeyError(error, operation, requestId);
@@ -326,35 +317,16 @@ function asLatchkeyError(error: unknown, operation: string, requestId: string): 
 }
 
 /** The service, over `fetch`. */
-class FetchHome implements Home, ReportTaker {
+class FetchHome extends AskedHome {
   readonly #connection: ReturnType<typeof connectionOf>;
 
   constructor(options: LatchkeyOptions) {
+    super();
     // Hooks are about the calls of the program.
     this.#connection = connectionOf({ ...options, onRequest: undefined, onResponse: undefined });
   }
 
-  listChanges(question: Parameters<Home["listChanges"]>[0]): Promise<ChangesAnswer> {
-    return this.#ask("replica.listChanges", question, question.wait);
-  }
-
-  resolveKeys(question: Parameters<Home["resolveKeys"]>[0]): Promise<RecordsAnswer> {
-    return this.#ask("replica.resolveKeys", question);
-  }
-
-  charge(question: Parameters<Home["charge"]>[0]): Promise<ChargeAnswer> {
-    return this.#ask("replica.charge", question);
-  }
-
-  lease(question: Parameters<Home["lease"]>[0]): Promise<LeaseAnswer> {
-    return this.#ask("replica.lease", question);
-  }
-
-  report(question: CountReport): Promise<ReportAnswer> {
-    return this.#ask("replica.report", question);
-  }
-
-  async #ask<Answer>(operation: string, question: object, wait: Milliseconds = 0): Promise<Answer> {
+  protected async ask<Answer>(operation: string, question: object, wait: Milliseconds): Promise<Answer> {
     try {
       const own = { timeout: ANSWER_TIME_MAX + wait, retries: 0 };
       const { data } = await callOperation(this.#connection, operation, {}, JSON.stringify(question), own);

@@ -1,18 +1,7 @@
 import { createHmac } from "node:crypto";
 import { hashSecret } from "../../engine/src/crypto/hash.ts";
-import {
-  type ChangesAnswer,
-  type ChangesQuestion,
-  type ChargeAnswer,
-  type ChargeQuestion,
-  type Home,
-  type LeaseAnswer,
-  type LeaseQuestion,
-  type RecordsAnswer,
-  type RecordsQuestion,
-  rejectAnswer,
-} from "../../engine/src/replica/home.ts";
-import type { CountReport, ReportAnswer, ReportTaker } from "../../engine/src/replica/report.ts";
+import { AskedHome } from "../../engine/src/replica/asked-home.ts";
+import { rejectAnswer } from "../../engine/src/replica/home.ts";
 import type { CallOptions, Reply, TestServer } from "./harness.ts";
 
 /** What an edge tells of itself. */
@@ -125,38 +114,19 @@ export class TestEdge {
 }
 
 /** The service as a replica in a test asks it, with the root key of an edge. */
-export class TestHome implements Home, ReportTaker {
+export class TestHome extends AskedHome {
   readonly #server: TestServer;
   readonly #as: string;
   /** Whether the network between both is cut. */
   isAway = false;
 
   constructor(server: TestServer, rootKey: string) {
+    super();
     this.#server = server;
     this.#as = rootKey;
   }
 
-  listChanges(question: ChangesQuestion): Promise<ChangesAnswer> {
-    return this.#ask("replica.listChanges", question);
-  }
-
-  resolveKeys(question: RecordsQuestion): Promise<RecordsAnswer> {
-    return this.#ask("replica.resolveKeys", question);
-  }
-
-  charge(question: ChargeQuestion): Promise<ChargeAnswer> {
-    return this.#ask("replica.charge", question);
-  }
-
-  lease(question: LeaseQuestion): Promise<LeaseAnswer> {
-    return this.#ask("replica.lease", question);
-  }
-
-  report(question: CountReport): Promise<ReportAnswer> {
-    return this.#ask("replica.report", question);
-  }
-
-  async #ask<Answer>(operation: string, question: object): Promise<Answer> {
+  protected async ask<Answer>(operation: string, question: object): Promise<Answer> {
     if (this.isAway) rejectAnswer({ operation, status: undefined, detail: "The network is cut" });
     const { status, body } = await this.#server.call(operation, question, { as: this.#as });
     if (status !== 200) rejectAnswer({ operation, status, detail: body.error.detail });

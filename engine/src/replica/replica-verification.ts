@@ -8,7 +8,7 @@ import { selectLimits } from "../verification/limits.ts";
 import type { VerificationAnswer, VerificationRequest } from "../verification/request.ts";
 import type { Verification } from "../verification/verification.ts";
 import type { Charges } from "./charges.ts";
-import { type ChargeCall, type ChargeProblem, HomeUnavailable } from "./home.ts";
+import { type ChargeCall, type ChargeProblem, type ChargeResult, HomeUnavailable } from "./home.ts";
 import type { Leases } from "./leases.ts";
 
 /** Home has rejected a charge with a problem of its API. */
@@ -28,6 +28,13 @@ export class ChargeRejected extends Error {
     const seconds = headers?.["retry-after"];
     this.retryAfter = seconds === undefined ? undefined : Number(seconds) * 1_000;
   }
+}
+
+/** What home has answered to a charge. @throws {ChargeRejected} or `HomeUnavailable`, if it has charged nothing. */
+export function charged(result: ChargeResult): Extract<ChargeResult, { data: object }> {
+  if ("problem" in result) throw new ChargeRejected(result.problem);
+  if (!("data" in result)) throw new HomeUnavailable("Home has answered a charge with neither data nor a problem");
+  return result;
 }
 
 export interface ReplicaVerificationParts {
@@ -81,10 +88,7 @@ export class ReplicaVerification {
   }
 
   async #charge(hash: string, request: VerificationRequest): Promise<VerificationAnswer> {
-    const result = await this.#charges.charge(chargeCall(hash, request));
-    if ("data" in result) return JSON.stringify(result.data);
-    if ("problem" in result) throw new ChargeRejected(result.problem);
-    throw new HomeUnavailable("Home has answered the charge of a key with neither data nor a problem");
+    return JSON.stringify(charged(await this.#charges.charge(chargeCall(hash, request))).data);
   }
 }
 

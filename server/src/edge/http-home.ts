@@ -1,20 +1,8 @@
 import { Agent as HttpAgent, type IncomingMessage, request as requestHttp } from "node:http";
 import { Agent as HttpsAgent, request as requestHttps } from "node:https";
 import type { Milliseconds } from "../../../engine/src/clock/clock.ts";
-import {
-  type ChangesAnswer,
-  type ChangesQuestion,
-  type ChargeAnswer,
-  type ChargeQuestion,
-  type Home,
-  HomeUnavailable,
-  type LeaseAnswer,
-  type LeaseQuestion,
-  type RecordsAnswer,
-  type RecordsQuestion,
-  rejectAnswer,
-} from "../../../engine/src/replica/home.ts";
-import type { CountReport, ReportAnswer, ReportTaker } from "../../../engine/src/replica/report.ts";
+import { AskedHome } from "../../../engine/src/replica/asked-home.ts";
+import { HomeUnavailable, rejectAnswer } from "../../../engine/src/replica/home.ts";
 import { collected, statusOf } from "./answers.ts";
 
 /**
@@ -45,12 +33,13 @@ export interface HomeRequest {
 }
 
 /** Home over HTTP. */
-export class HttpHome implements Home, ReportTaker {
+export class HttpHome extends AskedHome {
   readonly #base: URL;
   readonly #rootKey: string;
   readonly #agents: Readonly<Record<Purpose, HttpAgent | HttpsAgent>>;
 
   constructor(upstream: URL, rootKey: string) {
+    super();
     this.#base = upstream;
     this.#rootKey = rootKey;
     const agent = (purpose: Purpose) => {
@@ -63,26 +52,6 @@ export class HttpHome implements Home, ReportTaker {
       questions: agent("questions"),
       passedOn: agent("passedOn"),
     };
-  }
-
-  listChanges(question: ChangesQuestion): Promise<ChangesAnswer> {
-    return this.#ask("replica.listChanges", question, question.wait);
-  }
-
-  resolveKeys(question: RecordsQuestion): Promise<RecordsAnswer> {
-    return this.#ask("replica.resolveKeys", question);
-  }
-
-  charge(question: ChargeQuestion): Promise<ChargeAnswer> {
-    return this.#ask("replica.charge", question);
-  }
-
-  lease(question: LeaseQuestion): Promise<LeaseAnswer> {
-    return this.#ask("replica.lease", question);
-  }
-
-  report(question: CountReport): Promise<ReportAnswer> {
-    return this.#ask("replica.report", question);
   }
 
   /** Starts a request. The caller writes its body, and reads the answer; both end with an error if home is silent for too long. */
@@ -114,7 +83,7 @@ export class HttpHome implements Home, ReportTaker {
     for (const agent of Object.values(this.#agents)) agent.destroy();
   }
 
-  async #ask<Answer>(operation: string, question: object, wait: Milliseconds = 0): Promise<Answer> {
+  protected async ask<Answer>(operation: string, question: object, wait: Milliseconds): Promise<Answer> {
     const { status, body } = await this.#send(operation, JSON.stringify(question), ANSWER_TIME_MAX + wait);
     if (status !== 200) {
       const detail = `Home answered ${operation} with ${status}: ${detailOf(body, status)}`;

@@ -1,8 +1,8 @@
 import type { z } from "zod";
 import { decideByCall } from "../../../engine/src/errors/decided-elsewhere.ts";
 import type { Charges } from "../../../engine/src/replica/charges.ts";
-import { HomeUnavailable, type LimitCall, type LimitEntry } from "../../../engine/src/replica/home.ts";
-import { ChargeRejected } from "../../../engine/src/replica/replica-verification.ts";
+import type { LimitCall, LimitEntry } from "../../../engine/src/replica/home.ts";
+import { charged } from "../../../engine/src/replica/replica-verification.ts";
 import { ELSEWHERE } from "../../../engine/src/replica/source.ts";
 import type { Namespaces } from "../../../engine/src/verification/namespaces.ts";
 import type { LimitInput } from "../features/ratelimits/fields.ts";
@@ -49,10 +49,9 @@ async function charge(
   try {
     const result = await charges.charge({ operation, entries, address });
     if ("isElsewhere" in result) decideByCall();
-    if ("problem" in result) throw new ChargeRejected(result.problem);
-    if (!("data" in result)) throw new HomeUnavailable("Home has answered a charge with neither data nor a problem");
-    const data = JSON.stringify(result.data);
-    return result.headers === undefined ? data : { data, headers: result.headers };
+    const { data, headers } = charged(result);
+    const text = JSON.stringify(data);
+    return headers === undefined ? text : { data: text, headers };
   } catch (error) {
     return rejectCharge(error);
   }
