@@ -6,6 +6,9 @@ import type { Lender, LentCharge } from "./lender.ts";
 
 /** How long a lease lasts at most. */
 export const LEASE_MAX: Milliseconds = 10_000;
+/** What one question of an edge has at most: requests for leases, and in each of them ended leases of its limit. */
+export const LEASES_PER_QUESTION = 256;
+export const RETURNS_PER_LEASE = 4;
 /** Of a limit, the part that can be leased or lost within its window. */
 const SHARE = 10;
 /** Smaller limits have no part that is worth it, and shorter windows end before a lease pays. */

@@ -1,6 +1,6 @@
 import type { Instant, Milliseconds } from "../clock/clock.ts";
 import type { Charge, LimitState } from "../limits/counters.ts";
-import { LEASE_MAX } from "../limits/leases.ts";
+import { LEASE_MAX, RETURNS_PER_LEASE } from "../limits/leases.ts";
 import type { LeaseGrant, LeaseRequest, LeaseReturn } from "./home.ts";
 
 /** Charges of a second from which on a lease pays. */
@@ -11,8 +11,6 @@ const AIM: Milliseconds = 5_000;
 const RENEWAL: Milliseconds = 500;
 /** Leases of one limit. */
 const LEASES_MAX = 4;
-/** Ended leases of one limit that a question returns. Home takes no more. */
-const RETURNS_MAX = 4;
 /** For how long a return is repeated while home does not answer. */
 const RETURN_TIME: Milliseconds = 60_000;
 /** After home gave no lease: doubled each time, up to the longest, or to an eighth of a window. */
@@ -169,7 +167,7 @@ export class LeasedLimit {
   needsLease(monotonic: Milliseconds): boolean {
     const rate = this.#rateAt(monotonic);
     if (rate < (this.#leases.length > 0 ? BUSY / 2 : BUSY) || monotonic < this.#quietUntil) return false;
-    if (this.#leases.length >= LEASES_MAX || this.#ended.length > RETURNS_MAX) return false;
+    if (this.#leases.length >= LEASES_MAX || this.#ended.length > RETURNS_PER_LEASE) return false;
     return this.#left * SECOND < rate * RENEWAL || monotonic >= this.#renewsAt;
   }
 
@@ -223,7 +221,7 @@ export class LeasedLimit {
     this.#ended = this.#ended.filter(({ endedAt }) => monotonic - endedAt < RETURN_TIME);
     const { name, owner, limit, duration } = this.at;
     const want = mayGrow && this.needsLease(monotonic) ? Math.ceil((this.#rateAt(monotonic) * AIM) / SECOND) : 0;
-    const returns = this.#ended.slice(0, RETURNS_MAX).map(({ id, amount, spent }) => ({ id, amount, spent }));
+    const returns = this.#ended.slice(0, RETURNS_PER_LEASE).map(({ id, amount, spent }) => ({ id, amount, spent }));
     return {
       key: { hash: this.hash, name, owner },
       limit,

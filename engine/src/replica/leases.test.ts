@@ -566,7 +566,7 @@ describe("leases of a home", () => {
     const { simulation, edge, asked } = await answering(({ leases }) => ({ leases: leases.map(() => null) }));
     const leases = edge.replica.leases!;
     const key = (n: number) =>
-      ({ planId: null, identity: null, budgets: [], derivation: null, hasBalance: false, n }) as never;
+      ({ planId: null, identity: null, budgets: [], derivation: null, hasBalance: false, concurrency: [], n }) as never;
     const note = (n: number) => {
       const charge = { counter: `key\0pool_${n}\0r`, limit: 1_000, duration: 60_000, cost: 1 };
       const limit = {

@@ -2,9 +2,9 @@ import type { Clock, Milliseconds, Timer } from "../clock/clock.ts";
 import { startTimeout } from "../clock/timeout.ts";
 import type { KeyRecord } from "../directory/records.ts";
 import type { Charge, LimitDecision, LimitState } from "../limits/counters.ts";
-import { isLeasable } from "../limits/leases.ts";
+import { isLeasable, LEASES_PER_QUESTION } from "../limits/leases.ts";
 import type { Random } from "../random/random.ts";
-import { hasBalances } from "../verification/balances.ts";
+import { chargesOnlyLimits } from "../verification/balances.ts";
 import type { SelectedLimits } from "../verification/limits.ts";
 import {
   type Home,
@@ -20,8 +20,7 @@ import { type BothClocks, LeasedLimit, type LimitAtHome } from "./leased-limit.t
 const LIMITS_MAX = 10_000;
 /** Limits that are looked at to make room for another one. */
 const LOOKED_AT_MAX = 16;
-/** Requests of one question, and their bytes as JSON: home reads short bodies only. */
-const REQUESTS_MAX = 256;
+/** Bytes of a question as JSON: home reads short bodies only. */
 const BYTES_MAX = 48 * 1024;
 /** The shortest time between two questions, and how long the first request waits for others. */
 const QUESTION_PAUSE: Milliseconds = 20;
@@ -121,7 +120,7 @@ export class Leases {
 
   /** Says that home has to decide a call of a key, and which limits it charges. */
   note(hash: string, key: KeyRecord, selected: SelectedLimits): void {
-    if (this.#closed || hasBalances(key) || key.planId !== null || (key.identity?.planId ?? null) !== null) return;
+    if (this.#closed || !chargesOnlyLimits(key)) return;
     const demands: Demand[] = [];
     for (const [i, charge] of selected.charges.entries()) {
       const checked = selected.limits[i];
@@ -312,7 +311,7 @@ export class Leases {
       const request = limit.request(monotonic, !this.#closed && !this.#former.has(limit));
       const isEmpty = request.want === 0 && request.returns === undefined;
       const length = isEmpty ? 0 : JSON.stringify(request).length + 1;
-      if (taken.length === REQUESTS_MAX || (taken.length > 0 && bytes + length > BYTES_MAX)) break;
+      if (taken.length === LEASES_PER_QUESTION || (taken.length > 0 && bytes + length > BYTES_MAX)) break;
       this.#asking.delete(limit);
       bytes += length;
       if (isEmpty) limit.isAsking = false;

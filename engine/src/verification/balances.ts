@@ -7,6 +7,12 @@ export function hasBalances({ hasBalance, budgets, derivation }: KeyRecord): boo
   return hasBalance || budgets.length > 0 || (derivation !== null && derivation.balanceIds.length > 0);
 }
 
+/** Whether a verification of the key charges nothing but limits of the key itself and of its identity, and no plan gives more. */
+export function chargesOnlyLimits(key: KeyRecord): boolean {
+  const { concurrency, planId, identity } = key;
+  return !hasBalances(key) && concurrency.length === 0 && planId === null && (identity?.planId ?? null) === null;
+}
+
 /**
  * The ids of the balances that a verification of the key charges, if it charges any: its own credits first, if it has them,
  * its budgets, and what it may spend at most if it is derived.

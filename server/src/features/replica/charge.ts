@@ -8,16 +8,17 @@ import { mistakeProblems } from "../keys/mistakes.ts";
 import { verificationFields } from "../keys/verification-fields.ts";
 import { verifyKey } from "../keys/verifyKey.ts";
 import { metered, type Services } from "../services.ts";
+import { afterWait, soughtBy } from "./authority.ts";
 import {
   CallerAddress,
   EDGE_BODY_BYTES_MAX,
+  Elsewhere,
   Hash,
   OPEN_PERMISSION,
   openingCaller,
-  openRequirement,
   Position,
 } from "./fields.ts";
-import { decideLimits, Elsewhere, LimitCall, limitOutputs } from "./limit-call.ts";
+import { decideLimits, LimitCall, limitOutputs } from "./limit-call.ts";
 
 const CALLS_MAX = 256;
 
@@ -80,10 +81,7 @@ export const charge = metered("replica.charge", {
   const { replicas } = services;
   const results = await replicas.charging.run(workspaceId, async () => {
     await replicas.stream.reach(position);
-    const now = clock.now();
-    // The batch waited, and the root key is the authority of all its calls.
-    const current = caller.isCurrent(now) ? caller : await caller.renew(now);
-    current.authorizeSome([OPEN_PERMISSION]);
+    const current = await afterWait(caller, clock.now());
     // The request itself is counted already: for its first call.
     const all = [...calls, ...limits];
     return Promise.all(all.map((call, i) => result(call, current, i === 0, services, context)));
@@ -131,17 +129,14 @@ function decide(
   if (isAnonymous && (replicas.verifyAuth === "required" || hasOwnLimit(asked))) {
     throw new Problem("authentication_missing");
   }
-  const { workspaceId, rootKeyId } = caller;
+  const { workspaceId } = caller;
+  const sought = soughtBy(caller, hash, replicas);
   // Callers without a root key find keys of the default workspace only.
   const findsNothing = isAnonymous && workspaceId !== replicas.defaultWorkspaceId;
   return verification.verify({
     ...asked,
     key: "",
-    sought: {
-      hash,
-      opens: (api) => !findsNothing && caller.may(openRequirement(api)),
-      lookUp: (load) => replicas.lookups.spend(rootKeyId, load),
-    },
+    sought: findsNothing ? { ...sought, opens: () => false } : sought,
     workspaceId,
     principal: isAnonymous ? null : caller,
     address,

@@ -32,3 +32,6 @@ export const Hash = text(43, 86, {
   regex: /^(?:[\w-]{43}|[\w-]{86})$/,
   says: "must be a SHA-256 or a SHA-512 as base64url",
 });
+
+/** What an edge must pass on, with everything that it concerns. */
+export const Elsewhere = z.strictObject({ isElsewhere: z.literal(true) });

@@ -1,17 +1,23 @@
 import { z } from "zod";
 import { LookupsExhausted } from "../../../../engine/src/directory/lookup-rate-limiter.ts";
 import { type KeyRecord, limitCounter } from "../../../../engine/src/directory/records.ts";
-import { isLeasable, type Lease, type LeasedCounter } from "../../../../engine/src/limits/leases.ts";
+import {
+  isLeasable,
+  LEASES_PER_QUESTION,
+  type Lease,
+  type LeasedCounter,
+  RETURNS_PER_LEASE,
+} from "../../../../engine/src/limits/leases.ts";
 import { DURATION_MAX, LIMIT_MAX } from "../../../../engine/src/rules/window.ts";
+import { chargesOnlyLimits } from "../../../../engine/src/verification/balances.ts";
 import { yieldEventLoop } from "../../platform/rpc/event-loop.ts";
 import type { Principal } from "../../platform/rpc/principal.ts";
 import { integer, text } from "../../platform/vocabulary/schema.ts";
 import { metered } from "../services.ts";
-import { EDGE_BODY_BYTES_MAX, Hash, OPEN_PERMISSION, openingCaller, openRequirement, Position } from "./fields.ts";
+import { afterWait, soughtBy } from "./authority.ts";
+import { EDGE_BODY_BYTES_MAX, Hash, OPEN_PERMISSION, openingCaller, Position } from "./fields.ts";
 import type { ReplicaServices } from "./service.ts";
 
-const LEASES_MAX = 256;
-const RETURNS_MAX = 4;
 /** Limits of one question that are decided in one turn of the event loop: about a millisecond. */
 const AT_ONCE = 16;
 
@@ -34,7 +40,7 @@ const Asked = z.strictObject({
   limit: integer(0, LIMIT_MAX).describe("As the record of the edge says. With another one here, nothing is leased."),
   duration: integer(1, DURATION_MAX),
   want: integer(0, LIMIT_MAX).describe("The largest amount that is of use. 0: nothing."),
-  returns: z.array(Return).max(RETURNS_MAX).optional().describe("Leases of this limit that have ended."),
+  returns: z.array(Return).max(RETURNS_PER_LEASE).optional().describe("Leases of this limit that have ended."),
 });
 
 type Asked = z.output<typeof Asked>;
@@ -46,7 +52,7 @@ export const lease = metered("replica.lease", {
     "spent. What is leased and what was lost is at most a tenth of the limit in its window.",
   bodyBytesMax: EDGE_BODY_BYTES_MAX,
   permissions: [OPEN_PERMISSION],
-  input: z.strictObject({ position: Position.optional(), leases: z.array(Asked).min(1).max(LEASES_MAX) }),
+  input: z.strictObject({ position: Position.optional(), leases: z.array(Asked).min(1).max(LEASES_PER_QUESTION) }),
   output: z.strictObject({
     leases: z.array(
       z
@@ -69,9 +75,7 @@ export const lease = metered("replica.lease", {
   const answers = await replicas.leasing.run(workspaceId, async () => {
     await replicas.stream.reach(position);
     const now = clock.now();
-    // The question waited, and the root key is the authority of all leases.
-    const current = caller.isCurrent(now) ? caller : await caller.renew(now);
-    current.authorizeSome([OPEN_PERMISSION]);
+    const current = await afterWait(caller, now);
     // Before anything is counted: a question that fails leaves nothing behind.
     const found = await Promise.all(
       leases.map(async (asked) => ({ asked, key: await findKey(asked.key.hash, current, replicas) })),
@@ -88,12 +92,11 @@ export const lease = metered("replica.lease", {
 });
 
 /** The key, or null if the edge cannot have it. */
-async function findKey(hash: string, caller: Principal, { keys, lookups }: ReplicaServices): Promise<KeyRecord | null> {
-  const { workspaceId, rootKeyId } = caller;
-  const opens = (api: string) => caller.may(openRequirement(api));
+async function findKey(hash: string, caller: Principal, replicas: ReplicaServices): Promise<KeyRecord | null> {
+  const sought = soughtBy(caller, hash, replicas);
   try {
-    const found = await keys.findSought({ hash, opens, lookUp: (load) => lookups.spend(rootKeyId, load) }, workspaceId);
-    return found !== null && opens(found.apiId) ? found : null;
+    const found = await replicas.keys.findSought(sought, caller.workspaceId);
+    return found !== null && sought.opens(found.apiId) ? found : null;
   } catch (error) {
     // The other limits of the question are of keys that are known.
     if (error instanceof LookupsExhausted) return null;
@@ -127,10 +130,6 @@ function mayLease(key: KeyRecord, now: number): boolean {
     key.enabled &&
     (key.expiresAt === null || now < key.expiresAt) &&
     !key.isUnused &&
-    key.planId === null &&
-    (key.identity === null || key.identity.planId === null) &&
-    !key.hasBalance &&
-    key.budgets.length === 0 &&
-    key.concurrency.length === 0
+    chargesOnlyLimits(key)
   );
 }

@@ -34,9 +34,6 @@ export type LimitCall = z.output<typeof LimitCall>;
 /** What the result of such a call has. */
 export const limitOutputs = [limit.declaration.output, multiLimit.declaration.output] as const;
 
-/** The result of a call that the edge must pass on whole. Nothing was charged. */
-export const Elsewhere = z.strictObject({ isElsewhere: z.literal(true) });
-
 /**
  * Decides a call by the code of its operation; undefined if the edge must pass it on: because a namespace does not exist, is no
  * longer the one that the edge knows, or is not open to the edge.

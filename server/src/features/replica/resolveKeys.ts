@@ -4,7 +4,15 @@ import type { DeletedKey, DirectoryKey } from "../../../../engine/src/directory/
 import type { Principal } from "../../platform/rpc/principal.ts";
 import { text } from "../../platform/vocabulary/schema.ts";
 import { metered } from "../services.ts";
-import { EDGE_BODY_BYTES_MAX, Hash, OPEN_PERMISSION, openingCaller, openRequirement, Position } from "./fields.ts";
+import {
+  EDGE_BODY_BYTES_MAX,
+  Elsewhere,
+  Hash,
+  OPEN_PERMISSION,
+  openingCaller,
+  openRequirement,
+  Position,
+} from "./fields.ts";
 import { replicaKey, replicaRootKey } from "./key-record.ts";
 
 const KEYS_MAX = 256;
@@ -12,7 +20,6 @@ const KEYS_MAX = 256;
 const ROOT_KEYS_MAX = 128;
 const NAMESPACES_MAX = 128;
 
-/** What an edge must pass on, with everything that it concerns. */
 const ELSEWHERE = { isElsewhere: true } as const;
 
 const Limits = z.array(
@@ -26,8 +33,6 @@ const Limits = z.array(
     shadow: z.union([z.literal(0), z.literal(1)]).optional(),
   }),
 );
-
-const Elsewhere = z.strictObject({ isElsewhere: z.literal(true) });
 
 const ReplicaKey = z.strictObject({
   keyId: z.string(),
