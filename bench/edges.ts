@@ -9,12 +9,12 @@
  * `latchkey edge` on core 0, whose network to the node delays everything by 50 ms in each direction.
  */
 import { execFileSync } from "node:child_process";
-import { createHash } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { parseArgs } from "node:util";
+import { hashSecret } from "../engine/src/crypto/hash.ts";
 import { freePort } from "../server/test/services/free-port.ts";
 import { TcpProxy } from "../server/test/tcp-proxy.ts";
 import { Callers } from "./lib/callers.ts";
@@ -64,7 +64,7 @@ const settings = { PORT: String(await freePort()) };
 let node = await startLatchkey({ folder, settings });
 const { url } = node;
 const keys = await createKeys(url, KEYS);
-const hashes = keys.slice(0, KEYS_OF_AN_EDGE).map((key) => createHash("sha256").update(key).digest("base64url"));
+const hashes = keys.slice(0, KEYS_OF_AN_EDGE).map(hashSecret);
 await verifyEach(
   url,
   keys.map((key) => ({ key })),

@@ -1,4 +1,3 @@
-import { setImmediate } from "node:timers/promises";
 import type { Clock, Milliseconds } from "../../../engine/src/clock/clock.ts";
 import { pause } from "../../../engine/src/clock/pause.ts";
 import type { RecordCaches } from "../../../engine/src/directory/directories.ts";
@@ -6,6 +5,7 @@ import type { RecordCacheCounts } from "../../../engine/src/directory/record-cac
 import { type PackedKey, unpackKey } from "../features/keys/packed-key.ts";
 import type { RecentKeysPage } from "../features/keys/statements/recent-keys.ts";
 import { ChunkPace } from "../platform/rpc/chunk-pace.ts";
+import { yieldEventLoop } from "../platform/rpc/event-loop.ts";
 import type { AppStore } from "./app-store.ts";
 
 /** How long a step should take. A caller's look-up waits for one at most on the embedded database, in whose thread it runs. */
@@ -79,7 +79,7 @@ export async function warmUp({
 
   const found = new ChunkPace({ time, ...KEYS });
   const fill = (read: () => Promise<readonly PackedKey[]>) =>
-    directories.fillKeys(async () => (await read()).map((key) => unpackKey(key)));
+    directories.fillKeys(async () => (await read()).map(unpackKey));
   const newestIds = await newest(Math.min(NEWEST_MAX, Math.ceil((bytesMax * SHARE_OF_CACHE) / BYTES_PER_KEY)));
   for (let at = 0; at < newestIds.length && !stopped.aborted && !isFull(); ) {
     // In the order of ids, neighbouring rows are read once.
@@ -130,9 +130,9 @@ export async function warmUp({
 
 /** The time of one turn of the event loop, from the next one on. */
 export async function measureTurn(clock: Pick<Clock, "monotonic">): Promise<Milliseconds> {
-  await setImmediate();
+  await yieldEventLoop();
   const startedAt = clock.monotonic();
-  await setImmediate();
+  await yieldEventLoop();
   return clock.monotonic() - startedAt;
 }
 

@@ -1,42 +1,16 @@
 import type { DeletedKey, DirectoryBudget, DirectoryKey } from "../../../../engine/src/directory/stored.ts";
 import { parsed } from "../../platform/store/json.ts";
 
-/**
- * A row of the query of the directory's keys, as a list, from the thread of the database to that of the directory: the names of
- * columns would take longer to copy than their values, and so would the values of JSON. Related rows are JSON, and null
- * where there are none. After the columns there are the budgets of the key and of its identity, if it has some.
- */
-export type PackedKey = readonly [
-  id: string,
-  workspace_id: string,
-  api_id: string,
-  pool_id: string,
-  identity_id: string | null,
-  budget_id: string | null,
-  hash: string,
-  hash_version: DirectoryKey["hash_version"],
-  migration_id: string | null,
-  name: string | null,
-  meta: string | null,
-  enabled: DirectoryKey["enabled"],
-  expires_at: number | null,
-  deleted_at: number | null,
-  allowed_ips: string | null,
-  concurrency: DirectoryKey["concurrency"],
-  is_unused: DirectoryKey["is_unused"],
-  api_deleted_at: number | null,
-  api_allowed_ips: string | null,
-  api_own_key_access: DirectoryKey["api_own_key_access"],
-  api_own_key_derivation: DirectoryKey["api_own_key_derivation"],
-  workspace_enabled: DirectoryKey["workspace_enabled"],
-  balance: DirectoryKey["balance"],
-  identity: DirectoryKey["identity"],
-  plan: DirectoryKey["plan"],
-  ratelimits: DirectoryKey["ratelimits"] | null,
-  roles: readonly { name: string }[] | null,
-  permissions: readonly { slug: string }[] | null,
-  budgets?: readonly DirectoryBudget[],
-];
+/** A key of the directory as its query returns it: related rows are JSON, and null where there are none. */
+export type DirectoryKeyRow = Omit<DirectoryKey, "budgets" | "ratelimits" | "roles" | "permissions"> & {
+  budget_id: string | null;
+  identity_id: string | null;
+  ratelimits: DirectoryKey["ratelimits"] | null;
+  roles: readonly { name: string }[] | null;
+  permissions: readonly { slug: string }[] | null;
+  deleted_at: number | null;
+  api_deleted_at: number | null;
+};
 
 /** The columns of a packed key, in their order. */
 export const packedColumns = [
@@ -68,7 +42,18 @@ export const packedColumns = [
   "ratelimits",
   "roles",
   "permissions",
-] as const;
+] as const satisfies readonly (keyof DirectoryKeyRow)[];
+
+type ValuesOf<Columns extends readonly (keyof DirectoryKeyRow)[]> = {
+  readonly [I in keyof Columns]: DirectoryKeyRow[Columns[I]];
+};
+
+/**
+ * A row as a list, from the thread of the database to that of the directory: the names of columns would take longer to copy
+ * than their values, and so would the values of JSON. After the columns there are the budgets of the key and of its identity, if
+ * it has some.
+ */
+export type PackedKey = readonly [...ValuesOf<typeof packedColumns>, budgets?: readonly DirectoryBudget[]];
 
 /** The budgets of a key and of its identity: without their ancestors. */
 export function ownBudgets([, , , , , budgetId, , , , , , , , , , , , , , , , , , identity]: PackedKey): string[] {

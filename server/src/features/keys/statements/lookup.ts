@@ -1,5 +1,5 @@
 import { sql as raw } from "kysely";
-import type { DirectoryKey, KeyLocation } from "../../../../../engine/src/directory/stored.ts";
+import type { KeyLocation } from "../../../../../engine/src/directory/stored.ts";
 import { hashVersions } from "../../../../../engine/src/rules/imported-keys.ts";
 import type { CompletedQuery, Dialect } from "../../../platform/store/dialect.ts";
 import { listsOf } from "../../../platform/store/lists.ts";
@@ -7,7 +7,7 @@ import type { SqlBoolean } from "../../../platform/store/schema.ts";
 import type { Sql } from "../../../platform/store/store.ts";
 import { findBudgetChains } from "../../budgets/statements.ts";
 import { planOf } from "../../plans/statements/plans.ts";
-import { ownBudgets, type PackedKey, packedColumns } from "../packed-key.ts";
+import { type DirectoryKeyRow, ownBudgets, type PackedKey } from "../packed-key.ts";
 import { limitsOf, permissionsOf, rolesOf } from "./stored-key.ts";
 
 /**
@@ -47,8 +47,7 @@ async function packed<Value>(
   return rows.map((row) => {
     const all = ownBudgets(row).flatMap((id) => chains.get(id) ?? []);
     const distinct = new Map(all.map((budget) => [budget.id, budget]));
-    const columns = row.slice(0, packedColumns.length) as unknown as PackedKey;
-    return all.length === 0 ? row : ([...columns, [...distinct.values()]] as unknown as PackedKey);
+    return all.length === 0 ? row : ([...row, [...distinct.values()]] as unknown as PackedKey);
   });
 }
 
@@ -115,15 +114,11 @@ export function selectDirectoryKeys(connection: Sql) {
           .where("identities.deleted_at", "is", null),
       ).as("identity"),
       planOf(connection, "keys.pool_id").as("plan"),
-      raw<
-        DirectoryKey["ratelimits"] | null
-      >`case when exists (select 1 from ratelimits where ratelimits.key_id = keys.id)
+      raw<DirectoryKeyRow["ratelimits"]>`case when exists (select 1 from ratelimits where ratelimits.key_id = keys.id)
         then ${array(limitsOf(connection, "key_id", "keys.id"))} end`.as("ratelimits"),
-      raw<
-        readonly { name: string }[] | null
-      >`case when exists (select 1 from keys_roles where keys_roles.key_id = keys.id)
+      raw<DirectoryKeyRow["roles"]>`case when exists (select 1 from keys_roles where keys_roles.key_id = keys.id)
         then ${array(rolesOf(connection))} end`.as("roles"),
-      raw<readonly { slug: string }[] | null>`case
+      raw<DirectoryKeyRow["permissions"]>`case
         when exists (select 1 from keys_roles where keys_roles.key_id = keys.id)
           or exists (select 1 from keys_permissions where keys_permissions.key_id = keys.id)
         then ${array(permissionsOf(connection))} end`.as("permissions"),
