@@ -32,31 +32,41 @@ export class EdgeInFront {
   readonly #edge: Edge;
   readonly #port: number;
   readonly #home: Server;
-  readonly #connections = new Set<Socket>();
+  readonly #connections: ReadonlySet<Socket>;
   readonly #folder: string;
   readonly #clock: JumpingClock;
   #underWay = 0;
 
-  private constructor(parts: { edge: Edge; port: number; home: Server; folder: string; clock: JumpingClock }) {
+  private constructor(parts: {
+    edge: Edge;
+    port: number;
+    home: Server;
+    connections: ReadonlySet<Socket>;
+    folder: string;
+    clock: JumpingClock;
+  }) {
     this.#edge = parts.edge;
     this.#port = parts.port;
     this.#home = parts.home;
     this.#folder = parts.folder;
     this.#clock = parts.clock;
-    this.#home.on("connection", (connection) => {
-      this.#connections.add(connection);
-      connection.once("close", () => this.#connections.delete(connection));
-    });
+    this.#connections = parts.connections;
   }
 
-  static async open(server: TestServer): Promise<EdgeInFront> {
-    const home = createServer({ allowHalfOpen: true }, (connection) => server.service.accept(connection));
+  /** @param more settings of the edge. */
+  static async open(server: TestServer, more: Record<string, string> = {}): Promise<EdgeInFront> {
+    const connections = new Set<Socket>();
+    const home = createServer({ allowHalfOpen: true }, (connection) => {
+      connections.add(connection);
+      connection.once("close", () => connections.delete(connection));
+      server.service.accept(connection);
+    });
     home.listen(0, "127.0.0.1");
     await once(home, "listening");
     const folder = mkdtempSync(join(tmpdir(), "latchkey-test-"));
     const { settings = {} } = server.options;
     const TRUSTED_PROXIES = [settings.TRUSTED_PROXIES, LOOPBACK].filter(Boolean).join(",");
-    const config = readConfig(new Map(Object.entries({ PORT: "0", DATA_DIR: folder, TRUSTED_PROXIES })));
+    const config = readConfig(new Map(Object.entries({ PORT: "0", DATA_DIR: folder, TRUSTED_PROXIES, ...more })));
     const { key: rootKey } = await server.grant("replicas.*.open", "ratelimits.*.limit");
     const clock = new JumpingClock(server.clock);
     const silent = () => {};
@@ -77,7 +87,18 @@ export class EdgeInFront {
       },
     );
     const { port } = await edge.listen();
-    return new EdgeInFront({ edge, port, home, folder, clock });
+    return new EdgeInFront({ edge, port, home, connections, folder, clock });
+  }
+
+  /** The port of the edge for gRPC, if its settings have one. */
+  get grpcPort(): number | undefined {
+    return this.#edge.grpcAddress?.port;
+  }
+
+  /** Ends the connections to the service, and lets the edge have no other. */
+  cutHome(): void {
+    this.#home.close();
+    for (const connection of this.#connections) connection.destroy();
   }
 
   /** Lets the edge ask for what has changed before it decides again. */
@@ -112,10 +133,14 @@ export class EdgeInFront {
     return { status: response.statusCode as number, headers: response.headers as Record<string, string>, payload };
   }
 
+  /** The metrics of the edge. */
+  async scrape(): Promise<string> {
+    return (await fetch(`http://127.0.0.1:${this.#port}/metrics`)).text();
+  }
+
   async close(): Promise<void> {
     await this.#edge.stop();
-    this.#home.close();
-    for (const connection of this.#connections) connection.destroy();
+    this.cutHome();
     rmSync(this.#folder, { recursive: true, force: true });
   }
 }

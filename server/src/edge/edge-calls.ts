@@ -28,9 +28,9 @@ export class EdgeCalls implements RpcCalls {
 
   call(operation: Operation, request: RpcRequest): RpcResponse | Promise<RpcResponse> {
     // The records of repeated calls are at home.
-    if (request.idempotencyKey !== undefined) return this.#passOn(operation, request);
+    if (request.idempotencyKey !== undefined) return this.passOn(operation, request);
     return then(this.#rpc.call(operation, request), (answer) =>
-      answer.status === DECIDED_ELSEWHERE ? this.#passOn(operation, request) : answer,
+      answer.status === DECIDED_ELSEWHERE ? this.passOn(operation, request) : answer,
     );
   }
 
@@ -54,7 +54,8 @@ export class EdgeCalls implements RpcCalls {
     return this.#rpc.bare(...answer);
   }
 
-  async #passOn(operation: Operation, request: RpcRequest): Promise<RpcResponse> {
+  /** Gives home a call as it is. Never rejects: without home it is the answer of a node without its database. */
+  async passOn(operation: Operation, request: RpcRequest): Promise<RpcResponse> {
     this.passedOn++;
     try {
       return await passOnCall(this.#home, operation, request, this.#random);

@@ -18,6 +18,8 @@ import { CallMetrics } from "../metrics/calls.ts";
 import { Metrics } from "../metrics/metrics.ts";
 import type { Config } from "../platform/config/config.ts";
 import { version } from "../platform/config/version.ts";
+import type { GrpcListener } from "../platform/grpc/listener.ts";
+import { grpcMetrics } from "../platform/grpc/metrics.ts";
 import { addressOf } from "../platform/http/caller-address.ts";
 import type { Readiness } from "../platform/http/health.ts";
 import { openMetricsListener } from "../platform/http/metrics.ts";
@@ -62,6 +64,8 @@ export interface EdgeDependencies {
 }
 
 export interface Edge {
+  /** Where gRPC listens, once it does. */
+  readonly grpcAddress: AddressInfo | undefined;
   listen(): Promise<AddressInfo>;
   stop(drain?: number): Promise<void>;
 }
@@ -136,19 +140,26 @@ export async function openEdge(config: Config, options: EdgeOptions, dependencie
     const verifies = state === "unreachable" && replica.stream.mayServe(clock.now(), clock.monotonic()) === true;
     return verifies ? { ready: true, status: "degraded", checks } : { ready: false, status: "fail", checks };
   };
+  // Who has no use for gRPC does not load it.
+  const grpcModule = config.grpc.port === undefined ? undefined : await import("./grpc.ts");
   const calls =
     config.metrics === "off"
       ? null
       : new CallMetrics(
-          operations.map(({ name }) => name),
+          [...operations, ...(grpcModule?.grpcMethods ?? [])].map(({ name }) => name),
           answerStatuses,
         );
-  const rpc = openRpc(config, dependencies, replica, calls);
+  const services = edgeServices(config, replica);
+  const rpc = openRpc(config, dependencies, { replica, services, calls });
   const rootKeyUses = new RootKeyUses({ clock, home, recorder: id, rpc });
   opened.defer(() => rootKeyUses.stop());
   const edgeCalls = new EdgeCalls(rpc, home, random);
-  const expose = exposeMetrics({ replica, edgeCalls, calls, counts });
-  const trustedProxies = addressList(config.trustedProxies);
+  const grpc = grpcModule?.openGrpc(
+    { config, ...dependencies },
+    { rpc, services, edgeCalls, isReady: () => readiness().ready },
+  );
+  const expose = exposeMetrics({ replica, edgeCalls, calls, counts, grpc: grpc?.counts });
+  const { trustedProxies } = services.gateways;
   const http = await openHttp({
     operations,
     rpc: edgeCalls,
@@ -175,19 +186,25 @@ export async function openEdge(config: Config, options: EdgeOptions, dependencie
     },
   });
   let socket: Server | undefined;
-  opened.defer(() => closeRequests(http, socket, clock));
+  let grpcAddress: AddressInfo | undefined;
+  opened.defer(() => closeRequests(http, socket, grpc, clock));
   return {
+    get grpcAddress() {
+      return grpcAddress;
+    },
     async listen() {
       if (typeof config.metrics === "object") {
         const listener = await openMetricsListener(config.metrics.host, config.metrics.port, expose);
         opened.defer(() => listener.close());
       }
+      if (grpc && grpcModule) grpcAddress = await grpcModule.listenForGrpc({ config, events }, grpc);
       if (options.socket !== undefined) socket = await listenAt(options.socket, http);
       return http.listen(config.host, config.port);
     },
     async stop(drain = 0) {
       stopping = true;
       http.drain();
+      grpc?.drain();
       if (drain > 0) await pause(clock, drain);
       await opened.disposeAsync();
     },
@@ -213,21 +230,34 @@ const operations = [verifyKey, ...edgeLimits];
 /** The parts of a call that only home has. */
 const atHome = { read: decideByCall, transact: decideByCall } as unknown as RpcOptions["store"];
 
-function openRpc(
-  config: Config,
-  { clock, random, events }: EdgeDependencies,
-  replica: Replica,
-  calls: CallMetrics | null,
-) {
+/** What the operations of an edge use. */
+type EdgeServices = Pick<Services, "verification" | "gateways"> & EdgeLimitServices;
+
+function edgeServices(config: Config, replica: Replica): EdgeServices {
   const { directories, charges } = replica;
-  const services: Pick<Services, "verification"> & EdgeLimitServices = {
+  return {
     verification: { verify: verifying(replica.verification), inspect: decideByCall },
+    gateways: { trustedProxies: addressList(config.trustedProxies) },
     namespaces: new Namespaces<Principal>({ directories, create: decideByCall }),
     charges,
     get workspaceId() {
       return replica.stream.settings.workspaceId;
     },
   };
+}
+
+interface RpcParts {
+  replica: Replica;
+  services: EdgeServices;
+  calls: CallMetrics | null;
+}
+
+function openRpc(
+  config: Config,
+  { clock, random, events }: EdgeDependencies,
+  { replica, services, calls }: RpcParts,
+): Rpc {
+  const { directories } = replica;
   return new Rpc({
     clock,
     random,
@@ -293,10 +323,18 @@ async function removeSocket(path: string): Promise<void> {
   rmSync(path);
 }
 
-async function closeRequests(http: HttpServer, socket: Server | undefined, clock: Clock): Promise<void> {
-  const timeout = clock.schedule(REQUESTS_STOP_MAX, () => http.destroy());
+async function closeRequests(
+  http: HttpServer,
+  socket: Server | undefined,
+  grpc: GrpcListener | undefined,
+  clock: Clock,
+): Promise<void> {
+  const timeout = clock.schedule(REQUESTS_STOP_MAX, () => {
+    http.destroy();
+    grpc?.destroy();
+  });
   socket?.close();
-  await http.close();
+  await Promise.all([http.close(), grpc?.close()]);
   timeout.cancel();
 }
 
@@ -305,9 +343,10 @@ interface MetricSources {
   edgeCalls: Pick<EdgeCalls, "passedOn">;
   calls: CallMetrics | null;
   counts: Pick<EdgeCounts, "waiting" | "lost"> | null;
+  grpc: GrpcListener["counts"] | undefined;
 }
 
-function exposeMetrics({ replica, edgeCalls, calls, counts: counted }: MetricSources) {
+function exposeMetrics({ replica, edgeCalls, calls, counts: counted, grpc }: MetricSources) {
   const metrics = new Metrics();
   calls?.register(metrics);
   const { stream, directories, counts, leases } = replica;
@@ -342,5 +381,9 @@ function exposeMetrics({ replica, edgeCalls, calls, counts: counted }: MetricSou
   metrics.counter("latchkey_edge_lost_total", "Verifications that are not counted anywhere.", [], () => [
     [{}, counted?.lost ?? 0],
   ]);
+  for (const [name, help, read] of grpcMetrics(grpc)) {
+    const add = name.endsWith("_total") ? metrics.counter : metrics.gauge;
+    add.call(metrics, name, help, [], () => [[{}, read()]]);
+  }
   return () => metrics.expose();
 }

@@ -8,6 +8,7 @@ import type { WebhookDelivery } from "../features/webhooks/delivery.ts";
 import type { StoreMetrics } from "../metrics/calls.ts";
 import { Metrics, type Sample } from "../metrics/metrics.ts";
 import type { GrpcListener } from "../platform/grpc/listener.ts";
+import { grpcMetrics } from "../platform/grpc/metrics.ts";
 import type { ClusterCounters } from "../platform/redis/cluster-counters.ts";
 import type { QuotaCounts } from "../platform/rpc/quota-counts.ts";
 import type { AuthenticationFailures } from "./authentication-failures.ts";
@@ -81,7 +82,7 @@ export function openMetrics(sources: MetricSources): Metrics {
     ...webhookMetrics(sources),
     ...(redis ? redisMetrics(redis) : []),
     ...(sources.backups ? backupMetrics(sources.backups) : []),
-    ...grpcMetrics(sources),
+    ...grpcMetrics(sources.grpc),
     ...edgeMetrics(sources),
   ]) {
     add(name, help, [], () => [[{}, read()]]);
@@ -387,18 +388,6 @@ function clusterMetrics(counters: ClusterCounters): Metric[] {
       "latchkey_redis_unreturned_total",
       "Charges that could not be given back: they count until their windows end.",
       () => counters.unreturned,
-    ],
-  ];
-}
-
-function grpcMetrics({ grpc }: MetricSources): Metric[] {
-  return [
-    ["latchkey_grpc_connections", "Open connections of gRPC.", () => grpc?.size ?? 0],
-    ["latchkey_grpc_calls", "Open calls of gRPC.", () => grpc?.calls ?? 0],
-    [
-      "latchkey_grpc_refused_total",
-      "Connections and calls of gRPC that were refused because there were too many.",
-      () => (grpc ? grpc.refused.connections + grpc.refused.calls : 0),
     ],
   ];
 }

@@ -1,5 +1,6 @@
 import type { MeteredContext } from "../rpc/operation.ts";
 import type { Principal } from "../rpc/principal.ts";
+import type { Rpc } from "../rpc/server.ts";
 
 /** What is known of the caller before its message is read. */
 export interface GrpcCaller {
@@ -43,4 +44,18 @@ export function grpcMethodsUsing<Services>() {
   return (name: string, { messageBytesMax }: { readonly messageBytesMax: number }) => ({
     handle: (handle: GrpcHandler<Services>): GrpcMethod<Services> => ({ name, messageBytesMax, handle }),
   });
+}
+
+/** The method as the listener calls it: its caller is authenticated, and the call counts for the workspace. */
+export function withRootKey<Services>(
+  { name, messageBytesMax, handle }: GrpcMethod<Services>,
+  rpc: Pick<Rpc, "run">,
+  services: Services,
+): UnaryMethod {
+  return {
+    name,
+    messageBytesMax,
+    answer: (message, { authorization, address }) =>
+      rpc.run({ name, credentials: { authorization }, address }, (context) => handle(message, services, context)),
+  };
 }

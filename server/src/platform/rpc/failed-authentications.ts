@@ -10,6 +10,11 @@ const FAILURES: ReadonlySet<ProblemCode> = new Set<ProblemCode>([
   "workspace_disabled",
 ]);
 
+/** Whether a call failed because of its credential. */
+export function isAuthenticationProblem(code: ProblemCode): boolean {
+  return FAILURES.has(code) || code === "authentication_missing";
+}
+
 /** A request whose credential was refused. It contains nothing of the credential. */
 export interface FailedAuthentication {
   readonly address: string;

@@ -842,6 +842,17 @@ export class Problem extends Error {
   }
 }
 
+const codesByType: ReadonlyMap<string, ProblemCode> = new Map(
+  Object.entries(problems).map(([code, { type }]) => [type, code as ProblemCode]),
+);
+
+/** The code of a problem by its type in an answer of the API; undefined: this release does not know it. */
+export function problemCodeOf(type: string): ProblemCode | undefined {
+  return codesByType.get(type.slice(type.indexOf(ERRORS_PATH) + ERRORS_PATH.length));
+}
+
+const ERRORS_PATH = "/errors/";
+
 /** A problem as a plain object, for messages between threads. */
 export interface PlainProblem {
   code: ProblemCode;

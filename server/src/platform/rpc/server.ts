@@ -200,7 +200,7 @@ export class Rpc {
    * Runs a call of another protocol, whose caller needs a root key: authenticates it, counts it against the limit of its
    * workspace, and gives what `handle` gives. Without a promise if the call waits for nothing.
    *
-   * @throws {FailedCall} or rejects with it.
+   * @throws {FailedCall} or rejects with it; {DecidedElsewhere} if another process must answer it.
    */
   run<T>(
     call: ForeignCall,
@@ -237,6 +237,7 @@ export class Rpc {
       return result;
     };
     const failed = (error: unknown): never => {
+      if (error instanceof DecidedElsewhere) throw error;
       const problem = this.problemOf(error, requestId, call.name);
       if (isRefused)
         this.#options.failedAuthentications.add(problem, { address: call.address, path: call.name }, requestId);

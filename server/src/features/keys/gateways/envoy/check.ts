@@ -1,12 +1,13 @@
+import type { Clock } from "../../../../../../engine/src/clock/clock.ts";
 import { then } from "../../../../../../engine/src/clock/then.ts";
-import { callerAddress } from "../../../../../../engine/src/rules/address.ts";
-import type { GrpcContext } from "../../../../platform/grpc/method.ts";
+import { type AddressList, callerAddress } from "../../../../../../engine/src/rules/address.ts";
+import { grpcMethodsUsing } from "../../../../platform/grpc/method.ts";
 import type { StructObject, StructValue } from "../../../../platform/grpc/struct.ts";
 import { byTightness } from "../../../../platform/rpc/limit-fields.ts";
 import type { MeteredHandler } from "../../../../platform/rpc/operation.ts";
 import { Problem, problems } from "../../../../platform/rpc/problems.ts";
 import { compiledSchema, validate } from "../../../../platform/rpc/validate.ts";
-import { grpcMethod, type Services } from "../../../services.ts";
+import type { Services } from "../../../services.ts";
 import { type VerifyKeyAnswer, verifyKey } from "../../verifyKey.ts";
 import { type Decision, decide, judgeFailure, META_LENGTH_MAX, rejectMistake } from "../decision.ts";
 import {
@@ -38,8 +39,11 @@ const place: ParameterPlace = {
   known: { ...commonParameters, query: {}, remove_key: {} },
 };
 
+/** What `Check` uses. */
+export type CheckServices = Pick<Services, "verification" | "gateways">;
+
 /** Operations have forgotten the type of their services. */
-const handle = verifyKey.handle as MeteredHandler<Services, typeof verifyKey.declaration>;
+const handle = verifyKey.handle as MeteredHandler<CheckServices, typeof verifyKey.declaration>;
 
 /** Codes of google.rpc.Code by the status of a denial. Envoy shows them in its logs and statistics. */
 const CODES: Readonly<Record<number, number>> = { 400: 3, 401: 16, 402: 8, 403: 7, 429: 8 };
@@ -59,16 +63,44 @@ const units: ReadonlyMap<number, string> = new Map([
  *
  * A denial is an answer. If the service cannot decide, the call fails, so that `failure_mode_allow` applies.
  */
-export const check = grpcMethod(NAME, {
+export const check = grpcMethodsUsing<CheckServices>()(NAME, {
   messageBytesMax: MESSAGE_BYTES_MAX,
-}).handle((message, services, context) => {
+}).handle((message, services, context) =>
+  answerCheck(message, {
+    clock: context.clock,
+    requestId: context.requestId,
+    trustedProxies: services.gateways.trustedProxies,
+    verify: (body, address) =>
+      then(
+        handle(validate(compiledSchema(verifyKey.declaration.input), body, ""), services, { ...context, address }),
+        (text) => JSON.parse(text as string) as VerifyKeyAnswer,
+      ),
+  }),
+);
+
+/** How a `Check` is answered. */
+export interface CheckParts {
+  readonly clock: Pick<Clock, "now">;
+  /** Names the verification in the log. Read after it. */
+  readonly requestId: string;
+  /** Proxies whose `X-Forwarded-For` counts. */
+  readonly trustedProxies: AddressList | null;
+  /**
+   * Verifies a key by the body of a call of `keys.verifyKey`, for the address of the end user.
+   *
+   * @throws {Problem} or rejects with the problem of the call; with anything else if the `Check` fails with it.
+   */
+  verify(body: object, address: string): VerifyKeyAnswer | Promise<VerifyKeyAnswer>;
+}
+
+/** Answers a `CheckRequest`. */
+export function answerCheck(message: Buffer, parts: CheckParts): Uint8Array | Promise<Uint8Array> {
   const request = readCheckRequest(message);
-  const rejected = (error: unknown) => answer(request, { decision: misconfiguration(error) }, context.requestId);
   return caught(
-    () => then(authorize(request, services, context), (checked) => answer(request, checked, context.requestId)),
-    rejected,
+    () => then(authorize(request, parts), (checked) => answer(request, checked, parts.requestId)),
+    (error) => answer(request, { decision: misconfiguration(error) }, parts.requestId),
   );
-});
+}
 
 interface Checked {
   readonly decision: Decision;
@@ -79,7 +111,7 @@ interface Checked {
 }
 
 /** @throws {Problem} or rejects: `invalid_input` if the route is misconfigured, and any other if the service cannot decide. */
-function authorize(request: CheckRequest, services: Services, context: GrpcContext): Checked | Promise<Checked> {
+function authorize(request: CheckRequest, { clock, trustedProxies, verify }: CheckParts): Checked | Promise<Checked> {
   const parameters = readParameters(request);
   const keyPlace = keyPlaceOf(parameters, place);
   const removed = isTrue(parameters, "remove_key") ? keyPlace : undefined;
@@ -89,14 +121,12 @@ function authorize(request: CheckRequest, services: Services, context: GrpcConte
   const tags = tagsOf(parameters, { method, uri: path }, (text) => text.includes(key.found));
   const body = { key: key.found, ...inputOf(parameters, tags, place) };
   return caught<Checked>(
-    () => {
-      const input = validate(compiledSchema(verifyKey.declaration.input), body, "");
-      const answered = handle(input, services, { ...context, address: addressOf(request, services) });
-      return then(answered, (text) => {
-        const data = JSON.parse(text as string) as VerifyKeyAnswer;
-        return { decision: decide(data, keyPlace, context.clock.now()), removed, data };
-      });
-    },
+    () =>
+      then(verify(body, addressOf(request, trustedProxies)), (data) => ({
+        decision: decide(data, keyPlace, clock.now()),
+        removed,
+        data,
+      })),
     (error) => ({ decision: judge(error, keyPlace) }),
   );
 }
@@ -152,9 +182,9 @@ function valuesOf({ headers, path }: CheckRequest, { in: kind, name }: KeyPlace)
 }
 
 /** The address of the end user: the last hop of Envoy, or what trusted proxies say before it. */
-function addressOf({ source, headers }: CheckRequest, { gateways }: Services): string {
+function addressOf({ source, headers }: CheckRequest, trustedProxies: AddressList | null): string {
   const forwarded = headers.filter(([name]) => name.toLowerCase() === "x-forwarded-for").map(([, value]) => value);
-  return callerAddress(source, forwarded.length === 0 ? undefined : forwarded.join(","), gateways.trustedProxies);
+  return callerAddress(source, forwarded.length === 0 ? undefined : forwarded.join(","), trustedProxies);
 }
 
 /** @throws what is no mistake of the route. */
