@@ -3,6 +3,7 @@ import { describe, it } from "node:test";
 import fc from "fast-check";
 import { z } from "zod";
 import { readBody } from "./body.ts";
+import { FairQueue } from "./fair-queue.ts";
 import { parseLongBody } from "./long-body.ts";
 import { Problem } from "./problems.ts";
 
@@ -50,6 +51,21 @@ describe("a long body", () => {
       }),
       { numRuns: 200 },
     );
+  });
+
+  it("begins in a turn of its own when a queue starts it", async () => {
+    let turn = 0;
+    const count = () => {
+      turn++;
+      counting = setImmediate(count);
+    };
+    let counting = setImmediate(count);
+    const queue = new FairQueue({ runningMax: 1, runningPerWorkspaceMax: 1, waitingPerWorkspaceMax: 20 });
+    const text = JSON.stringify({ name: "abc", keys: [{ hash: "abc" }] });
+    const read = () => queue.run("ws", () => parseLongBody(schema, text, PATH).then(() => turn));
+    const turns = await Promise.all(Array.from({ length: 20 }, read));
+    clearImmediate(counting);
+    assert.equal(new Set(turns).size, 20);
   });
 
   it("rejects every text that the parser rejects", async () => {

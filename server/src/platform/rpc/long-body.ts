@@ -25,7 +25,8 @@ const LENGTH_MAX = 3 * 1024 ** 2;
 /**
  * Parses and validates a long body without blocking the event loop. It scans the text in slices. If `list` names the
  * member with the long list, it parses and validates that list in chunks. The number of members and values per parse
- * (the body, or one chunk) is limited.
+ * (the body, or one chunk) is limited. It begins in a turn of its own, because a queue starts a body in the turn in which
+ * another one ends.
  *
  * @throws {Problem} `invalid_input` with the first 20 errors.
  */
@@ -36,7 +37,8 @@ export async function parseLongBody<I extends z.ZodType>(
   list?: string,
 ): Promise<z.output<I>> {
   const scan = new Scan(text, list);
-  while (!scan.advance()) await yieldEventLoop();
+  do await yieldEventLoop();
+  while (!scan.advance());
   return new ChunkedBody(schema, text, path, list, scan.chunks).read();
 }
 

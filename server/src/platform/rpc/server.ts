@@ -416,7 +416,9 @@ export class Rpc {
     if (body.length > SHORT_BODY_LENGTH_MAX && principal !== null) {
       const { input, permissions } = operation.declaration;
       principal.authorizeSome(permissions);
-      const parsed = this.#queues.longBodies.run(principal.workspaceId, () => parseLongBody(input, body, path));
+      const parsed = this.#queues.longBodies.run(principal.workspaceId, () =>
+        parseLongBody(compiledSchema(input), body, path),
+      );
       return parsed.then((read) => this.#handleMetered(operation, read, request, principal, now, requestId));
     }
     const input = readBody(compiledSchema(operation.declaration.input), body, path, false);
