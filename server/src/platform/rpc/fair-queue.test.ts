@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { setImmediate } from "node:timers/promises";
 import fc from "fast-check";
 import { seededRandom } from "../../../../engine/src/random/seeded.ts";
 import { FairQueue } from "./fair-queue.ts";
@@ -40,6 +41,7 @@ function openFairQueue(bounds = BOUNDS) {
     return { id, result };
   };
   const settle = async () => {
+    await setImmediate();
     for (let i = 0; i < 10; i++) await Promise.resolve();
   };
   return { queue, running, started, add, settle };
@@ -144,6 +146,21 @@ describe("a fair queue", () => {
     running[0]!.end();
     await settle();
     assert.equal(started.at(-1)!.id, id);
+  });
+
+  it("runs a line that waits for nothing in many turns of the event loop", async () => {
+    const queue = new FairQueue({ ...BOUNDS, waitingPerWorkspaceMax: 1_000 });
+    let ended = 0;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const held = [1, 2].map(() => queue.run("a", () => promise));
+    const works = Array.from({ length: 300 }, () => queue.run("a", async () => void ended++));
+    resolve();
+    await Promise.all(held);
+    for (let turn = 0; ended < works.length; turn++) {
+      assert(ended <= BOUNDS.runningMax * (turn + 1), `${ended} in ${turn + 1} turns`);
+      await setImmediate();
+    }
+    await Promise.all(works);
   });
 
   it("reports whether work waited, and removes idle workspaces", async () => {

@@ -29,12 +29,17 @@ interface Line {
 /**
  * A queue for a shared resource, with one line per workspace, served round-robin. A workspace waits for at most one unit
  * of work of each other workspace, however long their lines are. Work beyond the limit of a line is rejected with 429.
+ *
+ * Waiting work begins when other work ends. Where none of it has to wait for anything, a whole line would run in one turn of
+ * the event loop, so no more of it begins in a turn than may run at once.
  */
 export class FairQueue {
   readonly #limits: FairQueueLimits;
   /** Workspaces with waiting or running work, in round-robin order. */
   readonly #lines = new Map<string, Line>();
   #running = 0;
+  /** Work that has begun in this turn after it waited. */
+  #begunInTurn = 0;
   /** Rejected work, for the metrics. */
   rejected = 0;
 
@@ -81,7 +86,11 @@ export class FairQueue {
   }
 
   #mayStart({ running }: Line): boolean {
-    return this.#running < this.#limits.runningMax && running < this.#limits.runningPerWorkspaceMax;
+    return !this.#isFull && running < this.#limits.runningPerWorkspaceMax;
+  }
+
+  get #isFull(): boolean {
+    return Math.max(this.#running, this.#begunInTurn) >= this.#limits.runningMax;
   }
 
   async #start<T>(workspaceId: string, line: Line, work: () => Promise<T>): Promise<T> {
@@ -97,18 +106,25 @@ export class FairQueue {
     }
   }
 
-  #next(): void {
+  /** Begins one piece of work that waits; false: none may. */
+  #next(): boolean {
     for (const [workspaceId, line] of this.#lines) {
-      if (this.#running >= this.#limits.runningMax) return;
+      if (this.#isFull) return false;
       if (!this.#mayStart(line)) continue;
       const waiting = line.urgent.shift() ?? line.usual.shift();
       if (waiting === undefined) continue;
       // Moves the workspace to the end of the round.
       this.#lines.delete(workspaceId);
       this.#lines.set(workspaceId, line);
+      if (this.#begunInTurn++ === 0) setImmediate(() => this.#beginTurn());
       waiting.start();
-      // Finished work frees one slot, so one start fills it.
-      return;
+      return true;
     }
+    return false;
+  }
+
+  #beginTurn(): void {
+    this.#begunInTurn = 0;
+    while (this.#next());
   }
 }
