@@ -1,5 +1,14 @@
 import { Overloaded } from "../errors/overloaded.ts";
-import { type ChargeCall, type ChargeResult, type Home, HomeUnavailable, type LimitCall } from "./home.ts";
+import {
+  type ChargeCall,
+  type ChargeResult,
+  type DescriptorCall,
+  type Home,
+  HomeUnavailable,
+  type LimitCall,
+} from "./home.ts";
+
+type AnyCall = ChargeCall | LimitCall | DescriptorCall;
 
 /** Calls of one question, and their bytes as JSON: home reads short bodies only. */
 const CALLS_MAX = 256;
@@ -10,7 +19,7 @@ const QUESTIONS_MAX = 4;
 const WAITING_MAX = { calls: 10_000, bytes: 32 * 1024 * 1024 };
 
 interface WaitingCall {
-  readonly call: ChargeCall | LimitCall;
+  readonly call: AnyCall;
   readonly bytes: number;
   resolve(result: ChargeResult): void;
   reject(error: unknown): void;
@@ -34,7 +43,7 @@ export class Charges {
   }
 
   /** Rejects with `Overloaded` before anything was charged, and with `HomeUnavailable` if that is not known. */
-  charge(call: ChargeCall | LimitCall): Promise<ChargeResult> {
+  charge(call: AnyCall): Promise<ChargeResult> {
     const bytes = Buffer.byteLength(JSON.stringify(call)) + 1;
     if (this.#waiting.length >= WAITING_MAX.calls || this.#waitingBytes + bytes > WAITING_MAX.bytes) {
       throw new Overloaded("Too many calls wait for home");
@@ -93,6 +102,6 @@ export class Charges {
   }
 }
 
-function isLimit(call: ChargeCall | LimitCall): call is LimitCall {
+function isLimit(call: AnyCall): call is LimitCall | DescriptorCall {
   return "operation" in call;
 }

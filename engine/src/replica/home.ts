@@ -233,10 +233,20 @@ export interface LimitEntry {
   readonly cost?: number | undefined;
 }
 
+/** A question of the rate limit service of Envoy. Only home knows what is limited. */
+export interface DescriptorCall {
+  readonly operation: "envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit";
+  /** That in which the caller may count. */
+  readonly namespaceId: string;
+  /** As it arrived, in base64. */
+  readonly message: string;
+  readonly address: string;
+}
+
 export interface ChargeQuestion {
   readonly position?: string;
   readonly calls?: readonly ChargeCall[];
-  readonly limits?: readonly LimitCall[];
+  readonly limits?: readonly (LimitCall | DescriptorCall)[];
 }
 
 export interface ChargeAnswer {

@@ -4,26 +4,27 @@ import { DecidedElsewhere } from "../../../engine/src/errors/decided-elsewhere.t
 import { newRequestId, type Random } from "../../../engine/src/random/random.ts";
 import { answerCheck, type CheckServices, check } from "../features/keys/gateways/envoy/check.ts";
 import { type VerifyKeyAnswer, verifyKey } from "../features/keys/verifyKey.ts";
-import { shouldRateLimit } from "../features/ratelimits/envoy/should-rate-limit.ts";
 import type { GrpcListener } from "../platform/grpc/listener.ts";
 import { type GrpcCaller, type UnaryMethod, withRootKey } from "../platform/grpc/method.ts";
 import { type GrpcStart, openGrpc as open } from "../platform/grpc/open.ts";
-import { GrpcError, grpcError, UNIMPLEMENTED } from "../platform/grpc/status.ts";
+import { FAILED_PRECONDITION, GrpcError, grpcError } from "../platform/grpc/status.ts";
 import { headersTimeoutOf } from "../platform/http/limits.ts";
 import { isAuthenticationProblem } from "../platform/rpc/failed-authentications.ts";
 import { pathOf } from "../platform/rpc/operation.ts";
 import { type InputError, Problem, problemCodeOf } from "../platform/rpc/problems.ts";
 import { FailedCall, type Rpc, type RpcResponse } from "../platform/rpc/server.ts";
+import { shouldRateLimit } from "./descriptors.ts";
 import type { EdgeCalls } from "./edge-calls.ts";
+import type { EdgeLimitServices } from "./limits.ts";
 
 export { listenForGrpc } from "../platform/grpc/open.ts";
 
 /** The methods that are answered here. */
-export const grpcMethods = [check];
+export const grpcMethods = [check, shouldRateLimit];
 
 export interface EdgeGrpcParts {
   rpc: Rpc;
-  services: CheckServices;
+  services: CheckServices & EdgeLimitServices;
   edgeCalls: EdgeCalls;
   isReady(): boolean;
 }
@@ -35,23 +36,21 @@ export function openGrpc(
 ): GrpcListener {
   return open(start, {
     headersTimeout: headersTimeoutOf(start.config),
-    methods: [edgeCheck(start, parts)],
-    elsewhere: [countsNothing],
+    methods: [edgeCheck(start, parts), edgeLimit(parts)],
     isReady,
   });
 }
 
-/** The trees of descriptors are at home. */
-const countsNothing: UnaryMethod = {
-  name: shouldRateLimit.name,
-  messageBytesMax: shouldRateLimit.messageBytesMax,
-  answer: () => {
+/** `ShouldRateLimit`, which home counts. There is no call of its API with which it could be passed on. */
+function edgeLimit({ rpc, services }: Pick<EdgeGrpcParts, "rpc" | "services">): UnaryMethod {
+  return orElsewhere(withRootKey(shouldRateLimit, rpc, services), () => {
     throw new GrpcError(
-      UNIMPLEMENTED,
-      "An edge does not count descriptors. Give Envoy's rate limit filter the gRPC port of the service itself.",
+      FAILED_PRECONDITION,
+      "Only the service can count for this caller in this namespace. Give the root key of the edge ratelimits.*.limit, or " +
+        "Envoy's rate limit filter the gRPC port of the service.",
     );
-  },
-};
+  });
+}
 
 /** `Check`, decided here like a verification. What only home can decide is passed on as a call of `keys.verifyKey`. */
 function edgeCheck(start: GrpcStart, { rpc, services, edgeCalls }: Omit<EdgeGrpcParts, "isReady">): UnaryMethod {
@@ -64,18 +63,23 @@ function edgeCheck(start: GrpcStart, { rpc, services, edgeCalls }: Omit<EdgeGrpc
       throw error instanceof Problem ? grpcError(error, passed.requestId) : error;
     }
   };
-  const unlessElsewhere = (error: unknown, message: Buffer, caller: GrpcCaller) => {
-    if (error instanceof DecidedElsewhere) return passOn(message, caller);
+  return orElsewhere(decidedHere, passOn);
+}
+
+/** A method that answers in another way what is not decided here. */
+function orElsewhere(method: UnaryMethod, answerElsewhere: UnaryMethod["answer"]): UnaryMethod {
+  const recover = (error: unknown, message: Buffer, caller: GrpcCaller) => {
+    if (error instanceof DecidedElsewhere) return answerElsewhere(message, caller);
     throw error;
   };
   return {
-    ...decidedHere,
+    ...method,
     answer(message, caller) {
       try {
-        const answer = decidedHere.answer(message, caller);
-        return answer instanceof Promise ? answer.catch((error) => unlessElsewhere(error, message, caller)) : answer;
+        const answer = method.answer(message, caller);
+        return answer instanceof Promise ? answer.catch((error) => recover(error, message, caller)) : answer;
       } catch (error) {
-        return unlessElsewhere(error, message, caller);
+        return recover(error, message, caller);
       }
     },
   };

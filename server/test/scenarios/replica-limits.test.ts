@@ -2,9 +2,12 @@ import assert from "node:assert/strict";
 import { it } from "node:test";
 import { hashSecret } from "../../../engine/src/crypto/hash.ts";
 import { TestEdge } from "../edge.ts";
+import { rateLimitRequest, readResponse, SHOULD_RATE_LIMIT } from "../grpc/rate-limit-messages.ts";
 import { describeOnStores, openTestServer } from "../harness.ts";
 
 const HOUR = 3_600_000;
+/** A unit of Envoy. */
+const DAY = 4;
 const entry = (members: object = {}) => ({
   namespace: "emails",
   identifier: "a",
@@ -129,6 +132,46 @@ describeOnStores("Limits of edges", (server) => {
     assert.deepEqual(results, [ELSEWHERE, ELSEWHERE]);
     const { remaining } = await server.ok("ratelimits.limit", entry({ namespace: "victim's", cost: 0 }));
     assert.equal(remaining, 5);
+  });
+
+  it("of Envoy count for nobody who may not, and a message that is not one concerns no other (rules 182 and 196)", async () => {
+    const { edge, namespaceId } = await open("gate");
+    const other = await open("gate two");
+    const narrow = await open("gate three", "replicas.*.open", `ratelimits.${other.namespaceId}.limit`);
+    const thief = new TestEdge(server, (await server.workspace("thief of descriptors")).key);
+    const call = (message: Buffer, id = namespaceId) => ({
+      operation: SHOULD_RATE_LIMIT,
+      namespaceId: id,
+      message: message.toString("base64"),
+      address: "203.0.113.7",
+    });
+    const question = (domain: string) => rateLimitRequest(domain, [{ entries: [["user", "a"]], limit: [2, DAY] }]);
+    const right = call(question("gate"));
+    for (const stranger of [narrow.edge, thief]) assert.deepEqual(await stranger.limit(right), [ELSEWHERE]);
+    const results = await edge.limit(
+      right,
+      call(question("gate"), other.namespaceId),
+      call(question("never made")),
+      call(question("")),
+      call(Buffer.from([255, 255])),
+      call(rateLimitRequest("gate", [])),
+      limit({ namespace: "gate", namespaceId }),
+      right,
+      right,
+    );
+    const codes = results.map((result: { data?: { message?: string }; problem?: { code: string } }) => {
+      const { message } = result.data ?? {};
+      return message === undefined
+        ? (result.problem?.code ?? result)
+        : readResponse(Buffer.from(message, "base64")).code;
+    });
+    assert.deepEqual(codes.slice(0, 6), [1, ELSEWHERE, ELSEWHERE, ...Array(3).fill("invalid_input")]);
+    assert.deepEqual(codes.slice(7), [1, 2]);
+    assert.equal(results[6].data.remaining, 4);
+    const { status } = await server.call("replica.charge", { limits: [{ ...right, message: "no base64!" }] });
+    assert.equal(status, 400);
+    const long = { ...right, message: "A".repeat(100_000) };
+    assert.equal((await server.call("replica.charge", { limits: [long] })).status, 400);
   });
 
   it("that cannot be read refuse the batch, and one that is not valid concerns no other (rule 182)", async () => {

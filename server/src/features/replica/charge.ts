@@ -9,6 +9,7 @@ import { verificationFields } from "../keys/verification-fields.ts";
 import { verifyKey } from "../keys/verifyKey.ts";
 import { metered, type Services } from "../services.ts";
 import { afterWait, soughtBy } from "./authority.ts";
+import { DescriptorAnswer, DescriptorCall, decideDescriptors } from "./descriptor-call.ts";
 import {
   CallerAddress,
   EDGE_BODY_BYTES_MAX,
@@ -49,14 +50,19 @@ const ProblemOutput = z.strictObject({
 export const charge = metered("replica.charge", {
   summary: "Charge calls for an edge",
   description:
-    "Verifies keys by their hashes and charges limits of namespaces, each call alone and as `keys.verifyKey`, `ratelimits.limit` and " +
-    "`ratelimits.multiLimit` do: for calls that an edge cannot decide. Each counts as a request of the workspace.",
+    "Verifies keys by their hashes and charges limits of namespaces, each call alone and as `keys.verifyKey`, `ratelimits.limit`, " +
+    "`ratelimits.multiLimit` and `ShouldRateLimit` over gRPC do: for calls that an edge cannot decide. Each counts as a request of the workspace.",
   bodyBytesMax: EDGE_BODY_BYTES_MAX,
   permissions: [OPEN_PERMISSION],
   input: z.strictObject({
     position: Position.optional(),
     calls: z.array(Verification).min(1).max(CALLS_MAX).optional().describe("Verifications."),
-    limits: z.array(LimitCall).min(1).max(CALLS_MAX).optional().describe("Calls of limits of namespaces."),
+    limits: z
+      .array(z.discriminatedUnion("operation", [LimitCall, DescriptorCall]))
+      .min(1)
+      .max(CALLS_MAX)
+      .optional()
+      .describe("Calls of limits of namespaces."),
   }),
   output: z.strictObject({
     results: z.array(
@@ -65,7 +71,7 @@ export const charge = metered("replica.charge", {
     limits: z.array(
       z.union([
         z.strictObject({
-          data: z.union(limitOutputs),
+          data: z.union([...limitOutputs, DescriptorAnswer]),
           headers: z.record(z.string(), z.string()).optional().describe("Headers of the answer, such as `RateLimit`."),
         }),
         Elsewhere,
@@ -92,7 +98,7 @@ export const charge = metered("replica.charge", {
 
 /** The result of one call as JSON. A call that fails does not concern the others. */
 async function result(
-  call: VerifyCall | LimitCall,
+  call: VerifyCall | LimitCall | DescriptorCall,
   caller: Principal,
   isCounted: boolean,
   services: Services,
@@ -102,6 +108,10 @@ async function result(
     if (!isCounted && caller.requestsPerMinute !== null) {
       const { rejection } = await admit(caller, caller.requestsPerMinute, services.limiter);
       if (rejection) throw rejection;
+    }
+    if ("message" in call) {
+      const data = await decideDescriptors(call, caller, services, context);
+      return limitResult(data && JSON.stringify(data));
     }
     if ("operation" in call) return limitResult(await decideLimits(call, caller, services, context));
     const answer = await decide(call, caller, services);

@@ -31,15 +31,13 @@ export interface GrpcParts {
   readonly headersTimeout: Milliseconds;
   /** Their services are healthy while the program is ready. */
   readonly methods: readonly UnaryMethod[];
-  /** Methods that only say where they are. */
-  readonly elsewhere?: readonly UnaryMethod[];
   isReady(): boolean;
 }
 
 /** Opens the listener with the settings of the program. It does not listen yet. */
 export function openGrpc(
   { config, clock, random, events }: GrpcStart,
-  { headersTimeout, methods, elsewhere = [], isReady }: GrpcParts,
+  { headersTimeout, methods, isReady }: GrpcParts,
 ): GrpcListener {
   const { certificate, key, clientAuthority, connectionAge } = config.grpc;
   const files = certificate === undefined || key === undefined ? undefined : { certificate, key, clientAuthority };
@@ -49,7 +47,7 @@ export function openGrpc(
     limits: { ...config, connectionAge, headersTimeout },
     certificates: files && new Certificates(files, events.grpcCertificateUnusable),
     chance: () => random.below(1_000) / 1_000,
-    methods: [healthCheck([...names], isReady), ...methods, ...elsewhere],
+    methods: [healthCheck([...names], isReady), ...methods],
   });
 }
 

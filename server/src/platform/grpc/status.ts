@@ -8,6 +8,7 @@ export const DEADLINE_EXCEEDED = 4;
 export const NOT_FOUND = 5;
 export const PERMISSION_DENIED = 7;
 export const RESOURCE_EXHAUSTED = 8;
+export const FAILED_PRECONDITION = 9;
 export const ABORTED = 10;
 export const UNIMPLEMENTED = 12;
 export const INTERNAL = 13;

@@ -37,14 +37,16 @@ const unlimited: DescriptorStatus = { code: CODE_OK, limit: undefined, remaining
 export const shouldRateLimit = grpcMethod(NAME, {
   messageBytesMax: 64 * 1_024,
 }).handle((message, services, context) => {
-  const request = decodeRequest(message);
-  check(request, context);
+  const request = readQuestion(message, context);
   return then(services.namespaces.find(request.domain, context.workspaceId), (namespace) =>
-    namespace === null ? answerUnknown(request, context) : count(request, namespace, services, context),
+    namespace === null ? answerUnknown(request, context) : answerKnown(request, namespace, services, context),
   );
 });
 
-function check({ domain, descriptors }: RateLimitRequest, { fail }: GrpcContext): void {
+/** @throws {Problem} if a gateway may not ask this. */
+export function readQuestion(message: Buffer, { fail }: Pick<GrpcContext, "fail">): RateLimitRequest {
+  const request = decodeRequest(message);
+  const { domain, descriptors } = request;
   if (domain === "") fail("invalid_input", "The domain is empty: it names the namespace whose limits apply.");
   if (domain.length > DOMAIN_LENGTH_MAX) {
     fail("invalid_input", `The domain has more than ${DOMAIN_LENGTH_MAX} characters.`);
@@ -61,10 +63,14 @@ function check({ domain, descriptors }: RateLimitRequest, { fail }: GrpcContext)
       fail("invalid_input", `A limit has the unit ${limit.unit}, which is not known.`);
     }
   }
+  return request;
 }
 
-/** The caller needs the permission for some namespace, so that a root key for something else is noticed. */
-function answerUnknown({ descriptors }: RateLimitRequest, { principal }: GrpcContext): Uint8Array {
+/**
+ * Answers for a domain that is no namespace. The caller needs the permission for some namespace, so that a root key for
+ * something else is noticed.
+ */
+export function answerUnknown({ descriptors }: RateLimitRequest, { principal }: GrpcContext): Uint8Array {
   principal.authorizeSome(["ratelimits.*.limit"]);
   return encodeResponse(descriptors.map(() => unmatched));
 }
@@ -77,7 +83,8 @@ interface Asked {
   readonly limit: DescriptorLimit | undefined;
 }
 
-function count(
+/** Counts in the namespace of the domain. */
+export function answerKnown(
   request: RateLimitRequest,
   namespace: NamespaceRecord,
   services: Services,
