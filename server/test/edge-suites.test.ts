@@ -1,5 +1,5 @@
 /**
- * The suites of verification and revocation again, with an edge between callers and the service (rules 176 and 177). Those of
+ * The suites of verification and revocation again, with an edge between callers and the service (rules 169, 176 and 177). Those of
  * limits are in `edge-suites.slow.test.ts`. `LATCHKEY_TESTED_EDGE=on npm test -- scenarios/holds` puts one before any others.
  */
 import assert from "node:assert/strict";
@@ -10,6 +10,7 @@ process.env.LATCHKEY_TESTED_EDGE = "on";
 
 await import("./scenarios/revocation.test.ts");
 await import("./scenarios/verify-key.test.ts");
+await import("./scenarios/revoked-spends.test.ts");
 
 describe("an edge that passes on a call (rule 176)", () => {
   it("does not lend its address to a caller whose forwarded address cannot be read", async (t) => {

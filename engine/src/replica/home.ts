@@ -196,8 +196,17 @@ export interface ReplicaWorkspace {
   readonly hasUpstreams: boolean;
 }
 
+/** Whose call it is. */
+export interface ChargeCaller {
+  /**
+   * The hash of its root key, which home judges too, until the call is charged. Omitted: it has none, or the caller is the
+   * replica itself.
+   */
+  readonly rootKey?: string;
+}
+
 /** A verification whose limits, credits or budgets home charges. Its fields are those of `keys.verifyKey`. */
-export interface ChargeCall {
+export interface ChargeCall extends ChargeCaller {
   /** The hash of the key string. */
   readonly hash: string;
   /** Whether the caller sent no root key. */
@@ -213,7 +222,7 @@ export interface ChargeCall {
 }
 
 /** A call of `ratelimits.limit`, with one entry, or of `ratelimits.multiLimit`. */
-export interface LimitCall {
+export interface LimitCall extends ChargeCaller {
   readonly operation: "ratelimits.limit" | "ratelimits.multiLimit";
   readonly entries: readonly LimitEntry[];
   /** That of the caller. Omitted: the caller is the replica itself. */
@@ -234,7 +243,7 @@ export interface LimitEntry {
 }
 
 /** A question of the rate limit service of Envoy. Only home knows what is limited. */
-export interface DescriptorCall {
+export interface DescriptorCall extends ChargeCaller {
   readonly operation: "envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit";
   /** That in which the caller may count. */
   readonly namespaceId: string;

@@ -5,10 +5,10 @@ import type { KeyRecord } from "../directory/records.ts";
 import { DecidedElsewhere, decideByCall } from "../errors/decided-elsewhere.ts";
 import { codeOfVisibility } from "../verification/checks.ts";
 import { selectLimits } from "../verification/limits.ts";
-import type { VerificationAnswer, VerificationRequest } from "../verification/request.ts";
+import type { Caller, VerificationAnswer, VerificationRequest } from "../verification/request.ts";
 import type { Verification } from "../verification/verification.ts";
 import type { Charges } from "./charges.ts";
-import { type ChargeCall, type ChargeProblem, type ChargeResult, HomeUnavailable } from "./home.ts";
+import { type ChargeCall, type ChargeCaller, type ChargeProblem, type ChargeResult, HomeUnavailable } from "./home.ts";
 import type { Leases } from "./leases.ts";
 
 /** Home has rejected a charge with a problem of its API. */
@@ -97,12 +97,18 @@ function mustPass({ hold, idempotent, migrationId }: VerificationRequest): boole
   return hold !== undefined || idempotent !== undefined || migrationId !== undefined;
 }
 
+/** Names the caller of a call to home. */
+export function chargeCaller(caller: Pick<Caller, "rootKeyHash"> | null): ChargeCaller {
+  return caller?.rootKeyHash === undefined ? {} : { rootKey: caller.rootKeyHash };
+}
+
 function chargeCall(hash: string, request: VerificationRequest): ChargeCall {
   const { principal, apiId, keyspaces, permissions, ratelimits, credits, tags, address } = request;
   return {
     hash,
     isAnonymous: principal === null,
     address,
+    ...chargeCaller(principal),
     ...(apiId !== undefined && { apiId }),
     ...(keyspaces !== undefined && { keyspaces }),
     ...(permissions !== undefined && { permissions }),

@@ -71,7 +71,9 @@ export function codeOfVisibility(
     codeOf(
       "rootKey",
       "NOT_FOUND",
-      sought === undefined ? principal !== null && !principal.may(key.verifyRequirement) : !sought.opens(key.apiId),
+      sought === undefined
+        ? principal !== null && !principal.may(key.verifyRequirement)
+        : !sought.opens(key.apiId, principal),
       trace,
     )
   );

@@ -56,14 +56,16 @@ export interface KeyPlace {
 /** The hash of a key whose string somebody else has read: a call of an edge. */
 export interface SoughtHash {
   readonly hash: string;
-  /** Whether keys of the API may be found in this way. */
-  opens(apiId: string): boolean;
+  /** Whether this caller may find keys of the API in this way. */
+  opens(apiId: string, caller: Caller | null): boolean;
   /** Runs a look-up of a key that nobody has asked for before, and counts it if there is none. */
   lookUp<R>(load: () => Promise<R | null>): Promise<R | null>;
 }
 
 /** The holder of a root key. */
 export interface Caller {
+  /** A replica names it to home, where the caller is not the replica itself. */
+  readonly rootKeyHash?: string | undefined;
   may(requirement: string): boolean;
   /** Whether the root key is still valid, as it was when the call arrived. */
   isCurrent(now: Instant): boolean;

@@ -1,5 +1,5 @@
 import { decideByCall } from "../../../engine/src/errors/decided-elsewhere.ts";
-import { charged } from "../../../engine/src/replica/replica-verification.ts";
+import { chargeCaller, charged } from "../../../engine/src/replica/replica-verification.ts";
 import { ELSEWHERE } from "../../../engine/src/replica/source.ts";
 import {
   answerUnknown,
@@ -24,7 +24,13 @@ export const shouldRateLimit = grpcMethodsUsing<EdgeLimitServices>()(atHome.name
   try {
     const { address } = context;
     const operation = "envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit";
-    const result = await charges.charge({ operation, namespaceId, message: message.toString("base64"), address });
+    const result = await charges.charge({
+      operation,
+      namespaceId,
+      message: message.toString("base64"),
+      address,
+      ...chargeCaller(context.principal),
+    });
     if ("isElsewhere" in result) decideByCall();
     const { message: answer } = charged(result).data as { message: string };
     return Buffer.from(answer, "base64");

@@ -2,7 +2,7 @@ import type { z } from "zod";
 import { decideByCall } from "../../../engine/src/errors/decided-elsewhere.ts";
 import type { Charges } from "../../../engine/src/replica/charges.ts";
 import type { LimitCall, LimitEntry } from "../../../engine/src/replica/home.ts";
-import { charged } from "../../../engine/src/replica/replica-verification.ts";
+import { chargeCaller, charged } from "../../../engine/src/replica/replica-verification.ts";
 import { ELSEWHERE } from "../../../engine/src/replica/source.ts";
 import type { Namespaces } from "../../../engine/src/verification/namespaces.ts";
 import type { LimitInput } from "../features/ratelimits/fields.ts";
@@ -47,7 +47,7 @@ async function charge(
   for (const { limitRequirement } of known) principal.authorize(limitRequirement);
   const entries = input.map((entry, i): LimitEntry => ({ ...entry, namespaceId: known[i]?.namespaceId ?? ELSEWHERE }));
   try {
-    const result = await charges.charge({ operation, entries, address });
+    const result = await charges.charge({ operation, entries, address, ...chargeCaller(principal) });
     if ("isElsewhere" in result) decideByCall();
     const { data, headers } = charged(result);
     const text = JSON.stringify(data);

@@ -34,7 +34,11 @@ export interface Replicas extends ReplicaServices {
 export function openReplicas(
   { config, clock, random }: Start,
   { store, directories, limits, analytics, workspaceId }: Parts,
-  { problemOf, recordRootKeyUses }: Pick<ReplicaServices, "problemOf" | "recordRootKeyUses">,
+  {
+    authenticator,
+    problemOf,
+    recordRootKeyUses,
+  }: Pick<ReplicaServices, "authenticator" | "problemOf" | "recordRootKeyUses">,
 ): Replicas {
   return {
     stream: new ReplicaStream({ clock, feed: directories.feed, follower: directories.changes }),
@@ -58,6 +62,7 @@ export function openReplicas(
     defaultWorkspaceId: workspaceId,
     newRequestId: () => newRequestId(random),
     problemOf,
+    authenticator,
     recordRootKeyUses,
   };
 }

@@ -178,7 +178,9 @@ export function wire(
   start.opened.defer(() => marking.cancel());
   const node = new NodeDescription(start, parts, recent);
   const queues = new CallQueues();
+  const authenticator = new Authenticator(directories);
   const replicas = openReplicas(start, parts, {
+    authenticator,
     problemOf: (error, requestId) => rpc.problemOf(error, requestId, "replica.charge"),
     recordRootKeyUses: (uses) => rpc.recordRootKeyUses(uses),
   });
@@ -197,7 +199,6 @@ export function wire(
     node,
     totals,
   };
-  const authenticator = new Authenticator(directories);
   const sessions = {
     dashboard: new DashboardSessions({ clock, store, directories, tokenKey, authenticator, queues, limiter }),
     portal: new PortalSessions({ clock, directories, tokenKey, limiter }),

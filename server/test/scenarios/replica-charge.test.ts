@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
+import { hashSecret } from "../../../engine/src/crypto/hash.ts";
 import { TestEdge } from "../edge.ts";
 import { describeOnStores, openTestServer } from "../harness.ts";
 
@@ -106,6 +107,45 @@ describeOnStores("Charges of edges (rule 169)", (server) => {
       "NOT_FOUND",
       "VALID",
     ]);
+  });
+
+  it("of callers with another root key are decided by what both may, and a hash lends nothing (rule 171)", async () => {
+    const [open, closed] = [await server.createApi(), await server.createApi()];
+    const input = { credits: { remaining: 10 } };
+    const { key } = await server.createKey(open, input);
+    const { key: unopened } = await server.createKey(closed, input);
+    const edge = new TestEdge(server, (await server.grant(`replicas.${open}.open`)).key);
+    const able = await server.grant("apis.*.verify_key");
+    const other = await server.grant(`apis.${closed}.verify_key`);
+    const disabled = await server.grant("apis.*.verify_key");
+    await server.ok("rootKeys.updateRootKey", { rootKeyId: disabled.rootKeyId, enabled: false });
+    const foreign = await server.workspace("foreign callers");
+    const codeOf = async (rootKey: string, string = key) => {
+      const [code] = codes(await edge.charge({ key: string, rootKey: hashSecret(rootKey) }));
+      return code;
+    };
+    assert.equal(await codeOf(able.key), "VALID");
+    assert.equal(await codeOf(able.key, unopened), "NOT_FOUND");
+    assert.equal(await codeOf(other.key), "NOT_FOUND");
+    assert.equal(await codeOf(disabled.key), "root_key_disabled");
+    assert.equal(await codeOf(foreign.key), "authentication_failed");
+    assert.equal(await codeOf("lk_never_issued"), "authentication_failed");
+    await server.ok("rootKeys.deleteRootKey", { rootKeyId: able.rootKeyId });
+    assert.equal(await codeOf(able.key), "authentication_failed");
+    assert.equal((await server.verify(key, { credits: { cost: 0 } })).credits, 9);
+    assert.equal((await server.verify(unopened, { credits: { cost: 0 } })).credits, 10);
+  });
+
+  it("look up a bounded number of root keys that do not exist (rule 175)", async () => {
+    const { key } = await server.createKey(await server.createApi());
+    const edge = new TestEdge(server, (await server.grant("replicas.*.open")).key);
+    const found = new Map<string | undefined, number>();
+    for (let batch = 0; batch < 8; batch++) {
+      const calls = many(250, key).map((one, i) => ({ key: one, rootKey: hashSecret(`invented ${batch} ${i}`) }));
+      for (const code of codes(await edge.charge(...calls))) found.set(code, (found.get(code) ?? 0) + 1);
+    }
+    assert.deepEqual([...found.keys()].sort(), ["authentication_failed", "lookups_exhausted"]);
+    assert(found.get("authentication_failed")! <= 1_000, JSON.stringify([...found]));
   });
 
   it("count as requests of the workspace, each call as one (rule 170)", async () => {

@@ -8,10 +8,11 @@ import { mistakeProblems } from "../keys/mistakes.ts";
 import { verificationFields } from "../keys/verification-fields.ts";
 import { verifyKey } from "../keys/verifyKey.ts";
 import { metered, type Services } from "../services.ts";
-import { afterWait, soughtBy } from "./authority.ts";
+import { afterWait, authorityFor, soughtBy } from "./authority.ts";
 import { DescriptorAnswer, DescriptorCall, decideDescriptors } from "./descriptor-call.ts";
 import {
   CallerAddress,
+  CallerRootKey,
   EDGE_BODY_BYTES_MAX,
   Elsewhere,
   Hash,
@@ -35,6 +36,7 @@ const Verification = z.strictObject({
   credits,
   tags,
   address: CallerAddress,
+  rootKey: CallerRootKey,
 });
 
 type VerifyCall = z.output<typeof Verification>;
@@ -109,12 +111,13 @@ async function result(
       const { rejection } = await admit(caller, caller.requestsPerMinute, services.limiter);
       if (rejection) throw rejection;
     }
+    const authority = await authorityFor(call.rootKey, caller, services.clock.now(), services.replicas);
     if ("message" in call) {
-      const data = await decideDescriptors(call, caller, services, context);
+      const data = await decideDescriptors(call, authority, services, context);
       return limitResult(data && JSON.stringify(data));
     }
-    if ("operation" in call) return limitResult(await decideLimits(call, caller, services, context));
-    const answer = await decide(call, caller, services);
+    if ("operation" in call) return limitResult(await decideLimits(call, authority, services, context));
+    const answer = await decide(call, caller, authority, services);
     if (typeof answer === "string") return `{"data":${answer}}`;
     throw new Problem(mistakeProblems[answer.kind], answer.message);
   } catch (error) {
@@ -132,15 +135,16 @@ function limitResult(answer: MeteredAnswer | undefined): string {
 }
 
 function decide(
-  { hash, isAnonymous, address, ...asked }: VerifyCall,
-  caller: Principal,
+  { hash, isAnonymous, address, rootKey: _, ...asked }: VerifyCall,
+  edge: Principal,
+  authority: Principal,
   { replicas, verification, clock }: Services,
 ): VerificationAnswer | Promise<VerificationAnswer> {
   if (isAnonymous && (replicas.verifyAuth === "required" || hasOwnLimit(asked))) {
     throw new Problem("authentication_missing");
   }
-  const { workspaceId } = caller;
-  const sought = soughtBy(caller, hash, replicas);
+  const { workspaceId } = edge;
+  const sought = soughtBy(edge, hash, replicas);
   // Callers without a root key find keys of the default workspace only.
   const findsNothing = isAnonymous && workspaceId !== replicas.defaultWorkspaceId;
   return verification.verify({
@@ -148,7 +152,7 @@ function decide(
     key: "",
     sought: findsNothing ? { ...sought, opens: () => false } : sought,
     workspaceId,
-    principal: isAnonymous ? null : caller,
+    principal: isAnonymous ? null : authority,
     address,
     requestId: replicas.newRequestId(),
     now: clock.now(),

@@ -4,7 +4,7 @@ import type { Principal } from "../../platform/rpc/principal.ts";
 import { text } from "../../platform/vocabulary/schema.ts";
 import { answerKnown, readQuestion, shouldRateLimit } from "../ratelimits/envoy/should-rate-limit.ts";
 import type { Services } from "../services.ts";
-import { CallerAddress } from "./fields.ts";
+import { CallerAddress, CallerRootKey } from "./fields.ts";
 
 /** As base64. */
 const MESSAGE_LENGTH_MAX = Math.ceil(shouldRateLimit.messageBytesMax / 3) * 4;
@@ -18,6 +18,7 @@ export const DescriptorCall = z.strictObject({
     says: "must be the bytes of a RateLimitRequest as base64",
   }),
   address: CallerAddress,
+  rootKey: CallerRootKey,
 });
 
 export type DescriptorCall = z.output<typeof DescriptorCall>;

@@ -33,5 +33,10 @@ export const Hash = text(43, 86, {
   says: "must be a SHA-256 or a SHA-512 as base64url",
 });
 
+/** The root key of a caller of an edge, for calls that wait. */
+export const CallerRootKey = Hash.optional().describe(
+  "The hash of the root key of the caller, which must be valid too. Omitted: the caller has none, or is the edge.",
+);
+
 /** What an edge must pass on, with everything that it concerns. */
 export const Elsewhere = z.strictObject({ isElsewhere: z.literal(true) });

@@ -96,7 +96,7 @@ async function findKey(hash: string, caller: Principal, replicas: ReplicaService
   const sought = soughtBy(caller, hash, replicas);
   try {
     const found = await replicas.keys.findSought(sought, caller.workspaceId);
-    return found !== null && sought.opens(found.apiId) ? found : null;
+    return found !== null && sought.opens(found.apiId, caller) ? found : null;
   } catch (error) {
     // The other limits of the question are of keys that are known.
     if (error instanceof LookupsExhausted) return null;

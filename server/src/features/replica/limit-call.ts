@@ -8,7 +8,7 @@ import { LimitInput } from "../ratelimits/fields.ts";
 import { countLimit, limit } from "../ratelimits/limit.ts";
 import { countLimits, ENTRIES_MAX, multiLimit } from "../ratelimits/multiLimit.ts";
 import type { Services } from "../services.ts";
-import { CallerAddress } from "./fields.ts";
+import { CallerAddress, CallerRootKey } from "./fields.ts";
 
 /** A call of `ratelimits.limit` or `ratelimits.multiLimit`. */
 export const LimitCall = z.strictObject({
@@ -27,6 +27,7 @@ export const LimitCall = z.strictObject({
     .max(ENTRIES_MAX)
     .describe("One for `ratelimits.limit`."),
   address: CallerAddress.optional(),
+  rootKey: CallerRootKey,
 });
 
 export type LimitCall = z.output<typeof LimitCall>;

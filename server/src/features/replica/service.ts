@@ -2,6 +2,7 @@ import type { DirectorySource } from "../../../../engine/src/directory/directori
 import type { LookupRateLimiter } from "../../../../engine/src/directory/lookup-rate-limiter.ts";
 import type { Leases } from "../../../../engine/src/limits/leases.ts";
 import type { KeyLookup } from "../../../../engine/src/verification/key-lookup.ts";
+import type { Authenticator } from "../../platform/rpc/authenticate.ts";
 import type { FairQueue } from "../../platform/rpc/fair-queue.ts";
 import type { Problem } from "../../platform/rpc/problems.ts";
 import type { RootKeyUse } from "../../platform/store/access/root-key-usage.ts";
@@ -29,6 +30,7 @@ export interface ReplicaServices {
   readonly leases: Pick<Leases, "grant" | "takeBack">;
   /** Null: analytics are off. */
   readonly reports: Pick<ReplicaReports, "accept"> | null;
+  readonly authenticator: Pick<Authenticator, "authenticateHash">;
   /** Notes when root keys were last used. */
   recordRootKeyUses(uses: readonly RootKeyUse[]): void;
   findReported(ids: ReportedIds): Promise<ReportedOwners>;

@@ -23,6 +23,8 @@ export interface Credentials {
   rootKeyHash?: string | undefined;
 }
 
+type LookUp = (load: () => Promise<RootKeyRecord | null>) => Promise<RootKeyRecord | null>;
+
 /** Authenticates callers by root key. Caches the principal of each cached record. */
 export class Authenticator {
   readonly #directories: CallDirectories;
@@ -55,7 +57,7 @@ export class Authenticator {
     if (mayServe === true) {
       const record = this.#directories.rootKeys.get(hash);
       if (record !== undefined) return this.#principalOf(hash, record, now);
-      return this.#lookUp(hash, address, now);
+      return this.#lookUpFor(address, hash, now);
     }
     return this.#authenticateLate(mayServe, hash, address, now);
   }
@@ -71,16 +73,29 @@ export class Authenticator {
       throw new StoreUnavailable("The database has been unreachable for longer than cached root keys may be used");
     }
     const record = this.#directories.rootKeys.get(hash);
-    return record === undefined ? this.#lookUp(hash, address, now) : this.#principalOf(hash, record, now);
+    return record === undefined ? this.#lookUpFor(address, hash, now) : this.#principalOf(hash, record, now);
   }
 
-  async #lookUp(hash: string, address: string, now: Instant): Promise<Principal> {
-    const { rootKeys, rootKeyLookups } = this.#directories;
+  /**
+   * The principal of a root key whose string somebody else has read: a call of an edge.
+   *
+   * @param lookUp runs a look-up of a root key that nobody has asked for before, and counts it if there is none.
+   * @throws {Problem} or rejects with one if the root key may not make calls, and with what `lookUp` rejects with.
+   */
+  authenticateHash(hash: string, now: Instant, lookUp: LookUp): Principal | Promise<Principal> {
+    const record = this.#directories.rootKeys.get(hash);
+    return record === undefined ? this.#lookUp(hash, now, lookUp) : this.#principalOf(hash, record, now);
+  }
+
+  #lookUpFor(address: string, hash: string, now: Instant): Promise<Principal> {
+    return this.#lookUp(hash, now, (load) => this.#directories.rootKeyLookups.spend(addressNetwork(address), load));
+  }
+
+  async #lookUp(hash: string, now: Instant, lookUp: LookUp): Promise<Principal> {
+    const { rootKeys } = this.#directories;
+    const load = () => rootKeys.load(hash);
     // The root key existed when its outdated record was read. So the caller does not guess, and the look-up is free.
-    const record = rootKeys.has(hash)
-      ? await rootKeys.load(hash)
-      : await rootKeyLookups.spend(addressNetwork(address), () => rootKeys.load(hash));
-    return this.#principalOf(hash, record, now);
+    return this.#principalOf(hash, rootKeys.has(hash) ? await load() : await lookUp(load), now);
   }
 
   /** Looks the root key up again. The look-up is free, because the root key has authenticated before. */
@@ -94,6 +109,7 @@ export class Authenticator {
     let principal = this.#principals.get(record);
     if (!principal) {
       principal = new Principal(record, record.requestsPerMinute, {
+        rootKeyHash: hash,
         isCurrent: (at) => this.#directories.rootKeys.get(hash) === record && !isExpired(record, at),
         renew: (at) => this.#renew(hash, at),
       });

@@ -60,6 +60,11 @@ export class Principal {
     this.#renewal = renewal;
   }
 
+  /** That of the root key, if the caller sent it. */
+  get rootKeyHash(): string | undefined {
+    return this.#renewal?.rootKeyHash;
+  }
+
   /** Whether the cached record of the root key is unchanged and not expired. */
   isCurrent(now: Instant): boolean {
     return this.#renewal === undefined || this.#renewal.isCurrent(now);
@@ -141,8 +146,37 @@ export class RecordingPrincipal extends Principal {
   }
 }
 
+/** A caller by two root keys: it may do what both may, as long as both are valid. Calls are counted for the first. */
+export class JointPrincipal extends Principal {
+  readonly first: Principal;
+  readonly second: Principal;
+
+  constructor(first: Principal, second: Principal) {
+    super(first.plain(), first.requestsPerMinute);
+    this.first = first;
+    this.second = second;
+  }
+
+  override isCurrent(now: Instant): boolean {
+    return this.first.isCurrent(now) && this.second.isCurrent(now);
+  }
+
+  override async renew(now: Instant): Promise<Principal> {
+    return new JointPrincipal(await this.first.renew(now), await this.second.renew(now));
+  }
+
+  override may(requirement: string): boolean {
+    return this.first.may(requirement) && this.second.may(requirement);
+  }
+
+  override maySome(requirement: string): boolean {
+    return this.first.maySome(requirement) && this.second.maySome(requirement);
+  }
+}
+
 /** Looks up the principal again, for calls that waited. */
 export interface Renewal {
+  readonly rootKeyHash: string;
   isCurrent(now: Instant): boolean;
   renew(now: Instant): Principal | Promise<Principal>;
 }
