@@ -4476,6 +4476,39 @@ type ExplainVerificationOutputDerived struct {
 	Credits *ExplainVerificationOutputDerivedCredits `json:"credits,omitzero"`
 }
 
+// ExplainVerificationOutputEdgeRecord is for the field Record of ExplainVerificationOutputEdge.
+type ExplainVerificationOutputEdgeRecord struct {
+	// The record includes every change that was made before this Unix time in milliseconds, by the clock of
+	// the edge.
+	CurrentAt int64 `json:"currentAt"`
+}
+
+// ExplainVerificationEdgeLeaseFrom is a VerifyKeyConcurrencyFrom.
+type ExplainVerificationEdgeLeaseFrom = VerifyKeyConcurrencyFrom
+
+// ExplainVerificationOutputEdgeLease is for the field Leases of ExplainVerificationOutputEdge.
+type ExplainVerificationOutputEdgeLease struct {
+	// The name of the limit.
+	Name string `json:"name"`
+	// Where the limit comes from.
+	From VerifyKeyConcurrencyFrom `json:"from"`
+	// What is left of the lease. The counter of the limit has all of it already.
+	Remaining int64 `json:"remaining"`
+	// Unix time in milliseconds, by the clock of the edge.
+	ExpiresAt int64 `json:"expiresAt"`
+}
+
+// ExplainVerificationOutputEdge is for the field Edge of ExplainVerificationOutput.
+type ExplainVerificationOutputEdge struct {
+	ID string `json:"id"`
+	// Absent: it has none.
+	Name string `json:"name,omitzero"`
+	// Its record of the key. Absent: it has none that it may use, or the call has `keyId`.
+	Record *ExplainVerificationOutputEdgeRecord `json:"record,omitzero"`
+	// What it holds of the limits of the key. Empty without its record.
+	Leases []ExplainVerificationOutputEdgeLease `json:"leases"`
+}
+
 // ExplainVerificationOutput is the `data` of an answer of `keys.explainVerification`.
 type ExplainVerificationOutput struct {
 	Valid bool `json:"valid"`
@@ -4499,6 +4532,9 @@ type ExplainVerificationOutput struct {
 	Budgets []ExplainVerificationOutputBudget `json:"budgets,omitzero"`
 	// The derived key, and each one that it was derived from. Absent: it is no derived key.
 	Derived []ExplainVerificationOutputDerived `json:"derived,omitzero"`
+	// The edge that has passed on the call, with what it would decide a verification by: `latchkey edge` or
+	// `LocalLatchkey`. Everything else is the service's. Absent: there was none.
+	Edge *ExplainVerificationOutputEdge `json:"edge,omitzero"`
 }
 
 // wire returns the input with its secrets.

@@ -22,6 +22,8 @@ import {
 import { Latchkey } from "./client.ts";
 import { LatchkeyError } from "./error.ts";
 import type {
+  ExplainVerificationInput,
+  ExplainVerificationOutput,
   KeysOperations,
   MultiLimitInput,
   RatelimitsOperations,
@@ -99,7 +101,8 @@ export class LocalLatchkey extends Latchkey {
   readonly #replica: Replica;
   readonly #counts: ReplicaCounts;
   readonly #caller: OwnCaller;
-  readonly #remote: Pick<KeysOperations, "verifyKey"> & Pick<RatelimitsOperations, "limit" | "multiLimit">;
+  readonly #remote: Pick<KeysOperations, "verifyKey" | "explainVerification"> &
+    Pick<RatelimitsOperations, "limit" | "multiLimit">;
   readonly #started: Promise<void>;
   #isStarted = false;
   #closed = false;
@@ -146,8 +149,13 @@ export class LocalLatchkey extends Latchkey {
     });
     this.#caller = new OwnCaller(this.#replica.directories, rootKey);
     const { limit, multiLimit } = this.ratelimits;
-    this.#remote = { verifyKey: this.keys.verifyKey, limit, multiLimit };
-    this.keys = { ...this.keys, verifyKey: (input, own) => this.#verifyKey(input, own) };
+    const { verifyKey, explainVerification } = this.keys;
+    this.#remote = { verifyKey, explainVerification, limit, multiLimit };
+    this.keys = {
+      ...this.keys,
+      verifyKey: (input, own) => this.#verifyKey(input, own),
+      explainVerification: (input = {}, own) => this.#explainVerification(input, own),
+    };
     this.ratelimits = {
       ...this.ratelimits,
       limit: (input, own) => this.#charge("ratelimits.limit", [input], own, () => this.#remote.limit(input, own)),
@@ -211,6 +219,19 @@ export class LocalLatchkey extends Latchkey {
       if (error instanceof DecidedElsewhere) return this.#remote.verifyKey(input, own);
       throw asLatchkeyError(error, "keys.verifyKey", requestId);
     }
+  }
+
+  /** The explanation of the service, with what this process would decide by. */
+  async #explainVerification(
+    input: ExplainVerificationInput,
+    own?: CallOptions,
+  ): Promise<Result<ExplainVerificationOutput>> {
+    const explained = await this.#remote.explainVerification(input, own);
+    if (!this.#isStarted) return explained;
+    const { key: given } = input;
+    const key = given instanceof Secret ? given.reveal() : given;
+    const edge = this.#replica.explain(key, explained.data.key?.keyId);
+    return { ...explained, data: { ...explained.data, edge } };
   }
 
   /** Charges limits of namespaces at the service, in one question for the calls of a moment. */

@@ -2145,6 +2145,34 @@ export type ExplainVerificationOutput = {
         remaining: number;
       };
     }[];
+  /**
+   * The edge that has passed on the call, with what it would decide a verification by: `latchkey edge` or
+   * `LocalLatchkey`. Everything else is the service's. Absent: there was none.
+   */
+  edge?: {
+    id: string;
+    /** Absent: it has none. */
+    name?: string;
+    /** Its record of the key. Absent: it has none that it may use, or the call has `keyId`. */
+    record?: {
+      /**
+       * The record includes every change that was made before this Unix time in milliseconds, by the clock of the
+       * edge.
+       */
+      currentAt: number;
+    };
+    /** What it holds of the limits of the key. Empty without its record. */
+    leases: {
+        /** The name of the limit. */
+        name: string;
+        /** Where the limit comes from. */
+        from: "key" | "identity";
+        /** What is left of the lease. The counter of the limit has all of it already. */
+        remaining: number;
+        /** Unix time in milliseconds, by the clock of the edge. */
+        expiresAt: number;
+      }[];
+  };
 };
 
 /** The input of `keys.whoami`. */

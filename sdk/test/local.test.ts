@@ -107,6 +107,32 @@ describe("LocalLatchkey (rules 176 to 180)", () => {
     }
   });
 
+  it("says in explanations what it would decide by (rule 197)", async () => {
+    const permissions = ["replicas.*.open", "apis.*.verify_key", "apis.*.read_key"];
+    const reader = await service.ok("rootKeys.createRootKey", { name: "reader", permissions });
+    const { latchkey } = await open({ rootKey: reader.key, name: "inside" });
+    const { key, keyId } = await createKey({
+      ratelimits: [{ name: "r", limit: 1_000_000, duration: 3_600_000, autoApply: true }],
+    });
+    const explain = async (input: { key?: string | Secret; keyId?: string }) =>
+      (await latchkey.keys.explainVerification(input)).data;
+    const first = await explain({ key });
+    assert.deepEqual([first.key?.keyId, first.edge?.name, first.edge?.record], [keyId, "inside", undefined]);
+    await eventually("a lease", async () => {
+      await Promise.all(Array.from({ length: 20 }, () => latchkey.keys.verifyKey({ key })));
+      return ((await explain({ key: new Secret(key) })).edge?.leases.length ?? 0) > 0;
+    });
+    const { edge } = await explain({ key });
+    assert.ok(Date.now() - (edge?.record?.currentAt ?? 0) < 2_000);
+    const { edges } = await service.ok("system.getStatus", {});
+    assert.ok(edges.list.some(({ id, kind }: { id: string; kind: string }) => id === edge?.id && kind === "library"));
+    assert.equal((await explain({ keyId })).edge?.record, undefined);
+    const blind = await open();
+    await blind.latchkey.keys.verifyKey({ key });
+    const { code, edge: blinds } = (await blind.latchkey.keys.explainVerification({ key })).data;
+    assert.deepEqual([code, blinds?.record, blinds?.leases], ["NOT_FOUND", undefined, []]);
+  });
+
   it("charges limits of namespaces together, and leaves new ones to the service (rules 182 and 183)", async () => {
     const permissions = ["replicas.*.open", "ratelimits.*.limit", "ratelimits.*.create_namespace"];
     const { key } = await service.ok("rootKeys.createRootKey", { name: "limits", permissions });

@@ -544,6 +544,69 @@ describe("an edge with busy limits", () => {
     assert.equal((await edge.call("keys.verifyKey", { key }, null)).status, 503);
   });
 
+  it("says in explanations what it would decide by (rule 197)", async (t) => {
+    const { home, edge, apiId } = await open(t, "--name", "near");
+    const { key, keyId } = await limited(home, apiId, 100_000, 24 * HOUR);
+    const explain = async (input: object = { key }) => (await edge.ok("keys.explainVerification", input)) as Explained;
+    const first = await explain();
+    const [listed] = (await home.ok("system.getStatus", {})).edges.list;
+    assert.deepEqual(first.edge, { id: listed.id, name: "near", leases: [] });
+    const made = await lease(edge, key);
+    // What is counted is spent, or held here. What has ended is on its way back for a moment.
+    let explained = first;
+    await eventually("the sum of the leases", async () => {
+      explained = await explain();
+      const held = (explained.edge?.leases ?? []).reduce((sum, { remaining }) => sum + remaining, 0);
+      return held > 0 && explained.ratelimits[0]?.used === made + held;
+    });
+    const { edge: near, ...ofHome } = explained;
+    const now = Date.now();
+    assert.ok(near?.record && near.record.currentAt > now - REVOCATION_MAX - 500 && near.record.currentAt <= now);
+    for (const { name, from, expiresAt } of near.leases) {
+      assert.deepEqual([name, from], ["r", "key"]);
+      assert.ok(expiresAt > now - 500 && expiresAt <= now + 10_000);
+    }
+    // Everything else is the service's.
+    const direct = await home.ok("keys.explainVerification", { key });
+    assert.deepEqual(Object.keys(direct), Object.keys(ofHome));
+    assert.equal("edge" in direct, false);
+    assert.deepEqual((await explain({ keyId })).edge, { id: listed.id, name: "near", leases: [] });
+    await home.ok("keys.deleteKey", { keyId });
+    await eventually("the end of its record", async () => (await explain()).edge?.record === undefined);
+    assert.deepEqual((await explain()).edge, { id: listed.id, name: "near", leases: [] });
+  });
+
+  it("tells nobody of a key, or of itself, who may not know (rule 197)", async (t) => {
+    const { home, edge, apiId } = await open(t);
+    const { key, keyId } = await limited(home, apiId, 100_000, HOUR);
+    await lease(edge, key);
+    const rootKeyWith = async (...permissions: string[]) =>
+      (await home.ok("rootKeys.createRootKey", { name: "other", permissions })).key as string;
+    const explain = (as: string | null, input: object = { key }) => edge.call("keys.explainVerification", input, as);
+    const known = await explain(ROOT_KEY);
+    assert.ok(known.body.data.edge.record);
+    const stranger = (await home.ok("workspaces.createWorkspace", { name: "stranger" })).key as string;
+    const foreign = await explain(stranger);
+    assert.deepEqual([foreign.body.data.code, foreign.body.data.edge], ["NOT_FOUND", undefined]);
+    const blind = await explain(await rootKeyWith("apis.*.verify_key", "apis.api_other.read_key"));
+    assert.equal(blind.body.data?.edge?.record, undefined);
+    assert.equal(JSON.stringify(blind.body).includes(keyId), false);
+    for (const as of [null, "no root key"]) assert.equal((await explain(as)).status, 401);
+    // What home refuses, and what cannot be read, is answered as by home.
+    for (const input of [{}, { key, keyId }, [], { key: 5 }, { key: { length: 1 } }, { key: "x".repeat(70_000) }]) {
+      const [here, there] = [await explain(ROOT_KEY, input), await home.call("keys.explainVerification", input)];
+      assert.deepEqual([here.status, here.body.error], [there.status, there.body.error]);
+      assert.notEqual(here.status, 200);
+    }
+    const padded = await fetch(`${edge.address}/v2/keys.explainVerification`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${ROOT_KEY}`, "content-type": "application/json" },
+      body: `${JSON.stringify({ key })}${" ".repeat(100_000)}`,
+    });
+    const { data } = (await padded.json()) as { data: Explained };
+    assert.deepEqual([data.key?.keyId, data.edge], [keyId, undefined]);
+  });
+
   it("is told not to (rule 194)", async (t) => {
     const { home, edge, apiId } = await open(t, "--no-leases");
     const { key } = await limited(home, apiId, 1_000, HOUR);
@@ -552,6 +615,16 @@ describe("an edge with busy limits", () => {
     assert.ok(Number.isNaN(await seriesOf(edge, "latchkey_edge_leases")));
   });
 });
+
+/** Members of an explanation. */
+interface Explained {
+  key?: { keyId: string };
+  ratelimits: { used: number }[];
+  edge?: {
+    record?: { currentAt: number };
+    leases: { name: string; from: string; remaining: number; expiresAt: number }[];
+  };
+}
 
 function totalOf(stats: { series?: { total: number }[]; total?: number }): number {
   return (stats.series ?? []).reduce((sum, { total }) => sum + total, 0);

@@ -1,4 +1,4 @@
-import type { Instant, Milliseconds } from "../clock/clock.ts";
+import { type Instant, instantAt, type Milliseconds } from "../clock/clock.ts";
 import type { Charge, LimitState } from "../limits/counters.ts";
 import { LEASE_MAX, RETURNS_PER_LEASE } from "../limits/leases.ts";
 import type { LeaseGrant, LeaseRequest, LeaseReturn } from "./home.ts";
@@ -41,6 +41,14 @@ interface Lease {
   /** By each clock. What comes first ends it. */
   readonly endsAt: Milliseconds;
   readonly wallEndsAt: number;
+}
+
+/** A lease as explanations show it. */
+export interface HeldLease {
+  /** What is left of it. */
+  readonly remaining: number;
+  /** By the wall clock of this process. */
+  readonly expiresAt: Instant;
 }
 
 /** An ended lease. Its numbers never change: home may have taken it although no answer came. */
@@ -174,6 +182,16 @@ export class LeasedLimit {
   /** What is used per second. */
   #rateAt(monotonic: Milliseconds): number {
     return monotonic - this.#usedAt > SECOND ? 0 : Math.max(this.#rate, this.#inSecond);
+  }
+
+  /** The leases that may be used. */
+  held({ monotonic, wall }: BothClocks): HeldLease[] {
+    return this.#leases
+      .map(({ left, endsAt, wallEndsAt }) => ({
+        remaining: left,
+        expiresAt: instantAt(Math.min(wallEndsAt, wall + endsAt - monotonic)),
+      }))
+      .filter(({ expiresAt }) => expiresAt > wall);
   }
 
   /** Ends what must not be used any longer. */

@@ -1,6 +1,6 @@
 import type { Clock, Milliseconds, Timer } from "../clock/clock.ts";
 import { startTimeout } from "../clock/timeout.ts";
-import type { KeyRecord } from "../directory/records.ts";
+import type { KeyLimit, KeyRecord } from "../directory/records.ts";
 import type { Charge, LimitDecision, LimitState } from "../limits/counters.ts";
 import { isLeasable, LEASES_PER_QUESTION } from "../limits/leases.ts";
 import type { Random } from "../random/random.ts";
@@ -14,7 +14,7 @@ import {
   OperationUnknown,
   ReplicaRefused,
 } from "./home.ts";
-import { type BothClocks, LeasedLimit, type LimitAtHome } from "./leased-limit.ts";
+import { type BothClocks, type HeldLease, LeasedLimit, type LimitAtHome } from "./leased-limit.ts";
 
 /** Limits that are watched. */
 const LIMITS_MAX = 10_000;
@@ -90,6 +90,14 @@ export class Leases {
   /** Limits that are watched. */
   get watched(): number {
     return this.#limits.size;
+  }
+
+  /** The leases of a limit of a key. */
+  heldOf(limit: KeyLimit): HeldLease[] {
+    const { clock } = this.#options;
+    const watched = this.#limits.get(limit.counter);
+    if (watched === undefined || !watched.isOf(limit)) return [];
+    return watched.held({ monotonic: clock.monotonic(), wall: clock.now() });
   }
 
   /** Decides a call, and spends what it charges. Undefined: home must decide, and nothing was spent. */

@@ -1,6 +1,7 @@
-import type { Clock, Milliseconds } from "../clock/clock.ts";
+import type { Clock, Instant, Milliseconds } from "../clock/clock.ts";
+import { hashSecret } from "../crypto/hash.ts";
 import { systemSecrets } from "../crypto/secret.ts";
-import { type CallDirectories, generationsFor, RecordCaches } from "../directory/directories.ts";
+import { type CallDirectories, generationsFor, keyLocation, RecordCaches } from "../directory/directories.ts";
 import { LookupRateLimiter } from "../directory/lookup-rate-limiter.ts";
 import { decideByCall, decideByCharge } from "../errors/decided-elsewhere.ts";
 import type { Charge, LimitDecision } from "../limits/counters.ts";
@@ -11,6 +12,7 @@ import { Verification } from "../verification/verification.ts";
 import { Charges } from "./charges.ts";
 import type { Home, ReplicaStatus } from "./home.ts";
 import { KeyedGenerations } from "./keyed-tags.ts";
+import type { HeldLease } from "./leased-limit.ts";
 import { Leases } from "./leases.ts";
 import { ReplicaVerification } from "./replica-verification.ts";
 import { ReplicaSource } from "./source.ts";
@@ -35,6 +37,15 @@ export interface ReplicaOptions {
   recorder: Pick<DecisionRecorder, "verification"> | null;
   status(): Omit<ReplicaStatus, "records" | "leases">;
   onState(state: StreamState, cause?: unknown): void;
+}
+
+/** What a replica adds to the explanation of a verification: by what it would decide one itself. */
+export interface ReplicaExplanation {
+  readonly id: string;
+  readonly name?: string;
+  /** Absent: it has none that it may use. */
+  readonly record?: { readonly currentAt: Instant };
+  readonly leases: ({ readonly name: string; readonly from: "key" | "identity" } & HeldLease)[];
 }
 
 /** A limiter without counters: what leases do not cover, home decides. */
@@ -73,6 +84,7 @@ export class Replica {
   /** Answers that were decided here by code, for the metrics. */
   readonly counts: Verification["counts"];
   readonly #source: ReplicaSource;
+  readonly #status: ReplicaOptions["status"];
 
   constructor({
     clock,
@@ -86,6 +98,7 @@ export class Replica {
     status,
     onState,
   }: ReplicaOptions) {
+    this.#status = status;
     const tagKey = Buffer.from(systemSecrets(TAG_KEY_BYTES)).toString("base64url");
     const generations = new KeyedGenerations(tagKey, generationsFor(bytesMax));
     const workspaceId = () => this.stream.settings.workspaceId;
@@ -150,6 +163,29 @@ export class Replica {
    */
   start(): Promise<void> {
     return this.stream.start();
+  }
+
+  /**
+   * Explains by what a verification would be decided here. Nothing about a key but the one that home has found: the caller may
+   * not read others.
+   */
+  explain(key: string | undefined, foundKeyId: string | undefined): ReplicaExplanation {
+    const { id, name } = this.#status();
+    const { workspaceId } = this.stream.settings;
+    const cached =
+      key === undefined ? undefined : this.directories.keys.peek(keyLocation(hashSecret(key), workspaceId));
+    const record = cached?.keyId === foundKeyId ? cached : undefined;
+    const leases = (record?.limits ?? []).flatMap((limit) => {
+      const { name, owner } = limit;
+      if (owner === "derived") return [];
+      return (this.leases?.heldOf(limit) ?? []).map((lease) => ({ name, from: owner, ...lease }));
+    });
+    return {
+      id,
+      ...(name !== undefined && { name }),
+      ...(record && { record: { currentAt: this.stream.readAt.wall } }),
+      leases,
+    };
   }
 
   /** Decides nothing more. Resolves when home has its leases back, or does not answer. */

@@ -34,6 +34,7 @@ import { quotaCounts, Rpc, type RpcOptions } from "../platform/rpc/server.ts";
 import { rejectCharge } from "./charge-problems.ts";
 import { EdgeCounts } from "./counts.ts";
 import { EdgeCalls } from "./edge-calls.ts";
+import { explaining } from "./explanations.ts";
 import { HttpHome } from "./http-home.ts";
 import { type EdgeLimitServices, edgeLimits } from "./limits.ts";
 import { passOnRequest } from "./pass-on.ts";
@@ -174,14 +175,18 @@ export async function openEdge(config: Config, options: EdgeOptions, dependencie
     routes: [forwardAuthRoutes(verifyKey)],
     async answerUnrouted(request, reply) {
       const [asked, response] = [request.raw, reply.hijack().raw];
-      passOnRequest(home, asked, response, addressOf(asked, trustedProxies), (error) =>
-        respond(
-          response,
-          edgeCalls.failed(new HomeUnavailable(`Home does not answer (${error.message})`), ""),
-          "",
-          true,
-        ),
-      );
+      const address = addressOf(asked, trustedProxies);
+      passOnRequest(home, asked, response, {
+        address,
+        complete: explaining(asked, address, { replica, rpc }),
+        onFailure: (error) =>
+          respond(
+            response,
+            edgeCalls.failed(new HomeUnavailable(`Home does not answer (${error.message})`), ""),
+            "",
+            true,
+          ),
+      });
       return reply;
     },
   });

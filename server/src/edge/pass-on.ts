@@ -12,6 +12,9 @@ const SILENCE_MAX: Milliseconds = 60_000;
 /** Bytes of an answer to a metered operation. */
 const ANSWER_BYTES_MAX = 4 * 1024 * 1024;
 
+/** Bytes of a request that is looked at when it is answered. */
+const REQUEST_BYTES_MAX = 64 * 1024;
+
 /** Headers that belong to one connection (RFC 9110, section 7.6.1), and those that this process writes itself. */
 const ownHeaders = new Set([
   "connection",
@@ -72,30 +75,65 @@ function furtherHeaders(headers: IncomingHttpHeaders): Record<string, string> {
   return further;
 }
 
-/** Passes on any other request, and its answer, piece by piece. */
+/** Completes an answer of home that succeeded, before the caller gets it. Never rejects. */
+export type Completion = (answer: string, request: string) => Promise<string>;
+
+export interface PassedOnRequest {
+  readonly address: string;
+  /** Undefined: the answer is passed on piece by piece. */
+  readonly complete: Completion | undefined;
+  readonly onFailure: (error: Error) => void;
+}
+
+/** Passes on any other request, and its answer. */
 export function passOnRequest(
   home: HttpHome,
   request: IncomingMessage,
   response: ServerResponse,
-  address: string,
-  onFailure: (error: Error) => void,
+  { address, complete, onFailure }: PassedOnRequest,
 ): void {
   const headers = withoutOwn(request.headers);
   headers["x-forwarded-for"] = forwarded(address);
+  const asked = complete && beginningOf(request);
+  // What is completed must be readable.
+  if (complete) delete headers["accept-encoding"];
   const passed = home.request(
     { method: request.method ?? "GET", path: request.url ?? "/", headers, timeout: SILENCE_MAX },
     (answer) => {
+      if (complete && asked && answer.statusCode === 200) {
+        collected(answer, ANSWER_BYTES_MAX)
+          .then((text) => complete(text, asked()))
+          .then((text) => {
+            const length = String(Buffer.byteLength(text));
+            response.writeHead(200, { ...withoutOwn(answer.headers), "content-length": length }).end(text);
+          })
+          .catch(fail);
+        return;
+      }
       response.writeHead(statusOf(answer), withoutOwn(answer.headers));
       answer.pipe(response);
       answer.on("error", () => response.destroy());
     },
   );
-  passed.on("error", (error) => {
+  const fail = (error: Error) => {
     if (response.headersSent) response.destroy();
     else onFailure(error);
-  });
+  };
+  passed.on("error", fail);
   response.on("close", () => passed.destroy());
   request.pipe(passed);
+}
+
+/** Keeps the body of a request that goes elsewhere; returns what reads it. Of a longer one than is ever completed, it is empty. */
+function beginningOf(request: IncomingMessage): () => string {
+  const pieces: Buffer[] = [];
+  let bytes = 0;
+  request.on("data", (piece: Buffer) => {
+    bytes += piece.length;
+    if (bytes <= REQUEST_BYTES_MAX) pieces.push(piece);
+    else pieces.length = 0;
+  });
+  return () => Buffer.concat(pieces).toString();
 }
 
 /** For home, an address that cannot be read must not become that of this edge. */

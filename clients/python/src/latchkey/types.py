@@ -1886,6 +1886,42 @@ class ExplainVerificationOutputDerivedEntry:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ExplainVerificationOutputEdgeRecord:
+    """Its record of the key. Absent: it has none that it may use, or the call has `key_id`."""
+
+    current_at: int
+    """The record includes every change that was made before this Unix time in milliseconds, by the clock of the edge.
+    """
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExplainVerificationOutputEdgeLeasesEntry:
+    name: str
+    """The name of the limit."""
+    from_: Literal["key", "identity"]
+    """Where the limit comes from."""
+    remaining: int
+    """What is left of the lease. The counter of the limit has all of it already."""
+    expires_at: int
+    """Unix time in milliseconds, by the clock of the edge."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExplainVerificationOutputEdge:
+    """The edge that has passed on the call, with what it would decide a verification by: `latchkey edge` or
+    `LocalLatchkey`. Everything else is the service's. Absent: there was none.
+    """
+
+    id: str
+    name: str | None = None
+    """Absent: it has none."""
+    record: ExplainVerificationOutputEdgeRecord | None = None
+    """Its record of the key. Absent: it has none that it may use, or the call has `key_id`."""
+    leases: list[ExplainVerificationOutputEdgeLeasesEntry]
+    """What it holds of the limits of the key. Empty without its record."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class ExplainVerificationOutput:
     valid: bool
     code: Literal["VALID", "NOT_FOUND", "FORBIDDEN", "INSUFFICIENT_PERMISSIONS", "USAGE_EXCEEDED", "RATE_LIMITED", "DISABLED", "EXPIRED"]
@@ -1908,6 +1944,10 @@ class ExplainVerificationOutput:
     """The budgets that the call is charged to. Absent: none."""
     derived: list[ExplainVerificationOutputDerivedEntry] | None = None
     """The derived key, and each one that it was derived from. Absent: it is no derived key."""
+    edge: ExplainVerificationOutputEdge | None = None
+    """The edge that has passed on the call, with what it would decide a verification by: `latchkey edge` or
+    `LocalLatchkey`. Everything else is the service's. Absent: there was none.
+    """
 
 
 class CreateIdentityInputRatelimitsEntry(TypedDict):

@@ -188,6 +188,36 @@ export const explainVerification = analysis("keys.explainVerification", {
       )
       .optional()
       .describe("The derived key, and each one that it was derived from. Absent: it is no derived key."),
+    edge: z
+      .strictObject({
+        id: z.string(),
+        name: z.string().optional().describe("Absent: it has none."),
+        record: z
+          .strictObject({
+            currentAt: z
+              .int()
+              .describe(
+                "The record includes every change that was made before this Unix time in milliseconds, by the clock of the edge.",
+              ),
+          })
+          .optional()
+          .describe("Its record of the key. Absent: it has none that it may use, or the call has `keyId`."),
+        leases: z
+          .array(
+            z.strictObject({
+              name: z.string().describe("The name of the limit."),
+              from: z.enum(["key", "identity"]).describe("Where the limit comes from."),
+              remaining: z.int().describe("What is left of the lease. The counter of the limit has all of it already."),
+              expiresAt: z.int().describe("Unix time in milliseconds, by the clock of the edge."),
+            }),
+          )
+          .describe("What it holds of the limits of the key. Empty without its record."),
+      })
+      .optional()
+      .describe(
+        "The edge that has passed on the call, with what it would decide a verification by: `latchkey edge` or `LocalLatchkey`. " +
+          "Everything else is the service's. Absent: there was none.",
+      ),
   }),
   problems: ["key_not_found", "permissions_query_syntax_error", "hold_required", "precondition_failed"],
   examples: [
