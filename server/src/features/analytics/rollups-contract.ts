@@ -9,6 +9,7 @@ import type { DecisionAnswer, DecisionRow } from "./decision-log.ts";
 import { type Level, levelNames, levels, type Retention } from "./levels.ts";
 import { Recorder } from "./recorder.ts";
 import type { DecisionQuery, LogBounds, Rollups, StatsQuery, TopEntry, TopQuery } from "./rollups.ts";
+import type { MergeOptions } from "./sql/merge-plan.ts";
 
 /** 2026-01-15T12:00:00Z, the beginning of an hour. */
 export const NOON = 1_768_478_400_000;
@@ -17,6 +18,20 @@ export const NOON = 1_768_478_400_000;
 export const LOG: LogBounds = { life: levels.hour, rowsPerWorkspace: 100 };
 
 export const RETENTION: Retention = { minute: 2 * levels.hour, hour: 2 * levels.day, day: 30 * levels.day };
+
+/** Every write is a segment or a run of several blocks, and a merge takes many steps. */
+export const OFTEN_MERGED: MergeOptions = {
+  segmentRowsMin: 1,
+  mergedRowsMin: { segments: 40, runs: 40 },
+  rowsPerStep: 7,
+  rowsPerBlock: 3,
+};
+
+/** Merges everything, because it is old a day later. */
+export async function mergeAll(rollups: Rollups): Promise<void> {
+  // The first loop may end a merge that began before the last write.
+  for (let i = 0; i < 2; i++) while (await rollups.merge(instantAt(NOON + 30 * levels.day)));
+}
 
 interface Verification {
   workspaceId?: string;

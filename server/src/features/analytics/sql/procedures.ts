@@ -36,18 +36,14 @@ import {
 } from "../rollups.ts";
 import { compare } from "./compare.ts";
 import { addDecisions, findDecisions, pruneDecisions } from "./decisions.ts";
+import { type MergeOptions, MergePlan, mergeDefaults } from "./merge-plan.ts";
 import { analyticsSteps, firstAnalyticsSteps } from "./migrations/index.ts";
 import { rowsPerStatement } from "./rows-per-statement.ts";
+import { RunMerge } from "./run-merge.ts";
+import { addRun, countsInRuns, unpackRuns } from "./runs.ts";
 import { type AnalyticsSchema, rollupTables, usageTables } from "./schema.ts";
-import {
-  addSegment,
-  bucketStart,
-  type MergeOptions,
-  MergePlan,
-  mergeDefaults,
-  mergeSegments,
-  unmergedRows,
-} from "./segments.ts";
+import { addSegment, bucketStart, mergeSegments, unmergedRows } from "./segments.ts";
+import { inSnapshot } from "./snapshot.ts";
 import { addUsage, top as topUsage } from "./usage.ts";
 
 /** The steps of the schema of analytics. */
@@ -70,7 +66,9 @@ const BUCKETS_CACHED_MAX = 50_000;
 
 /** Opens the procedures of the rollup tables. They run in the thread that owns the database connection. */
 export function openRollupProcedures(merging: MergeOptions | null = null) {
-  const plan = new MergePlan(merging ?? mergeDefaults);
+  const options = merging ?? mergeDefaults;
+  const plan = MergePlan.ofSegments(options);
+  const runs = new RunMerge(options);
   // The cache may miss parts of other nodes. Then a bucket exceeds its maximum slightly.
   const cachedParts = new Map<string, Set<string>>();
   return {
@@ -83,9 +81,15 @@ export function openRollupProcedures(merging: MergeOptions | null = null) {
       schemaState: (sql: Sql, _: null) => schemaState(sql, analyticsPlan),
     },
     writing: {
-      migrate: (sql: Sql, _: null) => migrate(sql, analyticsPlan),
-      write: (sql: Sql, batches: readonly string[]) => write(sql, batches, cachedParts, plan.options),
-      merge: (sql: Sql, { now }: { now: Instant }) => mergeSegments(sql, now, plan),
+      migrate: async (sql: Sql, _: null) => {
+        const steps = await migrate(sql, analyticsPlan);
+        if (!sql.dialect.isEmbedded) await unpackRuns(sql);
+        return steps;
+      },
+      write: (sql: Sql, batches: readonly string[]) => write(sql, batches, cachedParts, options),
+      /** An embedded database has segments of earlier releases, and those of another database that was moved to it. */
+      merge: async (sql: Sql, { now }: { now: Instant }) =>
+        (await mergeSegments(sql, now, plan, options)) || (sql.dialect.isEmbedded && (await runs.step(sql, now))),
       /** Adds rows that no recorder has counted. */
       addRollups: (sql: Sql, { level, rows }: { level: Level; rows: readonly Rollup[] }) =>
         add(sql, level, rows, new Map()),
@@ -122,7 +126,7 @@ async function write(
   sql: Sql,
   texts: readonly string[],
   cachedParts: Map<string, Set<string>>,
-  { segmentRowsMin }: MergeOptions,
+  options: MergeOptions,
 ): Promise<number> {
   const fresh: Batch[] = [];
   for (const text of texts) {
@@ -130,11 +134,13 @@ async function write(
     if (await claim(sql, batch)) fresh.push(batch);
   }
   const counts = minuteCounts(fresh);
-  const isSegment = counts.length >= segmentRowsMin;
-  const rows = rollUp(fresh, isSegment ? [] : counts);
+  const isLarge = counts.length >= options.segmentRowsMin;
+  const rows = rollUp(fresh, isLarge ? [] : counts);
   for (const level of levelNames) await add(sql, level, rows[level], cachedParts);
-  if (isSegment) await addSegment(sql, counts);
-  else {
+  if (isLarge) {
+    if (sql.dialect.isEmbedded) await addRun(sql, counts, options);
+    else await addSegment(sql, counts);
+  } else {
     const usage = usageOf(counts);
     for (const level of usageLevels) await addUsage(sql, level, usage[level]);
   }
@@ -286,26 +292,42 @@ function rowsOf(sql: Sql, query: StatsQuery) {
 }
 
 /**
- * The counts of whole buckets, merged or not: an expression with the columns `subject`, `time`, `outcome`, `count` and
- * `amount`. In one statement, because a merge moves rows between two of them.
+ * Reads the counts of whole buckets, merged or not: `read` gets an expression with the columns `subject`, `time`, `outcome`,
+ * `count` and `amount`. What the tables and segments have is read in one statement, because a merge moves rows between them.
  */
-function wholes(sql: Sql, query: CountsQuery): RawBuilder<unknown> {
+function readWholes<T>(sql: Sql, query: CountsQuery, read: (wholes: RawBuilder<unknown>) => Promise<T>): Promise<T> {
   const isWanted = sql.dialect.values.isOneOf("r.subject", query.subjects);
   const merged = rowsIn(sql, query)
     .where(isWanted)
     .where("r.part", "=", "")
     .select(["r.subject", "r.time", "r.outcome", "r.count", "r.amount"]);
-  return raw`(
-    select subject, time, outcome, count, amount from ${merged} as merged
-    union all
-    select r.subject, ${bucketStart(query.level)} as time, r.outcome, r.count, r.amount
-    from ${unmergedRows(query)} and ${isWanted})`;
+  return inSnapshot(sql, async () => {
+    const inRuns = sql.dialect.isEmbedded ? await countsInRuns(sql, query) : [];
+    const ofRuns = raw`
+      union all select subject, time, outcome, count, amount from ${sql.dialect.values.rows(bucketCountTypes, inRuns)}`;
+    return read(raw`(
+      select subject, time, outcome, count, amount from ${merged} as merged
+      union all
+      select r.subject, ${bucketStart(query.level)} as time, r.outcome, r.count, r.amount
+      from ${unmergedRows(query)} and ${isWanted} ${inRuns.length > 0 ? ofRuns : raw``})`);
+  });
 }
 
+const bucketCountTypes = {
+  subject: "text",
+  time: "bigint",
+  outcome: "text",
+  count: "bigint",
+  amount: "bigint",
+} as const;
+
 async function counts(sql: Sql, query: CountsQuery): Promise<SubjectCounts[]> {
-  const { rows } = await raw<CountsRows[number]>`
-    select subject, time, sum(count) as total, sum(case when outcome = 'VALID' then count else 0 end) as valid
-    from ${wholes(sql, query)} as counted group by subject, time`.execute(sql.db);
+  const rows = await readWholes(sql, query, async (wholes) => {
+    const { rows } = await raw<CountsRows[number]>`
+      select subject, time, sum(count) as total, sum(case when outcome = 'VALID' then count else 0 end) as valid
+      from ${wholes} as counted group by subject, time`.execute(sql.db);
+    return rows;
+  });
   return countsFrom(rows);
 }
 
@@ -335,11 +357,13 @@ async function series(sql: Sql, query: StatsQuery): Promise<StatsRows["series"]>
     .execute();
 }
 
-async function wholeSeries(sql: Sql, query: StatsQuery): Promise<StatsRows["series"]> {
-  const { rows } = await raw<StatsRows["series"][number]>`
-    select time, outcome, sum(count) as counts, sum(amount) as amounts
-    from ${wholes(sql, { ...query, subjects: [query.subject] })} as counted group by time, outcome`.execute(sql.db);
-  return rows;
+function wholeSeries(sql: Sql, query: StatsQuery): Promise<StatsRows["series"]> {
+  return readWholes(sql, { ...query, subjects: [query.subject] }, async (wholes) => {
+    const { rows } = await raw<StatsRows["series"][number]>`
+      select time, outcome, sum(count) as counts, sum(amount) as amounts
+      from ${wholes} as counted group by time, outcome`.execute(sql.db);
+    return rows;
+  });
 }
 
 async function top(sql: Sql, query: StatsQuery): Promise<StatsRows["top"]> {

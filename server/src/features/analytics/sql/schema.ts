@@ -14,6 +14,8 @@ export interface AnalyticsSchema {
   analytics_recorders: RecorderRow;
   analytics_segments: SegmentTable;
   analytics_segment_rows: SegmentRow;
+  analytics_runs: SegmentTable;
+  analytics_run_blocks: RunBlock;
   analytics_decisions: DecisionLogRow;
   analytics_decision_counts: { workspace_id: string; rows: number };
 }
@@ -47,7 +49,7 @@ export interface UsageRow {
   credits_spent: number;
 }
 
-/** The rows of one write that are not merged yet. */
+/** The rows of one write that are not merged yet: a segment, or a run. */
 export interface SegmentTable {
   id: Generated<number>;
   /** Start of the first minute, and of the last one. */
@@ -74,6 +76,16 @@ export interface SegmentRow {
   count: number;
   amount: number;
   latency_us: number;
+}
+
+/** Some sorted rows of a run. All rows of a subject are in one block. */
+export interface RunBlock {
+  run: number;
+  workspace_id: string;
+  /** The subject of the last row. */
+  last_subject: string;
+  /** The JSON text of `BlockColumns`. */
+  data: string;
 }
 
 /** A decision of the log. Ids that it does not have are empty. */

@@ -1,31 +1,23 @@
 import { type Kysely, type RawBuilder, sql as raw } from "kysely";
-import type { Milliseconds } from "../../../../../engine/src/clock/clock.ts";
 import type { Sql } from "../../../platform/store/store.ts";
 import { type MinuteCount, usageLevels } from "../batch.ts";
 import { type Level, levels } from "../levels.ts";
 import type { StatsQuery, TopQuery } from "../rollups.ts";
-import { compare } from "./compare.ts";
+import { inKeyOrder } from "./key-order.ts";
+import type { MergeOptions, MergePlan } from "./merge-plan.ts";
+import { placeOf, START } from "./place.ts";
 import { rowsPerStatement } from "./rows-per-statement.ts";
 import { type AnalyticsSchema, rollupTables, usageTables } from "./schema.ts";
 
 /** Rows per statement: some tenths of a millisecond of work, so that other threads of the core do not wait long. */
 const ROWS_PER_STATEMENT = 100;
 
-/** Age of the oldest count at which segments are merged, however few they are. */
-const AGE_MAX: Milliseconds = 10 * levels.minute;
-
-/** Each of them is one look-up for every statistic, of some microseconds. */
-const SEGMENTS_MAX = 256;
-
-/** Segments are merged when they have this many rows for each subject of the last merge. */
-const ROWS_PER_SUBJECT = 4;
-
 /** The name of the lock that only one merge at a time has. */
 const LOCK = "latchkey merges analytics";
 
-/** The rows of one step of a merge by hour, in a table of the connection. */
-const GROUPED = "analytics_grouped_rows";
-const groupedTypes = {
+/** The rows of one step of a merge by hour, in a table of the connection: grouped or bound once for four tables. */
+export const GROUPED = "analytics_grouped_rows";
+export const groupedTypes = {
   time: "bigint",
   workspace_id: "text",
   subject: "text",
@@ -36,18 +28,6 @@ const groupedTypes = {
   amount: "bigint",
   latency_us: "bigint",
 } as const;
-
-/** How much is merged, and when. */
-export interface MergeOptions {
-  /** Counts of one write from which on they become a segment. */
-  readonly segmentRowsMin: number;
-  /** Rows in all segments that start a merge. */
-  readonly mergedRowsMin: number;
-  /** Rows of one step: a few milliseconds of work for each statement. */
-  readonly rowsPerStep: number;
-}
-
-export const mergeDefaults: MergeOptions = { segmentRowsMin: 4_000, mergedRowsMin: 200_000, rowsPerStep: 5_000 };
 
 const columns = [
   ...(["segment", "workspace_id", "subject", "identity_id", "outcome", "time"] as const),
@@ -61,16 +41,7 @@ const insertInto = `insert into analytics_segment_rows (${columns.join(", ")})`;
 
 /** Adds the counts of one write as a segment: one sorted run of new rows, where an update would be a page for each row. */
 export async function addSegment(sql: Sql, counts: readonly MinuteCount[]): Promise<void> {
-  let [first_minute, last_minute] = [Number.POSITIVE_INFINITY, 0];
-  for (const { time } of counts) {
-    first_minute = Math.min(first_minute, time);
-    last_minute = Math.max(last_minute, time);
-  }
-  const { id } = await tablesOf(sql)
-    .insertInto("analytics_segments")
-    .values({ first_minute, last_minute, rows: counts.length, merged_to: null })
-    .returning("id")
-    .executeTakeFirstOrThrow();
+  const id = await addWriteTo(sql, "analytics_segments", counts);
   const sorted = inKeyOrder(counts);
   const perStatement = rowsPerStatement(sql, ROWS_PER_STATEMENT);
   for (let i = 0; i < sorted.length; i += perStatement) {
@@ -92,34 +63,23 @@ export async function addSegment(sql: Sql, counts: readonly MinuteCount[]): Prom
   }
 }
 
-/** The counts in the order of the primary key of a segment. */
-function inKeyOrder(counts: readonly MinuteCount[]): MinuteCount[] {
-  const byWorkspace = new Map<string, Map<string, MinuteCount | MinuteCount[]>>();
-  for (const count of counts) {
-    let bySubject = byWorkspace.get(count.workspaceId);
-    if (bySubject === undefined) {
-      bySubject = new Map();
-      byWorkspace.set(count.workspaceId, bySubject);
-    }
-    const known = bySubject.get(count.subject);
-    if (known === undefined) bySubject.set(count.subject, count);
-    else if (Array.isArray(known)) known.push(count);
-    else bySubject.set(count.subject, [known, count]);
+/** Adds a write to the list of those that wait for a merge, and returns its id. */
+export async function addWriteTo(
+  sql: Sql,
+  table: "analytics_segments" | "analytics_runs",
+  counts: readonly MinuteCount[],
+): Promise<number> {
+  let [first_minute, last_minute] = [Number.POSITIVE_INFINITY, 0];
+  for (const { time } of counts) {
+    first_minute = Math.min(first_minute, time);
+    last_minute = Math.max(last_minute, time);
   }
-  const sorted: MinuteCount[] = [];
-  for (const [, bySubject] of [...byWorkspace].sort(([a], [b]) => compare(a, b))) {
-    // Without a function that compares: it would be most of the time.
-    for (const subject of [...bySubject.keys()].sort()) {
-      const of = bySubject.get(subject) ?? [];
-      if (Array.isArray(of)) sorted.push(...of.sort(compareOfSubject));
-      else sorted.push(of);
-    }
-  }
-  return sorted;
-}
-
-function compareOfSubject(a: MinuteCount, b: MinuteCount): number {
-  return compare(a.identityId, b.identityId) || compare(a.outcome, b.outcome) || a.time - b.time;
+  const { id } = await tablesOf(sql)
+    .insertInto(table)
+    .values({ first_minute, last_minute, rows: counts.length, merged_to: null })
+    .returning("id")
+    .executeTakeFirstOrThrow();
+  return Number(id);
 }
 
 /** The rows `r` of a workspace in a range that are not merged yet, for a `from` clause. The last condition is open. */
@@ -138,43 +98,16 @@ export function bucketStart(level: Level): RawBuilder<number> {
   return raw<number>`r.time - r.time % ${raw.lit(levels[level])}`;
 }
 
-/** When segments are merged: more of them at a time if the last merge found many subjects. */
-export class MergePlan {
-  readonly options: MergeOptions;
-  /** Subjects of the merge in progress, by hour. */
-  #subjects = 0;
-  #dueRows: number;
-
-  constructor(options: MergeOptions) {
-    this.options = options;
-    this.#dueRows = options.mergedRowsMin;
-  }
-
-  isDue(segments: readonly { rows: number; first_minute: number }[], now: number): boolean {
-    let rows = 0;
-    let oldest = Number.POSITIVE_INFINITY;
-    for (const segment of segments) {
-      rows += Number(segment.rows);
-      oldest = Math.min(oldest, Number(segment.first_minute));
-    }
-    return rows >= this.#dueRows || segments.length >= SEGMENTS_MAX || oldest <= now - AGE_MAX;
-  }
-
-  add(subjects: number): void {
-    this.#subjects += subjects;
-  }
-
-  end(): void {
-    this.#dueRows = Math.max(this.options.mergedRowsMin, ROWS_PER_SUBJECT * this.#subjects);
-    this.#subjects = 0;
-  }
-}
-
 /**
  * Moves some rows of the segments into the tables of counts, in the order of their subjects: many rows of a page at a time.
  * Returns whether there are more. A row is in a segment or in the tables, in every snapshot of the database.
  */
-export async function mergeSegments(sql: Sql, now: number, plan: MergePlan): Promise<boolean> {
+export async function mergeSegments(
+  sql: Sql,
+  now: number,
+  plan: MergePlan,
+  { rowsPerStep }: MergeOptions,
+): Promise<boolean> {
   if (!(await sql.dialect.locks.tryLockText(sql, LOCK))) return false;
   const db = tablesOf(sql);
   const all = await db.selectFrom("analytics_segments").selectAll().execute();
@@ -182,9 +115,9 @@ export async function mergeSegments(sql: Sql, now: number, plan: MergePlan): Pro
   if (begun.length === 0 && (all.length === 0 || !plan.isDue(all, now))) return false;
   // The segments of a merge are chosen at its beginning, so that it ends although new ones are added.
   const ids = (begun.length === 0 ? all : begun).map(({ id }) => Number(id));
-  const from = placeOf(begun[0]?.merged_to ?? " ");
+  const from = placeOf(begun[0]?.merged_to ?? START);
   const merged = raw`r.segment in (${raw.join(ids)})`;
-  const perSegment = Math.max(1, Math.floor(plan.options.rowsPerStep / ids.length));
+  const perSegment = Math.max(1, Math.floor(rowsPerStep / ids.length));
   const next = await raw<{ place: string | null }>`
     select min(place) as place from (
       select (
@@ -195,20 +128,32 @@ export async function mergeSegments(sql: Sql, now: number, plan: MergePlan): Pro
       from analytics_segments as s where ${sql.dialect.values.isOneOfNumbers("s.id", ids)}
     ) as places`.execute(sql.db);
   const place = next.rows[0]?.place ?? null;
-  const until = placeOf(place ?? " ");
+  const until = placeOf(place ?? START);
   const isBefore = place === null ? raw`` : raw`and (r.workspace_id, r.subject) <= (${until[0]}, ${until[1]})`;
   const rows = raw`analytics_segment_rows as r
     where ${merged} and (r.workspace_id, r.subject) > (${from[0]}, ${from[1]}) ${isBefore}`;
   await addRollups(sql, "minute", rows, false);
-  // Grouped once for four tables.
   await sql.dialect.schema.emptyTemporaryTable(sql, GROUPED, groupedTypes);
   await raw`
     insert into ${raw.table(GROUPED)} (${raw.raw(Object.keys(groupedTypes).join(", "))})
     select ${bucketStart("hour")} as bucket, r.workspace_id, r.subject, r.identity_id, r.outcome, min(r.api_id),
       sum(r.count), sum(r.amount), sum(r.latency_us)
     from ${rows} group by r.subject, r.outcome, bucket, r.identity_id, r.workspace_id`.execute(sql.db);
+  plan.add(await addGrouped(sql));
+  await raw`delete from ${rows}`.execute(sql.db);
+  if (place !== null) {
+    await db.updateTable("analytics_segments").set({ merged_to: place }).where("id", "in", ids).execute();
+    return true;
+  }
+  await db.deleteFrom("analytics_segments").where("id", "in", ids).execute();
+  plan.end();
+  return false;
+}
+
+/** Adds the rows of the temporary table to the counts by hour and day. Returns the number of rows by hour. */
+export async function addGrouped(sql: Sql): Promise<number> {
   const grouped = raw`${raw.table(GROUPED)} as r where true`;
-  plan.add(await addRollups(sql, "hour", grouped, addsEach(sql)));
+  const hours = await addRollups(sql, "hour", grouped, addsEach(sql));
   await addRollups(sql, "day", grouped, addsEach(sql));
   const [usage, ofUsage] = addsEach(sql)
     ? [raw`r.api_id, r.count, r.amount`, raw``]
@@ -226,14 +171,7 @@ export async function mergeSegments(sql: Sql, now: number, plan: MergePlan): Pro
       on conflict (time, workspace_id, key_id, identity_id, outcome) do update set
         count = t.count + excluded.count, credits_spent = t.credits_spent + excluded.credits_spent`.execute(sql.db);
   }
-  await raw`delete from ${rows}`.execute(sql.db);
-  if (place !== null) {
-    await db.updateTable("analytics_segments").set({ merged_to: place }).where("id", "in", ids).execute();
-    return true;
-  }
-  await db.deleteFrom("analytics_segments").where("id", "in", ids).execute();
-  plan.end();
-  return false;
+  return hours;
 }
 
 /**
@@ -269,12 +207,6 @@ async function addRollups(sql: Sql, level: Level, rows: RawBuilder<unknown>, isE
     on conflict (time, subject, part, outcome) do update set count = t.count + excluded.count,
       amount = t.amount + excluded.amount, latency_us = t.latency_us + excluded.latency_us`.execute(sql.db);
   return Number(numAffectedRows);
-}
-
-/** The workspace and the subject of a place; ids have no space. */
-function placeOf(place: string): readonly [string, string] {
-  const space = place.indexOf(" ");
-  return [place.slice(0, space), place.slice(space + 1)];
 }
 
 function tablesOf({ db }: Sql): Kysely<AnalyticsSchema> {
