@@ -1,7 +1,8 @@
 /**
  * Checks that limits hold on several nodes, and that budgets add up: `npm run accuracy -- [--only limits|budgets|holds] [--steps
- * 200000] [--seed <number>]`. It fails if a bound is broken. Limits take about three minutes, budgets at least ten for each
- * database, and holds at least two on the embedded one and ten on PostgreSQL.
+ * 200000] [--seed <number>] [--store sqlite|postgres]`. It fails if a bound is broken. Limits take about three minutes, budgets
+ * at least ten for each database, and holds at least two on the embedded one and ten on PostgreSQL. `--store`: budgets and holds
+ * on this database only.
  *
  * Limits: real services share one PostgreSQL and one Redis, both started for the run. For every case of a grid (number of
  * nodes, limit, window, load) clients call `ratelimits.limit` over HTTP in bursts, each call at a random node, for
@@ -101,12 +102,15 @@ interface Outcome {
 const { values } = parseArgs({
   options: {
     only: { type: "string" },
+    store: { type: "string" },
     steps: { type: "string", default: "200000" },
     seed: { type: "string", default: String(Math.floor(Math.random() * 1_000_000)) },
   },
 });
 const parts = ["limits", "budgets", "holds"];
 if (values.only !== undefined && !parts.includes(values.only)) throw new Error(`--only is one of ${parts.join(", ")}`);
+const compared = stores.filter((store) => (values.store ?? store) === store);
+if (compared.length === 0) throw new Error(`--store is one of ${stores.join(", ")}`);
 const isRun = (part: string) => (values.only ?? part) === part;
 const steps = wholeNumber(values, "steps", 1, 100_000_000);
 const seed = wholeNumber(values, "seed", 0, Number.MAX_SAFE_INTEGER / 2);
@@ -193,7 +197,7 @@ async function compareOnStores(
   // The threads of the embedded database keep no process alive, also while it is being closed.
   const alive = setInterval(() => {}, 60_000);
   try {
-    for (const store of stores) {
+    for (const store of compared) {
       const begin = systemClock.monotonic();
       const server = await openTestServer({ store });
       try {
