@@ -43,16 +43,10 @@ export interface BalanceState {
   readonly held?: number;
   /** No open hold ends earlier. Absent or null: it has none. */
   readonly nextExpiryAt?: Instant | null;
-}
-
-/** What changes of holds need of a locked balance. */
-export interface BalanceBooks {
-  readonly id: string;
-  readonly held: number;
-  /** Increases with each refill. */
-  readonly period: number;
-  /** Up to which balance it takes what a hold of an ended period gives back. Null: it takes nothing. */
-  readonly keepsUpTo: number | null;
+  /** Increases with each refill. Absent: 0. */
+  readonly period?: number;
+  /** Up to which balance it takes what a hold of an ended period gives back. Absent: it takes nothing. */
+  readonly keepsUpTo?: number;
 }
 
 /** A balance of a hold. */
@@ -104,6 +98,16 @@ export interface LockedBatch {
   /** Locked balances; those that are absent here and not contended are unlimited. */
   readonly balances: readonly BalanceState[];
   readonly contended: readonly string[];
+  /** Absent: the batch reads the holds that it changes, and the time of holds. */
+  readonly holds?: CurrentHolds | undefined;
+}
+
+/** What a batch knows of all holds, where no other process changes them. */
+export interface CurrentHolds {
+  /** The time by their clock. */
+  readonly at: Instant;
+  /** Another one than after the last batch if anything else may have changed a hold since. */
+  readonly version: string;
 }
 
 /** The next question, only if the batch has needs: what do the calls spend? */
@@ -122,10 +126,8 @@ export interface EarlierCalls {
 export interface EarlierHolds {
   /** The time by the clock of the database. */
   readonly at: Instant;
-  /** The holds that the batch changes. */
+  /** The holds that the batch asked for. */
   readonly stored: readonly StoredHoldRow[];
-  /** The books of the locked balances. */
-  readonly books: readonly BalanceBooks[];
 }
 
 /** The answer to `choose` if calls have an Idempotency-Key, or make or change holds. */
@@ -133,7 +135,7 @@ export interface BatchNeeds {
   readonly scopes: readonly string[];
   /** What no lock of a balance protects from other transactions: the scopes, and the holds of which no balance is locked. */
   readonly claims: readonly string[];
-  /** The ids of the holds that it changes. Undefined: it neither makes nor changes holds. */
+  /** The ids of the holds that it changes and does not know. Undefined: it neither makes nor changes holds. */
   readonly holdIds: readonly string[] | undefined;
 }
 
@@ -198,9 +200,16 @@ export interface BalanceChange {
   readonly lapsed: number;
 }
 
+/** What a batch leaves to its ledger after the commit. */
+export interface CommittedBatch {
+  /** The expired holds of balances that are due. */
+  readonly due: readonly ExpiredHold[];
+  /** The version of the holds, with what the batch wrote, where no other process changes them. */
+  readonly holdsVersion?: string | undefined;
+}
+
 /** A new hold. */
-export interface OpenedHold
-  extends Pick<StoredHold, "id" | "workspaceId" | "cost" | "balances" | "onExpiry" | "createdAt" | "expiresAt"> {
+export interface OpenedHold extends StoredHold {
   readonly keyId: string;
   readonly apiId: string;
   readonly subject: string | null;

@@ -30,21 +30,29 @@ interface HoldingCall {
   amountOf(balance: LockedBalance): number;
 }
 
+/** The state of a new hold. */
+const OPEN = { state: "open", charged: 0, lacks: [], settlement: null } as const;
+
 /** The holds of one batch, whose balances are locked. */
 export class HeldCredits {
   /** The time by the clock of the holds. */
   readonly at: Instant;
   /** As they were before the batch. */
-  readonly #former: ReadonlyMap<string, StoredHold>;
-  /** As they are after the changes so far. */
-  readonly #stored: Map<string, StoredHold>;
+  readonly #former: Map<string, StoredHold>;
+  /** Those that were changed so far, as they are now. */
   readonly #changed = new Map<string, StoredHold>();
   readonly opened: OpenedHold[] = [];
 
-  constructor({ at, stored }: EarlierHolds) {
+  /** `known`: holds that did not have to be read. */
+  constructor({ at, stored }: EarlierHolds, known: readonly StoredHold[] = []) {
     this.at = at;
-    this.#former = new Map(stored.map((row) => [row[0], storedHold(row)]));
-    this.#stored = new Map(this.#former);
+    this.#former = new Map(known.map((hold) => [hold.id, hold]));
+    for (const row of stored) this.#former.set(row[0], storedHold(row));
+  }
+
+  /** The holds that were changed. */
+  get changed(): Iterable<StoredHold> {
+    return this.#changed.values();
   }
 
   /** Holds the cost of a call in all its balances, which cover it. Returns when the hold expires. */
@@ -59,6 +67,7 @@ export class HeldCredits {
     });
     this.opened.push({
       ...{ id: holdId, workspaceId, keyId, apiId, cost, balances, onExpiry, createdAt, expiresAt },
+      ...OPEN,
       limits: limits?.receipt ? JSON.stringify(limits.receipt) : null,
       subject: subject ?? null,
     });
@@ -67,16 +76,16 @@ export class HeldCredits {
 
   /** What a hold has charged so far. */
   chargedOf(holdId: string): number {
-    return this.#stored.get(holdId)?.charged ?? 0;
+    return this.#find(holdId)?.charged ?? 0;
   }
 
   /** Whether the balances of the change, which are locked, are those of the hold. */
   isLocked({ holdId, balances }: HoldChange): boolean {
-    return (this.#stored.get(holdId)?.balances ?? []).every(({ id }) => balances.includes(id));
+    return (this.#find(holdId)?.balances ?? []).every(({ id }) => balances.includes(id));
   }
 
   change({ workspaceId, holdId, action }: HoldChange, balanceOf: (id: string) => LockedBalance): ChangeOutcome {
-    const before = this.#stored.get(holdId);
+    const before = this.#find(holdId);
     const former = this.#former.get(holdId);
     if (!before || !former || before.workspaceId !== workspaceId) return { outcome: "gone" };
     const isDue = before.state === "open" && before.expiresAt <= this.at;
@@ -120,8 +129,11 @@ export class HeldCredits {
     return { balances, opened: this.opened.map(openedRow), extended, closed, at: this.at };
   }
 
+  #find(holdId: string): StoredHold | undefined {
+    return this.#changed.get(holdId) ?? this.#former.get(holdId);
+  }
+
   #put(hold: StoredHold): StoredHold {
-    this.#stored.set(hold.id, hold);
     this.#changed.set(hold.id, hold);
     return hold;
   }

@@ -204,7 +204,6 @@ class TestLedger {
           holds: found && {
             at: this.clock.now(),
             stored: found.map(storedRow),
-            books: balances.map(({ id, held = 0 }) => ({ id, held, period: 0, keepsUpTo: null })),
           },
         });
       }

@@ -8,16 +8,20 @@ import type {
   BatchAnswers,
   BatchNeeds,
   BatchQuestion,
+  CommittedBatch,
+  CurrentHolds,
   EarlierCalls,
   ExpiredHold,
   LedgerBatch,
   LockedBatch,
   OpenedHold,
   SettledBatch,
+  StoredHold,
 } from "./batch.ts";
 import { LOCK_NOT_AVAILABLE } from "./batch.ts";
 import { Change } from "./change.ts";
 import type { ChangeOutcome, HoldChange } from "./hold.ts";
+import { OwnHolds } from "./own-holds.ts";
 import { answerReplay, Settlement, type SettlementOptions } from "./settlement.ts";
 import { Call, type Decision, type Spend, type SpendOutcome } from "./spend.ts";
 import { CLAIMS_MAX, type Lane, type Selection, SpendQueue } from "./spend-queue.ts";
@@ -28,10 +32,9 @@ export interface LedgerOptions<Charges, Limits extends Decision> {
   /** Charges all limits of a call, or none. */
   charge(charges: Charges, needsReceipts: boolean): Limits | Promise<Limits>;
   /**
-   * Runs the procedure `spend`: locks balances, asks for calls and their spends, subtracts them, commits. Returns the expired
-   * holds of balances that are due.
+   * Runs the procedure `spend`: locks balances, asks for calls and their spends, subtracts them, commits.
    */
-  transact(batch: LedgerBatch, answer: BatchAnswers): Promise<{ readonly due: readonly ExpiredHold[] }>;
+  transact(batch: LedgerBatch, answer: BatchAnswers): Promise<CommittedBatch>;
   /** Gets the holds that a batch has made, after its commit. */
   onOpened?(holds: readonly OpenedHold[]): void;
 }
@@ -108,6 +111,7 @@ export class Ledger<Charges, Limits extends Decision> {
   readonly #options: LedgerOptions<Charges, Limits>;
   readonly #settlementOptions: SettlementOptions<Charges, Limits>;
   readonly #queue = new SpendQueue<Entry<Charges, Limits>>();
+  readonly #ownHolds = new OwnHolds();
   /** Calls that have waited for holds to expire, which they do once. */
   readonly #hasAwaited = new WeakSet<Call<Charges, Limits>>();
   #sequence = 0;
@@ -279,8 +283,11 @@ export class Ledger<Charges, Limits extends Decision> {
     let balances: LockedBatch["balances"] = [];
     let settlement: Settlement<Charges, Limits> | undefined;
     let changes: readonly Change[] = [];
+    let current: CurrentHolds | undefined;
+    /** The holds of the changes that need not be read. */
+    let known: readonly StoredHold[] = [];
     const settle = (earlier?: EarlierCalls): Promise<SettledBatch> => {
-      settlement = new Settlement(this.#settlementOptions, balances, earlier);
+      settlement = new Settlement(this.#settlementOptions, balances, earlier, known);
       const decided = changes.length === 0 ? (calls as Call<Charges, Limits>[]) : calls.filter(isCall);
       return settlement.settle(decided, changes);
     };
@@ -320,14 +327,16 @@ export class Ledger<Charges, Limits extends Decision> {
         calls = calls.filter((entry) => !excess.has(entry));
         changes = changes.filter((change) => !excess.has(change));
       }
-      return needsOf(calls, changes, unlocked) ?? settle();
+      current = question.holds;
+      known = this.#ownHolds.find(changes, current);
+      return needsOf(calls, changes, { unlocked, known, current }) ?? settle(earlierOf(current));
     };
-    let expired: readonly ExpiredHold[];
+    let committed: CommittedBatch;
     try {
       const takesTurn = waiter?.takesTurn === true;
       const lockTimeout = waiter && (takesTurn ? TURN_LOCK_TIMEOUT : LOCK_TIMEOUT);
       const turnTimeout = takesTurn ? this.#turnTimeout : undefined;
-      expired = (await transact({ balanceIds, lockTimeout, turnTimeout, now: clock.now() }, answer)).due;
+      committed = await transact({ balanceIds, lockTimeout, turnTimeout, now: clock.now() }, answer);
     } catch (error) {
       if (!settlement && isLockTimeout(error)) {
         if (waiter?.takesTurn && !hasJoined) this.#adaptTurnTimeout(this.#turnTimeout);
@@ -336,6 +345,7 @@ export class Ledger<Charges, Limits extends Decision> {
         return undefined;
       }
       this.counts.failures++;
+      this.#ownHolds.forget();
       // The calls that wait for what it could not lock.
       if (!hasJoined) join(false);
       if (calls.length === 0) calls.push(...this.#queue.takeAll(lanes));
@@ -349,13 +359,14 @@ export class Ledger<Charges, Limits extends Decision> {
     }
     const { open = [], awaiting = [], opened = [] } = settlement ?? {};
     if (opened.length > 0) this.#options.onOpened?.(opened);
+    this.#ownHolds.update(settlement, current?.version, committed.holdsVersion);
     if (open.length > 0 || awaiting.length > 0) {
       const undecided = new Set<Entry<Charges, Limits>>([...open, ...awaiting]);
       calls = calls.filter((call) => !undecided.has(call));
     }
     this.#queue.putBack(open);
     this.#queue.release(lanes);
-    if (awaiting.length > 0) void this.#expireFirst(awaiting, expired);
+    if (awaiting.length > 0) void this.#expireFirst(awaiting, committed.due);
     if (calls.length > 0) this.counts.batches++;
     this.counts.calls += calls.length;
     this.counts.credits += settlement?.credits ?? 0;
@@ -462,20 +473,38 @@ function unlockedChanges(changes: readonly Change[], locked: LockedBatch["balanc
   return changes.filter(({ balances }) => !balances.some((id) => lockedIds.has(id)));
 }
 
-/** What a batch must read before it is settled; undefined: nothing. `unlocked`: the changes whose holds it claims. */
+interface ChangedHolds {
+  /** The changes whose holds the batch claims. */
+  readonly unlocked: readonly Change[];
+  /** The holds that it need not read. */
+  readonly known: readonly StoredHold[];
+  readonly current: CurrentHolds | undefined;
+}
+
+/** What a batch must read before it is settled; undefined: nothing. */
 function needsOf<Charges, Limits extends Decision>(
   entries: readonly Entry<Charges, Limits>[],
   changes: readonly Change[],
-  unlocked: readonly Change[],
+  { unlocked, known, current }: ChangedHolds,
 ): BatchNeeds | undefined {
   const scopes = entries.flatMap(({ scope }) => scope ?? []);
   const hasHolds = changes.length > 0 || entries.some((entry) => isCall(entry) && entry.hold !== undefined);
   if (!hasHolds) return scopes.length > 0 ? { scopes, claims: scopes, holdIds: undefined } : undefined;
+  const unknown = new Set(changes.map(({ holdId }) => holdId));
+  for (const { id } of known) unknown.delete(id);
+  if (current && scopes.length === 0 && unlocked.length === 0 && unknown.size === 0) return undefined;
   return {
     scopes,
     claims: [...scopes, ...new Set(unlocked.map(({ holdId }) => holdId))],
-    holdIds: [...new Set(changes.map(({ holdId }) => holdId))],
+    holdIds: [...unknown],
   };
+}
+
+/** What is known of earlier calls and holds if nothing is read. */
+function earlierOf(holds: CurrentHolds | undefined): EarlierCalls | undefined {
+  if (!holds) return undefined;
+  const read = { step: "settle", recorded: new Map(), claimedElsewhere: [], hasCapacity: true } as const;
+  return { ...read, holds: { at: holds.at, stored: [] } };
 }
 
 function isLockTimeout(error: unknown): boolean {

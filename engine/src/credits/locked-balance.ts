@@ -1,5 +1,5 @@
 import { type Instant, instantAt } from "../clock/clock.ts";
-import type { BalanceBooks, BalanceChange, BalanceState } from "./batch.ts";
+import type { BalanceChange, BalanceState } from "./batch.ts";
 
 /** A watched balance counts down to this, so that every number is exact. */
 const WATCHED_MIN = -1_000_000_000_000_000;
@@ -41,8 +41,9 @@ export class LockedBalance {
   readonly nextExpiryAt: Instant | null;
   /** The credits of its open holds. */
   held: number;
-  /** Only in a batch with holds. */
-  #books: BalanceBooks | undefined;
+  /** That of its present credits. */
+  readonly period: number;
+  readonly #keepsUpTo: number;
   #isChanged = false;
   #lapsed = 0;
   #firstExpiry: Instant | null = null;
@@ -55,17 +56,8 @@ export class LockedBalance {
     this.refillAt = state?.refillAt ?? null;
     this.nextExpiryAt = state?.nextExpiryAt ?? null;
     this.held = state?.held ?? 0;
-  }
-
-  /** Needed before holds of it are made or changed. */
-  set books(books: BalanceBooks) {
-    this.#books = books;
-    this.held = books.held;
-  }
-
-  /** That of its present credits. */
-  get period(): number {
-    return this.#books?.period ?? 0;
+    this.period = state?.period ?? 0;
+    this.#keepsUpTo = state?.keepsUpTo ?? 0;
   }
 
   covers(cost: number): boolean {
@@ -132,7 +124,7 @@ export class LockedBalance {
 
   /** How much it takes back of what was held in a period; the rest lapses. */
   #roomFor(period: number, remaining: number): number {
-    const keepsUpTo = period === this.period ? REMAINING_MAX : (this.#books?.keepsUpTo ?? 0);
+    const keepsUpTo = period === this.period ? REMAINING_MAX : this.#keepsUpTo;
     return Math.max(0, Math.min(keepsUpTo, REMAINING_MAX) - remaining);
   }
 

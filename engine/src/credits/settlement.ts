@@ -3,7 +3,7 @@ import { IdempotencyFull, IdempotencyQuotaExceeded } from "../errors/idempotency
 import { Overloaded } from "../errors/overloaded.ts";
 import { StoreUnavailable } from "../errors/store-unavailable.ts";
 import type { IdempotencyRecord } from "../rules/idempotency.ts";
-import type { BalanceChange, EarlierCalls, LockedBatch, OpenedHold, SettledBatch } from "./batch.ts";
+import type { BalanceChange, EarlierCalls, LockedBatch, OpenedHold, SettledBatch, StoredHold } from "./batch.ts";
 import type { Change } from "./change.ts";
 import { HeldCredits } from "./held-credits.ts";
 import type { HoldRequest } from "./hold.ts";
@@ -77,24 +77,31 @@ export class Settlement<Charges, Limits extends Decision> {
   /** The costs of the calls that were charged, except those whose balances are all unlimited. */
   credits = 0;
 
-  /** `earlier`: needed if the batch has needs. */
+  /**
+   * @param earlier needed if the batch has needs, or makes or changes holds.
+   * @param known the holds that it changes and that were not read.
+   */
   constructor(
     options: SettlementOptions<Charges, Limits>,
     balances: LockedBatch["balances"],
     earlier: EarlierCalls | undefined,
+    known: readonly StoredHold[],
   ) {
     this.#options = options;
     this.#earlier = earlier;
     this.#slice = new TimeSlice(options.clock);
     for (const state of balances) this.#balances.set(state.id, new LockedBalance(state.id, state));
-    if (!earlier?.holds) return;
-    for (const books of earlier.holds.books) this.#balanceOf(books.id).books = books;
-    this.#holds = new HeldCredits(earlier.holds);
+    if (earlier?.holds) this.#holds = new HeldCredits(earlier.holds, known);
   }
 
   /** The holds that it makes. */
   get opened(): readonly OpenedHold[] {
     return this.#holds?.opened ?? [];
+  }
+
+  /** The holds that it changes. */
+  get changed(): Iterable<StoredHold> {
+    return this.#holds?.changed ?? [];
   }
 
   /** Sets a result or a failure on every change and call, except on calls that it adds to `open` or `awaiting`. */

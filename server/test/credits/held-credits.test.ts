@@ -83,6 +83,72 @@ describeOnStores("credits held in the ledger", (server, kind) => {
     assert.deepEqual([remaining, held, spent], [0, 0, 10]);
   });
 
+  it("are not read again by the ledger that made them, until anything else has changed a hold", async () => {
+    let reads = 0;
+    const [one, other] = [
+      new Book(server, random, (batch, answer) =>
+        server.store.transact("spend", batch, (question) => {
+          if (question.step === "settle") reads++;
+          return answer(question);
+        }),
+      ),
+      book(),
+    ];
+    const ids = ["bud_own", "bud_left"];
+    for (const id of ids) await one.open(id, 100);
+    const make = async (by = one) => {
+      const holdId = by.newHoldId();
+      assert.equal((await by.take(ids, 10, { holdId })).outcome, "spent");
+      return holdId;
+    };
+    const readsOf = async (work: () => Promise<unknown>) => {
+      const before = reads;
+      await work();
+      return reads - before;
+    };
+    /** What PostgreSQL, where other nodes change holds, reads each time. */
+    const always = kind === "postgres" ? 1 : 0;
+    await make();
+    const [first, second, third] = [await make(), await make(), await make()];
+    assert.equal(await readsOf(make), always);
+    assert.equal(
+      await readsOf(async () => assert.equal(changedHold(await one.settle(first, ids, 4)).charged, 4)),
+      always,
+    );
+    // Once it has ended, it is read.
+    assert.equal(await readsOf(async () => assert(changedHold(await one.settle(first, ids, 4)).isRepeated)), 1);
+    const extend = { kind: "extend", ttl: HOUR } as const;
+    let expiresAt = 0;
+    const extended = async () => ({ expiresAt } = changedHold(await one.change(second, ids, extend)));
+    assert.equal(await readsOf(extended), always);
+    const settled = async () => assert.equal(changedHold(await one.settle(second, ids, 5)).expiresAt, expiresAt);
+    assert.equal(await readsOf(settled), always);
+
+    // Another ledger, a direct change, and a balance that is removed and set again.
+    assert.equal(changedHold(await other.settle(third, ids, 3)).charged, 3);
+    const conflict = { outcome: "conflict", state: "settled", settlement: '{"credits":3}' };
+    assert.equal(await readsOf(async () => assert.deepEqual(await one.settle(third, ids, 2), conflict)), 1);
+    const aged = await make();
+    await one.age([aged], ids);
+    const late = async () =>
+      assert.equal(changedHold(await one.change(aged, ids, { kind: "expire" })).state, "expired");
+    assert.equal(await readsOf(late), 1);
+    const left = await make();
+    await one.write((sql, now) => new BalanceWriter(sql, server.workspaceId).remove("bud_left", now));
+    await one.open("bud_left", 50);
+    assert.equal(await readsOf(async () => assert.equal(changedHold(await one.settle(left, ids, 9)).charged, 9)), 1);
+    const rows = await one.rows(ids);
+    for (const row of rows.values()) assert.equal(row.granted, row.spent! + row.held! + row.remaining + row.lapsed!);
+    // Two of the holds are open, which had both balances before one of them was removed.
+    assert.deepEqual(
+      ids.map((id) => [rows.get(id)?.remaining, rows.get(id)?.held]),
+      [
+        [100 - 4 - 5 - 3 - 9 - 20, 20],
+        [50, null],
+      ],
+    );
+  });
+
   it("are released once, and a batch with two settlements of a hold settles it once", async () => {
     const one = book();
     await one.open("bud_two", 10);

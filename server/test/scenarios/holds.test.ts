@@ -485,7 +485,7 @@ function tests(server: TestServer, store: string): void {
       assert(found);
       for (const column of Object.keys({ limits, settlement, lacks, balances })) assert(!(column in found), column);
       assert.equal(found.id, listed.id);
-      const { stored } = await readEarlierHolds(sql, [holdId], [], server.clock.now() as Instant);
+      const { stored } = await readEarlierHolds(sql, [holdId], server.clock.now() as Instant);
       assert.deepEqual([stored[0]?.[0], stored[0]?.length], [holdId, 11]);
     });
   });

@@ -4,8 +4,8 @@ import type {
   BatchAnswer,
   BatchNeeds,
   BatchQuestion,
+  CommittedBatch,
   EarlierCalls,
-  ExpiredHold,
   JoinedBalances,
   LedgerBatch,
   SettledBatch,
@@ -27,6 +27,7 @@ import {
   subtractCredits,
   waitForTurn,
 } from "./statements/balances.ts";
+import { commonTime } from "./statements/common-time.ts";
 import { type EndedHold, findExpiredHoldsOf, readEarlierHolds, writeHolds } from "./statements/holds.ts";
 import { prepareBalances } from "./statements/plan-balances.ts";
 
@@ -36,10 +37,14 @@ function balanceState({
   remaining,
   watched,
   refill_due_at,
+  refill_amount,
+  refill_rollover,
   held,
   next_expiry_at,
+  period,
 }: BalanceRow): BalanceState {
-  if (watched === null && next_expiry_at === null) return { id, remaining };
+  const isPlain = watched === null && next_expiry_at === null && !held && !period && refill_rollover === null;
+  if (isPlain) return { id, remaining };
   return {
     id,
     remaining,
@@ -48,16 +53,13 @@ function balanceState({
     refillAt: watched === null || refill_due_at === null ? null : instantAt(refill_due_at),
     held: held ?? 0,
     nextExpiryAt: next_expiry_at === null ? null : instantAt(next_expiry_at),
+    ...(period && { period }),
+    ...(refill_rollover !== null && { keepsUpTo: refill_rollover + (refill_amount ?? 0) }),
   };
 }
 
 /** Reads what a batch must know of earlier calls and holds, when its balances are locked. */
-async function readEarlier(
-  sql: Sql,
-  { scopes, claims, holdIds }: BatchNeeds,
-  balances: readonly BalanceRow[],
-  now: Instant,
-): Promise<EarlierCalls> {
+async function readEarlier(sql: Sql, { scopes, claims, holdIds }: BatchNeeds, now: Instant): Promise<EarlierCalls> {
   // After the balances are locked, and before anything is read: if two nodes make the same call, the second reads the record
   // of the first.
   const claimedElsewhere = claims.length === 0 ? [] : await claimScopes(sql, claims);
@@ -66,19 +68,17 @@ async function readEarlier(
     recorded: await findIdempotencyRecords(sql, scopes, now),
     claimedElsewhere,
     hasCapacity: scopes.length === 0 || (await hasRoomForRecords(sql, scopes.length)),
-    holds: holdIds && (await readEarlierHolds(sql, holdIds, balances, now)),
+    holds: holdIds && (await readEarlierHolds(sql, holdIds, now)),
   };
 }
 
 /** How long a batch waits that has its balances, for example for a migration: what waits longer fails its calls. */
 const LATER_TIMEOUT: Milliseconds = 3_000;
 
-/** What the holds of a batch leave to do. */
-export interface SpentBatch {
-  /** Those that it let expire. */
+/** What a batch leaves to do. */
+export interface SpentBatch extends CommittedBatch {
+  /** The holds that it let expire. */
   readonly expired: readonly EndedHold[];
-  /** Those that have expired and that it has still to end. */
-  readonly due: readonly ExpiredHold[];
 }
 
 /** The procedures of credits. */
@@ -112,19 +112,23 @@ export function creditProcedures(random: Random) {
         }
         const locked = await lockAvailableBalances(sql, available, { random, now, first });
         balances.push(...locked.balances);
-        let answer = await ask({ step: "choose", balances: balances.map(balanceState), contended: locked.contended });
+        const version = sql.versionOf?.("holds");
+        const holds = version === undefined ? undefined : { at: await commonTime(sql, now), version };
+        const { contended } = locked;
+        let answer = await ask({ step: "choose", balances: balances.map(balanceState), contended, holds });
         let earlier: EarlierCalls | undefined;
         if ("scopes" in answer) {
-          earlier = await readEarlier(sql, answer, balances, now);
+          earlier = await readEarlier(sql, answer, now);
           answer = await ask(earlier);
         }
-        const { spends, records, holds, due } = answer as SettledBatch;
+        const { spends, records, holds: heldCredits, due } = answer as SettledBatch;
         if (spends.length > 0) await subtractCredits(sql, spends, { balances, random, now });
-        const ended = holds ? await writeHolds(sql, holds, { balances, random, now }) : [];
+        const ended = heldCredits ? await writeHolds(sql, heldCredits, { balances, random, now }) : [];
         await insertIdempotencyRecords(sql, records, now);
         return {
           expired: ended.filter(({ state }) => state === "expired"),
           due: due ? await findExpiredHoldsOf(sql, due, now) : [],
+          holdsVersion: sql.versionOf?.("holds"),
         };
       },
 

@@ -8,6 +8,7 @@ import type { SubjectRow } from "./record.ts";
 const hold = (id: string, more: Partial<OpenedHold> = {}): OpenedHold => ({
   ...{ id, workspaceId: "ws", keyId: "key", apiId: "api", cost: 5, balances: [{ id: "bud_a", period: 2 }] },
   ...{ onExpiry: "release", createdAt: instantAt(1), expiresAt: instantAt(2), subject: null, limits: null },
+  ...{ state: "open", charged: 0, lacks: [], settlement: null },
   ...more,
 });
 

@@ -10,6 +10,11 @@ export interface Sql extends Connection {
    * call of a function: then this takes half of the time of reading all rows from one parameter.
    */
   readonly each?: ((statement: string, rows: readonly (readonly SqlValue[])[]) => number) | undefined;
+  /**
+   * Another text than before if rows of the table may have changed since. Only where it takes no query of the table: of the
+   * embedded database, whose connection counts the statements that change it, and knows of commits of other connections.
+   */
+  readonly versionOf?: ((table: string) => string) | undefined;
   /** Runs a query, and returns its rows as lists. Call `listsOf`, which does it on both databases. */
   readonly lists?: ((query: string, parameters: readonly unknown[]) => SqlValue[][]) | undefined;
 }

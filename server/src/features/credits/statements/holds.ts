@@ -50,13 +50,8 @@ function storedRow(hold: Pick<HoldRow, (typeof storedColumns)[number]>): StoredH
   return [id, workspace_id, cost, balances, on_expiry, state, charged ?? 0, lacks, settlement, created_at, expires_at];
 }
 
-/** Reads the holds that a batch changes, and the books of its locked balances. */
-export async function readEarlierHolds(
-  sql: Sql,
-  holdIds: readonly string[],
-  balances: readonly BalanceRow[],
-  now: Instant,
-): Promise<EarlierHolds> {
+/** Reads holds that a batch changes. */
+export async function readEarlierHolds(sql: Sql, holdIds: readonly string[], now: Instant): Promise<EarlierHolds> {
   const { db, dialect } = sql;
   const rows =
     holdIds.length === 0
@@ -70,12 +65,6 @@ export async function readEarlierHolds(
   return {
     at: first ? instantAt(Number(first.at)) : await commonTime(sql, now),
     stored: rows.map(storedRow),
-    books: balances.map(({ pool_id: id, held, period, refill_amount, refill_rollover }) => ({
-      id,
-      held: held ?? 0,
-      period: period ?? 0,
-      keepsUpTo: refill_rollover === null ? null : refill_rollover + (refill_amount ?? 0),
-    })),
   };
 }
 

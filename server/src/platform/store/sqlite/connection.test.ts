@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync, StatementSync } from "node:sqlite";
 import { describe, it } from "node:test";
+import { Rollback } from "../store.ts";
 import { openSqliteConnection, raw } from "./connection.ts";
 import { SyncMark } from "./write-health.ts";
 
@@ -37,6 +38,50 @@ describe("a writing connection to SQLite", () => {
       checkpoint();
     }
     assert(logBytes() < 1_000_000, `${logBytes()} bytes`);
+  });
+
+  it("gives a table another version after each statement that may change it, and each commit of another connection", async (t) => {
+    const file = join(folder(t), "latchkey.db");
+    const { sql, transaction, close } = openSqliteConnection(file, "write");
+    t.after(close);
+    const run = (text: string) => transaction(() => raw(sql, text));
+    for (const table of ["numbers", "others"]) await run(`create table ${table} (number integer)`);
+    const changes = async (work: () => unknown) => {
+      const before = sql.versionOf!("numbers");
+      await work();
+      return sql.versionOf!("numbers") !== before;
+    };
+    for (const text of [
+      "insert into numbers values (1)",
+      'INSERT INTO "numbers" values (2)',
+      "insert or ignore into numbers values (2)",
+      "replace into numbers values (2)",
+      "update numbers set number = 3 where number = 1",
+      "update or ignore numbers set number = 3 where number = 2",
+      'with some as (select 3 as number) update "numbers" set number = 4 where number in (select number from some)',
+      'delete from "numbers" where number = 2',
+    ]) {
+      assert(await changes(() => run(text)), text);
+      assert(await changes(() => run(text)), `${text}, again`);
+    }
+    const row = { number: 7 } as never;
+    assert(
+      await changes(() =>
+        sql.db
+          .insertInto("numbers" as never)
+          .values(row)
+          .execute(),
+      ),
+      "by the query builder",
+    );
+    assert(await changes(() => sql.each!("delete from numbers where number = ?1", [[7], [8]])), "for each row");
+    assert(await changes(() => transaction(async () => new Rollback(await raw(sql, "delete from numbers")))));
+    const other = openSqliteConnection(file, "write");
+    t.after(() => other.close());
+    assert(await changes(() => other.transaction(() => raw(other.sql, "delete from numbers"))), "elsewhere");
+    for (const text of ["select number from numbers", "insert into others select number from numbers"]) {
+      assert.equal(await changes(() => run(text)), false, text);
+    }
   });
 
   it("marks each sync while it is under way, and nothing else", async (t) => {

@@ -81,7 +81,8 @@ export function openSqliteConnection(
   database.exec("pragma temp_store = memory; pragma cache_size = -32768;");
   for (const [name, run] of Object.entries(functions)) database.function(name, run as never);
 
-  const prepared = asKyselyDatabase(database, cpuYield);
+  const changes = new ChangeCounts();
+  const prepared = asKyselyDatabase(database, changes, cpuYield);
   const db = new Kysely<Schema>({ dialect: new SqliteDialect({ database: prepared }) });
   const each: Sql["each"] = (text, rows) => {
     const statement = prepared.prepare(text);
@@ -97,7 +98,10 @@ export function openSqliteConnection(
     cpuYield?.rest();
     return rows;
   };
-  const sql: Sql = { db, dialect: sqliteDialect, each, lists };
+  // Changes with each commit of another connection, also of another process, but not with those of this one.
+  const foreignCommits = database.prepare("pragma data_version");
+  const versionOf: Sql["versionOf"] = (table) => `${changes.of(table).count} ${foreignCommits.get()?.data_version}`;
+  const sql: Sql = { db, dialect: sqliteDialect, each, lists, versionOf };
   const logState = database.prepare("pragma wal_checkpoint(noop)");
   const moveLog = database.prepare("pragma wal_checkpoint(passive)");
 
@@ -155,17 +159,48 @@ class StatementCache<Statement> {
   }
 }
 
+/** How many statements have changed the rows of a table, or tried it. */
+interface ChangeCount {
+  count: number;
+}
+
+/** Finds the tables that a statement changes. */
+const CHANGED_TABLES =
+  /\b(?:update(?:\s+or\s+\w+)?|(?:insert(?:\s+or\s+\w+)?|replace)\s+into|delete\s+from)\s+"?(\w+)/gi;
+
+/** The statements of a connection that change rows, by table. */
+class ChangeCounts {
+  readonly #counts = new Map<string, ChangeCount>();
+
+  of(table: string): ChangeCount {
+    let count = this.#counts.get(table);
+    if (!count) {
+      count = { count: 0 };
+      this.#counts.set(table, count);
+    }
+    return count;
+  }
+
+  /** Those that a statement increases. */
+  by(text: string): ChangeCount[] {
+    return [...text.matchAll(CHANGED_TABLES)].map(([, table = ""]) => this.of(table));
+  }
+}
+
 /** Adapts Node's SQLite to the interface of Kysely's dialect. */
-function asKyselyDatabase(database: DatabaseSync, cpuYield: CpuYield | undefined) {
-  const statements = new StatementCache((text) => asKyselyStatement(database.prepare(text), cpuYield));
+function asKyselyDatabase(database: DatabaseSync, changes: ChangeCounts, cpuYield: CpuYield | undefined) {
+  const statements = new StatementCache((text) =>
+    asKyselyStatement(database.prepare(text), changes.by(text), cpuYield),
+  );
   return {
     close: () => database.close(),
     prepare: (text: string) => statements.get(text),
   };
 }
 
-function asKyselyStatement(statement: StatementSync, cpuYield: CpuYield | undefined) {
+function asKyselyStatement(statement: StatementSync, changes: readonly ChangeCount[], cpuYield: CpuYield | undefined) {
   const run = <R>(method: (...parameters: never[]) => R, parameters: readonly unknown[]): R => {
+    for (const change of changes) change.count++;
     const result = method.apply(statement, parameters as never[]);
     cpuYield?.rest();
     return result;
