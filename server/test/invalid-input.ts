@@ -4,6 +4,8 @@ import { z } from "zod";
 interface Shape {
   type?: string;
   anyOf?: Shape[];
+  /** Variants, each with another `operation`. */
+  oneOf?: Shape[];
   enum?: unknown[];
   const?: unknown;
   format?: string;
@@ -80,6 +82,14 @@ const escaped = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
 const exactly = (text: string) => new RegExp(`^${escaped(text)}$`);
 
 function* violations(shape: Shape, valid: unknown, path: Path, embed: Embed): Generator<Violation> {
+  const [variant] = shape.oneOf ?? [];
+  if (variant) {
+    // The first variant. Its `operation` stays, because that says which one it is.
+    const { operation, ...properties } = variant.properties ?? {};
+    const required = variant.required?.filter((name) => name !== "operation") ?? [];
+    yield* violations({ ...variant, properties, required }, validValue(variant), path, embed);
+    return;
+  }
   const nullable = shape.anyOf?.some(({ type }) => type === "null") ?? false;
   const inner = shape.anyOf?.find(({ type }) => type !== "null") ?? shape;
   const subject = subjectOf(path);
@@ -237,6 +247,7 @@ function invalidValues(shape: Shape, pattern: "anyOf" | "pattern"): InvalidValue
 function validValue(shape: Shape): unknown {
   if (shape.enum) return shape.enum[0];
   if (shape.anyOf) return validValue(shape.anyOf[0]!);
+  if (shape.oneOf) return validValue(shape.oneOf[0]!);
   switch (shape.type) {
     case "string":
       return "a".repeat(Math.max(shape.minLength ?? 1, 1));
