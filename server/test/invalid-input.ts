@@ -4,7 +4,7 @@ import { z } from "zod";
 interface Shape {
   type?: string;
   anyOf?: Shape[];
-  /** Variants, each with another `operation`. */
+  /** Variants, each with another `operation`; or only which members are required. */
   oneOf?: Shape[];
   enum?: unknown[];
   const?: unknown;
@@ -83,9 +83,9 @@ const exactly = (text: string) => new RegExp(`^${escaped(text)}$`);
 
 function* violations(shape: Shape, valid: unknown, path: Path, embed: Embed): Generator<Violation> {
   const [variant] = shape.oneOf ?? [];
-  if (variant) {
+  if (variant?.properties) {
     // The first variant. Its `operation` stays, because that says which one it is.
-    const { operation, ...properties } = variant.properties ?? {};
+    const { operation, ...properties } = variant.properties;
     const required = variant.required?.filter((name) => name !== "operation") ?? [];
     yield* violations({ ...variant, properties, required }, validValue(variant), path, embed);
     return;
