@@ -2,7 +2,7 @@ import type { z } from "zod";
 import { decideByCall } from "../../../engine/src/errors/decided-elsewhere.ts";
 import type { Charges } from "../../../engine/src/replica/charges.ts";
 import type { LimitCall, LimitEntry } from "../../../engine/src/replica/home.ts";
-import { chargeCaller, charged } from "../../../engine/src/replica/replica-verification.ts";
+import { chargeCaller } from "../../../engine/src/replica/replica-verification.ts";
 import { ELSEWHERE } from "../../../engine/src/replica/source.ts";
 import type { Namespaces } from "../../../engine/src/verification/namespaces.ts";
 import type { LimitInput } from "../features/ratelimits/fields.ts";
@@ -10,7 +10,7 @@ import { limit } from "../features/ratelimits/limit.ts";
 import { multiLimit } from "../features/ratelimits/multiLimit.ts";
 import { type MeteredAnswer, type MeteredContext, usingServices } from "../platform/rpc/operation.ts";
 import type { Principal } from "../platform/rpc/principal.ts";
-import { rejectCharge } from "./charge-problems.ts";
+import { chargeLimits } from "./charge-problems.ts";
 
 /** What limits at an edge use. */
 export interface EdgeLimitServices {
@@ -46,13 +46,8 @@ async function charge(
   );
   for (const { limitRequirement } of known) principal.authorize(limitRequirement);
   const entries = input.map((entry, i): LimitEntry => ({ ...entry, namespaceId: known[i]?.namespaceId ?? ELSEWHERE }));
-  try {
-    const result = await charges.charge({ operation, entries, address, ...chargeCaller(principal) });
-    if ("isElsewhere" in result) decideByCall();
-    const { data, headers } = charged(result);
-    const text = JSON.stringify(data);
-    return headers === undefined ? text : { data: text, headers };
-  } catch (error) {
-    return rejectCharge(error);
-  }
+  const call = { operation, entries, address, ...chargeCaller(principal) };
+  const { data, headers } = await chargeLimits(charges, call);
+  const text = JSON.stringify(data);
+  return headers === undefined ? text : { data: text, headers };
 }

@@ -5,6 +5,7 @@ import { text } from "../../platform/vocabulary/schema.ts";
 import { answerKnown, readQuestion, shouldRateLimit } from "../ratelimits/envoy/should-rate-limit.ts";
 import type { Services } from "../services.ts";
 import { CallerAddress, CallerRootKey } from "./fields.ts";
+import { contextOfCall } from "./limit-call.ts";
 
 /** As base64. */
 const MESSAGE_LENGTH_MAX = Math.ceil(shouldRateLimit.messageBytesMax / 3) * 4;
@@ -37,15 +38,6 @@ export async function decideDescriptors(
   const request = readQuestion(Buffer.from(message, "base64"), context);
   const namespace = await services.namespaces.find(request.domain, principal.workspaceId);
   if (namespace?.namespaceId !== namespaceId || !principal.may(namespace.limitRequirement)) return undefined;
-  const call = {
-    ...context,
-    now: services.clock.now(),
-    startedAt: services.clock.monotonic(),
-    principal,
-    address,
-    idempotent: undefined,
-    requestId: services.replicas.newRequestId(),
-  };
-  const answer = await answerKnown(request, namespace, services, call);
+  const answer = await answerKnown(request, namespace, services, contextOfCall(principal, address, services, context));
   return { message: Buffer.from(answer).toString("base64") };
 }

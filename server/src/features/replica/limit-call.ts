@@ -35,6 +35,24 @@ export type LimitCall = z.output<typeof LimitCall>;
 /** What the result of such a call has. */
 export const limitOutputs = [limit.declaration.output, multiLimit.declaration.output] as const;
 
+/** The context of a call in a charge, which is decided after the others before it. Without an address it is that of the edge. */
+export function contextOfCall(
+  principal: Principal,
+  address: string | undefined,
+  { clock, replicas }: Pick<Services, "clock" | "replicas">,
+  context: MeteredContext<never>,
+) {
+  return {
+    ...context,
+    now: clock.now(),
+    startedAt: clock.monotonic(),
+    principal,
+    address: address ?? context.address,
+    idempotent: undefined,
+    requestId: replicas.newRequestId(),
+  };
+}
+
 /**
  * Decides a call by the code of its operation; undefined if the edge must pass it on: because a namespace does not exist, is no
  * longer the one that the edge knows, or is not open to the edge.
@@ -54,15 +72,7 @@ export async function decideLimits(
     if (namespaceId !== undefined && namespaceId !== record.namespaceId) return undefined;
     namespaces.push(record);
   }
-  const call = {
-    ...context,
-    now: services.clock.now(),
-    startedAt: services.clock.monotonic(),
-    principal,
-    address: address ?? context.address,
-    idempotent: undefined,
-    requestId: services.replicas.newRequestId(),
-  };
+  const call = contextOfCall(principal, address, services, context);
   const [entry, another] = entries;
   const [namespace] = namespaces;
   if (operation === multiLimit.name) return countLimits(entries, namespaces, services, call);

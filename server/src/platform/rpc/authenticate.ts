@@ -98,12 +98,6 @@ export class Authenticator {
     return this.#principalOf(hash, rootKeys.has(hash) ? await load() : await lookUp(load), now);
   }
 
-  /** Looks the root key up again. The look-up is free, because the root key has authenticated before. */
-  async #renew(hash: string, now: Instant): Promise<Principal> {
-    const record = this.#directories.rootKeys.get(hash);
-    return this.#principalOf(hash, record === undefined ? await this.#directories.rootKeys.load(hash) : record, now);
-  }
-
   #principalOf(hash: string, record: RootKeyRecord | null, now: Instant): Principal {
     requireUsable(record, now);
     let principal = this.#principals.get(record);
@@ -111,7 +105,8 @@ export class Authenticator {
       principal = new Principal(record, record.requestsPerMinute, {
         rootKeyHash: hash,
         isCurrent: (at) => this.#directories.rootKeys.get(hash) === record && !isExpired(record, at),
-        renew: (at) => this.#renew(hash, at),
+        // The look-up is free, because the root key has authenticated before.
+        renew: (at) => this.authenticateHash(hash, at, (load) => load()),
       });
       this.#principals.set(record, principal);
     }
