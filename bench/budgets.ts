@@ -1,6 +1,6 @@
 /**
  * Holds, and shared budgets on several nodes: `npm run bench:budgets -- [--only pairs|nodes] [--rounds 3] [--seconds 6]
- * [--postgres postgres://…]`.
+ * [--own-cores] [--postgres postgres://…]`.
  *
  * Pairs of a hold and its settlement over HTTP, with one budget over 10,000 keys and with one for each key, on the embedded
  * database and on PostgreSQL, in turn with paying verifications of the same keys. It fails if there are less than 0.4 pairs for
@@ -9,13 +9,14 @@
  * Verifications over HTTP of keys that share 100 budgets, by one node, by three, and by three of which each has budgets of its
  * own, which shows what the sharing costs; in turn, and with as many open calls in all.
  * Every node is a process; all have core 0, so that three have no more CPU than one, and their load and PostgreSQL have core
- * 1. It fails if three nodes together answer less than 0.8 of what one does, if a call has no successful answer, or if the
+ * 1. With `--own-cores`, which needs eight of them, each node and each load has a core, and PostgreSQL and Redis have the
+ * others. It fails if three nodes together answer less than 0.8 of what one does, if a call has no successful answer, or if the
  * p99 of three exceeds 250 ms. Needs Linux, two cores and wrk, and a machine without other work: the load beside it is
  * printed.
  */
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
-import { loadavg, tmpdir } from "node:os";
+import { availableParallelism, loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { systemClock } from "../engine/src/clock/system.ts";
@@ -40,6 +41,8 @@ const CONNECTIONS = 255;
 const CREDITS = 1e12;
 const WARM_UP_SECONDS = 2;
 const SERVERS_CORE = 1;
+/** Where each node and each load has a core. */
+const OWN_CORES = { nodes: [0, 2, 3], loads: [1, 4, 5], servers: 6, least: 8 };
 const RATIO_MIN = 0.8;
 /** Pairs of a hold and its settlement for each paying verification. */
 const PAIRS_MIN = 0.4;
@@ -59,6 +62,7 @@ const { values } = parseArgs({
     seconds: { type: "string", default: "6" },
     postgres: { type: "string" },
     only: { type: "string" },
+    "own-cores": { type: "boolean", default: false },
   },
 });
 if (!["pairs", "nodes", undefined].includes(values.only)) {
@@ -67,12 +71,18 @@ if (!["pairs", "nodes", undefined].includes(values.only)) {
 }
 const rounds = wholeNumber({ rounds: values.rounds }, "rounds", 1, 100);
 const seconds = wholeNumber({ seconds: values.seconds }, "seconds", 1, 60);
+const cores = values["own-cores"] ? OWN_CORES : undefined;
+if (cores !== undefined && availableParallelism() < cores.least) {
+  console.error(`--own-cores needs ${cores.least} cores.`);
+  process.exit(1);
+}
 Wrk.require();
 requirePinning();
 
 console.log(`${describeMachine()}, load ${loadavg()[0]!.toFixed(1)} before\n`);
-// PostgreSQL inherits the core.
-execFileSync("taskset", ["--all-tasks", "--cpu-list", "--pid", String(SERVERS_CORE), String(process.pid)], {
+// PostgreSQL inherits the cores.
+const serversCores = cores === undefined ? String(SERVERS_CORE) : `${cores.servers}-${availableParallelism() - 1}`;
+execFileSync("taskset", ["--all-tasks", "--cpu-list", "--pid", serversCores, String(process.pid)], {
   stdio: "ignore",
 });
 const folder = mkdtempSync(join(tmpdir(), "latchkey-bench-"));
@@ -115,7 +125,7 @@ async function compareNodes(): Promise<boolean> {
   const nodes: ServerUnderTest[] = [];
   const settings = { DATABASE_URL: database.url, REDIS_URL: redis.url };
   for (let i = 0; i < NODES; i++) {
-    nodes.push(await startLatchkey({ folder: join(folder, String(i)), settings }));
+    nodes.push(await startLatchkey({ folder: join(folder, String(i)), settings, core: cores?.nodes[i] ?? 0 }));
     await verifyEach(nodes[i]!.url, keys);
   }
   return compare(nodes, keys);
@@ -134,18 +144,19 @@ async function prepare(): Promise<CreatedKey[]> {
 
 /** Measures one node and all of them in turn. Returns whether every target is reached. */
 async function compare(nodes: readonly ServerUnderTest[], keys: readonly CreatedKey[]): Promise<boolean> {
-  const loadOf = (connections: number, some: readonly CreatedKey[]) => {
+  const loadOf = (connections: number, some: readonly CreatedKey[], node = 0) => {
     const bodies = some.map(({ key }) => JSON.stringify({ key }));
-    const generator = new Wrk({ path: VERIFY_PATH, headers: JSON_TYPE, bodies }, connections);
+    const generator = new Wrk({ path: VERIFY_PATH, headers: JSON_TYPE, bodies }, connections, cores?.loads[node]);
     generators.push(generator);
     return generator;
   };
   const whole = loadOf(CONNECTIONS, keys);
-  const shared = nodes.map(() => loadOf(CONNECTIONS / NODES, keys));
+  const shared = nodes.map((_, node) => loadOf(CONNECTIONS / NODES, keys, node));
   const apart = nodes.map((_, node) =>
     loadOf(
       CONNECTIONS / NODES,
       keys.filter((_, i) => (i % ROOTS) % NODES === node),
+      node,
     ),
   );
   const kinds = {

@@ -2,7 +2,8 @@
  * A node with edges: `npm run bench:edges -- [--edges 1000] [--rounds 3] [--seconds 4] [--publish]`.
  *
  * The edges are simulated on the protocol: each has a connection on which it polls, and asks for 100 keys again when everything
- * may have changed. The node runs on core 0 with its database; edges and callers on core 1. First the node's CPU for each
+ * may have changed. The node runs on core 0 with its database, callers on core 1, and edges on core 2, or beside the callers
+ * if the machine has two cores only. First the node's CPU for each
  * poll: without changes, and while keys of the workspace change. Then the latency of callers who verify keys at the node, at
  * a rate that is far below what it can do: without an event, and from the moment at which the node is back after it
  * was frozen for two seconds, after a restart, and after every edge has lost its position. Last the latency of callers of
@@ -10,7 +11,7 @@
  */
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { parseArgs } from "node:util";
@@ -28,7 +29,8 @@ import { type Spread, spread, writeSpread } from "./lib/statistics.ts";
 import { markdownTable } from "./lib/tables.ts";
 import type { Load } from "./lib/wrk.ts";
 
-const LOAD_CORE = 1;
+/** Callers are on core 1. */
+const EDGES_CORE = availableParallelism() > 2 ? 2 : 1;
 const KEYS = 1_000;
 /** Keys that each edge asks for again when everything may have changed. */
 const KEYS_OF_AN_EDGE = 100;
@@ -57,7 +59,7 @@ const edges = wholeNumber(values, "edges", 1, 10_000);
 const rounds = wholeNumber(values, "rounds", 1, 100);
 const seconds = wholeNumber(values, "seconds", 1, 60);
 
-if (canPin) execFileSync("taskset", ["--all-tasks", "--cpu-list", "--pid", String(LOAD_CORE), String(process.pid)]);
+if (canPin) execFileSync("taskset", ["--all-tasks", "--cpu-list", "--pid", String(EDGES_CORE), String(process.pid)]);
 const folder = mkdtempSync(join(tmpdir(), "latchkey-bench-"));
 const headers = { ...JSON_TYPE, Authorization: `Bearer ${ROOT_KEY}` };
 const settings = { PORT: String(await freePort()) };
@@ -73,12 +75,12 @@ const crowd = new EdgeCrowd({ url, edges, hashes });
 const callers = new Callers(url);
 try {
   console.log(describeMachine());
-  const place = canPin ? "the node on core 0, edges and callers on core 1" : "not pinned";
+  const place = canPin ? `the node on core 0, callers on core 1, edges on core ${EDGES_CORE}` : "not pinned";
   console.log(`${edges} edges, ${rounds} rounds of ${seconds} s, ${place}\n`);
   const rows = [await polls()];
   const latencies = await recoveries();
   const lines = [
-    `${edges.toLocaleString("en")} edges simulated on the protocol, attached to one node with its embedded database; the node on one core, the edges and ${CALLS_PER_SECOND} calls per second on the other. \`npm run bench:edges\`.`,
+    `${edges.toLocaleString("en")} edges simulated on the protocol, attached to one node with its embedded database; the node on one core, ${CALLS_PER_SECOND} calls per second on another, the edges on ${EDGES_CORE === 1 ? "that of the calls" : "a third"}. \`npm run bench:edges\`.`,
     "",
     ...markdownTable(
       ["the node with edges attached", "polls per second", "CPU of the node per poll, µs", "share of a core, %"],

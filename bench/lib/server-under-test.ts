@@ -52,7 +52,9 @@ export interface LatchkeyOptions {
   /** Settings without their prefix `LATCHKEY_`; the others have their defaults. */
   settings?: Readonly<Record<string, string>>;
   nodeFlags?: readonly string[];
-  /** "together" (default): all threads on core 0. "loop apart": the event loop on core 0, the other threads on core 1. */
+  /** The core of its event loop: 0 by default. */
+  core?: number;
+  /** "together" (default): all threads on that core. "loop apart": the other threads on core 1. */
   threads?: "together" | "loop apart";
   /** Another clone whose service is started. */
   clone?: string | undefined;
@@ -63,6 +65,7 @@ export function startLatchkey({
   folder,
   settings = {},
   nodeFlags = [],
+  core = LOOP_CORE,
   threads = "together",
   clone,
 }: LatchkeyOptions): Promise<ProcessUnderTest> {
@@ -70,7 +73,7 @@ export function startLatchkey({
   const environment = Object.fromEntries(Object.entries(given).map(([name, value]) => [`LATCHKEY_${name}`, value]));
   const program = clone === undefined ? LATCHKEY : resolve(clone, "server/bin/latchkey.js");
   const command = [...nodeFlags, "--import", REPORT_USAGE, program, "serve"];
-  return start(command, environment, threads, addressLogged);
+  return start(command, environment, threads, addressLogged, core);
 }
 
 /** Starts `latchkey edge` for a service of `startLatchkey`, with its administrator's root key. */
@@ -91,14 +94,15 @@ export async function stopServers(): Promise<void> {
   await Promise.all([...running].map((server) => server.stop()));
 }
 
-/** Starts a Node on core 0. `readAddress` reads where it listens. */
+/** Starts a Node on a core. `readAddress` reads where it listens. */
 async function start(
   command: readonly string[],
   environment: NodeJS.ProcessEnv,
   threads: "together" | "loop apart",
   readAddress: (child: ChildProcess) => Promise<string>,
+  core = LOOP_CORE,
 ): Promise<ProcessUnderTest> {
-  const [program, ...args] = pinned(LOOP_CORE, [process.execPath, ...command]);
+  const [program, ...args] = pinned(core, [process.execPath, ...command]);
   const child = spawn(program!, args, {
     env: { ...process.env, ...environment },
     stdio: ["ignore", "pipe", "inherit", "ipc"],

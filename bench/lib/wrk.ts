@@ -71,10 +71,12 @@ export class Wrk {
   readonly #folder = mkdtempSync(join(tmpdir(), "latchkey-load-"));
   readonly #script = join(this.#folder, "posts.lua");
   readonly #connections: number;
+  readonly #core: number;
 
   /** Bodies must not contain line breaks. */
-  constructor(posts: Posts, connections = CONNECTIONS_DEFAULT) {
+  constructor(posts: Posts, connections = CONNECTIONS_DEFAULT, core = LOAD_CORE) {
     this.#connections = connections;
+    this.#core = core;
     const bodies = join(this.#folder, "bodies");
     writeFileSync(bodies, posts.bodies.map((body) => `${body}\n`).join(""));
     writeFileSync(this.#script, script(bodies, posts));
@@ -101,7 +103,7 @@ export class Wrk {
   /** Counts requests that failed or had no successful answer too. */
   async measure(url: string, seconds: number): Promise<Load> {
     const wrk = ["wrk", "--threads", "1", "--connections", String(this.#connections), "--duration", `${seconds}s`];
-    const [program, ...args] = pinned(LOAD_CORE, [...wrk, "--script", this.#script, url]);
+    const [program, ...args] = pinned(this.#core, [...wrk, "--script", this.#script, url]);
     const { stdout } = await promisify(execFile)(program!, args, { timeout: seconds * 1_000 + GRACE_MS });
     return JSON.parse(stdout.trimEnd().split("\n").at(-1)!);
   }
