@@ -39,6 +39,7 @@ const everything = {
     leases: false,
     settings: { DIRECTORY_BYTES: "64m", TRUSTED_PROXIES: "10.0.0.0/8" },
     service: { annotations: { team: "identity" } },
+    grpc: { enabled: true },
     affinity: { podAntiAffinity: {} },
     topologySpreadConstraints: [{ maxSkew: 1, topologyKey: "zone", whenUnsatisfiable: "ScheduleAnyway" }],
   },
@@ -46,6 +47,7 @@ const everything = {
   serviceMonitor: { enabled: true, labels: { release: "prometheus" } },
   imagePullSecrets: [{ name: "registry" }],
   service: { annotations: { team: "identity" } },
+  grpc: { enabled: true },
   networkPolicy: {
     from: [{ namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "ingress" } } }],
     metricsFrom: [{ namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "monitoring" } } }],
@@ -147,16 +149,33 @@ describe("the Helm chart", () => {
     assert.equal(livenessProbe.httpGet.path, "/health/live");
   });
 
-  it("listens for gRPC only if it is asked to", async (t) => {
-    for (const enabled of [false, true]) {
-      const resources = await resourcesOf(t, { grpc: { enabled, port: 8081 } });
-      if (!resources) return;
-      const [container] = podOf(resources).spec.containers;
-      const port = container.env.find(({ name }: { name: string }) => name === "LATCHKEY_GRPC_PORT")?.value;
-      assert.equal(port, enabled ? "50051" : undefined);
-      const ports = resources.filter(({ kind }) => kind === "Service").flatMap(({ spec }) => spec.ports);
-      const found = ports.find(({ name }: { name: string }) => name === "grpc");
-      assert.deepEqual([found?.port, found?.targetPort], enabled ? [8081, "grpc"] : [undefined, undefined]);
+  it("listens for gRPC only where it is asked to: at the service, at edges, or at both", async (t) => {
+    for (const [service, edge] of [
+      [false, false],
+      [true, false],
+      [false, true],
+      [true, true],
+    ]) {
+      const values = {
+        grpc: { enabled: service, port: 8081 },
+        edge: { ...edges, grpc: { enabled: edge, port: 8082 } },
+      };
+      const rendered = await resourcesOf(t, values);
+      if (!rendered) return;
+      assertGrpc(
+        rendered.filter((resource) => !isEdge(resource)),
+        service ? 8081 : undefined,
+      );
+      assertGrpc(rendered.filter(isEdge), edge ? 8082 : undefined);
+    }
+  });
+
+  it("gives the gRPC of edges the default port of that of the service", async (t) => {
+    const values = { grpc: { enabled: true }, edge: { ...edges, grpc: { enabled: true } } };
+    const rendered = await resourcesOf(t, values);
+    if (!rendered) return;
+    for (const resources of [rendered.filter(isEdge), rendered.filter((resource) => !isEdge(resource))]) {
+      assertGrpc(resources, 50_051);
     }
   });
 
@@ -310,6 +329,8 @@ describe("the Helm chart", () => {
     ["an address that an edge rejects", { edge: { ...edges, upstream: "http://a?b" } }, /upstream/],
     ["a duration that an edge rejects", { edge: { ...edges, stale: "5 minutes" } }, /stale/],
     ["a setting of edges that the chart makes", { edge: { ...edges, settings: { PORT: 1 } } }, /PORT/],
+    ["the gRPC port of edges as a setting", { edge: { ...edges, settings: { GRPC_PORT: 1 } } }, /GRPC_PORT/],
+    ["no port of gRPC at edges", { edge: { ...edges, grpc: { enabled: true, port: 0 } } }, /port/],
     ["an unknown value of edges", { edge: { ...edges, sockets: 1 } }, /sockets/],
     ["an unknown value", { replicaCount: 2 }, /replicaCount/],
   ] as const) {
@@ -351,6 +372,31 @@ async function resourcesOf(t: TestContext, values: object): Promise<Resource[] |
   const helm = needTool(t, tools.helm);
   if (!helm) return undefined;
   return parseAllDocuments(await render(helm, valuesFile(t, values))).map((document) => document.toJS());
+}
+
+/** Asserts where its callers reach gRPC, and that container, Service and policy agree. */
+function assertGrpc(resources: Resource[], servicePort: number | undefined): void {
+  const isGrpc = ({ name, port }: Resource) => name === "grpc" || port === "grpc";
+  const [{ env, ports }] = podOf(resources).spec.containers;
+  const setting = env.find(({ name }: Resource) => name === "LATCHKEY_GRPC_PORT")?.value;
+  assert.equal(setting, servicePort && "50051");
+  const container = ports.filter(isGrpc).map(({ containerPort }: Resource) => containerPort);
+  const services = resources.filter(({ kind }) => kind === "Service").flatMap(({ spec }) => spec.ports);
+  const policies = resources.filter(({ kind }) => kind === "NetworkPolicy").flatMap(({ spec }) => spec.ingress);
+  const admitted = policies.filter((rule) => rule.ports.some(isGrpc));
+  if (servicePort === undefined) {
+    assert.deepEqual([container, services.filter(isGrpc), admitted], [[], [], []]);
+    return;
+  }
+  assert.deepEqual(container, [50_051]);
+  assert.deepEqual(services.filter(isGrpc), [
+    { name: "grpc", port: servicePort, targetPort: "grpc", appProtocol: "kubernetes.io/h2c" },
+  ]);
+  // Who may call the API, and not who may read the metrics.
+  assert.deepEqual(
+    admitted.map((rule) => rule.ports),
+    [[{ port: "http" }, { port: "grpc" }]],
+  );
 }
 
 function isEdge({ metadata }: Resource): boolean {
