@@ -73,7 +73,7 @@ export function codeOfVisibility(
       "NOT_FOUND",
       sought === undefined
         ? principal !== null && !principal.may(key.verifyRequirement)
-        : !sought.opens(key.apiId, principal),
+        : !sought.opens(key.apiId, principal ?? sought.edge),
       trace,
     )
   );

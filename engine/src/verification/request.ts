@@ -56,8 +56,10 @@ export interface KeyPlace {
 /** The hash of a key whose string somebody else has read: a call of an edge. */
 export interface SoughtHash {
   readonly hash: string;
-  /** Whether this caller may find keys of the API in this way. */
-  opens(apiId: string, caller: Caller | null): boolean;
+  /** The edge. It is judged in place of the caller, also after a wait, if the call has no root key. */
+  readonly edge: Caller;
+  /** Whether this caller, or the edge for one without a root key, may find keys of the API in this way. */
+  opens(apiId: string, caller: Caller): boolean;
   /** Runs a look-up of a key that nobody has asked for before, and counts it if there is none. */
   lookUp<R>(load: () => Promise<R | null>): Promise<R | null>;
 }

@@ -475,7 +475,8 @@ export class Verification {
   }
 
   /** Returns a check that the key and the caller have not changed. The ledger runs it for each call of a batch. */
-  #currentCheck(key: KeyRecord, { principal }: VerificationRequest): (now: Instant) => boolean {
+  #currentCheck(key: KeyRecord, { principal, sought }: VerificationRequest): (now: Instant) => boolean {
+    const authority = principal ?? sought?.edge;
     const { generations } = this.#directories;
     const generation = generations.newest();
     let slots = this.#slotsOfKeys.get(key);
@@ -490,7 +491,7 @@ export class Verification {
     const { expiresAt } = key;
     return (now) => {
       if (!generations.areUnchanged(slots, generation)) return false;
-      return (expiresAt === null || now < expiresAt) && (principal === null || principal.isCurrent(now));
+      return (expiresAt === null || now < expiresAt) && (authority === undefined || authority.isCurrent(now));
     };
   }
 
@@ -514,7 +515,8 @@ export class Verification {
     }
     const now = this.#clock.now();
     const principal = request.principal && (await request.principal.renew(now));
-    return this.verify({ ...request, now, principal }, monotonic);
+    const sought = request.sought && { ...request.sought, edge: await request.sought.edge.renew(now) };
+    return this.verify({ ...request, now, principal, sought }, monotonic);
   }
 
   /** A rejection with the unchanged balances. They are omitted if they cannot be read. */

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { it } from "node:test";
 import { hashSecret } from "../../../engine/src/crypto/hash.ts";
 import { TestEdge } from "../edge.ts";
-import { describeOnStores, openTestServer } from "../harness.ts";
+import { describeOnStores, openTestServer, type TestServer } from "../harness.ts";
 
 const limit = { name: "requests", limit: 5, duration: 60_000, autoApply: true };
 const codes = (results: { data?: { code: string }; problem?: { code: string } }[]) =>
@@ -188,6 +188,82 @@ describeOnStores("Charges of edges (rule 169)", (server) => {
     }
     await server.rejected("replica.charge", { calls: [{ ...call, address: "nowhere" }] }, "invalid_input");
   });
+});
+
+interface OpenedApi {
+  apiId: string;
+  rootKeyId: string;
+}
+
+const permit = (server: TestServer, { rootKeyId }: OpenedApi, ...permissions: string[]) =>
+  server.ok("rootKeys.updateRootKey", { rootKeyId, permissions });
+
+/** By event during the wait of a call in the ledger, about the root key of its edge: the answer. */
+const changesOfEdges: {
+  how: string;
+  change(server: TestServer, opened: OpenedApi): Promise<unknown>;
+  answer: string;
+}[] = [
+  {
+    how: "may no longer open keys of the API",
+    change: (server, opened) => permit(server, opened, "replicas.api_other.open", "apis.*.verify_key"),
+    answer: "NOT_FOUND",
+  },
+  {
+    how: "may open nothing any more",
+    change: (server, opened) => permit(server, opened, "apis.*.verify_key"),
+    answer: "NOT_FOUND",
+  },
+  {
+    how: "may open this API alone",
+    change: (server, opened) => permit(server, opened, `replicas.${opened.apiId}.open`),
+    answer: "VALID",
+  },
+  {
+    how: "is deleted",
+    change: (server, { rootKeyId }) => server.ok("rootKeys.deleteRootKey", { rootKeyId }),
+    answer: "authentication_failed",
+  },
+  {
+    how: "is disabled",
+    change: (server, { rootKeyId }) => server.ok("rootKeys.updateRootKey", { rootKeyId, enabled: false }),
+    answer: "root_key_disabled",
+  },
+];
+
+describeOnStores("A charge that waits for the ledger (rule 171)", (server) => {
+  for (const { how, change, answer } of changesOfEdges) {
+    for (const caller of ["the edge", "another root key", "nobody"] as const) {
+      it(`is decided again for ${caller} when the root key of the edge ${how}`, async () => {
+        const apiId = await server.createApi();
+        const { key } = await server.createKey(apiId, { credits: { remaining: 10 } });
+        const { key: own, rootKeyId } = await server.grant("replicas.*.open", "apis.*.verify_key");
+        const { key: other } = await server.grant("apis.*.verify_key");
+        const of = {
+          "the edge": {},
+          "another root key": { rootKey: hashSecret(other) },
+          nobody: { isAnonymous: true },
+        }[caller];
+        const edge = new TestEdge(server, own);
+        const held = Promise.withResolvers<void>();
+        const gate = Promise.withResolvers<void>();
+        server.store.interception = async (name, proceed) => {
+          if (name !== "spend") return proceed();
+          server.store.interception = undefined;
+          held.resolve();
+          await gate.promise;
+          return proceed();
+        };
+        const waiting = edge.charge({ key, ...of });
+        await held.promise;
+        await change(server, { apiId, rootKeyId });
+        gate.resolve();
+        assert.deepEqual(codes(await waiting), [answer]);
+        const { credits } = await server.verify(key, { credits: { cost: 0 } });
+        assert.equal(credits, answer === "VALID" ? 9 : 10);
+      });
+    }
+  }
 });
 
 it("Calls without a root key are refused where verifications need one (rule 171)", async (t) => {

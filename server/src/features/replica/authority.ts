@@ -1,5 +1,5 @@
 import type { Instant } from "../../../../engine/src/clock/clock.ts";
-import type { SoughtHash } from "../../../../engine/src/verification/request.ts";
+import type { Caller, SoughtHash } from "../../../../engine/src/verification/request.ts";
 import { JointPrincipal, type Principal } from "../../platform/rpc/principal.ts";
 import { Problem } from "../../platform/rpc/problems.ts";
 import { OPEN_PERMISSION, openRequirement } from "./fields.ts";
@@ -43,9 +43,14 @@ export async function authorityFor(
 export function soughtBy(caller: Principal, hash: string, { lookups }: Pick<ReplicaServices, "lookups">): SoughtHash {
   return {
     hash,
-    opens: (apiId, asking) =>
-      caller.may(openRequirement(apiId)) &&
-      (!(asking instanceof JointPrincipal) || asking.second.may(`apis.${apiId}.verify_key`)),
+    edge: caller,
+    opens,
     lookUp: (load) => lookups.spend(caller.rootKeyId, load),
   };
+}
+
+/** By what its caller may now: after a wait that is another principal. */
+function opens(apiId: string, caller: Caller): boolean {
+  if (!(caller instanceof JointPrincipal)) return caller.may(openRequirement(apiId));
+  return caller.first.may(openRequirement(apiId)) && caller.second.may(`apis.${apiId}.verify_key`);
 }
