@@ -46,7 +46,7 @@ export interface VerificationParts {
   ledger: Pick<Ledger<readonly Charge[], LimitDecision>, "spend">;
   balances: Pick<BalanceReader, "read">;
   /** Bounds the open holds of a key. `add` rejects if there is no room for another one. */
-  openHolds: { add(key: KeyRecord): Promise<void>; remove(key: KeyRecord): void };
+  openHolds: { add(key: KeyRecord): void | Promise<void>; remove(key: KeyRecord): void };
   /** For the ids of holds. */
   random: Random;
   /** Makes calls with an Idempotency-Key once. */
@@ -454,7 +454,8 @@ export class Verification {
     make: (hold: HoldRequest) => Promise<Outcome>,
   ): Promise<Outcome | Replay> {
     try {
-      await this.#openHolds.add(key.top);
+      const added = this.#openHolds.add(key.top);
+      if (added) await added;
     } catch (error) {
       // A repetition makes no other hold.
       const before = idempotent && (await this.#singleCalls.find(idempotent));

@@ -42,7 +42,7 @@ export async function changeHold(
     case "changed":
       if (!changed.isRepeated && changed.state !== "open") {
         countEnd(hold, changed, { now, tags }, services);
-        await correctLimits(hold.limits, ratelimits, services.limiter);
+        if (hold.limits !== null) await correctLimits(hold.limits, ratelimits, services.limiter);
       }
       return changed;
   }

@@ -41,9 +41,12 @@ export class HoldSubjects {
   }
 
   /** Undefined: the workspace has no such hold. Whether another one has it changes nothing, also not the time that it takes. */
-  async find(holdId: string, workspaceId: string): Promise<HoldSubject | undefined> {
+  find(holdId: string, workspaceId: string): HoldSubject | Promise<HoldSubject | undefined> {
     const own = this.#own.get(holdId);
-    if (own?.workspaceId === workspaceId) return own;
+    return own?.workspaceId === workspaceId ? own : this.#read(holdId, workspaceId);
+  }
+
+  async #read(holdId: string, workspaceId: string): Promise<HoldSubject | undefined> {
     const read = await this.#reads.find(holdId);
     // A damaged row fails the calls of its hold only.
     return read?.workspace_id === workspaceId ? subjectOfHold(read) : undefined;

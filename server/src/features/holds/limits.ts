@@ -20,17 +20,17 @@ export type SettledLimits = z.output<typeof SettledLimits>;
 
 /** The name of the first limit that the hold did not charge. `limits`: as the hold stores them. */
 export function findUnchargedLimit(limits: string | null, settled: SettledLimits): string | undefined {
+  if (settled.length === 0) return undefined;
   const names = new Set(receiptOf(limits).charges.map(({ counter }) => limitNameOf(counter)));
   return settled.find(({ name }) => !names.has(name))?.name;
 }
 
 /** Corrects the limits of a hold that has ended. To be called once per hold, because its receipt is used once. */
 export async function correctLimits(
-  limits: string | null,
+  limits: string,
   settled: SettledLimits,
   limiter: Pick<Limiter, "adjust">,
 ): Promise<void> {
-  if (limits === null) return;
   const receipt = receiptOf(limits);
   // A name stands for the limit of the key and for that of its identity.
   const costs = new Map(settled.map(({ name, cost }) => [name, cost]));

@@ -29,8 +29,9 @@ function openHolds(stored: Record<string, number>, { perKey = 3, perWorkspace = 
       return next.promise;
     },
   });
+  const add = async (holder: typeof own) => holds.add(holder);
   const attempt = (holder: Partial<typeof own> = {}) =>
-    holds.add({ ...own, ...holder }).then(
+    add({ ...own, ...holder }).then(
       () => "added",
       (error: unknown) => {
         assert(error instanceof Problem);

@@ -89,15 +89,24 @@ export class OpenHolds {
   }
 
   /**
-   * Takes room for a hold that is about to be opened.
+   * Takes room for a hold that is about to be opened: at once, except for the first holds of a workspace.
    *
    * @throws {Problem} if the key or the workspace has its maximum number, or an earlier release runs beside this one.
    */
-  async add({ workspaceId, keyId }: Holder): Promise<void> {
+  add(holder: Holder): void | Promise<void> {
+    const usage = this.#isAccepted ? this.#usages.get(holder.workspaceId) : undefined;
+    return usage && !usage.first ? this.#addTo(usage, holder) : this.#addFirst(holder);
+  }
+
+  async #addFirst(holder: Holder): Promise<void> {
     if (!this.#isAccepted) await this.#ask();
     if (!this.#isAccepted) throw new Problem("precondition_failed", OLDER_PROGRAMS);
-    const usage = this.#usages.get(workspaceId) ?? this.#begin(workspaceId);
+    const usage = this.#usages.get(holder.workspaceId) ?? this.#begin(holder.workspaceId);
     if (usage.first) await usage.first;
+    this.#addTo(usage, holder);
+  }
+
+  #addTo(usage: Usage, { workspaceId, keyId }: Holder): void {
     const { maxima, clock } = this.#options;
     if (usage.sinceNext === undefined && clock.monotonic() >= usage.nextAt) void this.#count(workspaceId, usage);
     const { counted, since } = usage;

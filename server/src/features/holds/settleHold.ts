@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { sha256 } from "../../../../engine/src/crypto/digest.ts";
+import { fullDigest } from "../../../../engine/src/crypto/digest.ts";
 import { exampleHold } from "../../platform/vocabulary/examples.ts";
 import { Tags } from "../../platform/vocabulary/schema.ts";
 import { metered } from "../services.ts";
@@ -48,11 +48,12 @@ export const settleHold = metered("holds.settleHold", {
     },
   ],
 }).handle(async ({ holdId, credits, ratelimits = [], tags }, services, context) => {
-  const hold = await findSubject(holdId, services, context);
+  const found = findSubject(holdId, services, context);
+  const hold = found instanceof Promise ? await found : found;
   const uncharged = findUnchargedLimit(hold.limits, ratelimits);
   if (uncharged !== undefined) context.fail("precondition_failed", unchargedDetail(uncharged));
   const sorted = ratelimits.toSorted((one, other) => (one.name < other.name ? -1 : 1));
-  const settlement = sha256(JSON.stringify({ credits, ratelimits: sorted })).toString("base64url");
+  const settlement = fullDigest(JSON.stringify({ credits, ratelimits: sorted }));
   const action = { kind: "settle" as const, amount: credits, settlement };
   const changed = await changeHold(hold, action, { now: context.clock.now(), tags, ratelimits }, services);
   return JSON.stringify(closedOutput(holdId, changed));
