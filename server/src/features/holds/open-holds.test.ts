@@ -109,6 +109,18 @@ describe("the bounds of open holds", () => {
     assert.equal(counts.length, 1);
   });
 
+  it("wait for the first count, also for calls that begin during it", async () => {
+    const { attempt, counts, hold } = openHolds({});
+    hold();
+    const first = attempt();
+    await new Promise(setImmediate);
+    const second = attempt();
+    await new Promise(setImmediate);
+    counts[0]!.resolve(new Map([["key_1", 3]]));
+    assert.match(await first, /^This key/);
+    assert.match(await second, /^This key/);
+  });
+
   it("are those of this node while the first count fails", async () => {
     const { attempt, clock, counts, hold } = openHolds({});
     hold();
