@@ -41,6 +41,23 @@ export class InterceptedStore<P extends Procedures = AppProcedures> implements S
     return this.#pass(name, () => this.#inner.transact(name, ...rest)).finally(() => this.writesInFlight--) as never;
   };
 
+  /**
+   * Holds the next call of a procedure back: `reached` resolves when it is made, and it proceeds after `release()`. All others
+   * proceed. Replaces an interception.
+   */
+  holdNext(procedure: string): { readonly reached: Promise<void>; release(): void } {
+    const held = Promise.withResolvers<void>();
+    const gate = Promise.withResolvers<void>();
+    this.interception = async (name, proceed) => {
+      if (name !== procedure) return proceed();
+      this.interception = undefined;
+      held.resolve();
+      await gate.promise;
+      return proceed();
+    };
+    return { reached: held.promise, release: gate.resolve };
+  }
+
   /** Tests with two services on one database test the changes between them, not claims. */
   async claim(): Promise<Claim> {
     return grantedClaim;

@@ -245,19 +245,11 @@ describeOnStores("A charge that waits for the ledger (rule 171)", (server) => {
           nobody: { isAnonymous: true },
         }[caller];
         const edge = new TestEdge(server, own);
-        const held = Promise.withResolvers<void>();
-        const gate = Promise.withResolvers<void>();
-        server.store.interception = async (name, proceed) => {
-          if (name !== "spend") return proceed();
-          server.store.interception = undefined;
-          held.resolve();
-          await gate.promise;
-          return proceed();
-        };
+        const spend = server.store.holdNext("spend");
         const waiting = edge.charge({ key, ...of });
-        await held.promise;
+        await spend.reached;
         await change(server, { apiId, rootKeyId });
-        gate.resolve();
+        spend.release();
         assert.deepEqual(codes(await waiting), [answer]);
         const { credits } = await server.verify(key, { credits: { cost: 0 } });
         assert.equal(credits, answer === "VALID" ? 9 : 10);

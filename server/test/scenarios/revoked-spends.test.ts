@@ -69,19 +69,11 @@ describeOnStores("a verification that waits for the ledger", (server) => {
       const verify = () => server.call("keys.verifyKey", { key, permissions: "documents.read" }, { as: rootKey });
       assert.equal(answerOf(await verify()), "VALID");
 
-      const held = Promise.withResolvers<void>();
-      const gate = Promise.withResolvers<void>();
-      server.store.interception = async (name, proceed) => {
-        if (name !== "spend") return proceed();
-        server.store.interception = undefined;
-        held.resolve();
-        await gate.promise;
-        return proceed();
-      };
+      const spend = server.store.holdNext("spend");
       const waiting = verify();
-      await held.promise;
+      await spend.reached;
       await change(server, { apiId, keyId, rootKeyId });
-      gate.resolve();
+      spend.release();
       const reply = await waiting;
       assert.equal(answerOf(reply), answer);
       const keys = (await server.rowsOf("keys")) as { id: string; pool_id: string }[];
