@@ -125,7 +125,7 @@ async function compareNodes(): Promise<boolean> {
   const nodes: ServerUnderTest[] = [];
   const settings = { DATABASE_URL: database.url, REDIS_URL: redis.url };
   for (let i = 0; i < NODES; i++) {
-    nodes.push(await startLatchkey({ folder: join(folder, String(i)), settings, core: cores?.nodes[i] ?? 0 }));
+    nodes.push(await startLatchkey({ folder: join(folder, String(i)), settings, core: cores?.nodes[i] }));
     await verifyEach(nodes[i]!.url, keys);
   }
   return compare(nodes, keys);

@@ -3,11 +3,11 @@
  *
  * The edges are simulated on the protocol: each has a connection on which it polls, and asks for 100 keys again when everything
  * may have changed. The node runs on core 0 with its database, callers on core 1, and edges on core 2, or beside the callers
- * if the machine has two cores only. First the node's CPU for each
- * poll: without changes, and while keys of the workspace change. Then the latency of callers who verify keys at the node, at
- * a rate that is far below what it can do: without an event, and from the moment at which the node is back after it
- * was frozen for two seconds, after a restart, and after every edge has lost its position. Last the latency of callers of
- * `latchkey edge` on core 0, whose network to the node delays everything by 50 ms in each direction.
+ * if the machine has two cores only. First the node's CPU for each poll: without changes, and while keys of the workspace
+ * change. Then the latency of callers who verify keys at the node, at a rate that is far below what it can do: without an
+ * event, and from the moment at which the node is back after it was frozen for two seconds, after a restart, and after every
+ * edge has lost its position. Last the latency of callers of `latchkey edge` on core 0, whose network to the node delays
+ * everything by 50 ms in each direction.
  */
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";

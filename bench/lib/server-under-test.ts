@@ -53,7 +53,7 @@ export interface LatchkeyOptions {
   settings?: Readonly<Record<string, string>>;
   nodeFlags?: readonly string[];
   /** The core of its event loop: 0 by default. */
-  core?: number;
+  core?: number | undefined;
   /** "together" (default): all threads on that core. "loop apart": the other threads on core 1. */
   threads?: "together" | "loop apart";
   /** Another clone whose service is started. */
@@ -65,7 +65,7 @@ export function startLatchkey({
   folder,
   settings = {},
   nodeFlags = [],
-  core = LOOP_CORE,
+  core,
   threads = "together",
   clone,
 }: LatchkeyOptions): Promise<ProcessUnderTest> {

@@ -2,7 +2,7 @@ import { createHash, hash } from "node:crypto";
 
 /** A digest of 128 bits for indexes, 22 characters. Not for secrets. */
 export function digest(text: string): string {
-  return hash("sha256", text, "base64url").slice(0, 22);
+  return fullDigest(text).slice(0, 22);
 }
 
 /** The SHA-256 of a text in UTF-8 as base64url, 43 characters: in a third of the time of `sha256` and a conversion. */
