@@ -19,13 +19,18 @@ export interface Guarded {
 }
 
 const { program, args, directory, account, environment, stopSignal } = JSON.parse(process.argv[2]!) as Guarded;
-let isRestarting = false;
+/**
+ * A program that ends again so soon after a restart is started once more: the processes of a killed PostgreSQL hold its
+ * shared memory until they have noticed, and a new one does not start before.
+ */
+const RESTART = { within: 10_000, pause: 20 } as const;
+let restartUntil = 0;
 let child = run();
 
 process.stdin
   .setEncoding("utf8")
   .on("data", (line: string) => {
-    isRestarting = true;
+    restartUntil = performance.now() + RESTART.within;
     child.kill(line.trim() as NodeJS.Signals);
   })
   .on("close", stop);
@@ -35,16 +40,18 @@ function run() {
   const env = { ...process.env, ...environment };
   return spawn(program, args, { cwd: directory, stdio: ["ignore", "inherit", "inherit"], env, ...account })
     .on("exit", () => {
-      if (!isRestarting) return finish();
-      isRestarting = false;
-      child = run();
+      if (performance.now() > restartUntil) return finish();
+      setTimeout(() => {
+        child = run();
+      }, RESTART.pause);
     })
     .on("error", finish);
 }
 
 function stop(): void {
-  isRestarting = false;
-  child.kill(stopSignal);
+  restartUntil = 0;
+  // Between two starts there is nothing to kill.
+  if (!child.kill(stopSignal)) finish();
 }
 
 function finish(): void {
