@@ -164,6 +164,17 @@ describe("the books", () => {
     answeredAt: 200,
   };
 
+  /** A change of two fields that was sent twice, once executed in time, and then of one field some times. */
+  function executeLate({ journal, database }: ReturnType<typeof openBooks>, times: number): void {
+    const kinds = ["meta,name", ...Array<string>(times).fill("meta")];
+    journal.keys[0]!.changes.push({ kind: kinds[0]!, isAcknowledged: true, attempts: 2, description: "", name: "a" });
+    kinds.forEach((kind, i) => {
+      database.events.push({ id: `evt_late_${i}`, objectId: "key_1", kind });
+      database.audit.get("key_1")!.push({ kind, name: "a", text: "" });
+      journal.followed.push(`evt_late_${i}`);
+    });
+  }
+
   /** What goes wrong in a run, and the book that must notice it. */
   const wrongs: Record<string, [book: RegExp, (books: ReturnType<typeof openBooks>) => void]> = {
     "a key is gone": [/writes lost/, ({ database }) => database.keys.shift()],
@@ -296,6 +307,10 @@ describe("the books", () => {
         database.audit.get("key_1")!.push({ kind: "meta", name: undefined, text: "" });
         journal.followed.push("evt_9");
       },
+    ],
+    "more of a change was executed late than it had attempts": [
+      /changes without their event/,
+      (books) => executeLate(books, 2),
     ],
     "a change of a balance has no event": [
       /changes without their event/,
@@ -502,6 +517,13 @@ describe("the books", () => {
       assert(wrong[0]!.findings.length >= 1);
     });
   }
+
+  it("add up if an attempt was executed late, and set back a part of what was changed meanwhile", () => {
+    const books = openBooks();
+    executeLate(books, 1);
+    const { journal, database, timelines } = books;
+    assert(balance(journal, database, timelines, books.promises).every(({ wrong }) => wrong === 0));
+  });
 
   it("excuse what the design allows during a fault, and until the node is well again", () => {
     const { journal, database, timeline, timelines, promises } = openBooks();

@@ -397,13 +397,20 @@ function kindsOf(entries: readonly { kind: string | undefined }[]): string[] {
 /** Whether each acknowledged change has an event, and no change has more than attempts. */
 function hasEach(kinds: readonly string[], { changes }: JournalKey): boolean {
   const [told, least, most] = [tally(kinds), new Map<string, number>(), new Map<string, number>()];
+  const add = (to: Map<string, number>, kind: string, count: number) => to.set(kind, (to.get(kind) ?? 0) + count);
+  let executionsMax = 0;
   for (const { kind, isAcknowledged, attempts } of changes) {
     // Of a creation and a deletion, repetitions have no effect.
     const executions = kind === "created" || kind === "deleted" ? 1 : attempts;
-    least.set(kind, (least.get(kind) ?? 0) + Number(isAcknowledged));
-    most.set(kind, (most.get(kind) ?? 0) + executions);
+    executionsMax += executions;
+    add(least, kind, Number(isAcknowledged));
+    add(most, kind, executions);
+    // An attempt that is executed late sets back what was changed meanwhile, which can be one of its fields.
+    const fields = kind.split(",");
+    if (fields.length > 1) for (const field of fields) add(most, field, executions - 1);
   }
   return (
+    kinds.length <= executionsMax &&
     [...least].every(([kind, count]) => (told.get(kind) ?? 0) >= count) &&
     [...told].every(([kind, count]) => count <= (most.get(kind) ?? 0))
   );
