@@ -79,7 +79,9 @@ export class TestEdge {
 
   /** The records of keys, by their strings. */
   async resolve(...keys: string[]) {
-    return (await this.#server.ok("replica.resolveKeys", { keys: keys.map(hashSecret) }, this.#options)).keys;
+    const { position } = this;
+    const body = { keys: keys.map(hashSecret), ...(position !== undefined && { position }) };
+    return (await this.#server.ok("replica.resolveKeys", body, this.#options)).keys;
   }
 
   async resolveRootKeys(...keys: string[]) {

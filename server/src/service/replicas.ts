@@ -3,6 +3,7 @@ import { Leases } from "../../../engine/src/limits/leases.ts";
 import { newRequestId } from "../../../engine/src/random/random.ts";
 import { KeyLookup } from "../../../engine/src/verification/key-lookup.ts";
 import { Edges } from "../features/replica/edges.ts";
+import { ReadRecords } from "../features/replica/read-records.ts";
 import { ReplicaReports } from "../features/replica/reports.ts";
 import type { ReplicaServices } from "../features/replica/service.ts";
 import { ReplicaStream } from "../features/replica/stream.ts";
@@ -44,6 +45,7 @@ export function openReplicas(
     stream: new ReplicaStream({ clock, feed: directories.feed, follower: directories.changes }),
     edges: new Edges(clock),
     source: directorySource(store, clock),
+    records: new ReadRecords(() => directories.feed.present()),
     lookups: new LookupRateLimiter(clock, config.lookupsPerSecond),
     resolving: new FairQueue(RESOLVING),
     charging: new FairQueue(CHARGING),

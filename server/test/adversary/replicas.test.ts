@@ -64,6 +64,36 @@ describe("Questions that wait", () => {
   });
 });
 
+describe("Edges that lost their position", () => {
+  it("are told so in turns, of which another workspace's flood takes every second one at most (rule 166)", async (t) => {
+    const server = await openTestServer();
+    t.after(() => server.close());
+    const { key: flooder } = await server.workspace("flooder");
+    const [flood, innocent] = [new TestEdge(server, flooder), new TestEdge(server, server.rootKey, 2)];
+    await server.pass(1_000);
+    await flood.poll();
+    await innocent.poll();
+    flood.position = flood.position!.replace(/^[^.]*/, "another");
+    innocent.position = flood.position;
+    const bound = 1_000;
+    const more = 50;
+    const replies: Promise<Reply>[] = [];
+    for (let i = 0; i < bound + 2 + more; i++) {
+      replies.push(flood.send());
+      if (i % 100 === 0) await setImmediate();
+    }
+    const refused = (await Promise.all(replies.slice(-more))).map(({ status }) => status);
+    assert.deepEqual(refused, Array(more).fill(429));
+    const asked = innocent.poll();
+    const start = server.clock.monotonic();
+    for (let i = 0; i < 4; i++) await server.pass(1);
+    assert.equal((await asked).isLost, true);
+    assert(server.clock.monotonic() - start < 10);
+    for (let i = 0; i < bound / 2; i++) await server.pass(1);
+    for (const reply of await Promise.all(replies.slice(0, -more))) assert.equal(reply.body.data.isLost, true);
+  });
+});
+
 describeOnStores("Somebody with the root key of an edge", (server) => {
   it("learns nothing by hashes of another workspace, nor by positions", async () => {
     const victim = await server.workspace("victim");
@@ -94,7 +124,9 @@ describeOnStores("Somebody with the root key of an edge", (server) => {
     for (let i = 0; i < 200; i++) {
       const changed = parts.with(random.below(parts.length), String(random.below(1_000_000)));
       edge.position = changed.join(".");
-      const { status, body } = await edge.send();
+      const answered = edge.send();
+      await server.pass(1);
+      const { status, body } = await answered;
       assert.equal(status, 200, JSON.stringify(body));
       assert.deepEqual(body.data.tags, []);
     }

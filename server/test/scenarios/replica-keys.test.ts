@@ -79,6 +79,42 @@ describeOnStores("Records for edges", (server) => {
     assert.deepEqual(await edge.resolveRootKeys(foreign.key), [{ isElsewhere: true }]);
   });
 
+  it("have every change that the edge knows of, however often they were asked for (rule 167)", async () => {
+    const apiId = await server.createApi();
+    const { keyId, key } = await server.createKey(apiId, { name: "first" });
+    const { key: weak } = await server.grant(`replicas.${await server.createApi()}.open`);
+    const [edge, other] = [new TestEdge(server), new TestEdge(server, weak, 2)];
+    await server.pass(200);
+    await other.poll();
+    await edge.poll();
+    const nameOf = async () => (await edge.resolve(key))[0].name;
+    for (const name of ["second", "third"]) {
+      await nameOf();
+      await server.ok("keys.updateKey", { keyId, name });
+      await server.pass(200);
+      assert((await edge.poll()).tags.includes(edge.tag(keyId)));
+      assert.equal(await nameOf(), name);
+    }
+    // What another caller may not open is not given to it because the first one has asked.
+    assert.deepEqual(await other.resolve(key), [{ isElsewhere: true }]);
+  });
+
+  it("have the first use of an imported key, which changes nothing else (rule 167)", async () => {
+    const apiId = await server.createApi();
+    const imported = "sk_live_first_use";
+    const hash = createHash("sha256").update(imported).digest("hex");
+    await server.ok("keys.migrateKeys", { migrationId: "first use", apiId, algorithm: "sha256", keys: [{ hash }] });
+    const edge = new TestEdge(server);
+    await server.pass(200);
+    await edge.poll();
+    const needs = async () => (await edge.resolve(imported))[0].needs;
+    assert.deepEqual(await needs(), ["first_use"]);
+    assert.deepEqual(await needs(), ["first_use"]);
+    assert.equal((await server.verify(imported)).code, "VALID");
+    await server.pass(1_000);
+    assert.deepEqual(await needs(), []);
+  });
+
   it("name every restriction that their members do not have (rule 168)", async () => {
     const apiId = await server.createApi();
     const edge = new TestEdge(server);

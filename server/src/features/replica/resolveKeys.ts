@@ -1,6 +1,5 @@
 import { z } from "zod";
 import type { NamespaceRecord } from "../../../../engine/src/directory/records.ts";
-import type { DeletedKey, DirectoryKey } from "../../../../engine/src/directory/stored.ts";
 import type { Principal } from "../../platform/rpc/principal.ts";
 import { text } from "../../platform/vocabulary/schema.ts";
 import { metered } from "../services.ts";
@@ -13,14 +12,13 @@ import {
   openRequirement,
   Position,
 } from "./fields.ts";
-import { replicaKey, replicaRootKey } from "./key-record.ts";
+import { replicaRootKey } from "./key-record.ts";
+import { ELSEWHERE, type ReadRecord, readRecord } from "./read-records.ts";
 
 const KEYS_MAX = 256;
 /** What an edge looks up at once. */
 const ROOT_KEYS_MAX = 128;
 const NAMESPACES_MAX = 128;
-
-const ELSEWHERE = { isElsewhere: true } as const;
 
 const Limits = z.array(
   z.strictObject({
@@ -105,12 +103,15 @@ export const resolveKeys = metered("replica.resolveKeys", {
   const { workspaceId, clock } = context;
   const { source, lookups, resolving } = replicas;
   const answer = await resolving.run(workspaceId, async () => {
-    // After the wait: the answer must be newer than the position.
-    await replicas.stream.reach(position);
+    // After the wait: the answer must be newer than the position. Without one, nothing says what a kept record must have.
+    const isKnown = await replicas.stream.reach(position);
+    const kept = isKnown ? replicas.records.current(workspaceId) : undefined;
+    const records = new Map(keys.map((hash) => [hash, kept?.get(hash)]));
+    const sought = [...records.keys()].filter((hash) => records.get(hash) === undefined);
     const share = await lookups.begin(caller.rootKeyId);
     let unknown = 0;
     try {
-      const locations = [...new Set(keys)].map((hash) => ({ hash, workspace_id: workspaceId }));
+      const locations = sought.map((hash) => ({ hash, workspace_id: workspaceId }));
       const [rows, derived, foundRootKeys, foundNamespaces, workspaces] = await Promise.all([
         locations.length === 0 ? [] : source.keysAt(locations),
         locations.length === 0 ? [] : source.derivedKeysAt(locations),
@@ -121,20 +122,23 @@ export const resolveKeys = metered("replica.resolveKeys", {
       ]);
       const byHash = Map.groupBy(rows, ({ hash }) => hash);
       const ofDerived = new Set(derived.map(({ hash }) => hash));
+      for (const hash of sought) {
+        const record = readRecord(byHash.get(hash) ?? [], ofDerived.has(hash));
+        if (record === undefined) continue;
+        records.set(hash, record);
+        kept?.set(hash, record);
+      }
+      const foundKeys = keys.map((hash) => records.get(hash));
       const rootKeyOf = new Map(foundRootKeys.map((rootKey) => [rootKey.hash, rootKey]));
-      const foundKeys = keys.map((hash) => {
-        if (ofDerived.has(hash)) return ELSEWHERE;
-        return keyIn(byHash.get(hash) ?? [], caller);
-      });
       const answeredRootKeys = rootKeys.map((hash) => {
         const rootKey = rootKeyOf.get(hash);
         if (rootKey === undefined) return null;
         return rootKey.workspace_id === workspaceId ? replicaRootKey(rootKey) : ELSEWHERE;
       });
-      unknown = [...foundKeys, ...answeredRootKeys].filter((one) => one === null).length;
+      unknown =
+        foundKeys.filter((one) => one === undefined).length + answeredRootKeys.filter((one) => one === null).length;
       const own = workspaces[0];
-      return {
-        keys: foundKeys,
+      const rest = JSON.stringify({
         rootKeys: answeredRootKeys,
         namespaces: foundNamespaces.map((namespace) => namespace && namespaceIn(namespace, caller)),
         ...(own && {
@@ -146,26 +150,25 @@ export const resolveKeys = metered("replica.resolveKeys", {
             hasUpstreams: own.upstream_apis.length > 0,
           },
         }),
-      };
+      });
+      return `{"keys":[${foundKeys.map((record) => jsonIn(record, caller)).join()}],${rest.slice(1)}`;
     } finally {
       lookups.end(share, unknown);
     }
   });
   const now = clock.now();
   if (!caller.isCurrent(now)) await caller.renew(now);
-  return JSON.stringify(answer);
+  return answer;
 });
+
+/** What an edge gets of a key, as JSON. */
+function jsonIn(record: ReadRecord | undefined, caller: Principal): string {
+  if (record === undefined) return "null";
+  const isOpen = record.apiId === null || caller.may(openRequirement(record.apiId));
+  return isOpen ? record.json : JSON.stringify(ELSEWHERE);
+}
 
 /** What an edge gets of a namespace. Overrides are applied here. */
 function namespaceIn({ namespaceId, limitRequirement }: NamespaceRecord, caller: Principal) {
   return caller.may(limitRequirement) ? { namespaceId } : ELSEWHERE;
-}
-
-/** What an edge gets of the keys with one hash. Those of migrations are found only by calls that name the migration. */
-function keyIn(rows: readonly (DirectoryKey | DeletedKey)[], caller: Principal) {
-  if (rows.length === 0) return null;
-  const key = rows.find(({ migration_id }) => migration_id === null);
-  if (key === undefined || !caller.may(openRequirement(key.api_id))) return ELSEWHERE;
-  if (!("deleted" in key)) return replicaKey(key);
-  return { isDeleted: true as const, keyId: key.id, apiId: key.api_id, identityId: key.identity_id };
 }

@@ -7,6 +7,7 @@ import type { FairQueue } from "../../platform/rpc/fair-queue.ts";
 import type { Problem } from "../../platform/rpc/problems.ts";
 import type { RootKeyUse } from "../../platform/store/access/root-key-usage.ts";
 import type { Edges } from "./edges.ts";
+import type { ReadRecords } from "./read-records.ts";
 import type { ReplicaReports } from "./reports.ts";
 import type { ReportedIds, ReportedOwners } from "./statements.ts";
 import type { ReplicaStream } from "./stream.ts";
@@ -19,6 +20,8 @@ export interface ReplicaServices {
   readonly stream: Pick<ReplicaStream, "follow" | "reach">;
   readonly edges: Pick<Edges, "note" | "list">;
   readonly source: Pick<DirectorySource, "keysAt" | "derivedKeysAt" | "rootKeysByHashes" | "workspaces">;
+  /** Of the keys, since the last change. */
+  readonly records: Pick<ReadRecords, "current">;
   /** Look-ups of hashes that are unknown, by root key. */
   readonly lookups: Pick<LookupRateLimiter, "begin" | "end" | "spend">;
   readonly resolving: Pick<FairQueue, "run">;

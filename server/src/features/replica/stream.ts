@@ -1,7 +1,16 @@
 import type { Clock, Milliseconds } from "../../../../engine/src/clock/clock.ts";
+import { pause } from "../../../../engine/src/clock/pause.ts";
 import type { ChangesFeed } from "../../../../engine/src/directory/changes-feed.ts";
 import type { ChangesFollower } from "../../../../engine/src/directory/changes-follower.ts";
+import { FairQueue } from "../../platform/rpc/fair-queue.ts";
 import { Problem } from "../../platform/rpc/problems.ts";
+
+/**
+ * Edges that are told to invalidate everything. Each asks for its records then, so a slot stays taken for a moment after the
+ * answer. An edge waits for 1.3 s, hence the bound of a line.
+ */
+const LOST = { runningMax: 2, runningPerWorkspaceMax: 2, waitingPerWorkspaceMax: 1_000 };
+const LOST_PAUSE: Milliseconds = 1;
 
 /** What an edge asks for. */
 export interface ChangesQuestion {
@@ -31,6 +40,7 @@ export interface ReplicaStreamParts {
 /** Answers what edges ask about changes, and keeps a node that lags from answering anything. */
 export class ReplicaStream {
   readonly #parts: ReplicaStreamParts;
+  readonly #lost = new FairQueue(LOST);
 
   constructor(parts: ReplicaStreamParts) {
     this.#parts = parts;
@@ -69,10 +79,26 @@ export class ReplicaStream {
   }
 
   /** The answer to an edge that must invalidate everything. One without a position has nothing yet. */
-  #startAgain(question: ChangesQuestion): ChangesAnswer {
+  async #startAgain(question: ChangesQuestion): Promise<ChangesAnswer> {
     const isLost = question.position !== undefined;
+    if (isLost) await this.#waitForTurn(question.workspaceId);
     const position = this.#parts.feed.present();
     return { position, age: this.#age(question), isLost, tags: [], hasMore: false };
+  }
+
+  /**
+   * After a restart or an outage every edge has lost its position. They are told one after another, so that direct callers do
+   * not wait behind the questions of all of them.
+   */
+  async #waitForTurn(workspaceId: string): Promise<void> {
+    await new Promise<void>((resolve, reject) => {
+      const answerAndPause = () => {
+        resolve();
+        return pause(this.#parts.clock, LOST_PAUSE);
+      };
+      this.#lost.run(workspaceId, answerAndPause).catch(reject);
+    });
+    await this.#requireCurrent();
   }
 
   #age({ arrivedAt }: ChangesQuestion): Milliseconds {
