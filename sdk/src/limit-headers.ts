@@ -20,6 +20,10 @@ export interface LimitState {
 
 const LENGTH_MAX = 1_024;
 const PARTITION_BYTES = 9;
+/** Digests that are remembered: each is made by another thread, which takes ten times as long as a verification in the process. */
+const PARTITIONS_MAX = 10_000;
+const PARTITION_LENGTH_MAX = 256;
+const partitionKeys = new Map<string, string>();
 
 /** The limits in the answer to a verification. Those in shadow mode deny nothing, and clients need not know them. */
 export function limitsOf({ keyId, identity, ratelimits = [], concurrency = [] }: VerifyKeyOutput): LimitState[] {
@@ -74,8 +78,15 @@ function secondsLeft(
 
 /** The key of a partition as a Byte Sequence of RFC 9651. It is a digest, because identifiers can be addresses and names. */
 async function partitionKey(partition: string): Promise<string> {
+  const known = partitionKeys.get(partition);
+  if (known !== undefined) return known;
   const sum = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(partition)));
-  return `:${btoa(String.fromCharCode(...sum.subarray(0, PARTITION_BYTES)))}:`;
+  const key = `:${btoa(String.fromCharCode(...sum.subarray(0, PARTITION_BYTES)))}:`;
+  if (partition.length > PARTITION_LENGTH_MAX) return key;
+  // The oldest one.
+  if (partitionKeys.size >= PARTITIONS_MAX) partitionKeys.delete(partitionKeys.keys().next().value ?? "");
+  partitionKeys.set(partition, key);
+  return key;
 }
 
 /** Percent-encodes a text, so that no character of it has a meaning in a header. */

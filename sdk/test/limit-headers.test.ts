@@ -17,6 +17,23 @@ describe("the headers about limits", () => {
     });
   }
 
+  it("need one digest for each key and identity of late, of a bounded number", async (t) => {
+    const digest = t.mock.method(crypto.subtle, "digest");
+    const headersOf = (partition: string) =>
+      limitHeaders([{ name: "calls", limit: 9, exceeded: false, remaining: 8, partition }], now);
+    const first = await headersOf("key_first");
+    assert.deepEqual(await headersOf("key_first"), first);
+    assert.equal(digest.mock.callCount(), 1);
+    for (let i = 0; i < 10_000; i++) await headersOf(`other_${i}`);
+    await headersOf("other_9999");
+    assert.equal(digest.mock.callCount(), 10_001);
+    assert.deepEqual(await headersOf("key_first"), first);
+    assert.equal(digest.mock.callCount(), 10_002);
+    // An identifier of `ratelimit` can be as long as a request.
+    for (let i = 0; i < 2; i++) await headersOf("i".repeat(1_000));
+    assert.equal(digest.mock.callCount(), 10_004);
+  });
+
   it("say of a verification which limits are those of the key and of the identity", () => {
     const limit = {
       id: "rl_1",
