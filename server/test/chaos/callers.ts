@@ -149,7 +149,8 @@ export class Callers {
         : [
             { count: 8, act: (client: Client, random: Random) => this.#edgeCallers.verify(client, random) },
             { count: 12, act: (client: Client, random: Random) => this.#edgeCallers.spend(client, random) },
-            { count: 4, act: (client: Client, random: Random) => this.#edgeCallers.crowd(client, random) },
+            { count: 2, act: (client: Client, random: Random) => this.#edgeCallers.crowd(client, random) },
+            { count: 2, act: (client: Client) => this.#edgeCallers.crowdLong(client) },
           ]),
     ];
     for (const { count, act } of kinds) {

@@ -20,9 +20,22 @@ import {
 const COUNTED = 3;
 const INITIAL = 100_000;
 /** Limits that are wide enough for an edge to get a part of them, and calls that are sent to them together. */
-const LIMITS = { short: { limit: 120, duration: 5_000 }, endless: { limit: 400, duration: ENDLESS_MS } } as const;
+const LIMITS = {
+  short: { limit: 120, duration: 5_000 },
+  // Longer than a lease, so that what is returned can be used in the same window.
+  long: { limit: 2_000, duration: 20_000 },
+  endless: { limit: 1_500, duration: ENDLESS_MS },
+} as const;
+/** How many times an endless limit it is called before another one is. */
+const OVERRUN = 1.3;
 const CROWD = 12;
-const CROWD_MS = 2_000;
+/**
+ * How long clients call one edge, or the limit is busy at none. When they come back to it, its leases have ended and are
+ * returned, if there are three edges.
+ */
+const PLACE_MS = 5_000;
+/** How long they call one key. */
+const KEY_MS = 6_000;
 
 interface Places {
   /** The load balancer. */
@@ -40,7 +53,9 @@ export class EdgeCallers {
   readonly #places: Places;
   /** The balance of each client. */
   readonly #pools = new Map<Client, JournalPool>();
-  readonly #limits = new Map<keyof typeof LIMITS, LimitedKey>();
+  readonly #limits = new Map<keyof typeof LIMITS, Promise<LimitedKey | undefined>>();
+  /** Those with endless limits of which nothing is left, but for what edges may return later. */
+  readonly #usedUp: LimitedKey[] = [];
   #apiId = "";
 
   constructor(journal: Journal, places: Places) {
@@ -86,17 +101,26 @@ export class EdgeCallers {
     if (data.code === "VALID") recordSpend(pool, cost, data.credits);
   }
 
-  /** Calls a key with a limit so often that an edge gets a part of it, and further until nothing is left. */
+  /**
+   * Calls the key with the long limit so often that edges get parts of it, and until nothing is left. What an edge returns comes
+   * back when its lease has ended: the calls that it admits then are the last ones of the window.
+   */
+  async crowdLong(client: Client): Promise<void> {
+    await this.#crowd(client, await this.#limitedKey(client, "long"));
+  }
+
+  /** The same of keys with other limits, in turn. */
   async crowd(client: Client, random: Random): Promise<void> {
-    const { edges } = this.#places;
-    const kind = random.below(2) === 0 ? "short" : "endless";
-    const known = this.#limits.get(kind);
-    const isUsedUp = known !== undefined && kind === "endless" && known.limit.calls > 2 * known.limit.limit;
-    const one = known === undefined || isUsedUp ? await this.#newLimitedKey(client, kind) : known;
+    const kind = (["short", "endless", "usedUp"] as const)[turnOf(KEY_MS) % 3]!;
+    const usedUp = this.#usedUp[random.below(this.#usedUp.length)];
+    await this.#crowd(client, kind === "usedUp" ? usedUp : await this.#limitedKey(client, kind));
+  }
+
+  async #crowd(client: Client, one: LimitedKey | undefined): Promise<void> {
     if (one === undefined) return;
+    const { edges } = this.#places;
+    const place = edges[turnOf(PLACE_MS) % edges.length]!;
     const { key, limit } = one;
-    // All go to one edge for a while, or the limit is busy at none.
-    const place = edges[Math.floor(systemClock.monotonic() / CROWD_MS) % edges.length]!;
     const call = async () => {
       const answer = await client.once(place, "keys.verifyKey", { key });
       limit.calls++;
@@ -111,6 +135,19 @@ export class EdgeCallers {
     await Promise.all(Array.from({ length: CROWD }, call));
   }
 
+  /** The present key with such a limit. One client makes it for all. */
+  async #limitedKey(client: Client, kind: keyof typeof LIMITS): Promise<LimitedKey | undefined> {
+    const present = this.#limits.get(kind);
+    const known = await present;
+    const isUsedUp = known !== undefined && kind === "endless" && known.limit.calls > OVERRUN * known.limit.limit;
+    if (known !== undefined && !isUsedUp) return known;
+    if (this.#limits.get(kind) === present) {
+      if (known !== undefined) this.#usedUp.push(known);
+      this.#limits.set(kind, this.#newLimitedKey(client, kind));
+    }
+    return this.#limits.get(kind);
+  }
+
   async #newLimitedKey(client: Client, kind: keyof typeof LIMITS): Promise<LimitedKey | undefined> {
     const { limit, duration } = LIMITS[kind];
     const ratelimits = [{ name: "crowd", limit, duration, autoApply: true }];
@@ -121,7 +158,6 @@ export class EdgeCallers {
     if (status !== 200) return undefined;
     const one = { key: data.key, limit: newLimit(`crowd of ${data.keyId}`, limit, duration) };
     this.#journal.limits.push(one.limit);
-    this.#limits.set(kind, one);
     return one;
   }
 
@@ -134,4 +170,9 @@ export class EdgeCallers {
     this.#pools.set(client, pool);
     return pool;
   }
+}
+
+/** The number of the present turn. */
+function turnOf(ms: number): number {
+  return Math.floor(systemClock.monotonic() / ms);
 }
