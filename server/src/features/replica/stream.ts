@@ -7,7 +7,7 @@ import { Problem } from "../../platform/rpc/problems.ts";
 
 /**
  * Edges that are told to invalidate everything. Each asks for its records then, so a slot stays taken for a moment after the
- * answer. An edge waits for 1.3 s, hence the bound of a line.
+ * answer. Hence the bound of a line: an edge waits for a second, and its records are valid for as long.
  */
 const LOST = { runningMax: 2, runningPerWorkspaceMax: 2, waitingPerWorkspaceMax: 1_000 };
 const LOST_PAUSE: Milliseconds = 1;
