@@ -74,7 +74,10 @@ const START_PAUSE: Milliseconds = 1_000;
 const VERSION = "0.1.0";
 
 /** The members that are decided here. A call with others goes to the service as it is. */
-const MEMBERS = new Set(["key", "apiId", "keyspaces", "permissions", "tags", "credits", "clientIp"]);
+const MEMBERS = new Set(["key", "apiId", "keyspaces", "permissions", "tags", "credits", "ratelimits", "clientIp"]);
+/** Those of a named limit. Only the service knows limits that a call brings. */
+const NAMED_MEMBERS = new Set(["name", "cost"]);
+const [NAMED_MAX, NAMED_LENGTH_MAX] = [50, 255];
 /** Those of an entry of a call of limits. */
 const ENTRY_MEMBERS = new Set(["namespace", "identifier", "limit", "duration", "mode", "shadow", "cost"]);
 const [ENTRIES_MAX, NAME_MAX] = [100, 512];
@@ -289,7 +292,7 @@ type LocalRequest = Omit<VerificationRequest, "workspaceId" | "principal" | "req
 function readRequest(input: VerifyKeyInput): LocalRequest | undefined {
   if (typeof input !== "object" || input === null) return undefined;
   for (const [name, value] of Object.entries(input)) if (value !== undefined && !MEMBERS.has(name)) return undefined;
-  const { key: given, apiId, keyspaces, permissions, tags, credits, clientIp } = input;
+  const { key: given, apiId, keyspaces, permissions, tags, credits, ratelimits, clientIp } = input;
   const key = given instanceof Secret ? given.reveal() : given;
   const isValid =
     isText(key, KEY_MAX) &&
@@ -298,9 +301,28 @@ function readRequest(input: VerifyKeyInput): LocalRequest | undefined {
     (permissions === undefined || isText(permissions, PERMISSIONS_MAX)) &&
     (tags === undefined || isListOfTexts(tags, TAGS_MAX, TAG_MAX)) &&
     (credits === undefined || (Object.keys(credits).join() === "cost" && isCost(credits.cost))) &&
+    (ratelimits === undefined || areNamedLimits(ratelimits)) &&
     (clientIp === undefined || isText(clientIp, ID_MAX));
   if (!isValid) return undefined;
-  return { key, apiId, keyspaces, permissions, tags, credits, address: clientIp ?? NO_ADDRESS };
+  const named = ratelimits?.map(({ name, cost = 1 }) => ({ name, cost }));
+  return { key, apiId, keyspaces, permissions, tags, credits, ratelimits: named, address: clientIp ?? NO_ADDRESS };
+}
+
+function areNamedLimits(limits: NonNullable<VerifyKeyInput["ratelimits"]>): boolean {
+  if (!Array.isArray(limits) || limits.length > NAMED_MAX) return false;
+  const names = new Set<string>();
+  for (const limit of limits) {
+    if (!isNamedLimit(limit)) return false;
+    names.add(limit.name);
+  }
+  return names.size === limits.length;
+}
+
+function isNamedLimit(limit: unknown): boolean {
+  if (typeof limit !== "object" || limit === null) return false;
+  for (const [name, value] of Object.entries(limit)) if (value !== undefined && !NAMED_MEMBERS.has(name)) return false;
+  const { name, cost } = limit as NonNullable<VerifyKeyInput["ratelimits"]>[number];
+  return isText(name, NAMED_LENGTH_MAX) && (cost === undefined || isCost(cost));
 }
 
 function isText(value: unknown, lengthMax: number): value is string {

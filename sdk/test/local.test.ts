@@ -79,6 +79,53 @@ describe("LocalLatchkey (rules 176 to 180)", () => {
     assert.ok(asked.filter((operation) => operation === "replica.charge").length <= 4, asked.join());
   });
 
+  it("charges limits that a call names as the service does", async () => {
+    const { latchkey, asked } = await open();
+    const direct = new Latchkey({ url: service.address, rootKey: rootKey.key });
+    const limit = { limit: 20, duration: 30 * 86_400_000 };
+    const ratelimits = [
+      { ...limit, name: "tokens", autoApply: false },
+      { ...limit, name: "requests", autoApply: true },
+    ];
+    const keys = [await createKey({ ratelimits }), await createKey({ ratelimits })];
+    const calls = [
+      [{ name: "tokens", cost: 7 }],
+      [{ name: "tokens", cost: 7 }, { name: "requests" }],
+      [{ name: "tokens", cost: 0 }],
+      [{ name: "tokens", cost: 7 }],
+      [],
+      [{ name: "requests", cost: 19 }],
+    ];
+    await latchkey.keys.verifyKey({
+      key: keys[0].key,
+      credits: { cost: 0 },
+      ratelimits: [{ name: "tokens", cost: 0 }],
+    });
+    await direct.keys.verifyKey({ key: keys[1].key, ratelimits: [{ name: "tokens", cost: 0 }] });
+    asked.length = 0;
+    const stateOf = async (client: Latchkey, key: string, named: (typeof calls)[number]) => {
+      const { data } = await client.keys.verifyKey({ key, ratelimits: named });
+      return { code: data.code, limits: data.ratelimits?.map(({ name, remaining }) => [name, remaining]) };
+    };
+    const codes: string[] = [];
+    for (const named of calls) {
+      const expected = await stateOf(direct, keys[1].key, named);
+      assert.deepEqual(await stateOf(latchkey, keys[0].key, named), expected);
+      codes.push(expected.code);
+    }
+    assert.deepEqual(codes, ["VALID", "VALID", "VALID", "RATE_LIMITED", "VALID", "RATE_LIMITED"]);
+    assert(!asked.includes("keys.verifyKey"), asked.join());
+    // What a call brings, and mistakes.
+    await latchkey.keys.verifyKey({ key: keys[0].key, ratelimits: [{ name: "own", limit: 5, duration: 60_000 }] });
+    assert.equal(asked.filter((operation) => operation === "keys.verifyKey").length, 1);
+    for (const named of [
+      [{ name: "absent" }],
+      [{ name: "tokens" }, { name: "tokens" }],
+      [{ name: "tokens", cost: -1 }],
+    ])
+      await assert.rejects(latchkey.keys.verifyKey({ key: keys[0].key, ratelimits: named }), LatchkeyError);
+  });
+
   it("takes a part of a busy limit ahead, and returns the rest of it (rules 190 and 193)", async () => {
     const ratelimits = [{ name: "r", limit: 100_000, duration: 3_600_000, autoApply: true }];
     for (const leases of [true, false]) {
