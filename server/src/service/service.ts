@@ -101,6 +101,9 @@ async function startService(start: Start): Promise<Service> {
   const grpcModule = start.config.grpc.port === undefined ? undefined : await import("./grpc.ts");
   const wired = wire(start, parts, readiness, grpcModule);
   const { grpc } = wired;
+  const recordRootKeyUses = rootKeyUseRecorder(parts.store, wired.rpc);
+  // After the last requests.
+  opened.defer(() => recordRootKeyUses().catch(() => {}));
   const { workers: threads } = start.config;
   const connections = new Int32Array(new SharedArrayBuffer(threads * Int32Array.BYTES_PER_ELEMENT));
   let workers: Workers | undefined;
@@ -113,7 +116,7 @@ async function startService(start: Start): Promise<Service> {
     opened.defer(() => workers.close());
   }
   opened.defer(() => closeRequests(http, workers, grpc, clock));
-  schedulePeriodicJobs(start, parts.store, wired.rpc);
+  schedulePeriodicJobs(start, parts.store, recordRootKeyUses);
   let stopped: Promise<void> | undefined;
   let grpcAddress: AddressInfo | undefined;
   return {
@@ -174,12 +177,20 @@ async function closeRequests(
   timeout.cancel();
 }
 
-/** A failed run is ignored: the next one does its work. */
-function schedulePeriodicJobs({ clock, opened }: Start, store: AppStore, rpc: Rpc): void {
-  const recordRootKeyUses = async () => {
+/** Stores when root keys were last used. What cannot be stored is kept for the next time. */
+function rootKeyUseRecorder(store: AppStore, rpc: Rpc): () => Promise<void> {
+  return async () => {
     const uses = rpc.takeRootKeyUses();
-    if (uses.length > 0) await store.transact("recordRootKeyUses", uses);
+    if (uses.length === 0) return;
+    await store.transact("recordRootKeyUses", uses).catch((error: unknown) => {
+      rpc.recordRootKeyUses(uses);
+      throw error;
+    });
   };
+}
+
+/** A failed run is ignored: the next one does its work. */
+function schedulePeriodicJobs({ clock, opened }: Start, store: AppStore, recordRootKeyUses: () => Promise<void>): void {
   const jobs = [
     every(clock, ROOT_KEY_USES_INTERVAL, recordRootKeyUses),
     every(clock, SWEEP_INTERVAL, () => sweepRefills(clock.now(), (step) => store.transact("sweepRefills", step))),

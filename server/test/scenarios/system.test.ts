@@ -118,6 +118,34 @@ describeOnStores("system.getFindings", (server, store) => {
   });
 });
 
+describe("the last use of a root key", () => {
+  it("is stored later if it cannot be stored now, and before the service stops", async (t) => {
+    const server = await openTestServer();
+    t.after(() => server.close());
+    const { key, rootKeyId } = await server.grant("apis.*.read_api");
+    const stored: unknown[] = [];
+    const storing = async (name: string, proceed: () => Promise<unknown>) => {
+      if (name !== "recordRootKeyUses") return proceed();
+      stored.push(name);
+      if (stored.length === 1) throw new Error("The disk is full");
+      return proceed();
+    };
+    const at = server.clock.now();
+    await server.ok("apis.listApis", {}, { as: key });
+    server.store.interception = storing;
+    await server.pass(2 * MINUTE);
+    server.store.interception = undefined;
+    const { lastUsedAt } = (await server.ok("rootKeys.listRootKeys", { search: "granted" })).find(
+      (one: { rootKeyId: string }) => one.rootKeyId === rootKeyId,
+    );
+    assert.deepEqual([lastUsedAt, stored.length], [at, 2]);
+    await server.ok("apis.listApis", {}, { as: key });
+    server.store.interception = storing;
+    await server.service.stop();
+    assert.equal(stored.length, 3);
+  });
+});
+
 describeOnStores("the last use of a root key", (server) => {
   it("is stored within a minute, and a root key without one for 90 days is found", async () => {
     const { key: used } = await server.grant("apis.*.read_api");
