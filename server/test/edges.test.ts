@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { after, before, describe, it, type TestContext } from "node:test";
 import { systemClock } from "../../engine/src/clock/system.ts";
 import { seededRandom } from "../../engine/src/random/seeded.ts";
-import { eventually, makeFolder, programFile, ROOT_KEY, Server, start } from "./process.ts";
+import { eventually, launchEdge, makeFolder, ROOT_KEY, type Server, start, startEdge } from "./process.ts";
 
 const SEED = 20261126;
 /** Milliseconds after which a revoked key is dead everywhere. */
@@ -20,21 +20,12 @@ interface Started {
   apiId: string;
 }
 
-async function startEdge(folder: string, home: Server, rootKey: string, ...args: string[]): Promise<Server> {
-  const edge = new Server([programFile(), "edge", "--port", "0", "--upstream", home.address, ...args], {
-    directory: folder,
-    settings: { ROOT_KEY: rootKey, DATA_DIR: join(folder, `edge${args.length}`), DRAIN: "0" },
-  });
-  edge.address = (await edge.logged("the edge is listening")).address as string;
-  return edge;
-}
-
 async function open(t: Pick<TestContext, "after">, ...args: string[]): Promise<Started> {
   const folder = makeFolder(t);
   const home = await start({ directory: folder });
   const permissions = ["replicas.*.open", "ratelimits.*.limit"];
   const edgeKey = await home.ok("rootKeys.createRootKey", { name: "edge", permissions });
-  const edge = await startEdge(folder, home, edgeKey.key, ...args);
+  const edge = await startEdge(home, edgeKey.key, { directory: folder, args });
   const { apiId } = await home.ok("apis.createApi", { name: "images" });
   return { folder, home, edge, edgeKey, apiId };
 }
@@ -398,12 +389,8 @@ describe("an edge", () => {
       name: "edge",
       permissions: ["replicas.*.open"],
     });
-    const edge = new Server([programFile(), "edge", "--port", "0", "--upstream", home.address], {
-      directory: folder,
-      // So that it reports nothing else.
-      settings: { ROOT_KEY: rootKey, DATA_DIR: join(folder, "edge"), DRAIN: "0", ANALYTICS: "off" },
-    });
-    edge.address = (await edge.logged("the edge is listening")).address as string;
+    // So that it reports nothing else.
+    const edge = await startEdge(home, rootKey, { directory: folder, settings: { ANALYTICS: "off" } });
     await edge.ok("keys.verifyKey", { key: "unknown" });
     edge.signal("SIGTERM");
     await edge.ended;
@@ -429,7 +416,7 @@ describe("an edge", () => {
       permissions: ["replicas.*.open"],
     });
     const path = join(folder, "edge.sock");
-    await startEdge(folder, home, edgeKey, "--socket", path);
+    await startEdge(home, edgeKey, { directory: folder, args: ["--socket", path] });
     assert.equal(statSync(path).mode & 0o777, 0o660);
     const { apiId } = await home.ok("apis.createApi", { name: "images" });
     const { key } = await home.ok("keys.createKey", { apiId, allowedIps: ["127.0.0.1"] });
@@ -451,9 +438,10 @@ describe("an edge", () => {
       asked.end(JSON.stringify({ key }));
     });
     assert.equal(JSON.parse(answer).data.code, "VALID");
-    const second = new Server([programFile(), "edge", "--port", "0", "--upstream", home.address, "--socket", path], {
+    const second = launchEdge(home, edgeKey, {
       directory: folder,
-      settings: { ROOT_KEY: edgeKey, DATA_DIR: join(folder, "second"), DRAIN: "0" },
+      args: ["--socket", path],
+      settings: { DATA_DIR: join(folder, "second") },
     });
     assert.equal((await second.ended).code, 1);
     assert.match(second.stderr, /another process listens there/);

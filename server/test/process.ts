@@ -244,6 +244,20 @@ export function launch(options: ServeOptions): Server {
   });
 }
 
+/** Starts `latchkey edge` of a service on a free port and waits until it listens. */
+export async function startEdge(home: Server, rootKey: string, options: RunOptions): Promise<Server> {
+  const edge = launchEdge(home, rootKey, options);
+  edge.address = (await edge.logged("the edge is listening")).address as string;
+  return edge;
+}
+
+/** Starts an edge and does not wait. */
+export function launchEdge(home: Server, rootKey: string, options: RunOptions): Server {
+  const settings = { ROOT_KEY: rootKey, DATA_DIR: join(options.directory, "edge"), DRAIN: "0", ...options.settings };
+  const args = ["edge", "--port", "0", "--upstream", home.address, ...(options.args ?? [])];
+  return new Server([programFile(), ...args], { ...options, settings });
+}
+
 /** An empty folder for one test. At its end, programs that still run there are killed, and the folder is removed. */
 export function makeFolder(t: { after(undo: () => void | Promise<void>): void }): string {
   const folder = mkdtempSync(join(tmpdir(), "latchkey-test-"));

@@ -2,9 +2,8 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
-import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
-import { eventually, makeFolder, programFile, ROOT_KEY, Server, start } from "../process.ts";
+import { eventually, makeFolder, ROOT_KEY, start, startEdge } from "../process.ts";
 
 async function open(t: TestContext) {
   const folder = makeFolder(t);
@@ -13,11 +12,7 @@ async function open(t: TestContext) {
     name: "edge",
     permissions: ["replicas.*.open", "ratelimits.*.limit"],
   });
-  const edge = new Server([programFile(), "edge", "--port", "0", "--upstream", home.address], {
-    directory: folder,
-    settings: { ROOT_KEY: rootKey, DATA_DIR: join(folder, "edge"), DRAIN: "0" },
-  });
-  edge.address = (await edge.logged("the edge is listening")).address as string;
+  const edge = await startEdge(home, rootKey, { directory: folder });
   const { apiId } = await home.ok("apis.createApi", { name: "images" });
   return { home, edge, apiId };
 }

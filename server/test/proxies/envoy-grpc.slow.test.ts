@@ -15,7 +15,7 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { parse, stringify } from "yaml";
 import { findTool, repository, tools } from "../deploy/tools.ts";
-import { eventually, Server as Latchkey, programFile, start } from "../process.ts";
+import { eventually, type Server as Latchkey, start, startEdge } from "../process.ts";
 import { freePort } from "../services/free-port.ts";
 import { makeDirectory, type Service, startService } from "../services/service.ts";
 
@@ -42,9 +42,7 @@ async function listening(server: Server): Promise<number> {
 /** How long after its revocation a key is accepted at most, in ms. */
 const REVOCATION_MAX = { service: 0, edge: 1_000 } as const;
 
-for (const asked of ["service", "edge"] as const) describeEnvoy(asked);
-
-function describeEnvoy(asked: "service" | "edge"): void {
+for (const asked of ["service", "edge"] as const) {
   describe(`Envoy, which asks the ${asked} over gRPC`, () => {
     const folder = mkdtempSync(join(tmpdir(), "latchkey-test-envoy-grpc-"));
     const application = createServer(({ url, headers }, response) => response.end(JSON.stringify({ url, headers })));
@@ -65,12 +63,7 @@ function describeEnvoy(asked: "service" | "edge"): void {
         service = await start({ directory: folder, settings: grpc });
         return service;
       }
-      const edge = new Latchkey([programFile(), "edge", "--port", "0", "--upstream", service.address], {
-        directory: folder,
-        settings: { ...grpc, ROOT_KEY: edgeKey, DATA_DIR: join(folder, "edge"), DRAIN: "0" },
-      });
-      await edge.logged("the edge is listening");
-      return edge;
+      return startEdge(service, edgeKey, { directory: folder, settings: grpc });
     }
 
     /** Envoy with the file in deploy/, at the addresses of the test. */
