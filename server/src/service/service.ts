@@ -101,9 +101,8 @@ async function startService(start: Start): Promise<Service> {
   const grpcModule = start.config.grpc.port === undefined ? undefined : await import("./grpc.ts");
   const wired = wire(start, parts, readiness, grpcModule);
   const { grpc } = wired;
-  const recordRootKeyUses = rootKeyUseRecorder(parts.store, wired.rpc);
-  // After the last requests.
-  opened.defer(() => recordRootKeyUses().catch(() => {}));
+  // They end after the last requests, whose root keys are recorded too.
+  schedulePeriodicJobs(start, parts.store, wired.rpc);
   const { workers: threads } = start.config;
   const connections = new Int32Array(new SharedArrayBuffer(threads * Int32Array.BYTES_PER_ELEMENT));
   let workers: Workers | undefined;
@@ -116,7 +115,6 @@ async function startService(start: Start): Promise<Service> {
     opened.defer(() => workers.close());
   }
   opened.defer(() => closeRequests(http, workers, grpc, clock));
-  schedulePeriodicJobs(start, parts.store, recordRootKeyUses);
   let stopped: Promise<void> | undefined;
   let grpcAddress: AddressInfo | undefined;
   return {
@@ -177,26 +175,20 @@ async function closeRequests(
   timeout.cancel();
 }
 
-/** Stores when root keys were last used. What cannot be stored is kept for the next time. */
-function rootKeyUseRecorder(store: AppStore, rpc: Rpc): () => Promise<void> {
-  return async () => {
+/** A failed run is ignored: the next one does its work. */
+function schedulePeriodicJobs({ clock, opened }: Start, store: AppStore, rpc: Rpc): void {
+  const recordRootKeyUses = async () => {
     const uses = rpc.takeRootKeyUses();
     if (uses.length === 0) return;
-    await store.transact("recordRootKeyUses", uses).catch((error: unknown) => {
-      rpc.recordRootKeyUses(uses);
-      throw error;
-    });
+    await store.transact("recordRootKeyUses", uses).catch(() => rpc.recordRootKeyUses(uses));
   };
-}
-
-/** A failed run is ignored: the next one does its work. */
-function schedulePeriodicJobs({ clock, opened }: Start, store: AppStore, recordRootKeyUses: () => Promise<void>): void {
   const jobs = [
     every(clock, ROOT_KEY_USES_INTERVAL, recordRootKeyUses),
     every(clock, SWEEP_INTERVAL, () => sweepRefills(clock.now(), (step) => store.transact("sweepRefills", step))),
   ];
   opened.defer(() => {
     for (const job of jobs) job.cancel();
+    return recordRootKeyUses();
   });
 }
 
