@@ -291,7 +291,7 @@ type LocalRequest = Omit<VerificationRequest, "workspaceId" | "principal" | "req
 /** The request of a call that can be decided here; undefined if the service must look at it. */
 function readRequest(input: VerifyKeyInput): LocalRequest | undefined {
   if (typeof input !== "object" || input === null) return undefined;
-  for (const [name, value] of Object.entries(input)) if (value !== undefined && !MEMBERS.has(name)) return undefined;
+  if (!hasOnly(input, MEMBERS)) return undefined;
   const { key: given, apiId, keyspaces, permissions, tags, credits, ratelimits, clientIp } = input;
   const key = given instanceof Secret ? given.reveal() : given;
   const isValid =
@@ -319,10 +319,15 @@ function areNamedLimits(limits: NonNullable<VerifyKeyInput["ratelimits"]>): bool
 }
 
 function isNamedLimit(limit: unknown): boolean {
-  if (typeof limit !== "object" || limit === null) return false;
-  for (const [name, value] of Object.entries(limit)) if (value !== undefined && !NAMED_MEMBERS.has(name)) return false;
+  if (typeof limit !== "object" || limit === null || !hasOnly(limit, NAMED_MEMBERS)) return false;
   const { name, cost } = limit as NonNullable<VerifyKeyInput["ratelimits"]>[number];
   return isText(name, NAMED_LENGTH_MAX) && (cost === undefined || isCost(cost));
+}
+
+/** Whether it has no further members with a value. */
+function hasOnly(value: object, members: ReadonlySet<string>): boolean {
+  for (const [name, member] of Object.entries(value)) if (member !== undefined && !members.has(name)) return false;
+  return true;
 }
 
 function isText(value: unknown, lengthMax: number): value is string {

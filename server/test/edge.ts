@@ -80,7 +80,7 @@ export class TestEdge {
   /** The records of keys, by their strings. */
   async resolve(...keys: string[]) {
     const { position } = this;
-    const body = { keys: keys.map(hashSecret), ...(position !== undefined && { position }) };
+    const body = { keys: keys.map(hashSecret), position };
     return (await this.#server.ok("replica.resolveKeys", body, this.#options)).keys;
   }
 

@@ -112,8 +112,9 @@ export class EdgeCallers {
   /** The same of keys with other limits, in turn. */
   async crowd(client: Client, random: Random): Promise<void> {
     const kind = (["short", "endless", "usedUp"] as const)[turnOf(KEY_MS) % 3]!;
-    const usedUp = this.#usedUp[random.below(this.#usedUp.length)];
-    await this.#crowd(client, kind === "usedUp" ? usedUp : await this.#limitedKey(client, kind));
+    const one =
+      kind === "usedUp" ? this.#usedUp[random.below(this.#usedUp.length)] : await this.#limitedKey(client, kind);
+    await this.#crowd(client, one);
   }
 
   async #crowd(client: Client, one: LimitedKey | undefined): Promise<void> {

@@ -66,7 +66,8 @@ export class ReadRecords {
 }
 
 export const ELSEWHERE = { isElsewhere: true } as const;
-const NOT_HERE: ReadRecord = { apiId: null, json: JSON.stringify(ELSEWHERE), changesSilently: false };
+/** That of a key that no edge may judge. */
+export const NOT_HERE: ReadRecord = { apiId: null, json: JSON.stringify(ELSEWHERE), changesSilently: false };
 
 /** What edges get of the keys with one hash. Those of migrations are found only by calls that name the migration. */
 export function readRecord(rows: readonly (DirectoryKey | DeletedKey)[], isDerived: boolean): ReadRecord | undefined {

@@ -13,7 +13,7 @@ import {
   Position,
 } from "./fields.ts";
 import { replicaRootKey } from "./key-record.ts";
-import { ELSEWHERE, type ReadRecord, readRecord } from "./read-records.ts";
+import { ELSEWHERE, NOT_HERE, type ReadRecord, readRecord } from "./read-records.ts";
 
 const KEYS_MAX = 256;
 /** What an edge looks up at once. */
@@ -165,7 +165,7 @@ export const resolveKeys = metered("replica.resolveKeys", {
 function jsonIn(record: ReadRecord | undefined, caller: Principal): string {
   if (record === undefined) return "null";
   const isOpen = record.apiId === null || caller.may(openRequirement(record.apiId));
-  return isOpen ? record.json : JSON.stringify(ELSEWHERE);
+  return (isOpen ? record : NOT_HERE).json;
 }
 
 /** What an edge gets of a namespace. Overrides are applied here. */
