@@ -60,7 +60,7 @@ describeDashboard("plans", (dashboard) => {
     await eventuallyEqual(async () => (await get("team")).ratelimits[0].duration, 3_600_000);
 
     await page.getByRole("button", { name: "Edit the permissions" }).click();
-    await page.getByRole("textbox", { name: "Permissions" }).fill("documents.read ");
+    await page.getByRole("combobox", { name: "Permissions" }).fill("documents.read ");
     await preview.getByText("+documents.read").waitFor();
     await preview.getByText("3 keys", { exact: true }).waitFor();
     await page.getByRole("button", { name: "Save" }).click();

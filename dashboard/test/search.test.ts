@@ -41,6 +41,30 @@ describeOnEachStore("the search of everything", (dashboard) => {
     await page.getByRole("heading", { name: "Production" }).waitFor();
   });
 
+  it("chooses the first result of an answer that lacks the chosen one", async () => {
+    const page = await dashboard.visit("/settings");
+    await page.clock.install();
+    const held = Promise.withResolvers<void>();
+    const asked = Promise.withResolvers<void>();
+    await page.route("**/system.search", async (route) => {
+      asked.resolve();
+      await held.promise;
+      await route.continue();
+    });
+    const results = await openPalette(page, "sign-ups");
+    await page.clock.runFor(1_000);
+    await asked.promise;
+    await page.keyboard.press("Control+a");
+    await page.keyboard.insertText("bill");
+    // The answer for the text before comes while nobody has asked for the new one.
+    held.resolve();
+    const before = results.getByRole("menuitem", { name: /^sign-ups/ });
+    await before.and(page.locator("[data-focused]")).waitFor();
+    await page.clock.runFor(1_000);
+    await enterResult(results.getByRole("menuitem", { name: /^Billing/ }));
+    await page.waitForURL((url) => url.pathname === `/webhooks/${ids.webhook}`);
+  });
+
   it("finds each kind of object by its id and by its name", async () => {
     const page = await dashboard.visit("/settings");
     const expected: [query: string, label: RegExp, path: string][] = [

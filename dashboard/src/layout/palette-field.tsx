@@ -1,4 +1,4 @@
-import { type ReactNode, useRef, useState } from "react";
+import { type ReactNode, useEffect, useRef, useState } from "react";
 import { useAutocomplete } from "react-aria/useAutocomplete";
 import { FieldInputContext, SelectableCollectionContext } from "react-aria-components";
 
@@ -11,10 +11,13 @@ import { FieldInputContext, SelectableCollectionContext } from "react-aria-compo
 export function FieldWithResults({
   text,
   onChange,
+  results,
   children,
 }: {
   text: string;
   onChange: (text: string) => void;
+  /** The ids of the results, in their order. */
+  results: readonly string[];
   children: ReactNode;
 }) {
   const [focusedNodeId, setFocusedNodeId] = useState<string | null>(null);
@@ -24,6 +27,17 @@ export function FieldWithResults({
     { inputRef, collectionRef: listRef },
     { inputValue: text, setInputValue: onChange, focusedNodeId, setFocusedNodeId },
   );
+  const shown = results.join(" ");
+  // The library chooses the first result while one types. It chooses none after a paste, and none when an answer that comes
+  // later lacks the chosen one: Enter would do nothing. It builds the list in a second pass, so this waits for the next frame.
+  useEffect(() => {
+    const frame = requestAnimationFrame(() => {
+      if (text === "" || shown === "" || listRef.current?.querySelector("[data-focused]")) return;
+      const down = new KeyboardEvent("keydown", { key: "ArrowDown", bubbles: true, cancelable: true });
+      inputRef.current?.dispatchEvent(down);
+    });
+    return () => cancelAnimationFrame(frame);
+  }, [text, shown]);
   return (
     <FieldInputContext value={{ ...inputProps, ref: inputRef }}>
       <SelectableCollectionContext value={{ ...collectionProps, ref: collectionRef }}>

@@ -16,14 +16,14 @@ export default function Palette({ onClose }: { onClose: () => void }) {
     { title: "Places and commands", commands },
     ...sections,
   ].filter((section) => section.commands.length > 0);
+  const results = shown.flatMap((section) => section.commands);
   const run = (id: string) => {
-    const command = shown.flatMap((section) => section.commands).find((one) => one.id === id);
     onClose();
-    command?.run();
+    results.find((one) => one.id === id)?.run();
   };
   return (
     <Dialog title="Search or run a command" isOpen onClose={onClose} size="md">
-      <FieldWithResults text={text} onChange={setText}>
+      <FieldWithResults text={text} onChange={setText} results={results.map(({ id }) => id)}>
         <TextField autoFocus aria-label="Search" autoComplete="off" spellCheck="false">
           <Input
             placeholder="A name, an owner, an id, a key, a place, a command"

@@ -141,7 +141,7 @@ export function TagsField({
   value,
   onChange,
   placeholder,
-  suggestions = [],
+  suggestions,
   ...texts
 }: Described & {
   value: readonly string[];
@@ -199,11 +199,12 @@ export function TagsField({
             className="min-w-24 flex-1 bg-transparent font-mono text-xs outline-none"
             {...(value.length === 0 && placeholder !== undefined && { placeholder })}
             onKeyDown={onKeyDown}
-            {...(suggestions.length > 0 && { list: listId })}
+            // Also while there are none yet: the role of the field must not change while one types.
+            {...(suggestions && { list: listId })}
             autoComplete="off"
             spellCheck={false}
           />
-          {suggestions.length > 0 && (
+          {suggestions && (
             <datalist id={listId}>
               {suggestions.map((name) => (
                 <option key={name} value={name} />
