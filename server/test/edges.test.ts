@@ -1,7 +1,9 @@
 /** `latchkey edge` beside its service, as real processes: the same answers, the same limits, and nothing that outlives a revocation. */
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { statSync } from "node:fs";
-import { request as requestHttp } from "node:http";
+import { createServer, request as requestHttp } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { after, before, describe, it, type TestContext } from "node:test";
 import { systemClock } from "../../engine/src/clock/system.ts";
@@ -406,6 +408,25 @@ describe("an edge", () => {
     await home.ok("rootKeys.deleteRootKey", { rootKeyId: edgeKey.rootKeyId });
     await edge.logged("home refuses the root key of this edge: it decides nothing until home accepts it");
     assert.equal((await edge.call("keys.verifyKey", { key }, null)).status, 503);
+  });
+
+  it("waits for a service that has edges, and says what to do", async (t) => {
+    const folder = makeFolder(t);
+    // As a service of an earlier release.
+    const earlier = createServer((_, response) => {
+      response.writeHead(404, { "content-type": "application/json" });
+      response.end(JSON.stringify({ error: { detail: "There is nothing at this address." } }));
+    });
+    await once(earlier.listen(0, "127.0.0.1"), "listening");
+    const { port } = earlier.address() as AddressInfo;
+    const edge = launchEdge({ address: `http://127.0.0.1:${port}` }, ROOT_KEY, { directory: folder });
+    const line = await edge.logged("home has no operations of edges: upgrade the service first, or correct --upstream");
+    assert.match(JSON.stringify(line), /Home answered replica\.listChanges with 404: There is nothing at this address/);
+    earlier.closeAllConnections();
+    earlier.close();
+    await once(earlier, "close");
+    await start({ directory: folder, args: ["--port", String(port)] });
+    await edge.logged("the edge is listening");
   });
 
   it("answers on a Unix socket that its user and group may use", async (t) => {

@@ -12,6 +12,8 @@ import { useBundle } from "./tested-bundle.ts";
 const main = fileURLToPath(new URL("program.ts", import.meta.url));
 const commandLine = new URL("../src/cli/program.ts", import.meta.url).href;
 const DEADLINE_MS = 120_000;
+/** Characters of the output of a program that an error shows. */
+const OUTPUT_SHOWN = 4_000;
 
 /** Processes that this test file started and that have not ended. */
 const running = new Set<Program>();
@@ -37,9 +39,12 @@ export interface RunOptions {
   program?: string;
 }
 
-export interface ServeOptions extends RunOptions {
+interface ReleaseOptions extends RunOptions {
   /** The entry point of another revision of the program. */
   main?: string;
+}
+
+export interface ServeOptions extends ReleaseOptions {
   /** Null: no root key in the settings. */
   rootKey?: null;
 }
@@ -118,6 +123,9 @@ export class Program {
       if (!line && this.hasEnded)
         throw new Error(`The program ended without "${message}". Its output:\n${this.output}`);
       return line !== undefined;
+    }).catch((error: Error) => {
+      if (this.hasEnded) throw error;
+      throw new Error(`${error.message} Its last output:\n${this.output.slice(-OUTPUT_SHOWN)}`, { cause: error });
     });
     return line!;
   }
@@ -245,17 +253,21 @@ export function launch(options: ServeOptions): Server {
 }
 
 /** Starts `latchkey edge` of a service on a free port and waits until it listens. */
-export async function startEdge(home: Server, rootKey: string, options: RunOptions): Promise<Server> {
+export async function startEdge(
+  home: Pick<Server, "address">,
+  rootKey: string,
+  options: ReleaseOptions,
+): Promise<Server> {
   const edge = launchEdge(home, rootKey, options);
   edge.address = (await edge.logged("the edge is listening")).address as string;
   return edge;
 }
 
 /** Starts an edge and does not wait. */
-export function launchEdge(home: Server, rootKey: string, options: RunOptions): Server {
+export function launchEdge(home: Pick<Server, "address">, rootKey: string, options: ReleaseOptions): Server {
   const settings = { ROOT_KEY: rootKey, DATA_DIR: join(options.directory, "edge"), DRAIN: "0", ...options.settings };
   const args = ["edge", "--port", "0", "--upstream", home.address, ...(options.args ?? [])];
-  return new Server([programFile(), ...args], { ...options, settings });
+  return new Server([options.main ?? programFile(), ...args], { ...options, settings });
 }
 
 /** An empty folder for one test. At its end, programs that still run there are killed, and the folder is removed. */

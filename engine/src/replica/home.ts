@@ -10,6 +10,7 @@ import { StoreUnavailable } from "../errors/store-unavailable.ts";
  */
 export interface Home {
   listChanges(question: ChangesQuestion): Promise<ChangesAnswer>;
+  /** Rejects with `OperationUnknown` if home is of a release that cannot read the question. */
   resolveKeys(question: RecordsQuestion): Promise<RecordsAnswer>;
   charge(question: ChargeQuestion): Promise<ChargeAnswer>;
   /** Rejects with `OperationUnknown` if home is of a release without leases. */
@@ -24,7 +25,7 @@ export class HomeUnavailable extends StoreUnavailable {
   }
 }
 
-/** Home is of a release that does not have an operation. */
+/** Home is of a release that does not have an operation, or a member of the question. */
 export class OperationUnknown extends HomeUnavailable {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
@@ -59,7 +60,9 @@ export interface FailedAnswer {
 /** Throws what an answer means that is not a success. */
 export function rejectAnswer({ operation, status = 0, detail, cause }: FailedAnswer): never {
   if (operation === "replica.report" && isRejection(status)) throw new ReportRejected(detail);
-  if (operation === "replica.lease" && status === 404) throw new OperationUnknown(detail, { cause });
+  if (status === 404 || (operation === "replica.resolveKeys" && status === 400)) {
+    throw new OperationUnknown(detail, { cause });
+  }
   if (status === 401 || status === 403) throw new ReplicaRefused(detail);
   // One call of a question that is not valid concerns no other one: each is asked alone.
   if (operation === "replica.charge" && (status === 400 || status === 413)) decideByCall();
@@ -134,7 +137,7 @@ export interface RecordsAnswer {
   /** In the order of the question. Null: there is none. */
   readonly keys: readonly (ReplicaKey | DeletedReplicaKey | Elsewhere | null)[];
   readonly rootKeys: readonly (ReplicaRootKey | Elsewhere | null)[];
-  /** Absent: home is of a release that does not know them. */
+  /** Absent if the question has none. */
   readonly namespaces?: readonly (ReplicaNamespace | Elsewhere | null)[];
   readonly workspace?: ReplicaWorkspace;
 }

@@ -7,10 +7,12 @@ import { DecidedElsewhere } from "../errors/decided-elsewhere.ts";
 import { StoreUnavailable } from "../errors/store-unavailable.ts";
 import { seededRandom } from "../random/seeded.ts";
 import type { VerificationEvent } from "../verification/event.ts";
+import { Namespaces } from "../verification/namespaces.ts";
 import type { VerificationRequest } from "../verification/request.ts";
-import { HomeUnavailable, type ReplicaKey } from "./home.ts";
+import { HomeUnavailable, type ReplicaKey, rejectAnswer } from "./home.ts";
 import { Replica } from "./replica.ts";
 import { SimulatedHome } from "./simulated-home.ts";
+import { ELSEWHERE } from "./source.ts";
 import type { StreamState } from "./stream.ts";
 
 const START = 1_768_478_400_000;
@@ -230,6 +232,31 @@ describe("a replica", () => {
     answer.resolve();
     await pass(50);
     assert.equal(JSON.parse((await verified) as string).code, "NOT_FOUND");
+  });
+
+  it("leaves namespaces to a home of a release that cannot read questions about them", async () => {
+    const { home, replica, pass } = await open();
+    const answers: Record<string, number> = {};
+    home.resolveKeys = async ({ namespaces = [] }) => {
+      const [name = ""] = namespaces;
+      const status = answers[name];
+      if (status !== undefined) rejectAnswer({ operation: "replica.resolveKeys", status, detail: "No" });
+      return { keys: [], rootKeys: [], namespaces: [{ namespaceId: name }] };
+    };
+    const found = new Namespaces({ directories: replica.directories, create: async () => undefined });
+    const find = async (name: string) => {
+      const asked = Promise.resolve(found.find(name, home.workspaceId));
+      const [, record] = await Promise.all([pass(20), asked.catch((error: Error) => error)]);
+      return record instanceof Error ? record : record?.namespaceId;
+    };
+    Object.assign(answers, { old: 400, away: 503 });
+    assert.equal(await find("old"), ELSEWHERE);
+    assert.equal(await find("known"), "known");
+    assert.ok((await find("away")) instanceof HomeUnavailable);
+    // It is asked again, a little later: home may be of another release by then.
+    delete answers.old;
+    await pass(6_000);
+    assert.equal(await find("old"), "old");
   });
 
   it("forgets everything when home has another database", async () => {

@@ -4,7 +4,7 @@ import type { Clock, Milliseconds } from "../../../engine/src/clock/clock.ts";
 import { pause } from "../../../engine/src/clock/pause.ts";
 import { decideByCall } from "../../../engine/src/errors/decided-elsewhere.ts";
 import { newId, type Random } from "../../../engine/src/random/random.ts";
-import { HomeUnavailable } from "../../../engine/src/replica/home.ts";
+import { HomeUnavailable, OperationUnknown } from "../../../engine/src/replica/home.ts";
 import { Replica } from "../../../engine/src/replica/replica.ts";
 import type { ReplicaVerification } from "../../../engine/src/replica/replica-verification.ts";
 import { addressList } from "../../../engine/src/rules/address.ts";
@@ -216,14 +216,15 @@ export async function openEdge(config: Config, options: EdgeOptions, dependencie
   };
 }
 
-/** Waits until home answers. A refusal ends the start. */
+/** Waits until home answers as one that has edges. A refusal ends the start. */
 async function reachHome(replica: Replica, clock: Clock, events: Events, waits?: AbortSignal): Promise<void> {
   for (;;) {
     try {
       return await replica.start();
     } catch (error) {
       if (!(error instanceof HomeUnavailable) || waits?.aborted) throw error;
-      events.startWaits("home", error.cause ?? error);
+      if (error instanceof OperationUnknown) events.homeWithoutEdges(error);
+      else events.startWaits("home", error.cause ?? error);
       await pause(clock, RETRY_INTERVAL, waits);
     }
   }

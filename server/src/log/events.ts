@@ -48,6 +48,8 @@ export function openEvents(log: Log, monotonic: () => number) {
       state === "refused"
         ? log.error(loggable(cause), "home refuses the root key of this edge: it decides nothing until home accepts it")
         : log.error(loggable(cause), "home does not answer: cached keys are verified as long as --stale allows"),
+    homeWithoutEdges: (cause: unknown) =>
+      log.error(loggable(cause), "home has no operations of edges: upgrade the service first, or correct --upstream"),
     countsRejected: (verifications: number, cause: unknown) =>
       sampled("counts", cause, { verifications, ...loggable(cause) }, "home does not count verifications of this edge"),
     homeBack: () => log.info({}, "home answers again"),

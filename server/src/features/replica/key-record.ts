@@ -6,7 +6,10 @@ export const replicaNeeds = ["limits", "balance", "budgets", "concurrency", "pla
 
 export type ReplicaNeed = (typeof replicaNeeds)[number];
 
-/** `sent`: the record has it. `unneeded`: no verification depends on it. Otherwise the need that the value makes. */
+/**
+ * `sent`: the record has it. `unneeded`: no verification depends on it. Otherwise the need that the value makes. An edge of an
+ * earlier release ignores members that it does not know: a further column that restricts a key makes a need.
+ */
 type Treatment<T> = { readonly [K in keyof T]-?: "sent" | "unneeded" | ((value: T[K]) => ReplicaNeed | false) };
 
 /**
