@@ -1,7 +1,8 @@
 /**
  * `npm run test:rolling`: the previous release and this one on one PostgreSQL and one Redis, under load: the upgrade of
- * two nodes one after the other, with a rollback after the first and after the second. `npm run test:rolling -- v0.1.0`
- * names the revision that is the previous release; so does LATCHKEY_TEST_PREVIOUS.
+ * two nodes one after the other, with a rollback after the first and after the second. Then edges of each of two releases
+ * before a service of the other one. `npm run test:rolling -- v0.1.0` names the revision that is the previous release; so does
+ * LATCHKEY_TEST_PREVIOUS.
  */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
@@ -12,6 +13,7 @@ import { fileURLToPath } from "node:url";
 import { Client } from "pg";
 import { monthlyTableNames } from "../src/platform/store/monthly-tables.ts";
 import { eventually, type Server, start } from "./process.ts";
+import { attachEdge, attachToNone } from "./rolling-edges.ts";
 import { RollingLoad } from "./rolling-load.ts";
 import { startPostgres } from "./services/postgres.ts";
 import { startRedis } from "./services/redis.ts";
@@ -20,6 +22,12 @@ const repository = fileURLToPath(new URL("../../", import.meta.url));
 
 /** The previous release until there is a tag: the last revision of schema 15. */
 const FIRST_REVISION = "68b55f00a385b98dc12d511f90a1a20164eb1a54";
+
+/**
+ * The earlier release of edges while the previous release has none: the first revision whose edges lease limits. Its service
+ * reads fewer questions than an edge asks today: it knows neither namespaces nor the root key of a caller.
+ */
+const EDGES_REVISION = "9ee313119c28744823835fe0ced645f22178798e";
 
 /** The first schema of which nodes keep serving while the next release migrates: decisions/030. */
 const FIRST_ROLLING_SCHEMA = 15;
@@ -47,6 +55,7 @@ try {
   const old = checkOut(revision);
   console.log(`test:rolling: ${describe(revision)} beside the working tree`);
   await roll(old, schemaOf(revision) < CALENDARS_SCHEMA);
+  await replaceEdges(revision, old);
   console.log("test:rolling: passed");
 } catch (error) {
   console.error(error);
@@ -121,6 +130,30 @@ async function roll(old: string, misreadsRefills: boolean): Promise<void> {
   console.log("  a refill that the previous release misreads: refused beside it, and keeps it from starting");
 }
 
+/** Edges of one release before a service of another one. */
+async function replaceEdges(previous: string, main: string): Promise<void> {
+  let [revision, earlier] = [previous, main];
+  if (!has(revision, "server/src/edge")) {
+    const home = await start({ directory: folder, main, settings: { DATA_DIR: join(folder, "without-edges") } });
+    console.log(`  ${await attachToNone(folder, home)}`);
+    await home.kill("SIGTERM");
+    revision = resolveRevision(EDGES_REVISION);
+    earlier = checkOut(revision);
+  }
+  console.log(`test:rolling: edges of ${describe(revision)} and of the working tree`);
+  const lease = has(revision, "engine/src/replica/leases.ts");
+  const lines = await Promise.all([
+    attachEdge(folder, { name: "this edge before an earlier service", home: earlier, edge: undefined, lease }),
+    attachEdge(folder, { name: "an earlier edge before this service", home: undefined, edge: earlier, lease }),
+  ]);
+  for (const line of lines) console.log(`  ${line}`);
+}
+
+/** Whether a revision has a file or a folder. */
+function has(revision: string, path: string): boolean {
+  return git("ls-tree", "--name-only", revision, path).trim() !== "";
+}
+
 /** Waits until the service has divided every table that had rows. */
 async function divided(): Promise<void> {
   const client = new Client({ connectionString: database.url });
@@ -139,7 +172,10 @@ function hasHistory(): boolean {
 
 /** The revision given, or the newest tag before this revision, or the last one before there were tags. */
 function findRevision(): string {
-  const wanted = given ?? newestTag() ?? FIRST_REVISION;
+  return resolveRevision(given ?? newestTag() ?? FIRST_REVISION);
+}
+
+function resolveRevision(wanted: string): string {
   try {
     return git("rev-parse", "--verify", "--quiet", `${wanted}^{commit}`).trim();
   } catch {
@@ -183,11 +219,11 @@ function describe(revision: string): string {
 
 /** Extracts a revision with its packages; returns the path of its program. */
 function checkOut(revision: string): string {
-  const target = join(folder, "previous");
+  const target = join(folder, revision);
   mkdirSync(target);
-  const archive = git("archive", "--format=tar", "--output", join(folder, "previous.tar"), revision);
-  assert.equal(archive, "");
-  execFileSync("tar", ["-xf", join(folder, "previous.tar"), "-C", target]);
+  const archive = `${target}.tar`;
+  assert.equal(git("archive", "--format=tar", "--output", archive, revision), "");
+  execFileSync("tar", ["-xf", archive, "-C", target]);
   if (hasPackagesOf(target)) symlinkSync(join(repository, "node_modules"), join(target, "node_modules"));
   else {
     console.log("test:rolling: this revision has other packages: npm ci");
