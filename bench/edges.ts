@@ -7,7 +7,7 @@
  * change. Then the latency of callers who verify keys at the node, at a rate that is far below what it can do: without an
  * event, and from the moment at which the node is back after it was frozen for two seconds, after a restart, and after every
  * edge has lost its position. Last the latency of callers of `latchkey edge` on core 0, whose network to the node delays
- * everything by 50 ms in each direction.
+ * everything by 50 ms in each direction, beside that of callers of the node itself.
  */
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -210,14 +210,16 @@ async function farAway(): Promise<string[][]> {
   const proxy = await TcpProxy.open(url);
   proxy.delayMs = FAR_MS;
   const edge = await startEdge({ folder: join(folder, "edge"), upstream: proxy.url });
-  const ofEdge = new Callers(edge.url);
+  const [ofEdge, ofNode] = [new Callers(edge.url), new Callers(url)];
   const rows: string[][] = [];
   try {
     const limited = await createKeys(url, KEYS, { ratelimits: [WIDE] });
-    for (const [name, asked] of [
-      [`${KEYS.toLocaleString("en")} keys without limits`, keys],
-      [`${KEYS.toLocaleString("en")} keys with one limit each`, limited],
-      [`${BUSY_KEYS} keys with one limit each, which is leased`, limited.slice(0, BUSY_KEYS)],
+    const busy = limited.slice(0, BUSY_KEYS);
+    for (const [name, asked, callers] of [
+      [`${KEYS.toLocaleString("en")} keys without limits`, keys, ofEdge],
+      [`${KEYS.toLocaleString("en")} keys with one limit each`, limited, ofEdge],
+      [`${BUSY_KEYS} keys with one limit each, which is leased`, busy, ofEdge],
+      ["the same keys at the node, without the delay", busy, ofNode],
     ] as const) {
       const calls = {
         path: VERIFY_PATH,
@@ -226,14 +228,14 @@ async function farAway(): Promise<string[][]> {
         perSecond: CALLS_PER_SECOND,
       };
       // The first call of each key asks home.
-      await ofEdge.run((3 * KEYS) / CALLS_PER_SECOND, calls);
+      await callers.run((3 * KEYS) / CALLS_PER_SECOND, calls);
       const windows: Load[] = [];
-      for (let round = 0; round < rounds; round++) windows.push(await ofEdge.run(seconds, calls));
+      for (let round = 0; round < rounds; round++) windows.push(await callers.run(seconds, calls));
       const cell = (of: "medianMs" | "p99Ms") => writeSpread(spread(windows.map((window) => window[of])), 2);
       rows.push([name, cell("medianMs"), cell("p99Ms")]);
     }
   } finally {
-    await ofEdge.close();
+    await Promise.all([ofEdge.close(), ofNode.close()]);
     await edge.stop();
     await proxy.close();
   }
