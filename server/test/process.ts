@@ -302,9 +302,13 @@ export async function eventuallyWith(clock: SimulatedClock, what: string, isSo: 
   });
 }
 
+/** Where Debian has the programs of servers: not in the PATH of a user. */
+const SERVER_FOLDERS = ["/usr/sbin"];
+
 /** The path of a program of this machine. Installs it if it is missing and that is possible. */
 export async function needProgram(name: string): Promise<string> {
-  if (!findFolder([name], [])) {
+  const find = () => findFolder([name], SERVER_FOLDERS);
+  if (!find()) {
     await eventually(`apt-get to install ${name}`, () => {
       try {
         installPackage(name);
@@ -315,7 +319,7 @@ export async function needProgram(name: string): Promise<string> {
       }
     });
   }
-  const folder = findFolder([name], []);
+  const folder = find();
   if (!folder) throw new Error(`This test needs ${name}: install it (Debian and Ubuntu: \`apt-get install ${name}\`).`);
   return join(folder, name);
 }
