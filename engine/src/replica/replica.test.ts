@@ -199,6 +199,35 @@ describe("a replica", () => {
     }
   });
 
+  it("asks home that is away more often while calls are refused, and decides soon after it is back", async () => {
+    for (const seed of [1, 2, 3, 4, 5]) {
+      const { add, verify, home, replica, request, pass } = await open({ seed });
+      add(1);
+      assert.equal((await verify(1)).code, "VALID");
+      home.trouble.lost = 1_000;
+      await pass(10_000);
+      // Each question fails at once: what is counted is pauses.
+      home.asked.changes = 0;
+      await pass(30_000);
+      const alone = home.asked.changes;
+      home.asked.changes = 0;
+      for (let i = 0; i < 3_000; i++) {
+        await assert.rejects(async () => replica.verification.verify(request(1)), StoreUnavailable);
+        await pass(10);
+      }
+      const asked = home.asked.changes;
+      assert.ok(alone >= 15 && alone <= 30 && asked >= 75 && asked <= 150, `${alone} questions, ${asked} with calls`);
+      home.trouble.lost = 0;
+      let refused = 0;
+      for (; refused < 200; refused++) {
+        const answer = await replica.verification.verify(request(1)).catch((error) => error);
+        if (typeof answer === "string") break;
+        await pass(10);
+      }
+      assert.ok(refused * 10 <= 450, `${refused * 10} ms`);
+    }
+  });
+
   it("asks once for all calls that find its records too old, after it was suspended", async () => {
     const { add, revoke, verify, clock, home, replica, request, pass } = await open();
     add(1);

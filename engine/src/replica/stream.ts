@@ -14,6 +14,11 @@ const POLL_PAUSE: Milliseconds = 20;
 /** The same after a failure: doubled with each one, and half of it by chance. */
 const RETRY_MIN: Milliseconds = 100;
 const RETRY_MAX: Milliseconds = 2_000;
+/**
+ * The longest pause while calls are refused because home is away: they are decided soon after it is back. A thousand edges then
+ * ask as often as while home answers.
+ */
+const RETRY_MAX_ASKED: Milliseconds = 400;
 /** After a refusal. Root keys can be enabled again. */
 const REFUSED_PAUSE: Milliseconds = 5_000;
 
@@ -48,6 +53,8 @@ export class ReplicaStream {
   #readAt: Moment = { monotonic: Number.NEGATIVE_INFINITY, wall: instantAt(0) };
   #state: StreamState = "current";
   #failures = 0;
+  /** While home is away: when it is asked again if a call is refused. Infinity: it is being asked, or will be so by then. */
+  #retryIfAsked = Number.POSITIVE_INFINITY;
   /** When the question of the last applied answer was sent. */
   #appliedSentAt = Number.NEGATIVE_INFINITY;
   #settings: ReplicaSettings | undefined;
@@ -110,10 +117,17 @@ export class ReplicaStream {
     if (this.#state === "refused") return false;
     const { monotonic: then, wall } = this.#readAt;
     if (isCurrentAt(then, wall, now, monotonic)) return true;
-    if (this.#state === "unreachable") {
-      return monotonic - then <= this.#options.staleMax && !hasJumped(then, wall, now, monotonic);
-    }
-    return this.#askBeforeServing();
+    if (this.#state === "current") return this.#askBeforeServing();
+    if (monotonic - then <= this.#options.staleMax && !hasJumped(then, wall, now, monotonic)) return true;
+    this.#retrySoon(monotonic);
+    return false;
+  }
+
+  /** A call is refused because home is away. */
+  #retrySoon(monotonic: Milliseconds): void {
+    if (this.#retryIfAsked === Number.POSITIVE_INFINITY) return;
+    this.#schedule(Math.max(0, this.#retryIfAsked - monotonic));
+    this.#retryIfAsked = Number.POSITIVE_INFINITY;
   }
 
   /** All calls that find the records too old wait for one question, at most 250 ms. */
@@ -144,6 +158,7 @@ export class ReplicaStream {
   }
 
   async #poll(): Promise<void> {
+    this.#retryIfAsked = Number.POSITIVE_INFINITY;
     try {
       // An answer that follows a failure says at once that home is back.
       const hasMore = await this.#ask(this.#state === "current" ? HOLD_TIME : 0);
@@ -156,8 +171,12 @@ export class ReplicaStream {
 
   #pauseAfterFailure(): Milliseconds {
     if (this.#state === "refused") return REFUSED_PAUSE;
+    const { clock, random } = this.#options;
     const pause = Math.min(RETRY_MAX, RETRY_MIN * 2 ** Math.min(10, this.#failures - 1));
-    return pause / 2 + this.#options.random.below(pause / 2);
+    const chance = random.below(RETRY_MAX) / RETRY_MAX;
+    const within = (longest: Milliseconds) => (longest / 2) * (1 + chance);
+    if (pause > RETRY_MAX_ASKED) this.#retryIfAsked = clock.monotonic() + within(RETRY_MAX_ASKED);
+    return within(pause);
   }
 
   /** Asks once, and applies the answer. Returns whether there are further changes. */
