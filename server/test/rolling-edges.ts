@@ -15,7 +15,7 @@ export interface EdgeReleases {
   lease: boolean;
 }
 
-const HOUR = 3_600_000;
+const DAY = 86_400_000;
 /** Milliseconds after which a key that was disabled or deleted is dead at an edge. */
 const REVOCATION_MAX = 1_000;
 /** The limit that calls through the edge and at home use up together. A tenth of it is leased. */
@@ -93,7 +93,7 @@ async function revoke(home: Server, edge: Server, apiId: string, isDeleted: bool
 }
 
 async function countsOf(home: Server, { keyId }: Pick<MadeKey, "keyId">): Promise<number> {
-  const range = { start: systemClock.now() - HOUR, end: systemClock.now() + HOUR };
+  const range = { start: systemClock.now() - DAY, end: systemClock.now() + DAY };
   const { series } = await home.ok("analytics.getKeyStats", { keyId, ...range });
   return series.reduce((sum: number, { total }: { total: number }) => sum + total, 0);
 }
@@ -116,12 +116,12 @@ async function compareAnswers(home: Server, edge: Server): Promise<number> {
   await home.ok("permissions.createRole", { name: "editor" });
   await home.ok("permissions.createPermission", { name: "read", slug: "documents.read" });
   await home.ok("identities.createIdentity", { externalId: "acme", meta: { tier: 2 } });
-  await home.ok("plans.createPlan", { name: "Pro", ratelimits: [{ name: "plan", limit: 2, duration: HOUR }] });
+  await home.ok("plans.createPlan", { name: "Pro", ratelimits: [{ name: "plan", limit: 2, duration: DAY }] });
   const { key: weak } = await home.ok("rootKeys.createRootKey", {
     name: "weak",
     permissions: [`apis.${other.apiId}.verify_key`],
   });
-  const own = { name: "own", limit: 2, duration: HOUR, autoApply: true };
+  const own = { name: "own", limit: 2, duration: DAY, autoApply: true };
   const kinds: Record<string, object> = {
     plain: {},
     full: {
@@ -150,7 +150,7 @@ async function compareAnswers(home: Server, edge: Server): Promise<number> {
     { asked: { apiId: other.apiId } },
     { asked: { credits: { cost: 2 }, tags: ["path=/v1"] } },
     { asked: { ratelimits: [{ name: "own", cost: 1 }] } },
-    { asked: { ratelimits: [{ name: "ad hoc", limit: 1, duration: HOUR }] } },
+    { asked: { ratelimits: [{ name: "ad hoc", limit: 1, duration: DAY }] } },
     { asked: { hold: { ttl: 60_000 } } },
     { asked: { credits: { cost: -1 } } },
     { asked: {} },
@@ -183,7 +183,7 @@ async function compareAnswers(home: Server, edge: Server): Promise<number> {
   }
   for (const as of [undefined, null, weak, "lk_no_root_key_at_all_0123456789"]) {
     for (const identifier of ["a", "a", "a", "b"]) {
-      const [one, two] = ["h", "e"].map((of) => ({ namespace: `${of} mails`, identifier, limit: 2, duration: HOUR }));
+      const [one, two] = ["h", "e"].map((of) => ({ namespace: `${of} mails`, identifier, limit: 2, duration: DAY }));
       await same("ratelimits.limit", "ratelimits.limit", [one ?? {}, two ?? {}], as);
       await same(
         "ratelimits.multiLimit",
@@ -229,7 +229,7 @@ class EdgeLoad {
     const make = (members: object) => home.ok("keys.createKey", { apiId: this.#apiId, ...members });
     this.#plain = await make({ name: "plain" });
     this.#limited = await make({
-      ratelimits: [{ name: "requests", limit: LIMIT, duration: HOUR, autoApply: true }],
+      ratelimits: [{ name: "requests", limit: LIMIT, duration: DAY, autoApply: true }],
     });
     this.#paying = await make({ credits: { remaining: CREDITS } });
     let isOver = false;
@@ -319,7 +319,7 @@ class EdgeLoad {
   async #count(at: Server): Promise<void> {
     this.calls++;
     this.#counted++;
-    const limit = { namespace: "mails", identifier: "all", limit: NAMESPACE_LIMIT, duration: HOUR };
+    const limit = { namespace: "mails", identifier: "all", limit: NAMESPACE_LIMIT, duration: DAY };
     if ((await at.ok("ratelimits.limit", limit)).success) this.#countedPassed++;
   }
 
