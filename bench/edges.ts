@@ -7,7 +7,7 @@
  * change. Then the latency of callers who verify keys at the node, at a rate that is far below what it can do: without an
  * event, and from the moment at which the node is back after it was frozen for two seconds, after a restart, and after every
  * edge has lost its position. Last the latency of callers of `latchkey edge` on core 0, whose network to the node delays
- * everything by 50 ms in each direction, beside that of callers of the node itself.
+ * everything by 50 ms in each direction, beside that of callers of the node itself and of bare `node:http` on the same core.
  */
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -18,16 +18,21 @@ import { parseArgs } from "node:util";
 import { hashSecret } from "../engine/src/crypto/hash.ts";
 import { freePort } from "../server/test/services/free-port.ts";
 import { TcpProxy } from "../server/test/tcp-proxy.ts";
-import { Callers } from "./lib/callers.ts";
+import { type CallerLoad, Callers } from "./lib/callers.ts";
 import { EdgeCrowd } from "./lib/edge-crowd.ts";
 import { createApi, createKeys, JSON_TYPE, post, ROOT_KEY, VERIFY_PATH, verifyEach } from "./lib/keys.ts";
 import { canPin, describeMachine } from "./lib/machine.ts";
 import { wholeNumber } from "./lib/options.ts";
 import { edgeSection, publishSection } from "./lib/results.ts";
-import { type ProcessUnderTest, startEdge, startLatchkey, stopServers } from "./lib/server-under-test.ts";
+import {
+  type ProcessUnderTest,
+  startEdge,
+  startLatchkey,
+  startServerUnderTest,
+  stopServers,
+} from "./lib/server-under-test.ts";
 import { type Spread, spread, writeSpread } from "./lib/statistics.ts";
 import { markdownTable } from "./lib/tables.ts";
-import type { Load } from "./lib/wrk.ts";
 
 /** Callers are on core 1. */
 const EDGES_CORE = availableParallelism() > 2 ? 2 : 1;
@@ -40,6 +45,8 @@ const FREEZE_MS = 2_000;
 const CALLS_PER_SECOND = 500;
 /** The delay in each direction between an edge and its home far away. */
 const FAR_MS = 50;
+/** The answer of bare `node:http`: as long as those of keys with a limit. */
+const ANSWER_BYTES = 330;
 /** A limit that no load reaches. */
 const WIDE = { name: "calls", limit: 1_000_000_000, duration: 3_600_000, autoApply: true } as const;
 /** Keys whose limits are so busy that the edge gets a part of each. */
@@ -102,9 +109,9 @@ try {
   crowd.close();
   lines.push(
     "",
-    `\`latchkey edge\` on the core of the node, whose network delays everything by ${FAR_MS} ms in each direction, at ${CALLS_PER_SECOND} calls per second:`,
+    `\`latchkey edge\` on the core of the node, whose network delays everything by ${FAR_MS} ms in each direction. ${CALLS_PER_SECOND} calls per second of each; the last three in the same seconds:`,
     "",
-    ...markdownTable(["calls with keys that the edge knows, ms", "p50", "p99"], await farAway()),
+    ...markdownTable(["calls with keys that the edge knows, ms", "p50", "p99", "p99 ÷ bare"], await farAway()),
   );
   console.log(`## ${edgeSection}\n\n${lines.join("\n")}`);
   if (values.publish) publishSection(edgeSection, lines);
@@ -205,39 +212,53 @@ async function recoveries(): Promise<string[][]> {
   return rows;
 }
 
-/** What callers of an edge notice whose home is far away. */
+/** What callers of an edge notice whose home is far away, beside those of the node and of bare `node:http` in the same seconds. */
 async function farAway(): Promise<string[][]> {
   const proxy = await TcpProxy.open(url);
   proxy.delayMs = FAR_MS;
   const edge = await startEdge({ folder: join(folder, "edge"), upstream: proxy.url });
-  const [ofEdge, ofNode] = [new Callers(edge.url), new Callers(url)];
+  const bare = await startServerUnderTest("lib/bare-server.ts", [String(ANSWER_BYTES)]);
+  const [ofEdge, ofNode, ofBare] = [edge, { url }, bare].map((server) => new Callers(server.url)) as [
+    Callers,
+    Callers,
+    Callers,
+  ];
   const rows: string[][] = [];
   try {
     const limited = await createKeys(url, KEYS, { ratelimits: [WIDE] });
     const busy = limited.slice(0, BUSY_KEYS);
-    for (const [name, asked, callers] of [
-      [`${KEYS.toLocaleString("en")} keys without limits`, keys, ofEdge],
-      [`${KEYS.toLocaleString("en")} keys with one limit each`, limited, ofEdge],
-      [`${BUSY_KEYS} keys with one limit each, which is leased`, busy, ofEdge],
-      ["the same keys at the node, without the delay", busy, ofNode],
-    ] as const) {
-      const calls = {
-        path: VERIFY_PATH,
-        headers,
-        bodies: asked.map((key) => JSON.stringify({ key })),
-        perSecond: CALLS_PER_SECOND,
-      };
-      // The first call of each key asks home.
-      await callers.run((3 * KEYS) / CALLS_PER_SECOND, calls);
-      const windows: Load[] = [];
-      for (let round = 0; round < rounds; round++) windows.push(await callers.run(seconds, calls));
-      const cell = (of: "medianMs" | "p99Ms") => writeSpread(spread(windows.map((window) => window[of])), 2);
-      rows.push([name, cell("medianMs"), cell("p99Ms")]);
-    }
+    const many = KEYS.toLocaleString("en");
+    await measure([[`the edge: ${many} keys without limits`, ofEdge, keys]]);
+    await measure([[`the edge: ${many} keys with one limit each`, ofEdge, limited]]);
+    await measure([
+      [`the edge: ${BUSY_KEYS} keys with one limit each, which is leased`, ofEdge, busy],
+      ["the node, without the delay: the same keys", ofNode, busy],
+      ["bare `node:http`, without the delay", ofBare, busy],
+    ]);
   } finally {
-    await Promise.all([ofEdge.close(), ofNode.close()]);
-    await edge.stop();
+    await Promise.all([ofEdge, ofNode, ofBare].map((callers) => callers.close()));
+    await Promise.all([edge.stop(), bare.stop()]);
     await proxy.close();
   }
   return rows;
+
+  /** The last one of several is what the others are compared with. */
+  async function measure(together: readonly (readonly [name: string, of: Callers, keys: readonly string[]])[]) {
+    const run = (length: number) =>
+      Promise.all(
+        together.map(([, of, keys]) => {
+          const bodies = keys.map((key) => JSON.stringify({ key }));
+          return of.run(length, { path: VERIFY_PATH, headers, bodies, perSecond: CALLS_PER_SECOND });
+        }),
+      );
+    // The first call of each key asks home.
+    await run((3 * KEYS) / CALLS_PER_SECOND);
+    const windows: CallerLoad[][] = [];
+    for (let round = 0; round < rounds; round++) windows.push(await run(seconds));
+    for (const [i, [name]] of together.entries()) {
+      const cell = (figure: (window: CallerLoad[]) => number) => writeSpread(spread(windows.map(figure)), 2);
+      const ratio = together.length === 1 ? "" : cell((window) => window[i]!.p99Ms / window.at(-1)!.p99Ms);
+      rows.push([name, cell((window) => window[i]!.medianMs), cell((window) => window[i]!.p99Ms), ratio]);
+    }
+  }
 }

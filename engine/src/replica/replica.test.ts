@@ -220,9 +220,12 @@ describe("a replica", () => {
       home.trouble.lost = 0;
       let refused = 0;
       for (; refused < 200; refused++) {
-        const answer = await replica.verification.verify(request(1)).catch((error) => error);
-        if (typeof answer === "string") break;
-        await pass(10);
+        try {
+          await replica.verification.verify(request(1));
+          break;
+        } catch {
+          await pass(10);
+        }
       }
       assert.ok(refused * 10 <= 450, `${refused * 10} ms`);
     }
