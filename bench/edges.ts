@@ -66,6 +66,7 @@ const edges = wholeNumber(values, "edges", 1, 10_000);
 const rounds = wholeNumber(values, "rounds", 1, 100);
 const seconds = wholeNumber(values, "seconds", 1, 60);
 
+const machine = describeMachine();
 if (canPin) execFileSync("taskset", ["--all-tasks", "--cpu-list", "--pid", String(EDGES_CORE), String(process.pid)]);
 const folder = mkdtempSync(join(tmpdir(), "latchkey-bench-"));
 const headers = { ...JSON_TYPE, Authorization: `Bearer ${ROOT_KEY}` };
@@ -81,12 +82,14 @@ await verifyEach(
 const crowd = new EdgeCrowd({ url, edges, hashes });
 const callers = new Callers(url);
 try {
-  console.log(describeMachine());
+  console.log(machine);
   const place = canPin ? `the node on core 0, callers on core 1, edges on core ${EDGES_CORE}` : "not pinned";
   console.log(`${edges} edges, ${rounds} rounds of ${seconds} s, ${place}\n`);
   const rows = [await polls()];
   const latencies = await recoveries();
   const lines = [
+    `Measured on ${new Date().toISOString().slice(0, 10)}: ${machine}. ${rounds} windows of ${seconds} s for each row.`,
+    "",
     `${edges.toLocaleString("en")} edges simulated on the protocol, attached to one node with its embedded database; the node on one core, ${CALLS_PER_SECOND} calls per second on another, the edges on ${EDGES_CORE === 1 ? "that of the calls" : "a third"}. \`npm run bench:edges\`.`,
     "",
     ...markdownTable(
