@@ -45,8 +45,6 @@ const FREEZE_MS = 2_000;
 const CALLS_PER_SECOND = 500;
 /** The delay in each direction between an edge and its home far away. */
 const FAR_MS = 50;
-/** The answer of bare `node:http`: as long as those of keys with a limit. */
-const ANSWER_BYTES = 330;
 /** A limit that no load reaches. */
 const WIDE = { name: "calls", limit: 1_000_000_000, duration: 3_600_000, autoApply: true } as const;
 /** Keys whose limits are so busy that the edge gets a part of each. */
@@ -220,15 +218,12 @@ async function farAway(): Promise<string[][]> {
   const proxy = await TcpProxy.open(url);
   proxy.delayMs = FAR_MS;
   const edge = await startEdge({ folder: join(folder, "edge"), upstream: proxy.url });
-  const bare = await startServerUnderTest("lib/bare-server.ts", [String(ANSWER_BYTES)]);
-  const [ofEdge, ofNode, ofBare] = [edge, { url }, bare].map((server) => new Callers(server.url)) as [
-    Callers,
-    Callers,
-    Callers,
-  ];
+  const limited = await createKeys(url, KEYS, { ratelimits: [WIDE] });
+  const answer = await post(`${url}${VERIFY_PATH}`, headers, JSON.stringify({ key: limited[0] }));
+  const bare = await startServerUnderTest("lib/bare-server.ts", [String(answer.length)]);
+  const [ofEdge, ofNode, ofBare] = [new Callers(edge.url), new Callers(url), new Callers(bare.url)];
   const rows: string[][] = [];
   try {
-    const limited = await createKeys(url, KEYS, { ratelimits: [WIDE] });
     const busy = limited.slice(0, BUSY_KEYS);
     const many = KEYS.toLocaleString("en");
     await measure([[`the edge: ${many} keys without limits`, ofEdge, keys]]);
