@@ -55,7 +55,7 @@ function open({ ages, bytesMax, queryMs = 0, rowMs = 0, cached = [], newest = []
     steps.push({ name, size, from, to: clock.monotonic() });
     return result;
   };
-  const read = async (name: string, question: RecentKeysPage | readonly string[]) => {
+  const read = async (name: string, question: (RecentKeysPage & { now: number }) | readonly string[]) => {
     if (name === "usualKeysByIds") {
       const ids = question as readonly string[];
       return query(
@@ -64,21 +64,18 @@ function open({ ages, bytesMax, queryMs = 0, rowMs = 0, cached = [], newest = []
         ids.map((id) => packed(Number(id))),
       );
     }
-    const { cursor, limit, keysMax, since, before } = question as RecentKeysPage;
+    const { cursor, limit, idsMax, since, before, now } = question as RecentKeysPage & { now: number };
     const first = cursor === "" ? 0 : Number(cursor) + 1;
     const page = ages.slice(first, first + limit);
     const next = page.length < limit ? null : idOf(first + limit - 1);
     const times = page.map((age) => NOW - age);
-    if (name === "lastUsesAfter") return query(name, limit, { times, next });
-    const recent = times.flatMap((time, i) => (time >= since && time < before ? [first + i] : []));
-    const keys = recent.slice(0, keysMax);
-    const isCut = keys.length < recent.length;
-    const examined = isCut ? keys.at(-1)! - first + 1 : page.length;
-    return query(name, examined, {
-      keys: keys.map(packed),
-      examined,
-      next: isCut ? idOf(first + examined - 1) : next,
-    });
+    if (name === "lastUseAges") {
+      const counted = times.map((time) => ({ step: Math.floor(Math.log2(Math.max(1, now - time)) * 16), keys: 1 }));
+      return query(name, limit, { ages: counted, next });
+    }
+    const recent = times.flatMap((time, i) => (time >= since && time < before ? [idOf(first + i)] : []));
+    const ids = recent.slice(0, idsMax);
+    return query(name, limit, { ids, next: ids.length < idsMax ? next : ids.at(-1)! });
   };
   const present = new Set(cached.map(String));
   const directories: Pick<RecordCaches, "fillKeys"> = {
@@ -132,8 +129,14 @@ describe("the warm-up of the cache of keys", () => {
   it("loads first the keys of which it knows that they were used last, in their order", async () => {
     const ages = Array.from({ length: 5_000 }, () => HOUR);
     const newest = Array.from({ length: 1_000 }, (_, i) => (i * 7_919) % 5_000);
-    const { loaded, finish } = open({ ages, newest, bytesMax: 1e9 });
+    const { loaded, steps, finish } = open({ ages, newest, bytesMax: 1e9 });
     await finish();
+    const reads = steps.filter(({ name }) => name === "usualKeysByIds");
+    assert.equal(
+      reads.reduce((sum, { size }) => sum + size, 0),
+      5_000,
+      "read twice",
+    );
     for (let at = 0; at < newest.length; at += 200) {
       const earlier = new Set(loaded.slice(0, at + 200 + 128));
       assert(newest.slice(0, at + 200).every((key) => earlier.has(String(key))));
@@ -174,7 +177,7 @@ describe("the warm-up of the cache of keys", () => {
   it("keeps a caller waiting for one short step at most, and pauses after each for as long as it took", async () => {
     const { loaded, steps, finish } = open({ ages: Array(12_000).fill(HOUR), bytesMax: 1e9, queryMs: 4 });
     await finish();
-    const sizes = { lastUsesAfter: 5_000, recentKeysAfter: 2_000 };
+    const sizes = { lastUseAges: 50_000, recentKeyIds: 50_000, usualKeysByIds: 128 };
     for (const { name, size } of steps) assert(size <= sizes[name as keyof typeof sizes], name);
     for (const [i, { from }] of steps.slice(1).entries()) {
       const { from: began, to } = steps[i]!;
@@ -186,7 +189,7 @@ describe("the warm-up of the cache of keys", () => {
   it("makes its steps smaller where the database is slow", async () => {
     const { steps, finish } = open({ ages: Array(2_000).fill(HOUR), bytesMax: 1e9, rowMs: 0.5 });
     await finish();
-    const loads = steps.filter(({ name }) => name === "recentKeysAfter");
+    const loads = steps.filter(({ name }) => name === "usualKeysByIds");
     assert(loads.length >= 250 && loads.every(({ from, to }) => to - from <= 4));
   });
 

@@ -2,8 +2,8 @@ import type { Clock, Milliseconds } from "../../../engine/src/clock/clock.ts";
 import { pause } from "../../../engine/src/clock/pause.ts";
 import type { RecordCaches } from "../../../engine/src/directory/directories.ts";
 import type { RecordCacheCounts } from "../../../engine/src/directory/record-cache.ts";
-import { type PackedKey, unpackKey } from "../features/keys/packed-key.ts";
-import type { RecentKeysPage } from "../features/keys/statements/recent-keys.ts";
+import { unpackKey } from "../features/keys/packed-key.ts";
+import { ageAbove, type LastUsesPage } from "../features/keys/statements/recent-keys.ts";
 import { ChunkPace } from "../platform/rpc/chunk-pace.ts";
 import { yieldEventLoop } from "../platform/rpc/event-loop.ts";
 import type { AppStore } from "./app-store.ts";
@@ -14,11 +14,12 @@ const EMBEDDED_STEP_TIME: Milliseconds = 4;
 const REMOTE_STEP_TIME: Milliseconds = 20;
 /** The time that a step counts for at least. */
 const SHORTEST: Milliseconds = 0.1;
-/** Last uses that one query reads; the same for the query that also reads the keys. */
-const USES = { min: 200, max: 5_000 };
-const KEYS = { min: 8, max: 2_000 };
-/** Keys that one query returns. */
-const KEYS_MAX = 128;
+/** Last uses of which one query counts the ages, or among which it finds recent ones. */
+const USES = { min: 500, max: 50_000 };
+/** Keys that one query reads. */
+const KEYS = { min: 8, max: 128 };
+/** Ids of recently used keys that one query finds. */
+const IDS_MAX = 2_000;
 /** The rest of the cache is for the keys that callers ask for meanwhile. */
 const SHARE_OF_CACHE = 0.9;
 /** The part of the keys that is loaded before the others: those that were used last. They are likely to get most calls. */
@@ -27,8 +28,6 @@ const FIRST_SHARE = 0.1;
 const BYTES_PER_KEY = 400;
 /** Keys of which the time of the last use is known exactly, to be loaded first. */
 const NEWEST_MAX = 100_000;
-/** Times are told apart by the logarithm of their age, to about 4 %. */
-const STEPS_PER_DOUBLING = 16;
 
 export interface WarmUpOptions {
   clock: Pick<Clock, "now" | "monotonic" | "schedule">;
@@ -65,65 +64,57 @@ export async function warmUp({
   stopped,
 }: WarmUpOptions): Promise<void> {
   const time = store.isEmbedded ? EMBEDDED_STEP_TIME : REMOTE_STEP_TIME;
-  const isFull = () => counts.bytes >= bytesMax * SHARE_OF_CACHE;
+  const fitting = (bytesMax * SHARE_OF_CACHE) / BYTES_PER_KEY;
+  const isEnded = () => stopped.aborted || counts.bytes >= bytesMax * SHARE_OF_CACHE;
   let turn = 0;
-  /** @param work returns the size of the step. */
-  const step = async (pace: ChunkPace, work: () => Promise<number>): Promise<void> => {
+  const step = async <T>(pace: ChunkPace, size: number, work: () => Promise<T>): Promise<T> => {
     const startedAt = clock.monotonic();
-    const size = await work();
+    const result = await work();
     const took = clock.monotonic() - startedAt;
     // Its result has waited for a turn of the loop. If that counted, steps would be smallest where calls are most.
     pace.record(size, Math.max(SHORTEST, took - turn));
     [turn] = await Promise.all([turnTime(), pause(clock, took, stopped)]);
+    return result;
+  };
+  const loads = new ChunkPace({ time, ...KEYS });
+  const load = async (ids: readonly string[]): Promise<void> => {
+    for (let at = 0; at < ids.length && !isEnded(); ) {
+      // In the order of ids, neighbouring rows are read once.
+      const some = ids.slice(at, at + loads.size).sort();
+      at += some.length;
+      const read = async () => (await store.read("usualKeysByIds", some)).map(unpackKey);
+      await step(loads, some.length, () => directories.fillKeys(read));
+    }
+  };
+  const uses = new ChunkPace({ time, ...USES });
+  /** Walks through all last uses. `read` reads a part of them, and returns where the walk continues. */
+  const walk = async (read: (page: LastUsesPage) => Promise<string | null>): Promise<void> => {
+    for (let cursor: string | null = ""; cursor !== null && !isEnded(); ) {
+      cursor = await read({ cursor, limit: uses.size });
+    }
   };
 
-  const found = new ChunkPace({ time, ...KEYS });
-  const fill = (read: () => Promise<readonly PackedKey[]>) =>
-    directories.fillKeys(async () => (await read()).map(unpackKey));
-  const newestIds = await newest(Math.min(NEWEST_MAX, Math.ceil((bytesMax * SHARE_OF_CACHE) / BYTES_PER_KEY)));
-  for (let at = 0; at < newestIds.length && !stopped.aborted && !isFull(); ) {
-    // In the order of ids, neighbouring rows are read once.
-    const ids = newestIds.slice(at, at + Math.min(found.size, KEYS_MAX)).sort();
-    at += ids.length;
-    await step(found, async () => {
-      await fill(() => store.read("usualKeysByIds", ids));
-      return ids.length;
-    });
-  }
+  const newestIds = new Set(await newest(Math.min(NEWEST_MAX, Math.ceil(fitting))));
+  await load([...newestIds]);
 
-  const ages = new Ages();
   const now = clock.now();
-  const uses = new ChunkPace({ time, ...USES });
-  for (let cursor: string | null = ""; cursor !== null && !stopped.aborted; ) {
-    const page: { cursor: string; limit: number } = { cursor, limit: uses.size };
-    let next: string | null = null;
-    await step(uses, async () => {
-      const found = await store.read("lastUsesAfter", page);
-      for (const time of found.times) ages.add(now - time);
-      next = found.next;
-      return page.limit;
-    });
-    cursor = next;
-  }
-  const fitting = Math.min(ages.total, (bytesMax * SHARE_OF_CACHE) / BYTES_PER_KEY);
+  const ages = new Ages();
+  await walk(async (page) => {
+    const counted = await step(uses, page.limit, () => store.read("lastUseAges", { ...page, now }));
+    for (const { step, keys } of counted.ages) ages.add(step, keys);
+    return counted.next;
+  });
+  const all = Math.min(ages.total, fitting);
+  const first = FIRST_SHARE * all;
   let before = Number.MAX_SAFE_INTEGER;
-  for (const count of [FIRST_SHARE * fitting, fitting]) {
+  for (const count of newestIds.size < first ? [first, all] : [all]) {
     const since = now - ages.oldestOf(count);
-    for (let cursor: string | null = ""; cursor !== null && !stopped.aborted && !isFull(); ) {
-      const page: RecentKeysPage = { cursor, limit: found.size, keysMax: KEYS_MAX, since, before };
-      let next: string | null = null;
-      await step(found, async () => {
-        let size = 0;
-        await fill(async () => {
-          const recent = await store.read("recentKeysAfter", page);
-          next = recent.next;
-          size = recent.examined;
-          return recent.keys;
-        });
-        return size;
-      });
-      cursor = next;
-    }
+    await walk(async (page) => {
+      const times = { since, before, idsMax: IDS_MAX };
+      const recent = await step(uses, page.limit, () => store.read("recentKeyIds", { ...page, ...times }));
+      await load(recent.ids.filter((id) => !newestIds.has(id)));
+      return recent.next;
+    });
     before = since;
   }
 }
@@ -136,22 +127,21 @@ export async function measureTurn(clock: Pick<Clock, "monotonic">): Promise<Mill
   return clock.monotonic() - startedAt;
 }
 
-/** Counts ages, to find the age that so many are below. */
+/** Counts ages by their steps, to find the age that so many are below. */
 class Ages {
   readonly #counts: number[] = [];
   total = 0;
 
-  add(age: Milliseconds): void {
-    this.total++;
-    const index = Math.floor(Math.log2(1 + Math.max(0, age)) * STEPS_PER_DOUBLING);
-    this.#counts[index] = (this.#counts[index] ?? 0) + 1;
+  add(step: number, keys: number): void {
+    this.total += keys;
+    this.#counts[step] = (this.#counts[step] ?? 0) + keys;
   }
 
   /** The smallest age that about `count` ages do not exceed. */
   oldestOf(count: number): Milliseconds {
     let sum = 0;
-    let index = 0;
-    for (; index < this.#counts.length && sum < count; index++) sum += this.#counts[index] ?? 0;
-    return Math.ceil(2 ** (index / STEPS_PER_DOUBLING));
+    let step = 0;
+    for (; step < this.#counts.length && sum < count; step++) sum += this.#counts[step] ?? 0;
+    return ageAbove(step - 1);
   }
 }

@@ -2,7 +2,9 @@ import assert from "node:assert/strict";
 import { readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
+import { instantAt } from "../../../engine/src/clock/clock.ts";
 import type { KeyUse } from "../../src/features/analytics/recorder.ts";
+import { ageAbove } from "../../src/features/keys/statements/recent-keys.ts";
 import { describeOnStores, openTestServer, type TestServer } from "../harness.ts";
 import { eventually } from "../process.ts";
 
@@ -400,6 +402,52 @@ describeOnStores("analytics", (server) => {
       new Map(firstUses as [string, number][]),
     );
     assert.equal(events.length, keyIds.length);
+  });
+
+  it("are walked through by a start, which loads the keys that were used last", async () => {
+    const { key: as } = await server.workspace("recent-uses");
+    const { apiId } = await server.ok("apis.createApi", { name: "recent uses" }, { as });
+    // Later than the uses of all other keys.
+    const now = server.clock.now() + 1_000 * DAY;
+    const ages = new Map<string, number>();
+    for (let i = 0; i < 40; i++) {
+      ages.set((await server.ok("keys.createKey", { apiId }, { as })).keyId, Math.floor(1.5 ** i));
+    }
+    const uses = [...ages].map(([keyId, age]) => ({ keyId, at: now - age }));
+    await server.store.transact("recordKeyUses", uses);
+    const walk = async (read: (cursor: string) => Promise<string | null>) => {
+      for (let cursor: string | null = ""; cursor !== null; cursor = await read(cursor));
+    };
+
+    const steps = new Map<number, number>();
+    await walk(async (cursor) => {
+      const { ages, next } = await server.store.read("lastUseAges", { cursor, limit: 7, now: instantAt(now) });
+      for (const { step, keys } of ages) steps.set(step, (steps.get(step) ?? 0) + keys);
+      return next;
+    });
+    const keysBelow = (age: number) =>
+      [...steps].reduce((sum, [step, keys]) => (ageAbove(step) <= age ? sum + keys : sum), 0);
+    for (const age of ages.values()) {
+      const used = [...ages.values()].filter((other) => other < age).length;
+      assert(keysBelow(age) <= used, `${age}`);
+      assert(keysBelow(1.1 * age + 2) >= used, `${age}`);
+    }
+
+    for (const [since, before, limit, idsMax] of [
+      [now - 1_000, now - 50, 7, 100],
+      [now - 1_000, now - 50, 1_000, 3],
+      [now - 10, now + 1, 11, 2],
+    ] as const) {
+      const found: string[] = [];
+      await walk(async (cursor) => {
+        const { ids, next } = await server.store.read("recentKeyIds", { cursor, limit, idsMax, since, before });
+        assert(ids.length <= Math.min(limit, idsMax));
+        found.push(...ids);
+        return next;
+      });
+      const expected = uses.filter(({ at }) => at >= since && at < before).map(({ keyId }) => keyId);
+      assert.deepEqual(found, expected.sort());
+    }
   });
 });
 

@@ -17,7 +17,7 @@ import { findKeyMigrations, recordFirstUses } from "./statements/key-migrations.
 import { findKeyOrigins } from "./statements/key-origins.ts";
 import { type KeyUse, recordKeyUses } from "./statements/key-usage.ts";
 import { findKeysAt, findKeysByIds, findUsualKeys } from "./statements/lookup.ts";
-import { lastUsesAfter, type RecentKeysPage, recentKeysAfter } from "./statements/recent-keys.ts";
+import { type LastUsesPage, lastUseAges, type RecentKeysPage, recentKeyIds } from "./statements/recent-keys.ts";
 
 /** Locations that one call adds to the filter: it occupies the reading thread for about two milliseconds. */
 const KEY_LOCATIONS_PER_CHUNK = 500;
@@ -47,9 +47,9 @@ export function keyProcedures({ openPepper, keyFilter, ...dependencies }: KeyPro
         return opened;
       },
       keyOrigins: (sql: Sql, question: KeyOriginsQuestion) => findKeyOrigins(sql, question),
-      lastUsesAfter: (sql: Sql, page: { cursor: string; limit: number }) => lastUsesAfter(sql, page),
+      lastUseAges: (sql: Sql, page: LastUsesPage & { now: Instant }) => lastUseAges(sql, page),
+      recentKeyIds: (sql: Sql, page: RecentKeysPage) => recentKeyIds(sql, page),
       usualKeysByIds: (sql: Sql, ids: readonly string[]) => findUsualKeys(sql, ids),
-      recentKeysAfter: (sql: Sql, page: RecentKeysPage) => recentKeysAfter(sql, page),
       /** Adds the locations of some keys to the filter. Returns the last one, with which to go on; null at the end. */
       recordKeyLocations: async (sql: Sql, after: KeyLocation) => {
         const locations = await keyLocationsAfter(sql, after, KEY_LOCATIONS_PER_CHUNK);
@@ -81,9 +81,9 @@ export function keyProcedures({ openPepper, keyFilter, ...dependencies }: KeyPro
     keysByIds: "lookup",
     derivedKeysAt: "lookup",
     keyMigrationsByReferences: "lookup",
-    lastUsesAfter: "maintenance",
+    lastUseAges: "maintenance",
+    recentKeyIds: "maintenance",
     usualKeysByIds: "maintenance",
-    recentKeysAfter: "maintenance",
     recordFirstUses: "metered",
     deriveForHolder: "metered",
     recordKeyUses: "maintenance",

@@ -1,64 +1,83 @@
+import { sql as raw } from "kysely";
+import type { Instant } from "../../../../../engine/src/clock/clock.ts";
 import type { Sql } from "../../../platform/store/store.ts";
-import type { PackedKey } from "../packed-key.ts";
-import { findUsualKeys } from "./lookup.ts";
 
-/** A part of a walk through the keys that were used. */
-export interface RecentKeysPage {
+/** A part of a walk through the last uses of all keys. */
+export interface LastUsesPage {
+  /** The id after which it begins. */
   cursor: string;
   /** The most last uses that are examined. */
   limit: number;
-  /** The most keys that are returned. */
-  keysMax: number;
-  /** When they were last used: at this time or later, and before the other. */
+}
+
+/** A part of a walk through the keys that were used in a time. */
+export interface RecentKeysPage extends LastUsesPage {
+  /** The most ids that are returned. */
+  idsMax: number;
+  /** When the keys were last used: at this time or later, and before the other. */
   since: number;
   before: number;
 }
 
-/** Where a walk through the last uses of all keys continues; null at the end. */
+/** Where a walk continues; null at the end. */
 type Cursor = string | null;
 
-/** The times at which up to `limit` keys with ids after `cursor` were last used. */
-export async function lastUsesAfter(
-  { db }: Sql,
-  { cursor, limit }: { cursor: string; limit: number },
-): Promise<{ times: number[]; next: Cursor }> {
-  const rows = await db
-    .selectFrom("key_usage")
-    .select(["key_id", "last_used_at"])
-    .where("key_id", ">", cursor)
-    .orderBy("key_id")
-    .limit(limit)
-    .execute();
-  return {
-    times: rows.map(({ last_used_at }) => Number(last_used_at)),
-    next: rows.length < limit ? null : (rows.at(-1)?.key_id ?? null),
-  };
+/** Ages are told apart by their logarithm, to about 4 %. */
+const STEPS_PER_DOUBLING = 16;
+
+/** The age in milliseconds above all of those that have a step. */
+export function ageAbove(step: number): number {
+  return Math.ceil(2 ** ((step + 1) / STEPS_PER_DOUBLING));
 }
 
-/**
- * Of up to `limit` keys with ids after `cursor`, those that were last used in a time and are found by the SHA-256 of their
- * string, and how many were examined.
- */
-export async function recentKeysAfter(
-  connection: Sql,
-  { cursor, limit, keysMax, since, before }: RecentKeysPage,
-): Promise<{ keys: PackedKey[]; examined: number; next: Cursor }> {
-  const used = await connection.db
+/** How many of the keys of a part have an age, by steps of its logarithm. */
+export async function lastUseAges(
+  { db }: Sql,
+  { cursor, limit, now }: LastUsesPage & { now: Instant },
+): Promise<{ ages: { step: number; keys: number }[]; next: Cursor }> {
+  const end = await endOf({ db }, { cursor, limit });
+  const age = raw`(case when last_used_at < ${now} then ${now} - last_used_at else 1 end)`;
+  let query = db
     .selectFrom("key_usage")
-    .select(["key_id", "last_used_at"])
+    .select(({ fn }) => [
+      raw<number>`cast(ln(${age}) * ${STEPS_PER_DOUBLING / Math.LN2} as integer)`.as("step"),
+      fn.countAll().as("keys"),
+    ])
+    .where("key_id", ">", cursor)
+    .groupBy("step");
+  if (end !== null) query = query.where("key_id", "<=", end);
+  const rows = await query.execute();
+  return { ages: rows.map(({ step, keys }) => ({ step, keys: Number(keys) })), next: end };
+}
+
+/** The ids of the keys of a part that were last used in a time. */
+export async function recentKeyIds(
+  { db }: Sql,
+  { cursor, limit, idsMax, since, before }: RecentKeysPage,
+): Promise<{ ids: string[]; next: Cursor }> {
+  const end = await endOf({ db }, { cursor, limit });
+  let query = db
+    .selectFrom("key_usage")
+    .select("key_id")
+    .where("key_id", ">", cursor)
+    .where("last_used_at", ">=", since)
+    .where("last_used_at", "<", before)
+    .orderBy("key_id")
+    .limit(idsMax);
+  if (end !== null) query = query.where("key_id", "<=", end);
+  const ids = (await query.execute()).map(({ key_id }) => key_id);
+  return { ids, next: ids.length < idsMax ? end : (ids.at(-1) ?? end) };
+}
+
+/** The last id of a part; null if the part is the last one. */
+async function endOf({ db }: Pick<Sql, "db">, { cursor, limit }: LastUsesPage): Promise<Cursor> {
+  const last = await db
+    .selectFrom("key_usage")
+    .select("key_id")
     .where("key_id", ">", cursor)
     .orderBy("key_id")
-    .limit(limit)
-    .execute();
-  const recent = used
-    .filter(({ last_used_at }) => last_used_at >= since && last_used_at < before)
-    .map(({ key_id }) => key_id);
-  const ids = recent.slice(0, keysMax);
-  const isCut = ids.length < recent.length;
-  const last = (isCut ? ids : used.map(({ key_id }) => key_id)).at(-1);
-  return {
-    keys: ids.length === 0 ? [] : await findUsualKeys(connection, ids),
-    examined: isCut ? used.findIndex(({ key_id }) => key_id === last) + 1 : used.length,
-    next: !isCut && used.length < limit ? null : (last ?? null),
-  };
+    .offset(limit - 1)
+    .limit(1)
+    .executeTakeFirst();
+  return last?.key_id ?? null;
 }
