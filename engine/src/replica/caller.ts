@@ -35,8 +35,13 @@ export class OwnCaller {
     if (record === null || !record.enabled || !record.workspaceEnabled || isExpired(record, now)) return null;
     if (record.requestsPerMinute !== null) return null;
     const grants: Grants = compileGrants(record.grants);
+    // All keys of an API require the same.
+    let [latest, isMet] = ["", false];
     const caller: Caller = {
-      may: (requirement) => meets(grants, requirement),
+      may: (requirement) => {
+        if (requirement !== latest) [latest, isMet] = [requirement, meets(grants, requirement)];
+        return isMet;
+      },
       isCurrent: (at) => this.#rootKeys.get(this.#hash) === record && !isExpired(record, at),
       renew: () => caller,
     };

@@ -1,4 +1,4 @@
-import type { Clock, Milliseconds, Timer } from "../clock/clock.ts";
+import type { Clock, Instant, Milliseconds, Timer } from "../clock/clock.ts";
 import { every } from "../clock/every.ts";
 import type { DecisionRecorder, VerificationEvent } from "../verification/event.ts";
 import { HomeUnavailable } from "./home.ts";
@@ -17,13 +17,24 @@ const MINUTE: Milliseconds = 60_000;
 const REPORT_INTERVAL: Milliseconds = 1_000;
 /** Reports that wait for home besides the oldest. Further ones are lost: this is memory of somebody else's program. */
 const WAITING_MAX = 30;
+const NO_TAGS: readonly string[] = [];
 
 interface Cell {
   readonly minute: number;
-  readonly event: VerificationEvent;
+  readonly event: Pick<VerificationEvent, "key" | "code">;
+  /** As they came: a copy, because they are the caller's. */
+  readonly given: readonly string[];
   readonly tags: string;
   count: number;
   latencyUs: number;
+}
+
+/** What is reported of one key. */
+interface KeyCounts {
+  /** That of its last verification: the next one mostly is of it too. */
+  cell: Cell;
+  /** When it was last used; undefined: it was not. */
+  usedAt: Instant | undefined;
 }
 
 export interface ReplicaCountsOptions {
@@ -40,7 +51,8 @@ export class ReplicaCounts implements Pick<DecisionRecorder, "verification"> {
   readonly #options: ReplicaCountsOptions;
   readonly #timer: Timer;
   #cells = new Map<string, Cell>();
-  #uses = new Map<string, number>();
+  /** By id; that of unknown keys is empty. */
+  #keys = new Map<string, KeyCounts>();
   #waiting: CountReport[] = [];
   #bytes = 0;
   #sequence = 0;
@@ -58,21 +70,34 @@ export class ReplicaCounts implements Pick<DecisionRecorder, "verification"> {
   }
 
   verification(event: VerificationEvent): void {
-    const { at, key, code, startedAt } = event;
+    const { at, key, code, startedAt, tags = NO_TAGS } = event;
     const minute = at - (at % MINUTE);
-    const tags = event.tags === undefined || event.tags.length === 0 ? "" : textOf(event.tags);
+    const keyId = key?.keyId ?? "";
+    let counts = this.#keys.get(keyId);
+    if (counts === undefined) {
+      counts = { cell: this.#cellOf(event, minute, tags), usedAt: undefined };
+      this.#keys.set(keyId, counts);
+    } else if (!isOf(counts.cell, minute, code, tags)) {
+      counts.cell = this.#cellOf(event, minute, tags);
+    }
+    const { cell } = counts;
+    cell.count++;
+    cell.latencyUs += Math.round((this.#options.clock.monotonic() - startedAt) * 1_000);
+    if (key !== null && code !== "NOT_FOUND") counts.usedAt = at;
+    if (this.#cells.size >= REPORT_MAX.cells || this.#bytes >= REPORT_MAX.bytes) void this.flush();
+  }
+
+  #cellOf({ key, code }: VerificationEvent, minute: number, given: readonly string[]): Cell {
+    const tags = given.length === 0 ? "" : textOf(given);
     const name = `${minute} ${key?.keyId ?? ""} ${code} ${tags}`;
     let cell = this.#cells.get(name);
     if (cell === undefined) {
-      cell = { minute, event, tags, count: 0, latencyUs: 0 };
+      cell = { minute, event: { key, code }, given: [...given], tags, count: 0, latencyUs: 0 };
       this.#cells.set(name, cell);
       // With the use of its key.
       this.#bytes += bytesOf(tags) + USE_BYTES;
     }
-    cell.count++;
-    cell.latencyUs += Math.round((this.#options.clock.monotonic() - startedAt) * 1_000);
-    if (key !== null && code !== "NOT_FOUND") this.#uses.set(key.keyId, at);
-    if (this.#cells.size >= REPORT_MAX.cells || this.#bytes >= REPORT_MAX.bytes) void this.flush();
+    return cell;
   }
 
   /** Reports what there is. Resolves when home has judged it, or does not answer. */
@@ -107,9 +132,9 @@ export class ReplicaCounts implements Pick<DecisionRecorder, "verification"> {
         ];
       },
     );
-    const uses = [...this.#uses].map(([keyId, at]) => ({ keyId, at }));
+    const uses = [...this.#keys].flatMap(([keyId, { usedAt: at }]) => (at === undefined ? [] : [{ keyId, at }]));
     this.#cells = new Map();
-    this.#uses = new Map();
+    this.#keys = new Map();
     this.#bytes = 0;
     this.#waiting.push({ recorder: this.#options.recorder, sequence: ++this.#sequence, verifications, uses });
     // The first one may be under way, and home may take it.
@@ -135,6 +160,17 @@ export class ReplicaCounts implements Pick<DecisionRecorder, "verification"> {
     this.lost += verifications;
     this.#options.onLoss(verifications, cause);
   }
+}
+
+function isOf(
+  { minute, event, given }: Cell,
+  atMinute: number,
+  code: VerificationEvent["code"],
+  tags: readonly string[],
+): boolean {
+  if (minute !== atMinute || event.code !== code || given.length !== tags.length) return false;
+  for (let i = 0; i < tags.length; i++) if (given[i] !== tags[i]) return false;
+  return true;
 }
 
 function textOf(tags: readonly string[]): string {
