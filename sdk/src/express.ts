@@ -1,5 +1,7 @@
 import type { NextFunction, Request, RequestHandler, Response } from "express";
+import { isPending } from "./at-once.ts";
 import {
+  type Decide,
   type Decision,
   limiter,
   type RatelimitOptions,
@@ -58,17 +60,18 @@ export function ratelimit(options: RatelimitOptions<Request, boolean>): RequestH
 }
 
 function middleware(
-  decide: (request: Request) => Promise<Decision>,
+  decide: Decide<Request>,
   onPass: (request: Request, key: VerifiedKey | undefined) => void,
 ): RequestHandler {
   return (request: Request, response: Response, next: NextFunction) => {
-    decide(request)
-      .then((decision) => {
-        if (decision.rejection) return reject(response, decision.rejection);
-        addHeaders(response, decision.headers);
-        onPass(request, decision.key);
-        if (watch(response, decision.held)) next();
-      })
-      .catch(next);
+    const apply = (decision: Decision) => {
+      if (decision.rejection) return reject(response, decision.rejection);
+      addHeaders(response, decision.headers);
+      onPass(request, decision.key);
+      if (watch(response, decision.held)) next();
+    };
+    const decision = decide(request);
+    if (isPending(decision)) decision.then(apply).catch(next);
+    else apply(decision);
   };
 }

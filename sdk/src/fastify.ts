@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
+import { isPending } from "./at-once.ts";
 import {
-  type Decision,
+  type Decide,
   limiter,
   type RatelimitOptions,
   type RequestReader,
@@ -60,11 +61,12 @@ export function ratelimit(options: RatelimitOptions<FastifyRequest, boolean>): H
 }
 
 function hook(
-  decide: (request: FastifyRequest) => Promise<Decision>,
+  decide: Decide<FastifyRequest>,
   onPass: (request: FastifyRequest, key: VerifiedKey | undefined) => void,
 ): Hook {
   return async (request, reply) => {
-    const decision = await decide(request);
+    const undecided = decide(request);
+    const decision = isPending(undecided) ? await undecided : undecided;
     if (decision.rejection) {
       const { status, headers } = decision.rejection;
       // Fastify would add a charset to the content type of a text.

@@ -1,5 +1,6 @@
-import type { Context, MiddlewareHandler } from "hono";
+import type { Context, MiddlewareHandler, Next } from "hono";
 import { routePath } from "hono/route";
+import type { HeldAnswer } from "./held-answer.ts";
 import {
   type KeyOf,
   limiter,
@@ -9,7 +10,7 @@ import {
   type VerifyOptions,
   verifier,
 } from "./middleware.ts";
-import { answered, rejected, valuesIn } from "./web-messages.ts";
+import { answered, rejected, valuesIn, withHeaders } from "./web-messages.ts";
 
 export type { EndedAnswer, HoldOptions } from "./held-answer.ts";
 export type { OpenHold, Settlement } from "./hold.ts";
@@ -48,19 +49,29 @@ export function verify<FailOpen extends boolean = false>(
     if (decision.rejection) return rejected(decision.rejection);
     const { key, headers, held } = decision;
     context.set("latchkey", key as KeyOf<FailOpen>);
-    const { signal } = context.req.raw;
-    const answer = await answered(held, signal, held ? platformOf(context) : [], async () => {
-      await next();
-      return context.res;
-    });
-    if (answer !== context.res) {
-      // Otherwise the headers of both were joined.
-      context.res = undefined;
-      context.res = answer;
-    }
-    addHeaders(context, headers);
+    if (held) await whileHeld(context, held, next);
+    else await next();
+    replace(context, withHeaders(context.res, headers));
     return undefined;
   };
+}
+
+/** Runs what comes after the middleware, and ends the hold of its answer when that has ended. */
+async function whileHeld(context: Context, held: HeldAnswer, next: Next): Promise<void> {
+  // Servers make the signal of a request when it is read, which takes as long as a verification.
+  const answer = await answered(held, context.req.raw.signal, platformOf(context), async () => {
+    await next();
+    return context.res;
+  });
+  replace(context, answer);
+}
+
+/** Sends another answer than that of the handler. */
+function replace(context: Context, answer: Response): void {
+  if (answer === context.res) return;
+  // Otherwise the headers of both were joined.
+  context.res = undefined;
+  context.res = answer;
 }
 
 /** The context of Workers, if there is one: reading it is an error elsewhere. */
@@ -83,16 +94,6 @@ export function ratelimit(options: RatelimitOptions<Context, boolean>): Middlewa
     const decision = await decide(context);
     if (decision.rejection) return rejected(decision.rejection);
     await next();
-    addHeaders(context, decision.headers);
+    replace(context, withHeaders(context.res, decision.headers));
   };
-}
-
-/** Adds headers to the answer of the handler, before those that are there: the outer middleware is the first. */
-function addHeaders(context: Context, headers: Readonly<Record<string, string>>): void {
-  // The answer to an upgrade cannot be copied.
-  if (context.res.status === 101) return;
-  for (const [name, value] of Object.entries(headers)) {
-    const inner = context.res.headers.get(name);
-    context.header(name, inner === null ? value : `${value}, ${inner}`);
-  }
 }

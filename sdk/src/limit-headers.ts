@@ -1,3 +1,4 @@
+import { type Awaitable, isPending } from "./at-once.ts";
 import type { VerifyKeyOutput } from "./operations.ts";
 
 /** A limit after a call. */
@@ -18,6 +19,9 @@ export interface LimitState {
   readonly partition?: string | undefined;
 }
 
+const NONE: readonly LimitState[] = [];
+/** What needs no encoding. */
+const PLAIN = /^[\w.~-]+$/;
 const LENGTH_MAX = 1_024;
 const PARTITION_BYTES = 9;
 /** Digests that are remembered: each is made by another thread, which takes ten times as long as a verification in the process. */
@@ -26,43 +30,65 @@ const PARTITION_LENGTH_MAX = 256;
 const partitionKeys = new Map<string, string>();
 
 /** The limits in the answer to a verification. Those in shadow mode deny nothing, and clients need not know them. */
-export function limitsOf({ keyId, identity, ratelimits = [], concurrency = [] }: VerifyKeyOutput): LimitState[] {
+export function limitsOf({
+  keyId,
+  identity,
+  ratelimits = [],
+  concurrency = [],
+}: VerifyKeyOutput): readonly LimitState[] {
+  if (ratelimits.length === 0 && concurrency.length === 0) return NONE;
   const partitionOf = (from: "key" | "identity" | undefined) => (from === "identity" ? identity?.id : keyId);
-  return [
-    ...ratelimits
-      .filter(({ shadow }) => !shadow)
-      .map(({ from, ...limit }) => ({ ...limit, partition: partitionOf(from) })),
-    ...concurrency.map(({ inUse, from, ...slots }) => ({
-      ...slots,
-      unit: "concurrent-requests" as const,
-      remaining: Math.max(0, slots.limit - inUse),
-      partition: partitionOf(from),
-    })),
-  ];
+  const limits: LimitState[] = [];
+  for (const { shadow, name, limit, duration, exceeded, remaining, reset, retryAfter, from } of ratelimits) {
+    const partition = partitionOf(from);
+    if (!shadow) limits.push({ name, limit, duration, exceeded, remaining, reset, retryAfter, partition });
+  }
+  for (const { name, limit, inUse, exceeded, retryAfter, from } of concurrency) {
+    const remaining = Math.max(0, limit - inUse);
+    const partition = partitionOf(from);
+    limits.push({ name, limit, unit: "concurrent-requests", exceeded, remaining, retryAfter, partition });
+  }
+  return limits;
 }
 
 /**
  * The fields of draft-ietf-httpapi-ratelimit-headers-10. The tightest limits come first, and those that do not fit are left
  * out.
  */
-export async function limitHeaders(limits: readonly LimitState[], now = Date.now()): Promise<Record<string, string>> {
-  const share = ({ exceeded, remaining, limit }: LimitState) => (exceeded ? -1 : remaining / Math.max(1, limit));
-  const policies: string[] = [];
-  const states: string[] = [];
-  let length = 0;
-  for (const { name, limit, duration, unit, partition, ...state } of [...limits].sort((a, b) => share(a) - share(b))) {
+export function limitHeaders(limits: readonly LimitState[], now = Date.now()): Awaitable<Record<string, string>> {
+  if (limits.length === 0) return {};
+  const sorted = limits.length === 1 ? limits : [...limits].sort((a, b) => shareOf(a) - shareOf(b));
+  const keys = sorted.map(({ partition }) => (partition === undefined ? undefined : partitionKey(partition)));
+  return keys.some(isPending)
+    ? Promise.all(keys).then((known) => fieldsOf(sorted, known, now))
+    : fieldsOf(sorted, keys as (string | undefined)[], now);
+}
+
+function shareOf({ exceeded, remaining, limit }: LimitState): number {
+  return exceeded ? -1 : remaining / Math.max(1, limit);
+}
+
+function fieldsOf(
+  limits: readonly LimitState[],
+  keys: readonly (string | undefined)[],
+  now: number,
+): Record<string, string> {
+  let [policies, states, length] = ["", "", 0];
+  for (const [i, state] of limits.entries()) {
+    const { name, limit, duration, unit, remaining } = state;
+    const separator = i === 0 ? "" : ", ";
     const item = `"${encoded(name)}"`;
-    const pk = partition === undefined ? "" : `;pk=${await partitionKey(partition)}`;
+    const pk = keys[i] === undefined ? "" : `;pk=${keys[i]}`;
     const qu = unit === undefined ? "" : `;qu="${unit}"`;
     const w = duration === undefined ? "" : `;w=${Math.ceil(duration / 1_000)}`;
     const policy = `${item};q=${limit}${qu}${w}${pk}`;
     length += policy.length + 2;
-    if (length > LENGTH_MAX && policies.length > 0) break;
-    policies.push(policy);
+    if (length > LENGTH_MAX && i > 0) break;
     const seconds = secondsLeft(state, now);
-    states.push(`${item};r=${state.remaining}${seconds === undefined ? "" : `;t=${seconds}`}${pk}`);
+    policies += separator + policy;
+    states += `${separator}${item};r=${remaining}${seconds === undefined ? "" : `;t=${seconds}`}${pk}`;
   }
-  return policies.length === 0 ? {} : { "RateLimit-Policy": policies.join(", "), RateLimit: states.join(", ") };
+  return { "RateLimit-Policy": policies, RateLimit: states };
 }
 
 /** Seconds until the limit admits more, rounded up; undefined if that is unknown. `Retry-After` must not be earlier. */
@@ -77,9 +103,11 @@ function secondsLeft(
 }
 
 /** The key of a partition as a Byte Sequence of RFC 9651. It is a digest, because identifiers can be addresses and names. */
-async function partitionKey(partition: string): Promise<string> {
-  const known = partitionKeys.get(partition);
-  if (known !== undefined) return known;
+function partitionKey(partition: string): Awaitable<string> {
+  return partitionKeys.get(partition) ?? digest(partition);
+}
+
+async function digest(partition: string): Promise<string> {
   const sum = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(partition)));
   const key = `:${btoa(String.fromCharCode(...sum.subarray(0, PARTITION_BYTES)))}:`;
   if (partition.length > PARTITION_LENGTH_MAX) return key;
@@ -91,5 +119,5 @@ async function partitionKey(partition: string): Promise<string> {
 
 /** Percent-encodes a text, so that no character of it has a meaning in a header. */
 function encoded(text: string): string {
-  return encodeURIComponent(text.replace(/\p{Surrogate}/gu, "\ufffd"));
+  return text.search(PLAIN) === 0 ? text : encodeURIComponent(text.replace(/\p{Surrogate}/gu, "\ufffd"));
 }

@@ -1,7 +1,7 @@
 import type { Milliseconds } from "../../engine/src/clock/clock.ts";
 import { systemClock } from "../../engine/src/clock/system.ts";
 import { DecidedElsewhere } from "../../engine/src/errors/decided-elsewhere.ts";
-import { newId, newRequestId } from "../../engine/src/random/random.ts";
+import { newId, requestIds } from "../../engine/src/random/random.ts";
 import { systemRandom } from "../../engine/src/random/system.ts";
 import { AskedHome } from "../../engine/src/replica/asked-home.ts";
 import { OwnCaller } from "../../engine/src/replica/caller.ts";
@@ -10,6 +10,7 @@ import { type LimitCall, rejectAnswer } from "../../engine/src/replica/home.ts";
 import { Replica } from "../../engine/src/replica/replica.ts";
 import { ChargeRejected, charged } from "../../engine/src/replica/replica-verification.ts";
 import type { VerificationRequest } from "../../engine/src/verification/request.ts";
+import { type Awaitable, attempt, promising, then } from "./at-once.ts";
 import {
   bounded,
   type CallOptions,
@@ -70,6 +71,7 @@ const LOOKUPS_PER_SECOND = 1_000;
 const ANSWER_TIME_MAX = 5_000;
 /** Between two attempts to begin. */
 const START_PAUSE: Milliseconds = 1_000;
+const newRequestId = requestIds(systemRandom);
 /** The release that this client has. */
 const VERSION = "0.1.0";
 
@@ -156,7 +158,7 @@ export class LocalLatchkey extends Latchkey {
     this.#remote = { verifyKey, explainVerification, limit, multiLimit };
     this.keys = {
       ...this.keys,
-      verifyKey: (input, own) => this.#verifyKey(input, own),
+      verifyKey: promising((input: VerifyKeyInput, own?: CallOptions) => this.#verifyKey(input, own)),
       explainVerification: (input = {}, own) => this.#explainVerification(input, own),
     };
     this.ratelimits = {
@@ -192,19 +194,30 @@ export class LocalLatchkey extends Latchkey {
     }
   }
 
-  async #verifyKey(input: VerifyKeyInput, own?: CallOptions): Promise<Result<VerifyKeyOutput>> {
+  #verifyKey(input: VerifyKeyInput, own?: CallOptions): Awaitable<Result<VerifyKeyOutput>> {
     const request = this.#isStarted && own?.idempotencyKey === undefined ? readRequest(input) : undefined;
     if (request === undefined) return this.#remote.verifyKey(input, own);
+    const requestId = newRequestId();
+    const decided = attempt(
+      () => this.#decide(request, requestId),
+      (error) => {
+        if (error instanceof DecidedElsewhere) return undefined;
+        throw asLatchkeyError(error, "keys.verifyKey", requestId);
+      },
+    );
+    return then(decided, (data) => (data === undefined ? this.#remote.verifyKey(input, own) : { data, requestId }));
+  }
+
+  /** The answer to a verification; undefined if the service must decide it. */
+  #decide(request: LocalRequest, requestId: string): Awaitable<VerifyKeyOutput | undefined> {
     const now = systemClock.now();
     const startedAt = systemClock.monotonic();
-    const requestId = newRequestId(systemRandom);
-    try {
-      if ((await this.#replica.directories.changes.mayServe(now, startedAt)) !== true)
-        return this.#remote.verifyKey(input, own);
-      const principal = await this.#caller.find(now);
-      if (principal === null) return this.#remote.verifyKey(input, own);
+    const { changes } = this.#replica.directories;
+    const caller = then(changes.mayServe(now, startedAt), (mayServe) => (mayServe ? this.#caller.find(now) : null));
+    return then(caller, (principal) => {
+      if (principal === null) return undefined;
       const { workspaceId } = this.#replica.stream.settings;
-      const answer = await this.#replica.verification.verify({
+      const answer = this.#replica.verification.verify({
         ...request,
         workspaceId,
         principal,
@@ -212,16 +225,13 @@ export class LocalLatchkey extends Latchkey {
         now,
         startedAt,
       });
-      // The service describes mistakes in a call.
-      if (typeof answer !== "string") return this.#remote.verifyKey(input, own);
-      const data: VerifyKeyOutput = JSON.parse(answer);
-      return isUndecided({ ...data, address: request.address })
-        ? this.#remote.verifyKey(input, own)
-        : { data, requestId };
-    } catch (error) {
-      if (error instanceof DecidedElsewhere) return this.#remote.verifyKey(input, own);
-      throw asLatchkeyError(error, "keys.verifyKey", requestId);
-    }
+      return then(answer, (text) => {
+        // The service describes mistakes in a call.
+        if (typeof text !== "string") return undefined;
+        const data: VerifyKeyOutput = JSON.parse(text);
+        return isUndecided({ code: data.code, address: request.address }) ? undefined : data;
+      });
+    });
   }
 
   /** The explanation of the service, with what this process would decide by. */
@@ -245,7 +255,7 @@ export class LocalLatchkey extends Latchkey {
     remote: () => Promise<Result<Output>>,
   ): Promise<Result<Output>> {
     if (!this.#isStarted || own?.idempotencyKey !== undefined || !areEntries(entries)) return remote();
-    const requestId = newRequestId(systemRandom);
+    const requestId = newRequestId();
     try {
       // Calls of a workspace with a limit of requests have its state in their answer.
       if ((await this.#caller.find(systemClock.now())) === null) return remote();
@@ -326,7 +336,9 @@ function isNamedLimit(limit: unknown): boolean {
 
 /** Whether it has no further members with a value. */
 function hasOnly(value: object, members: ReadonlySet<string>): boolean {
-  for (const [name, member] of Object.entries(value)) if (member !== undefined && !members.has(name)) return false;
+  for (const name of Object.keys(value)) {
+    if (!members.has(name) && (value as Record<string, unknown>)[name] !== undefined) return false;
+  }
   return true;
 }
 

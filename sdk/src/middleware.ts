@@ -1,3 +1,4 @@
+import { type Awaitable, atOnce, attempt, then } from "./at-once.ts";
 import type { LatchkeyOptions } from "./call.ts";
 import { Latchkey } from "./client.ts";
 import { LatchkeyError } from "./error.ts";
@@ -10,8 +11,12 @@ import { challenge, DETAILS, type Rejection, type RejectionAnswer, rejectionOf, 
 
 /** A key in a request: printable, without space and comma, because repeated headers are joined by commas. */
 const KEY = /^[\x21-\x2b\x2d-\x7e]{1,512}$/;
+const BEARER_KEY = /^bearer +([\x21-\x2b\x2d-\x7e]{1,512})$/i;
 const HEADER_NAME = /^[A-Za-z0-9-]{1,64}$/;
 const METHOD = /^[A-Z]{1,20}$/;
+const METHOD_TAGS = new Map(
+  ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"].map((method) => [method, `method=${method}`]),
+);
 const TAG_LENGTH_MAX = 128;
 
 /** A value, or a function that gets it from a request. */
@@ -115,21 +120,35 @@ export interface RequestReader<Request> {
   address?(request: Request): string | undefined;
 }
 
-/** Whether a request reaches its handler. */
-export type Decision<Answer = RejectionAnswer> =
-  | {
-      readonly rejection?: undefined;
-      /** Undefined from `ratelimit`, and if the request passes without a verification. */
-      readonly key: VerifiedKey | undefined;
-      /** Headers for the answer of the handler. */
-      readonly headers: Readonly<Record<string, string>>;
-      /** What must learn of the answer. Only the first middleware that a request passes with this decision gets it. */
-      readonly held?: HeldAnswer | undefined;
-    }
-  | { readonly rejection: Answer };
+/** A request that reaches its handler. */
+interface Passed {
+  readonly rejection?: undefined;
+  /** Undefined from `ratelimit`, and if the request passes without a verification. */
+  readonly key: VerifiedKey | undefined;
+  /** Headers for the answer of the handler. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** What must learn of the answer. Only the first middleware that a request passes with this decision gets it. */
+  readonly held?: HeldAnswer | undefined;
+}
 
-/** The keys of the requests that `verify` let pass; undefined if it could not decide. */
-const keys = new WeakMap<object, VerifiedKey | undefined>();
+/** Whether a request reaches its handler. */
+export type Decision<Answer = RejectionAnswer> = Passed | { readonly rejection: Answer };
+
+/** Decides about a request, at once if nothing must be awaited. Never throws: hooks that fail are a promise that rejects. */
+export type Decide<Request> = (request: Request) => Awaitable<Decision>;
+
+/** A request at one middleware. */
+interface Visit {
+  readonly decider: object;
+  decision: Awaitable<Decision> | undefined;
+  /** At `verify`: the key that it let pass; null if it has not. */
+  key: VerifiedKey | null | undefined;
+  /** At the middleware before. */
+  readonly before: Visit | undefined;
+}
+
+/** The last visits of requests. */
+const visits = new WeakMap<object, Visit>();
 
 /**
  * Verifies the keys of requests. A request that comes by again is not verified again.
@@ -139,7 +158,7 @@ const keys = new WeakMap<object, VerifiedKey | undefined>();
 export function verifier<Request extends object>(
   options: VerifyOptions<Request, boolean>,
   reader: RequestReader<Request>,
-): (request: Request) => Promise<Decision> {
+): Decide<Request> {
   const { keys: operations, holds } = clientOf(options);
   const { hold, onError = print } = options;
   const times = hold && timesOf(hold, "hold.");
@@ -155,57 +174,62 @@ export function verifier<Request extends object>(
     throw new TypeError("The options `header` and `key` exclude each other.");
   }
   const place = options.key ? undefined : header;
+  const valuesFor = valuesOf(["cost", "permissions", "limits", "tags", "address"], options);
 
-  return decider(options, "The API key cannot be verified right now. Try again shortly.", async (request) => {
-    const found = options.key ? keyOf(options.key(request)) : keyIn(reader.values(request, header), header);
-    if ("rejection" in found) return found;
-    // If it stays undecided, `ratelimit` must know that a verification was tried.
-    if (!keys.has(request)) keys.set(request, undefined);
-    const path = options.path ?? reader.route?.(request);
-    const cost = await resolve("cost", options, request);
-    const { data, requestId } = await operations.verifyKey({
-      key: found.key,
-      keyspaces: apis,
-      permissions: await resolve("permissions", options, request),
-      credits: cost === undefined ? undefined : { cost },
-      hold: times && { ttl: times.ttl, onExpiry: times.onExpiry },
-      ratelimits: await resolve("limits", options, request),
-      tags: tagsOf((await resolve("tags", options, request)) ?? [], path, reader.method(request)),
-      clientIp: await resolve("address", options, request),
-    });
-    const headers = await limitHeaders(limitsOf(data));
-    if (data.valid === true && data.code === "VALID") {
-      const key = data as VerifiedKey;
-      keys.set(request, key);
-      if (!times) return { key, headers };
-      const held = cost ?? 1;
-      const report = safely((error) => onError(error, request));
-      const keeper = new HoldKeeper(holds, madeHold(data), held, times, report);
-      key.hold = keeper.open;
-      const { settle, waitUntil } = hold!;
-      const answer = new HeldAnswer(
-        keeper,
-        held,
-        reader.method(request),
-        settle && ((ended) => settle(ended, request)),
-      );
-      try {
-        waitUntil?.(answer.done, request);
-      } catch (error) {
-        report(errorOf(error));
-      }
-      return { key, headers, held: answer };
+  const holdOf = (request: Request, key: VerifiedKey, cost = 1): HeldAnswer | undefined => {
+    if (!hold || !times) return undefined;
+    const report = safely((error) => onError(error, request));
+    const keeper = new HoldKeeper(holds, madeHold(key), cost, times, report);
+    key.hold = keeper.open;
+    const { settle, waitUntil } = hold;
+    const held = new HeldAnswer(keeper, cost, reader.method(request), settle && ((ended) => settle(ended, request)));
+    try {
+      waitUntil?.(held.done, request);
+    } catch (error) {
+      report(errorOf(error));
     }
+    return held;
+  };
+
+  const rejectionFor = (data: VerifyKeyOutput, requestId: string, headers: Passed["headers"]): Rejection => {
     const { code } = data;
     if (code === "VALID" || !Object.hasOwn(DETAILS, code))
       throw new TypeError(`The service answered with an unknown code: ${JSON.stringify(code)}.`);
     const isUnknown = code === "NOT_FOUND" || code === "EXPIRED" || code === "DISABLED";
-    const rejection = rejectionOf(code, DETAILS[code], requestId, {
+    return rejectionOf(code, DETAILS[code], requestId, {
       ...(isUnknown && challenge(place, "invalid_token")),
       ...(code === "RATE_LIMITED" && retryAfter(data.retryAfter)),
       ...headers,
     });
-    return { rejection };
+  };
+
+  return decider(options, "The API key cannot be verified right now. Try again shortly.", (request, visit) => {
+    const found = options.key ? keyOf(options.key(request)) : keyIn(reader.values(request, header), header);
+    if ("rejection" in found) return found;
+    // If it stays undecided, `ratelimit` must know that a verification was tried.
+    visit.key = null;
+    const path = options.path ?? reader.route?.(request);
+    return then(valuesFor(request), ({ cost, permissions, limits, tags = [], address }) => {
+      const verified = atOnce(operations.verifyKey).call(operations, {
+        key: found.key,
+        keyspaces: apis,
+        permissions,
+        credits: cost === undefined ? undefined : { cost },
+        hold: times && { ttl: times.ttl, onExpiry: times.onExpiry },
+        ratelimits: limits,
+        tags: tagsOf(tags, path, reader.method(request)),
+        clientIp: address,
+      });
+      return then(verified, ({ data, requestId }) =>
+        then(limitHeaders(limitsOf(data)), (headers): Decision<Rejection> => {
+          const isValid = data.valid === true && data.code === "VALID";
+          if (!isValid) return { rejection: rejectionFor(data, requestId, headers) };
+          const key = data as VerifiedKey;
+          visit.key = key;
+          return { key, headers, held: holdOf(request, key, cost) };
+        }),
+      );
+    });
   });
 }
 
@@ -217,7 +241,7 @@ export function verifier<Request extends object>(
 export function limiter<Request extends object>(
   options: RatelimitOptions<Request, boolean>,
   reader: RequestReader<Request>,
-): (request: Request) => Promise<Decision> {
+): Decide<Request> {
   const { ratelimits: operations } = clientOf(options);
   const { namespace, identifier } = options;
   const address = options.address ?? reader.address;
@@ -232,6 +256,8 @@ export function limiter<Request extends object>(
     throw new TypeError("The option `address` is missing: this framework does not know the address of the end user.");
   }
 
+  const valuesFor = valuesOf(["duration", "limit", "cost"], options);
+
   return decider(options, "The limits cannot be checked right now. Try again shortly.", async (request) => {
     const counted =
       identifier === "owner"
@@ -239,19 +265,19 @@ export function limiter<Request extends object>(
         : identifier === "address"
           ? networkOf(present("address", address!(request)))
           : present("identifier", await identifier(request));
-    const duration = (await resolve("duration", options, request))!;
+    const { duration, limit, cost } = await valuesFor(request);
     const { data, requestId } = await operations.limit({
       namespace,
       identifier: counted,
-      limit: (await resolve("limit", options, request))!,
-      duration,
-      cost: await resolve("cost", options, request),
+      limit: limit!,
+      duration: duration!,
+      cost,
     });
     const isOverridden = data.overrideId !== undefined;
-    const { limit, remaining, reset, retryAfter: wait, success } = data;
+    const { remaining, reset, retryAfter: wait, success } = data;
     const state = {
       name: namespace,
-      limit,
+      limit: data.limit,
       remaining,
       reset,
       retryAfter: wait,
@@ -283,36 +309,49 @@ function isOutage(error: unknown): boolean {
 function decider<Request extends object>(
   { failOpen = false, onError = print, onReject }: MiddlewareOptions<Request, boolean>,
   undecided: string,
-  decide: (request: Request) => Promise<Decision<Rejection>>,
-): (request: Request) => Promise<Decision> {
-  const decisions = new WeakMap<Request, Promise<Decision>>();
-  const settle = async (request: Request): Promise<Decision> => {
-    let decision: Decision<Rejection>;
-    try {
-      decision = await decide(request);
-    } catch (error) {
-      onError(errorOf(error), request);
-      if (failOpen && (error instanceof Unverified || isOutage(error))) {
-        return { key: undefined, headers: {} };
-      }
-      const { requestId, retryAfter: wait = 1_000 } = error instanceof LatchkeyError ? error : {};
-      decision = { rejection: rejectionOf("UNDECIDED", undecided, requestId, retryAfter(wait)) };
-    }
-    if (!decision.rejection || !onReject) return decision;
-    const changed: unknown = await onReject(decision.rejection, request);
-    // A hook that only counts or logs returns nothing. That must not let the request pass.
-    return { rejection: typeof changed === "object" && changed ? (changed as RejectionAnswer) : decision.rejection };
+  decide: (request: Request, visit: Visit) => Awaitable<Decision<Rejection>>,
+): Decide<Request> {
+  const failed = (error: unknown, request: Request): Decision<Rejection> => {
+    onError(errorOf(error), request);
+    if (failOpen && (error instanceof Unverified || isOutage(error))) return { key: undefined, headers: {} };
+    const { requestId, retryAfter: wait = 1_000 } = error instanceof LatchkeyError ? error : {};
+    return { rejection: rejectionOf("UNDECIDED", undecided, requestId, retryAfter(wait)) };
   };
+  const settle = (request: Request, visit: Visit): Awaitable<Decision> =>
+    then(
+      attempt(
+        () => decide(request, visit),
+        (error) => failed(error, request),
+      ),
+      (decision) => {
+        const { rejection } = decision;
+        if (!rejection || !onReject) return decision;
+        return then<unknown, Decision>(onReject(rejection, request), (changed) => ({
+          // A hook that only counts or logs returns nothing. That must not let the request pass.
+          rejection: typeof changed === "object" && changed ? (changed as RejectionAnswer) : rejection,
+        }));
+      },
+    );
   return (request) => {
-    const earlier = decisions.get(request);
+    const before = visits.get(request);
+    const decision = decisionBy(settle, before);
     // The answer has the headers already, and its end is watched.
-    if (earlier) {
-      return earlier.then((decision) => (decision.rejection ? decision : { key: decision.key, headers: {} }));
-    }
-    const decision = settle(request);
-    decisions.set(request, decision);
-    return decision;
+    if (decision) return then(decision, (known) => (known.rejection ? known : { key: known.key, headers: {} }));
+    const visit: Visit = { decider: settle, decision: undefined, key: undefined, before };
+    visits.set(request, visit);
+    visit.decision = attempt(
+      () => settle(request, visit),
+      // What a hook throws is the answer to the next visit too.
+      (error) => Promise.reject(error),
+    );
+    return visit.decision;
   };
+}
+
+/** What a middleware has decided at an earlier visit. */
+function decisionBy(decider: object, last: Visit | undefined): Awaitable<Decision> | undefined {
+  for (let visit = last; visit; visit = visit.before) if (visit.decider === decider) return visit.decision;
+  return undefined;
 }
 
 function clientOf({ latchkey = {} }: MiddlewareOptions<never, boolean>): Latchkey {
@@ -322,19 +361,30 @@ function clientOf({ latchkey = {} }: MiddlewareOptions<never, boolean>): Latchke
   return new Latchkey({ retryWaitMax: 0, ...latchkey });
 }
 
-/** The value of an option for a request. A function must return one: otherwise what it decides would be left out. */
-async function resolve<Request, Options extends object, Name extends keyof Options & string>(
-  name: Name,
+type Values<Options, Name extends keyof Options> = { readonly [Each in Name]?: Resolved<Options[Each]> | undefined };
+
+/** Finds the values of options for a request. Functions are called one after the other. */
+function valuesOf<Request, Options extends object, Name extends keyof Options & string>(
+  names: readonly Name[],
   options: Options,
-  request: Request,
-): Promise<Resolved<Options[Name]> | undefined> {
-  const option = options[name];
-  return typeof option === "function" ? present(name, await option(request)) : (option as Resolved<Options[Name]>);
+): (request: Request) => Awaitable<Values<Options, Name>> {
+  const isFunction = (name: Name) => typeof options[name] === "function";
+  const fixed = Object.fromEntries(names.filter((name) => !isFunction(name)).map((name) => [name, options[name]]));
+  const functions = names
+    .filter(isFunction)
+    .map((name) => [name, options[name] as (request: Request) => unknown] as const);
+  return (request) =>
+    functions.reduce<Awaitable<Values<Options, Name>>>(
+      (before, [name, find]) =>
+        then(before, (values) => then(find(request), (value) => ({ ...values, [name]: present(name, value) }))),
+      fixed as Values<Options, Name>,
+    );
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: any function matches.
 type Resolved<Option> = Exclude<Option, (...args: any) => any>;
 
+/** What the function of an option returned. It must return something: otherwise what it decides would be left out. */
 function present<Value>(name: string, value: Value): NonNullable<Value> {
   if (value !== undefined && value !== null && value !== "") return value;
   throw new TypeError(`The function in the option \`${name}\` returned nothing for a request.`);
@@ -350,8 +400,8 @@ function keyIn(values: readonly string[], header: string): FoundKey {
     const detail = `The request has no API key in the header ${header}.`;
     return { rejection: rejectionOf("MISSING", detail, undefined, challenge(header)) };
   }
-  const key = isBearer ? /^bearer +(.*)$/is.exec(value)?.[1] : value;
-  if (values.length === 1 && key !== undefined && KEY.test(key)) return { key };
+  const key = isBearer ? BEARER_KEY.exec(value)?.[1] : KEY.exec(value)?.[0];
+  if (values.length === 1 && key !== undefined) return { key };
   const form = isBearer ? "`Bearer <key>`" : "the key alone";
   const detail = `The header ${header} must be there once, with ${form} as its value.`;
   return { rejection: rejectionOf("MALFORMED", detail, undefined, challenge(header, "invalid_request")) };
@@ -370,7 +420,8 @@ function keyOf(key: string | undefined): FoundKey {
 function tagsOf(own: readonly string[], path: string | undefined, method: string): string[] {
   const tags = [...own];
   if (path) tags.push(`path=${path}`.slice(0, TAG_LENGTH_MAX));
-  if (METHOD.test(method)) tags.push(`method=${method}`);
+  const tag = METHOD_TAGS.get(method) ?? (METHOD.test(method) ? `method=${method}` : undefined);
+  if (tag !== undefined) tags.push(tag);
   return tags;
 }
 
@@ -378,9 +429,12 @@ function tagsOf(own: readonly string[], path: string | undefined, method: string
 class Unverified extends TypeError {}
 
 function ownerOf(request: object): string {
-  const key = keys.get(request);
-  if (key) return key.identity?.externalId ?? key.keyId;
-  if (keys.has(request)) throw new Unverified("The owner of the key is unknown, because it was not verified.");
+  let isTried = false;
+  for (let visit = visits.get(request); visit; visit = visit.before) {
+    if (visit.key) return visit.key.identity?.externalId ?? visit.key.keyId;
+    isTried ||= visit.key === null;
+  }
+  if (isTried) throw new Unverified("The owner of the key is unknown, because it was not verified.");
   throw new TypeError('`identifier: "owner"` needs `verify` before `ratelimit`.');
 }
 

@@ -12,7 +12,12 @@ export const messageReader: RequestReader<IncomingMessage> = {
     const name = header.toLowerCase();
     // Messages that were not read from a connection, as on AWS Lambda, have only those.
     if (rawHeaders.length === 0) return [headers[name] ?? []].flat();
-    return rawHeaders.filter((_, i) => i % 2 === 1 && rawHeaders[i - 1]!.toLowerCase() === name);
+    const values: string[] = [];
+    for (let i = 0; i < rawHeaders.length; i += 2) {
+      const [at, value] = [rawHeaders[i]!, rawHeaders[i + 1]!];
+      if (at.length === name.length && at.toLowerCase() === name) values.push(value);
+    }
+    return values;
   },
   address: ({ socket }) => socket.remoteAddress,
 };

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import {
+  type Decide,
   type Decision,
   type KeyOf,
   limiter,
@@ -62,7 +63,7 @@ export function ratelimit<Rest extends unknown[]>(
  * error of a listener, and anyone can send a request that is rejected.
  */
 function admitter(
-  decide: (request: IncomingMessage) => Promise<Decision>,
+  decide: Decide<IncomingMessage>,
   { onError = print }: MiddlewareOptions<IncomingMessage, boolean>,
 ): (request: IncomingMessage, response: ServerResponse) => Promise<(Decision & { rejection?: undefined }) | undefined> {
   return async (request, response) => {

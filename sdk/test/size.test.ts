@@ -13,12 +13,12 @@ const BYTES_MAX: Record<string, number> = {
   index: 10_000,
   // With the engine, and its leases.
   local: 40_000,
-  hono: 10_500,
-  express: 10_500,
-  fastify: 10_500,
-  next: 10_500,
-  node: 10_500,
-  fetch: 10_500,
+  hono: 11_000,
+  express: 11_000,
+  fastify: 11_000,
+  next: 11_000,
+  node: 11_000,
+  fetch: 11_000,
   element: 20_000,
   react: 20_000,
 };
