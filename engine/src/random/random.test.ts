@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { neighbouringIds, newIds } from "./random.ts";
+import { neighbouringIds, newIds, requestIds } from "./random.ts";
 import { seededRandom } from "./seeded.ts";
 
 describe("newIds", () => {
@@ -26,5 +26,14 @@ describe("neighbouringIds", () => {
     for (const id of ids) assert.match(id, /^hold_[0-9A-Za-z]{16}$/);
     const halves = new Set(ids.map((id) => id.slice(0, 13)));
     assert(halves.size > 10 && halves.size < 100, `${halves.size} first halves`);
+  });
+});
+
+describe("requestIds", () => {
+  it("creates unique identifiers of requests", () => {
+    const next = requestIds(seededRandom(1));
+    const ids = Array.from({ length: 1_000 }, next);
+    assert.equal(new Set(ids).size, 1_000);
+    for (const id of ids) assert.match(id, /^req_[0-9A-Za-z]{9}$/);
   });
 });

@@ -147,6 +147,37 @@ describe("the counts of a replica", () => {
     for (const part of parts) assert.ok(Buffer.byteLength(JSON.stringify(part)) <= REPORT_MAX.bytes);
   });
 
+  it("counts by what each call said, also if its list of tags is used again", async () => {
+    const { clock, counts, sent } = open(() => ({}));
+    const tags = ["a", "b"];
+    const count = (members: Partial<VerificationEvent>) => counts.verification(event(clock, members));
+    count({ tags });
+    count({ tags: ["b", "a", "a"] });
+    tags[0] = "c";
+    count({ tags });
+    count({ tags, code: "DISABLED" });
+    count({ tags: ["a"] });
+    count({});
+    count({ key: null, code: "NOT_FOUND" });
+    count({ key: { keyId: "key_2", apiId: "api_1", identity: null }, code: "NOT_FOUND" });
+    count({ tags: ["a", "b"] });
+    await counts.close();
+    const [report] = sent;
+    assert.deepEqual(
+      report?.verifications.map(([, , keyId, , text, code, number]) => [keyId, text, code, number]),
+      [
+        ["key_1", '["a","b"]', "VALID", 3],
+        ["key_1", '["b","c"]', "VALID", 1],
+        ["key_1", '["b","c"]', "DISABLED", 1],
+        ["key_1", '["a"]', "VALID", 1],
+        ["key_1", "", "VALID", 1],
+        [null, "", "NOT_FOUND", 1],
+        ["key_2", "", "NOT_FOUND", 1],
+      ],
+    );
+    assert.deepEqual(report?.uses, [{ keyId: "key_1", at: START }]);
+  });
+
   it("keeps the newest half a minute while home is away", async () => {
     let isAway = true;
     const { clock, counts, losses, sent, pass } = open(() =>
