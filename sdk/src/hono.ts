@@ -49,9 +49,10 @@ export function verify<FailOpen extends boolean = false>(
     if (decision.rejection) return rejected(decision.rejection);
     const { key, headers, held } = decision;
     context.set("latchkey", key as KeyOf<FailOpen>);
+    prepare(context, headers);
     if (held) await whileHeld(context, held, next);
     else await next();
-    replace(context, withHeaders(context.res, headers));
+    complete(context, headers);
     return undefined;
   };
 }
@@ -64,6 +65,19 @@ async function whileHeld(context: Context, held: HeldAnswer, next: Next): Promis
     return context.res;
   });
   replace(context, answer);
+}
+
+/** Adds headers to the answer that the handler is going to make: the outer middleware is the first. */
+function prepare(context: Context, headers: Readonly<Record<string, string>>): void {
+  for (const [name, value] of Object.entries(headers)) context.header(name, value, { append: true });
+}
+
+/** Adds those that the answer has not: it was made without the context, or with values instead. That copies it, which is slow. */
+function complete(context: Context, headers: Readonly<Record<string, string>>): void {
+  const missing = Object.entries(headers).filter(
+    ([name, value]) => !`, ${context.res.headers.get(name)}, `.includes(`, ${value}, `),
+  );
+  if (missing.length > 0) replace(context, withHeaders(context.res, Object.fromEntries(missing)));
 }
 
 /** Sends another answer than that of the handler. */
@@ -93,7 +107,8 @@ export function ratelimit(options: RatelimitOptions<Context, boolean>): Middlewa
   return async (context, next) => {
     const decision = await decide(context);
     if (decision.rejection) return rejected(decision.rejection);
+    prepare(context, decision.headers);
     await next();
-    replace(context, withHeaders(context.res, decision.headers));
+    complete(context, decision.headers);
   };
 }

@@ -1,5 +1,7 @@
 /** `LocalLatchkey` with a real service: what it decides itself, and what it leaves to the service. */
 import assert from "node:assert/strict";
+import { IncomingMessage } from "node:http";
+import { Socket } from "node:net";
 import { after, before, describe, it } from "node:test";
 import express from "express";
 import { inject } from "light-my-request";
@@ -244,6 +246,14 @@ describe("LocalLatchkey (rules 176 to 180)", () => {
       asked.slice(before).filter((operation) => operation !== "replica.report"),
       [],
     );
+    let isNext = false;
+    const [request, response] = [new IncomingMessage(new Socket()), {}];
+    request.method = "GET";
+    request.rawHeaders.push("Authorization", `Bearer ${key}`);
+    verify({ latchkey, apiId })(request as never, response as never, () => {
+      isNext = true;
+    });
+    assert(isNext, "a request with a known key had to wait");
     await service.ok("keys.deleteKey", { keyId });
     await eventually("the revocation", async () => (await ask()).statusCode === 401);
   });

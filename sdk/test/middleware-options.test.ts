@@ -453,7 +453,13 @@ describe("the answer of a handler", () => {
     const app = new Hono();
     app.use(forHono.verify({ latchkey, apiId: "api_1" }));
     app.get("*", answer);
+    const throughContext = new Hono().use(forHono.verify({ latchkey, apiId: "api_1" })).get("*", (c) => {
+      for (const name of ["a=1", "b=2"]) c.header("Set-Cookie", name, { append: true });
+      c.header("RateLimit", '"own";r=5;t=9');
+      return c.text("made", 201);
+    });
     for (const response of [
+      await throughContext.request(requestOf()),
       await verify({ latchkey, apiId: "api_1" }, answer)(requestOf()),
       await forNext.verify({ latchkey, apiId: "api_1" }, answer)(requestOf(), {}),
       await app.request(requestOf()),
