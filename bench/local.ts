@@ -2,21 +2,26 @@
  * Verifications where the call is: `npm run bench:local -- [--rounds 5] [--seconds 2] [--keys 1000]`.
  *
  * First `LocalLatchkey` in this process: CPU of a verification of known keys, one after the other, and of keys with a permission and a
- * limit that is leased, with the questions that this took. Then what `verify` adds to a request of Express: the time of requests over
- * one connection, in turn without a verification, with one by the service, and with one in the process. Then `latchkey edge` beside a
+ * limit that is leased, with the questions that this took. Then what `verify` adds to a request of Express, Fastify and Hono: the time
+ * of requests over one connection, in turn without a verification, with one by the service, and with one in the process. Then `latchkey edge` beside a
  * node, over TCP with the same keys and with limits: each on core 0, with the load on core 1. At last what leases cost the service:
  * questions as 100 edges ask them, each with leases of 100 limits and the return of the ones before; nothing else of an edge runs.
  */
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
-import { Agent, createServer, type RequestListener, request } from "node:http";
+import { Agent, createServer, type RequestListener, request, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { getRequestListener } from "@hono/node-server";
 import express from "express";
+import fastify from "fastify";
+import { Hono } from "hono";
 import { hashSecret } from "../engine/src/crypto/hash.ts";
-import { verify } from "../sdk/src/express.ts";
+import * as forExpress from "../sdk/src/express.ts";
+import * as forFastify from "../sdk/src/fastify.ts";
+import * as forHono from "../sdk/src/hono.ts";
 import { Latchkey } from "../sdk/src/index.ts";
 import { LocalLatchkey } from "../sdk/src/local.ts";
 import { compare } from "./lib/compare.ts";
@@ -30,9 +35,11 @@ import { Wrk } from "./lib/wrk.ts";
 const CONNECTIONS = 32;
 const CALLS = 100_000;
 const REQUESTS = 1_000;
+/** Turns of an app in a round. */
+const TURNS = 10;
 /** Keys with a limit that is busy. */
 const LEASED_KEYS = 100;
-/** Of these, those that the requests of Express use. */
+/** Of these, those that requests use. */
 const BUSY_KEYS = 5;
 const LIMIT = { name: "requests", limit: 1e9, duration: 3_600_000 };
 const PERMISSION = "documents.read";
@@ -40,6 +47,29 @@ const PERMISSION = "documents.read";
 const [EDGES, PER_SECOND, QUESTIONS] = [100, 100, 300];
 /** What an edge asks for: the use of this many seconds. */
 const LEASE_SECONDS = 5;
+
+/** Starts an app of a framework, with `verify` if there are options for it. */
+const frameworks: Record<string, (options?: { latchkey: Latchkey; apiId: string }) => Promise<Server>> = {
+  Express(options) {
+    const app = express();
+    if (options) app.use(forExpress.verify(options));
+    app.get("/", (_request, response) => void response.send("ok"));
+    return listening(createServer(app as unknown as RequestListener));
+  },
+  async Fastify(options) {
+    const app = fastify();
+    if (options) app.addHook("onRequest", forFastify.verify(options));
+    app.get("/", (_request, reply) => reply.send("ok"));
+    await app.ready();
+    return listening(app.server);
+  },
+  Hono(options) {
+    const app = new Hono();
+    if (options) app.use(forHono.verify(options));
+    app.get("/", (context) => context.text("ok"));
+    return listening(createServer(getRequestListener(app.fetch)));
+  },
+};
 
 const { values } = parseArgs({
   options: {
@@ -119,6 +149,7 @@ try {
   rmSync(folder, { recursive: true, force: true });
 }
 
+/** What `verify` adds to a request. The apps of a framework are measured in turn, so that other load is the same for all. */
 async function inRequests(
   latchkey: LocalLatchkey,
   node: ServerUnderTest,
@@ -128,45 +159,39 @@ async function inRequests(
   const apiId = (await latchkey.keys.verifyKey({ key: keys[0]! })).data.apiId ?? (await createApi(node.url));
   const apiOfLeased = (await latchkey.keys.verifyKey({ key: leased[0]! })).data.apiId ?? apiId;
   const remote = new Latchkey({ url: node.url, rootKey: ROOT_KEY });
-  const app = (...middleware: ReturnType<typeof verify>[]) => {
-    const made = express();
-    for (const one of middleware) made.use(one);
-    made.get("/", (_request, response) => void response.send("ok"));
-    return made as unknown as RequestListener;
-  };
-  const apps = {
-    without: app(),
-    "by the service": app(verify({ latchkey: remote, apiId })),
-    "in the process": app(verify({ latchkey, apiId })),
-    "with a leased limit": app(verify({ latchkey, apiId: apiOfLeased })),
-  };
-  const medians = new Map<string, number[]>(Object.keys(apps).map((name) => [name, []]));
-  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-  for (const [name, listener] of Object.entries(apps)) {
-    const server = createServer(listener);
-    server.listen(0, "127.0.0.1");
-    await once(server, "listening");
-    const { port } = server.address() as AddressInfo;
-    // So few that each is busy.
-    const of = name === "with a leased limit" ? leased.slice(0, BUSY_KEYS) : keys;
-    for (let round = 0; round <= rounds; round++) {
-      const times: number[] = [];
-      for (let i = 0; i < REQUESTS; i++) times.push(await timeOf(port, agent, of[i % of.length]!));
-      times.sort((a, b) => a - b);
-      if (round > 0) medians.get(name)!.push(times[times.length >> 1]!);
+  // So few that each is busy.
+  const busy = leased.slice(0, BUSY_KEYS);
+  for (const [framework, listen] of Object.entries(frameworks)) {
+    const apps = [
+      { name: "without", of: keys, server: await listen() },
+      { name: "by the service", of: keys, server: await listen({ latchkey: remote, apiId }) },
+      { name: "in the process", of: keys, server: await listen({ latchkey, apiId }) },
+      { name: "with a leased limit", of: busy, server: await listen({ latchkey, apiId: apiOfLeased }) },
+    ].map((app) => ({ ...app, agent: new Agent({ keepAlive: true, maxSockets: 1 }), medians: [] as number[] }));
+    for (let round = 0; round <= rounds * TURNS; round++) {
+      for (const { of, server, agent, medians } of apps) {
+        const { port } = server.address() as AddressInfo;
+        const times: number[] = [];
+        for (let i = 0; i < REQUESTS / TURNS; i++) times.push(await timeOf(port, agent, of[i % of.length]!));
+        if (round > 0) medians.push(spread(times).median);
+      }
     }
-    server.close();
+    console.log(`A request of ${framework} with \`verify\`, p50 in µs: median (min–max), and what it adds`);
+    for (const { name, medians, agent, server } of apps) {
+      const added = medians.map((median, round) => median - apps[0]!.medians[round]!);
+      const figures = [medians, added].map((each) => writeSpread(spread(each)).padStart(24));
+      console.log(`  ${name.padEnd(20)}${figures.join("")}`);
+      agent.destroy();
+      server.close();
+    }
+    console.log();
   }
-  agent.destroy();
-  const without = spread(medians.get("without")!).median;
-  console.log("A request of Express with `verify`, p50 in µs: median (min–max), and what it adds");
-  for (const [name, of] of medians) {
-    const figures = spread(of);
-    console.log(
-      `  ${name.padEnd(20)}${writeSpread(figures).padStart(24)}${(figures.median - without).toFixed(0).padStart(8)}`,
-    );
-  }
-  console.log();
+}
+
+async function listening(server: Server): Promise<Server> {
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return server;
 }
 
 async function timeOf(port: number, agent: Agent, key: string): Promise<number> {
