@@ -7,6 +7,7 @@ export class Change implements HoldChange {
   readonly holdId: string;
   readonly balances: readonly string[];
   readonly action: HoldAction;
+  readonly isCurrent: HoldChange["isCurrent"];
   readonly lane: string;
   readonly scope = undefined;
   readonly arrivedAt: Milliseconds;
@@ -25,6 +26,7 @@ export class Change implements HoldChange {
     this.holdId = change.holdId;
     this.balances = change.balances;
     this.action = change.action;
+    this.isCurrent = change.isCurrent;
     // Never that of calls, which have another room.
     this.lane = `changes of ${[change.workspaceId, ...change.balances].join(" ")}`;
     this.arrivedAt = arrival.arrivedAt;

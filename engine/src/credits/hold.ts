@@ -44,6 +44,8 @@ export interface HoldChange {
   /** The ids of its balances, as they are stored with it. */
   readonly balances: readonly string[];
   readonly action: HoldAction;
+  /** Whether its caller is still what it was when the change was asked for. Absent: nobody's permission matters. */
+  readonly isCurrent?: ((now: Instant) => boolean) | undefined;
 }
 
 /** How much of a charge a balance did not have. */
@@ -73,4 +75,6 @@ export type ChangeOutcome =
   /** The hold is closed, and not by the same change. */
   | { readonly outcome: "conflict"; readonly state: HoldState; readonly settlement: string | null }
   /** There is no such hold, or not any more. */
-  | { readonly outcome: "gone" };
+  | { readonly outcome: "gone" }
+  /** Nothing was changed, because the caller is not what it was. */
+  | { readonly outcome: "outdated" };

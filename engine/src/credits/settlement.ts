@@ -258,6 +258,7 @@ export class Settlement<Charges, Limits extends Decision> {
     const holds = this.#holds;
     if (!holds || this.#earlier?.claimedElsewhere.includes(change.holdId)) change.failure = new HoldBusy();
     else if (!holds.isLocked(change)) change.failure = new Error(`${change.holdId} has other balances`);
+    else if (!isCurrent(change, this.#options.clock.now())) change.result = { outcome: "outdated" };
     else {
       const charged = holds.chargedOf(change.holdId);
       change.result = holds.change(change, (id) => this.#balanceOf(id));
@@ -341,7 +342,7 @@ function insufficient<Charges, Limits extends Decision>(
   return withHeld({ outcome: "insufficient" as const, remaining: remainingOf(locked), lacks }, locked);
 }
 
-function isCurrent<Charges, Limits extends Decision>(call: Call<Charges, Limits>, now: Instant): boolean {
+function isCurrent(call: Pick<Change, "isCurrent">, now: Instant): boolean {
   return call.isCurrent === undefined || call.isCurrent(now);
 }
 

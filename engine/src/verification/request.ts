@@ -1,7 +1,8 @@
 import type { Instant, Milliseconds } from "../clock/clock.ts";
 import type { HoldRequest } from "../credits/hold.ts";
-import type { ReplayableCall } from "../limits/replay-store.ts";
-import type { NamedLimit } from "./limits.ts";
+import type { LimitDecision } from "../limits/counters.ts";
+import type { Replay, ReplayableCall } from "../limits/replay-store.ts";
+import type { NamedLimit, SelectedLimits } from "./limits.ts";
 
 /** One verification as an operation asks for it. */
 export interface VerificationRequest {
@@ -37,6 +38,8 @@ export interface VerificationRequest {
   tags?: readonly string[] | undefined;
   /** Set if an upstream verifier knew the key, which was created then. */
   isKnownUpstream?: true;
+  /** What the limits of the call have decided already. Set if the key or the caller changed meanwhile: only they are judged again. */
+  charged?: { readonly selected: SelectedLimits; readonly decided: LimitDecision | Replay };
   now: Instant;
   /** Monotonic start time of the call. */
   startedAt: Milliseconds;

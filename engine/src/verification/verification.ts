@@ -5,6 +5,7 @@ import type { Ledger } from "../credits/ledger.ts";
 import type { Spent } from "../credits/spend.ts";
 import { hashSecret } from "../crypto/hash.ts";
 import type { CallDirectories } from "../directory/directories.ts";
+import type { Generations } from "../directory/generations.ts";
 import { PlannedKey } from "../directory/planned-key.ts";
 import type { KeyRecord } from "../directory/records.ts";
 import { StoreUnavailable } from "../errors/store-unavailable.ts";
@@ -152,7 +153,11 @@ export class Verification {
    */
   async inspect(request: VerificationRequest, sought: SoughtKey = {}): Promise<KeyRecord | null> {
     await this.#lookup.requireCurrent(request);
+    const generation = this.#directories.generations.newest();
     const found = await this.#find(request, sought.place);
+    if (found && !this.#isCurrentSince(generation, found, request)) {
+      return this.inspect(await this.#renewed(request), sought);
+    }
     if (found === null) {
       if (sought.place !== undefined || !(await this.#unknownKeys.ask(request))) return this.#notInspected(request);
       const now = this.#clock.now();
@@ -193,15 +198,26 @@ export class Verification {
   }
 
   async #verifyUncached(request: VerificationRequest): Promise<VerificationAnswer> {
+    const generation = this.#directories.generations.newest();
     const found = await this.#lookup.find(request);
     if (found === null) return this.#unknown(request);
-    return "kind" in found ? found : this.#decide(found, request);
+    return "kind" in found ? found : this.#decideFound(found, request, generation);
   }
 
   /** Verifies a key by its hash. No upstream verifier is asked: it would need the string. */
   async #verifySought(request: VerificationRequest, sought: SoughtHash): Promise<VerificationAnswer> {
+    const generation = this.#directories.generations.newest();
     const found = await this.#lookup.findSought(sought, request.workspaceId);
-    return found === null ? this.#notFound(request) : this.#decide(found, request);
+    return found === null ? this.#notFound(request) : this.#decideFound(found, request, generation);
+  }
+
+  /** Decides after a look-up that began at this generation. */
+  #decideFound(
+    key: KeyRecord,
+    request: VerificationRequest,
+    generation: number,
+  ): VerificationAnswer | Promise<VerificationAnswer> {
+    return this.#isCurrentSince(generation, key, request) ? this.#decide(key, request) : this.#retry(request);
   }
 
   /** Verifies on a node whose caches are not current: see the states of `ChangesFollower`. */
@@ -302,6 +318,8 @@ export class Verification {
     if (rejection)
       return hasBalances(key) ? this.#withBalances(key, rejection, request) : this.#answer(key, rejection, request);
 
+    const { charged } = request;
+    if (charged) return this.#answerLimited(key, charged.selected, charged.decided, request);
     const selected = selectLimits(key, request.ratelimits);
     if (selected && "unknown" in selected) return unknownLimit(key, selected.unknown);
     const withoutHold = missingHold(key, request);
@@ -315,8 +333,22 @@ export class Verification {
       ? this.#chargeOnce(selected, request.idempotent)
       : this.#limiter.charge(selected.charges);
     return decided instanceof Promise
-      ? decided.then((settled) => this.#answerLimited(key, selected, settled, request))
+      ? this.#answerLate(key, selected, decided, request)
       : this.#answerLimited(key, selected, decided, request);
+  }
+
+  /** Answers after a wait for Redis or for an earlier call. */
+  async #answerLate(
+    key: KeyRecord,
+    selected: SelectedLimits,
+    deciding: Promise<LimitDecision | Replay>,
+    request: VerificationRequest,
+  ): Promise<VerificationAnswer> {
+    const isCurrent = this.#currentCheck(key, request);
+    const decided = await deciding;
+    return isCurrent(this.#clock.now())
+      ? this.#answerLimited(key, selected, decided, request)
+      : this.#retry({ ...request, charged: { selected, decided } });
   }
 
   /** Charges the limits of an idempotent call, unless it repeats a call that was already charged. */
@@ -353,7 +385,9 @@ export class Verification {
 
   /** A valid key that has nothing to charge. Its Idempotency-Key can belong to another call. */
   async #answerFree(key: KeyRecord, request: VerificationRequest): Promise<VerificationAnswer> {
+    const isCurrent = this.#currentCheck(key, request);
     const before = await this.#singleCalls.find(request.idempotent!);
+    if (!isCurrent(this.#clock.now())) return this.#retry(request);
     return before ? this.#answerReplay(key, before, request) : this.#answer(key, "VALID", request);
   }
 
@@ -413,7 +447,9 @@ export class Verification {
     const spendOnce = (hold?: HoldRequest) =>
       idempotent ? this.#singleCalls.spendOnce(idempotent, () => spend(hold)) : spend(hold);
     const spent = await (request.hold ? this.#hold(key, request.hold, request, spendOnce) : spendOnce());
-    if ("replay" in spent) return this.#answerReplay(key, spent, request);
+    if ("replay" in spent) {
+      return isCurrent(this.#clock.now()) ? this.#answerReplay(key, spent, request) : this.#retry(request);
+    }
     switch (spent.outcome) {
       case "outdated":
         return this.#retry(request);
@@ -475,25 +511,32 @@ export class Verification {
     }
   }
 
-  /** Returns a check that the key and the caller have not changed. The ledger runs it for each call of a batch. */
-  #currentCheck(key: KeyRecord, { principal, sought }: VerificationRequest): (now: Instant) => boolean {
-    const authority = principal ?? sought?.edge;
+  /**
+   * Returns a check that the key and the caller have not changed, for a call that waits. The ledger runs it for each call of a
+   * batch.
+   */
+  #currentCheck(key: KeyRecord, request: VerificationRequest): (now: Instant) => boolean {
     const { generations } = this.#directories;
-    const generation = generations.newest();
     let slots = this.#slotsOfKeys.get(key);
     if (!slots) {
-      const { top, derivation, apiId, workspaceId, poolId, planId, identity, budgets } = key;
-      const ofIdentity = identity === null ? [] : [identity.id, identity.planId ?? identity.id];
-      const ofBudgets = budgets.map(({ budgetId }) => budgetId);
-      const ofOthers = [...ofIdentity, planId ?? poolId, ...ofBudgets, ...(derivation?.ids ?? [])];
-      slots = [top.keyId, apiId, workspaceId, poolId, ...ofOthers].map((tag) => generations.slot(tag));
-      if (!(top instanceof PlannedKey)) this.#slotsOfKeys.set(key, slots);
+      slots = this.#slotsOf(key);
+      if (!(key.top instanceof PlannedKey)) this.#slotsOfKeys.set(key, slots);
     }
-    const { expiresAt } = key;
-    return (now) => {
-      if (!generations.areUnchanged(slots, generation)) return false;
-      return (expiresAt === null || now < expiresAt) && (authority === undefined || authority.isCurrent(now));
-    };
+    return currentCheck(key, request, generations, { slots, generation: generations.newest() });
+  }
+
+  /** Whether neither the key nor the caller has changed after this generation. */
+  #isCurrentSince(generation: number, key: KeyRecord, request: VerificationRequest): boolean {
+    const slots = this.#slotsOf(key);
+    return currentCheck(key, request, this.#directories.generations, { slots, generation })(this.#clock.now());
+  }
+
+  #slotsOf({ top, derivation, apiId, workspaceId, poolId, planId, identity, budgets }: KeyRecord): number[] {
+    const ofIdentity = identity === null ? [] : [identity.id, identity.planId ?? identity.id];
+    const ofBudgets = budgets.map(({ budgetId }) => budgetId);
+    const ofOthers = [...ofIdentity, planId ?? poolId, ...ofBudgets, ...(derivation?.ids ?? [])];
+    const { generations } = this.#directories;
+    return [top.keyId, apiId, workspaceId, poolId, ...ofOthers].map((tag) => generations.slot(tag));
   }
 
   /**
@@ -508,16 +551,20 @@ export class Verification {
     this.#directories.generations.bump([poolId, planId ?? poolId, identity?.planId ?? poolId]);
   }
 
-  /** Decides the call again from the start. Nothing was charged yet. */
+  /** Decides the call again from the start. What its limits have counted is in `charged`, and stays, whatever the answer is. */
   async #retry(request: VerificationRequest): Promise<VerificationAnswer> {
-    const monotonic = this.#clock.monotonic();
-    if (monotonic - request.startedAt > DECISION_TIME_MAX) {
+    return this.verify(await this.#renewed(request), this.#clock.monotonic());
+  }
+
+  /** The request at this moment, if it does not take too long already. Rejects if its caller may make no calls any more. */
+  async #renewed(request: VerificationRequest): Promise<VerificationRequest> {
+    if (this.#clock.monotonic() - request.startedAt > DECISION_TIME_MAX) {
       throw new StoreUnavailable("The key changed faster than it could be charged");
     }
     const now = this.#clock.now();
     const principal = request.principal && (await request.principal.renew(now));
     const sought = request.sought && { ...request.sought, edge: await request.sought.edge.renew(now) };
-    return this.verify({ ...request, now, principal, sought }, monotonic);
+    return { ...request, now, principal, sought };
   }
 
   /** A rejection with the unchanged balances. They are omitted if they cannot be read. */
@@ -556,6 +603,21 @@ function leftOf(balances: readonly (ReadBalance | undefined)[]): BalancesLeft {
 
 function leftText(key: KeyRecord, left: BalancesLeft, { principal, now }: VerificationRequest): string {
   return balancesText(key, left, { seesBudgets: principal !== null, now });
+}
+
+/** A check that a key and its caller are as they were at this generation. */
+function currentCheck(
+  { expiresAt }: KeyRecord,
+  { principal, sought, now: decidedAt }: VerificationRequest,
+  generations: Generations,
+  { slots, generation }: { slots: readonly number[]; generation: number },
+): (now: Instant) => boolean {
+  const authority = principal ?? sought?.edge;
+  return (now) => {
+    if (!generations.areUnchanged(slots, generation)) return false;
+    const hasExpired = expiresAt !== null && now >= expiresAt && decidedAt < expiresAt;
+    return !hasExpired && (authority === undefined || authority.isCurrent(now));
+  };
 }
 
 /** The balances that must exist: those that plans give. */

@@ -1,5 +1,6 @@
 import type { Instant } from "../../../../engine/src/clock/clock.ts";
 import type { ChangedHold, HoldAction, HoldState } from "../../../../engine/src/credits/hold.ts";
+import type { Principal } from "../../platform/rpc/principal.ts";
 import { Problem } from "../../platform/rpc/problems.ts";
 import type { HoldRow } from "../../platform/store/schema.ts";
 import { isBudgetId } from "../budgets/statements.ts";
@@ -11,6 +12,8 @@ import { type Closed, type HoldOwner, type HoldSubject, ownerOfHold } from "./re
 /** When a hold changes, and what is known about it. */
 interface Change {
   readonly now: Instant;
+  /** Null: a caller that needs no permission. */
+  readonly principal: Principal | null;
   /** Tags of the credits that it charges. */
   readonly tags?: readonly string[] | undefined;
   /** What the work did cost of the limits that the hold has charged. The others stay as they are. */
@@ -23,16 +26,23 @@ type End = Pick<ChangedHold, "charged" | "former">;
 /**
  * Changes a hold in the ledger, counts its end, and corrects its limits.
  *
- * @throws {Problem} if the hold does not exist any more, or has ended in another way.
+ * @throws {Problem} if the hold does not exist any more, or has ended in another way, or the caller may not change it any more.
  */
 export async function changeHold(
   hold: HoldSubject,
   action: HoldAction,
-  { now, tags, ratelimits = [] }: Change,
-  services: Pick<Services, "ledger" | "limiter" | "openHolds" | "holdSubjects" | "recorder">,
+  change: Change,
+  services: Pick<Services, "clock" | "ledger" | "limiter" | "openHolds" | "holdSubjects" | "recorder">,
 ): Promise<ChangedHold> {
-  const { workspaceId, holdId, balances } = hold;
-  const changed = await services.ledger.change({ workspaceId, holdId, balances, action });
+  const { workspaceId, holdId, balances, apiId } = hold;
+  const { now, principal, tags, ratelimits = [] } = change;
+  const isCurrent = (at: Instant) => principal === null || principal.isCurrent(at);
+  const changed = await services.ledger.change({ workspaceId, holdId, balances, action, isCurrent });
+  if (changed.outcome === "outdated") {
+    const renewed = principal && (await principal.renew(services.clock.now()));
+    renewed?.authorize(`apis.${apiId}.verify_key`);
+    return changeHold(hold, action, { ...change, principal: renewed }, services);
+  }
   if (changed.outcome === "gone" || changed.state !== "open") services.holdSubjects.remove(holdId);
   switch (changed.outcome) {
     case "gone":

@@ -32,6 +32,7 @@ export const extendHold = metered("holds.extendHold", {
   ],
 }).handle(async ({ holdId, ttl }, services, context) => {
   const hold = await findSubject(holdId, services, context);
-  const { expiresAt } = await changeHold(hold, { kind: "extend", ttl }, { now: context.clock.now() }, services);
+  const change = { now: context.clock.now(), principal: context.principal };
+  const { expiresAt } = await changeHold(hold, { kind: "extend", ttl }, change, services);
   return JSON.stringify({ holdId, expiresAt });
 });

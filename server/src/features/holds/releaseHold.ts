@@ -29,6 +29,7 @@ export const releaseHold = metered("holds.releaseHold", {
   ],
 }).handle(async ({ holdId }, services, context) => {
   const hold = await findSubject(holdId, services, context);
-  const changed = await changeHold(hold, { kind: "release" }, { now: context.clock.now() }, services);
+  const change = { now: context.clock.now(), principal: context.principal };
+  const changed = await changeHold(hold, { kind: "release" }, change, services);
   return JSON.stringify(closedOutput(holdId, changed));
 });

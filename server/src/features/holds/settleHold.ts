@@ -55,7 +55,8 @@ export const settleHold = metered("holds.settleHold", {
   const sorted = ratelimits.toSorted((one, other) => (one.name < other.name ? -1 : 1));
   const settlement = fullDigest(JSON.stringify({ credits, ratelimits: sorted }));
   const action = { kind: "settle" as const, amount: credits, settlement };
-  const changed = await changeHold(hold, action, { now: context.clock.now(), tags, ratelimits }, services);
+  const { clock, principal } = context;
+  const changed = await changeHold(hold, action, { now: clock.now(), principal, tags, ratelimits }, services);
   return JSON.stringify(closedOutput(holdId, changed));
 });
 

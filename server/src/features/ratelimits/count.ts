@@ -106,7 +106,27 @@ export function charge(
     record(counted, services.recorder, context, () => ({ passed: true, cost: 0 }));
     return JSON.parse(settled.text);
   };
-  return then(outcome, settle);
+  return then(authorizedStill(outcome, counted, context), settle);
+}
+
+/**
+ * The same decision. After a wait for it the caller is judged again: its root key may have been revoked meanwhile. What was
+ * counted for such a call stays counted.
+ */
+function authorizedStill<T>(
+  decided: T | Promise<T>,
+  counted: readonly CountedEntry[],
+  { principal, clock }: Context,
+): T | Promise<T> {
+  if (!(decided instanceof Promise) || principal === null) return decided;
+  return decided.then((settled) => {
+    const now = clock.now();
+    if (principal.isCurrent(now)) return settled;
+    return then(principal.renew(now), (renewed) => {
+      for (const { namespaceId } of counted) renewed.authorize(`ratelimits.${namespaceId}.limit`);
+      return settled;
+    });
+  });
 }
 
 type Decided = readonly [entry: CountedEntry, decision: LimitDecision];
@@ -143,7 +163,7 @@ function chargeAlone(
     limiter.exceeded.add(context.workspaceId, [charge], decided, null);
     return decided;
   };
-  return then(limiter.charge([charge]), (decided) => {
+  return then(authorizedStill(limiter.charge([charge]), [entry], context), (decided) => {
     if (decided.allowed) return conclude(decided, charge.cost);
     const cost = Math.min(charge.cost, ...decided.limits.map(({ remaining }) => remaining));
     if (cost === 0) return conclude(decided, 0);
@@ -160,7 +180,7 @@ export function chargeTogether(
   context: Context,
 ): LimitDecision | Promise<LimitDecision> {
   const charges = counted.map((entry) => entry.charge);
-  return then(services.limiter.charge(charges), (decided) => {
+  return then(authorizedStill(services.limiter.charge(charges), counted, context), (decided) => {
     report(counted, charges, decided, services, context);
     return decided;
   });

@@ -211,9 +211,9 @@ export class Rpc {
     const requestId = newRequestId(random);
     const now = clock.now();
     let isRefused = true;
-    const admitted = (principal: Principal): T | Promise<T> =>
+    const admitted = (principal: Principal, at = now): T | Promise<T> =>
       handle({
-        now,
+        now: at,
         clock,
         startedAt,
         principal,
@@ -227,10 +227,13 @@ export class Rpc {
       if (principal === null) missingRootKey();
       isRefused = false;
       if (principal.requestsPerMinute === null) return admitted(principal);
-      return then(admit(principal, principal.requestsPerMinute, this.#options.limiter), ({ rejection }) => {
+      const admission = admit(principal, principal.requestsPerMinute, this.#options.limiter);
+      const proceed = ({ rejection }: Admission, current: Principal, at?: Instant) => {
         if (rejection) throw rejection;
-        return admitted(principal);
-      });
+        return admitted(current, at);
+      };
+      if (!(admission instanceof Promise)) return proceed(admission, principal);
+      return admission.then((settled) => this.#afterWait(principal, (...current) => proceed(settled, ...current)));
     };
     const succeed = (result: T): T => {
       this.#recordForeign(call, { status: 200, requestId }, startedAt);
@@ -334,7 +337,7 @@ export class Rpc {
       const principal = this.#identify(request, now, startedAt);
       if (!(principal instanceof Promise)) return this.#countRequest(operation, request, principal, now, requestId);
       return principal
-        .then((settled) => this.#countRequest(operation, request, settled, now, requestId))
+        .then((settled) => this.#countRequest(operation, request, settled, clock.now(), requestId))
         .catch((error) => this.#refuse(error, request, requestId));
     } catch (error) {
       return this.#refuse(error, request, requestId);
@@ -363,14 +366,23 @@ export class Rpc {
     if (principal === null || principal.requestsPerMinute === null) {
       return this.#validateAndRun(operation, request, principal, now, requestId);
     }
-    const proceed = ({ headers, rejection }: Admission): RpcResponse | Promise<RpcResponse> => {
+    const proceed = ({ headers, rejection }: Admission, current: Principal, at: Instant) => {
       if (rejection) return withHeaders(this.#problem(rejection, requestId), headers);
-      const response = this.#validateAndRun(operation, request, principal, now, requestId);
+      const response = this.#validateAndRun(operation, request, current, at, requestId);
       return then(response, (settled) => withHeaders(settled, headers));
     };
-    const admission = then(admit(principal, principal.requestsPerMinute, this.#options.limiter), proceed);
-    if (!(admission instanceof Promise)) return admission;
-    return admission.catch((error) => this.#failure(error, requestId, request.path));
+    const admission = admit(principal, principal.requestsPerMinute, this.#options.limiter);
+    if (!(admission instanceof Promise)) return proceed(admission, principal, now);
+    return admission
+      .then((settled) => this.#afterWait(principal, (...current) => proceed(settled, ...current)))
+      .catch((error) => this.#failure(error, requestId, request.path));
+  }
+
+  /** Goes on with the caller as it is after a wait. Rejects if its root key may make no calls any more. */
+  #afterWait<T>(principal: Principal, next: (principal: Principal, now: Instant) => T | Promise<T>): T | Promise<T> {
+    const now = this.#options.clock.now();
+    const current = principal.isCurrent(now) ? principal : principal.renew(now);
+    return then(current, (settled) => next(settled, now));
   }
 
   #validateAndRun(
@@ -419,7 +431,11 @@ export class Rpc {
       const parsed = this.#queues.longBodies.run(principal.workspaceId, () =>
         parseLongBody(compiledSchema(input), body, path),
       );
-      return parsed.then((read) => this.#handleMetered(operation, read, request, principal, now, requestId));
+      return parsed.then((read) =>
+        this.#afterWait(principal, (current, at) =>
+          this.#handleMetered(operation, read, request, current, at, requestId),
+        ),
+      );
     }
     const input = readBody(compiledSchema(operation.declaration.input), body, path, false);
     return this.#handleMetered(operation, input, request, principal, now, requestId);
