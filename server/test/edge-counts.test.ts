@@ -176,6 +176,37 @@ describeOnStores("The counts of an edge", (server) => {
   });
 });
 
+it("The counts of an edge go on past those at which home fails (rule 180)", async (t) => {
+  const clock = new SimulatedClock(1_768_478_400_000);
+  const taken = new Map<string, number>();
+  const { counts, losses, count } = await openCounts(
+    t,
+    {
+      async report({ verifications, uses }) {
+        if ([...verifications.map(([, , keyId]) => keyId), ...uses.map(({ keyId }) => keyId)].includes("bad")) {
+          rejectAnswer({ operation: "replica.report", status: 500, detail: "a fault of home" });
+        }
+        for (const [, , keyId, , , , n] of verifications) taken.set(`${keyId}`, (taken.get(`${keyId}`) ?? 0) + n);
+        for (const { keyId } of uses) taken.set(`use of ${keyId}`, 1);
+        return {};
+      },
+    },
+    clock,
+  );
+  for (const keyId of ["bad", "key_1", "bad"]) count({ keyId, apiId: "api_1" });
+  for (let i = 0; i < 100; i++) {
+    if (i % 2 === 0) count({ keyId: "key_2", apiId: "api_1" });
+    clock.advance(1_000);
+    await counts.analytics.outbox.settled();
+  }
+  assert.deepEqual(Object.fromEntries(taken), { key_1: 1, key_2: 50, "use of key_1": 1, "use of key_2": 1 });
+  assert.deepEqual(
+    losses.filter((lost) => lost > 0),
+    [2],
+  );
+  assert.deepEqual([counts.lost, counts.waiting], [2, 0]);
+});
+
 it("The counts of an edge are counted or lost once each, whatever home answers (rule 180)", async (t) => {
   for (let seed = 1; seed <= 25; seed++) {
     const random = seededRandom(seed);

@@ -93,6 +93,26 @@ describe("the counts of a replica", () => {
     });
   }
 
+  it("loses what home fails at, and goes on with the rest", async () => {
+    const { clock, counts, losses, sent, pass } = open(({ verifications }) =>
+      verifications.some(([, , keyId]) => keyId === "bad")
+        ? rejectAnswer({ operation: "replica.report", status: 500, detail: "a fault of home" })
+        : {},
+    );
+    for (const keyId of ["key_1", "bad", "bad"]) {
+      counts.verification(event(clock, { key: { keyId, apiId: "api_1", identity: null } }));
+    }
+    for (let i = 0; i < 40; i++) {
+      await pass();
+      counts.verification(event(clock));
+    }
+    assert.deepEqual(losses, [2]);
+    await counts.close();
+    assert.equal(counts.waiting, 0);
+    const cells = sent.flatMap(({ verifications }) => (verifications.length === 1 ? verifications : []));
+    assert.equal(cells.filter(([, , keyId]) => keyId !== "bad").length, 41);
+  });
+
   it("loses nothing and counts nothing twice, whatever home answers (rule 180)", async () => {
     let judged = 0;
     for (let seed = 1; seed <= 60; seed++) {

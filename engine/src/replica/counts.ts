@@ -1,12 +1,12 @@
 import type { Clock, Instant, Milliseconds, Timer } from "../clock/clock.ts";
 import { every } from "../clock/every.ts";
 import type { DecisionRecorder, VerificationEvent } from "../verification/event.ts";
+import { Deliveries } from "./deliveries.ts";
 import { HomeUnavailable } from "./home.ts";
 import {
   bytesOf,
   type CountCell,
   type CountReport,
-  deliver,
   REPORT_MAX,
   type ReportTaker,
   USE_BYTES,
@@ -57,11 +57,13 @@ export class ReplicaCounts implements Pick<DecisionRecorder, "verification"> {
   #bytes = 0;
   #sequence = 0;
   #sending: Promise<void> | undefined;
+  readonly #deliveries: Deliveries;
   /** Verifications that are not counted anywhere. */
   lost = 0;
 
   constructor(options: ReplicaCountsOptions) {
     this.#options = options;
+    this.#deliveries = new Deliveries(options.home, (verifications, cause) => this.#lose(verifications, cause));
     this.#timer = every(options.clock, REPORT_INTERVAL, () => this.flush());
   }
 
@@ -137,22 +139,27 @@ export class ReplicaCounts implements Pick<DecisionRecorder, "verification"> {
     this.#keys = new Map();
     this.#bytes = 0;
     this.#waiting.push({ recorder: this.#options.recorder, sequence: ++this.#sequence, verifications, uses });
-    // The first one may be under way, and home may take it.
-    for (const { verifications: cells } of this.#waiting.splice(1, this.#waiting.length - 1 - WAITING_MAX)) {
+    // The first one may be under way, and home may take it; so may those that are divided before it.
+    const sent = 1 + this.#waiting.findIndex((report) => !this.#deliveries.isDivided(report));
+    for (const { verifications: cells } of this.#waiting.splice(sent, this.#waiting.length - 1 - WAITING_MAX)) {
       this.#lose(verificationsOf(cells), new HomeUnavailable("The service has taken no counts for too long"));
     }
   }
 
-  /** In their order, each until home has judged it: home ignores numbers below the last one. */
+  /**
+   * In their order, each until home has judged it: home ignores numbers below the last one. Those that are divided do not keep
+   * others waiting.
+   */
   async #send(): Promise<void> {
-    for (let report = this.#waiting[0]; report !== undefined; report = this.#waiting[0]) {
+    let divided = 0;
+    for (let report = this.#waiting[0]; report !== undefined; report = this.#waiting[divided]) {
       try {
-        const loss = await deliver(this.#options.home, report);
-        if (loss !== undefined) this.#lose(loss.verifications, loss.cause);
+        await this.#deliveries.deliver(report);
+        this.#waiting.splice(this.#waiting.indexOf(report), 1);
       } catch {
-        return;
+        if (!this.#deliveries.isDivided(report)) return;
+        divided++;
       }
-      this.#waiting.shift();
     }
   }
 

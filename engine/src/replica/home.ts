@@ -49,6 +49,14 @@ export class ReportRejected extends Error {
   }
 }
 
+/** Home has failed at a report, and is not away: it may be the report that it fails at. */
+export class ReportFailed extends HomeUnavailable {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = "ReportFailed";
+  }
+}
+
 /** The answer of home to an operation of replicas that it did not succeed in. Undefined status: there was none. */
 export interface FailedAnswer {
   readonly operation: string;
@@ -60,6 +68,7 @@ export interface FailedAnswer {
 /** Throws what an answer means that is not a success. */
 export function rejectAnswer({ operation, status = 0, detail, cause }: FailedAnswer): never {
   if (operation === "replica.report" && isRejection(status)) throw new ReportRejected(detail);
+  if (operation === "replica.report" && isFailure(status)) throw new ReportFailed(detail, { cause });
   if (status === 404 || (operation === "replica.resolveKeys" && status === 400)) {
     throw new OperationUnknown(detail, { cause });
   }
@@ -75,6 +84,11 @@ export function rejectAnswer({ operation, status = 0, detail, cause }: FailedAns
  */
 function isRejection(status: number): boolean {
   return status >= 400 && status < 500 && ![401, 404, 408, 425, 429].includes(status);
+}
+
+/** Whether home has failed at a question. Gateways and the service itself say with other statuses that it is away. */
+function isFailure(status: number): boolean {
+  return status !== 0 && (status < 400 || status >= 500) && ![502, 503, 504].includes(status);
 }
 
 /** What home shows of a replica. */

@@ -1,7 +1,8 @@
 import { join } from "node:path";
 import type { Clock } from "../../../engine/src/clock/clock.ts";
 import { newId, type Random } from "../../../engine/src/random/random.ts";
-import { deliver, partsOf, type ReportTaker } from "../../../engine/src/replica/report.ts";
+import { Deliveries } from "../../../engine/src/replica/deliveries.ts";
+import { type CountReport, partsOf, type ReportTaker } from "../../../engine/src/replica/report.ts";
 import { Analytics } from "../features/analytics/analytics.ts";
 import { type Batch, cellsOf, readBatch } from "../features/analytics/batch.ts";
 import type { KeyUse } from "../features/analytics/recorder.ts";
@@ -73,37 +74,50 @@ const PARTS = 64;
 
 /** Sends batches home as reports. What home will never take is lost, and keeps nothing else waiting. */
 class Reports {
-  readonly #home: ReportTaker;
-  readonly #onLoss: (verifications: number, cause: unknown) => void;
+  readonly #deliveries: Deliveries;
   /** The last report of each recorder that home has judged. A batch that is sent again continues after it. */
   readonly #judged = new Map<string, number>();
   lost = 0;
 
   constructor(home: ReportTaker, onLoss: (verifications: number, cause: unknown) => void) {
-    this.#home = home;
-    this.#onLoss = onLoss;
+    this.#deliveries = new Deliveries(home, (verifications, cause) => {
+      this.lost += verifications;
+      onLoss(verifications, cause);
+    });
   }
 
-  /** Rejects if a part must be sent again. */
-  async sendBatch({ recorder, sequence, keys, verifications }: Batch): Promise<void> {
+  /** Rejects if a batch must be sent again. Those after one whose parts home fails at are sent meanwhile. */
+  async sendBatches(batches: readonly Batch[]): Promise<void> {
+    const failures: unknown[] = [];
+    for (const batch of batches) failures.push(...(await this.#sendBatch(batch)));
+    if (failures.length > 0) throw failures[0];
+  }
+
+  /** The failures of parts that must be sent again, and are divided. Rejects at another one. */
+  async #sendBatch({ recorder, sequence, keys, verifications }: Batch): Promise<unknown[]> {
+    const failures: unknown[] = [];
     const cells = [...cellsOf(keys), ...verifications].map(
       ([minute, , apiId, keyId, identityId, tags, code, count, , latencyUs]) =>
         [minute, apiId, keyId, identityId, tags, code, count, latencyUs] as const,
     );
     // The number of a batch is that of its last report: a part of a batch is never taken for all of it.
     for (const [i, part] of partsOf(cells).entries()) {
-      const number = sequence * PARTS + i;
-      if (number <= (this.#judged.get(recorder) ?? 0)) continue;
-      await this.send({ recorder, sequence: number, verifications: part, uses: [] });
-      this.#judged.set(recorder, number);
+      const report = { recorder, sequence: sequence * PARTS + i, verifications: part, uses: [] };
+      const judged = this.#judged.get(recorder) ?? 0;
+      if (report.sequence <= judged && !this.#deliveries.isDivided(report)) continue;
+      try {
+        await this.send(report);
+        this.#judged.set(recorder, Math.max(judged, report.sequence));
+      } catch (error) {
+        if (!this.#deliveries.isDivided(report)) throw error;
+        failures.push(error);
+      }
     }
+    return failures;
   }
 
-  async send(report: Parameters<ReportTaker["report"]>[0]): Promise<void> {
-    const loss = await deliver(this.#home, report);
-    if (loss === undefined) return;
-    this.lost += loss.verifications;
-    this.#onLoss(loss.verifications, loss.cause);
+  send(report: CountReport): Promise<void> {
+    return this.#deliveries.deliver(report);
   }
 }
 
@@ -114,7 +128,7 @@ function asRollups(reports: Reports): Rollups {
   };
   return {
     async write(texts) {
-      for (const text of texts) await reports.sendBatch(readBatch(text));
+      await reports.sendBatches(texts.map(readBatch));
     },
     merge: async () => false,
     prune: async () => ({ rows: 0, more: false }),

@@ -90,7 +90,9 @@ export class HttpHome extends AskedHome {
       rejectAnswer({ operation, status, detail });
     }
     const data = parsed(body)?.data;
-    if (typeof data !== "object" || data === null) throw new HomeUnavailable(`Home answered ${operation} with no data`);
+    if (typeof data !== "object" || data === null) {
+      rejectAnswer({ operation, status, detail: `Home answered ${operation} with no data` });
+    }
     return data as Answer;
   }
 

@@ -1,6 +1,7 @@
 import type { Clock, Milliseconds, Timer } from "../../../engine/src/clock/clock.ts";
 import { every } from "../../../engine/src/clock/every.ts";
-import { deliver, REPORT_MAX, type ReportTaker } from "../../../engine/src/replica/report.ts";
+import { Deliveries } from "../../../engine/src/replica/deliveries.ts";
+import { REPORT_MAX, type ReportTaker } from "../../../engine/src/replica/report.ts";
 import type { Rpc } from "../platform/rpc/server.ts";
 
 /** Uses have the precision of a minute. */
@@ -17,11 +18,14 @@ export interface RootKeyUsesOptions {
 /** Reports home when root keys of callers were last used here. What home has not taken is reported with the next ones. */
 export class RootKeyUses {
   readonly #options: RootKeyUsesOptions;
+  readonly #deliveries: Deliveries;
   readonly #timer: Timer;
   #sequence = 0;
 
   constructor(options: RootKeyUsesOptions) {
     this.#options = options;
+    // What home never takes is forgotten: the next use is another report.
+    this.#deliveries = new Deliveries(options.home, () => {});
     this.#timer = every(options.clock, REPORT_INTERVAL, () => this.#report());
   }
 
@@ -32,14 +36,13 @@ export class RootKeyUses {
   }
 
   async #report(): Promise<void> {
-    const { home, recorder, rpc } = this.#options;
+    const { recorder, rpc } = this.#options;
     const uses = rpc.takeRootKeyUses();
     for (let i = 0; i < uses.length; i += REPORT_MAX.cells) {
       const rootKeyUses = uses.slice(i, i + REPORT_MAX.cells);
       const report = { recorder, sequence: ++this.#sequence, verifications: [], uses: [], rootKeyUses };
       try {
-        // What home never takes is forgotten: the next use is another report.
-        await deliver(home, report);
+        await this.#deliveries.deliver(report);
       } catch {
         return rpc.recordRootKeyUses(uses.slice(i));
       }
