@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
+import { EventEmitter } from "node:events";
 import { it } from "node:test";
+import { setImmediate } from "node:timers/promises";
 import { startThread } from "./reused.ts";
 
 /** Runs `source` in a thread that serves a database, and resolves with the thread and the error when it has stopped. */
@@ -23,6 +25,18 @@ async function run(source: string): Promise<string> {
   await new Promise((resolve) => handle.once("exit", resolve));
   return error;
 }
+
+it("a thread that serves many databases keeps no listener of them", async (t) => {
+  const warnings: Error[] = [];
+  const onWarning = (warning: Error) => void warnings.push(warning);
+  process.on("warning", onWarning);
+  t.after(() => process.off("warning", onWarning));
+  const first = await run("");
+  // One more than listeners without a warning.
+  for (let i = 0; i < EventEmitter.defaultMaxListeners; i++) assert.equal(await run(""), first);
+  await setImmediate();
+  assert.deepEqual(warnings, []);
+});
 
 it("a thread serves one database after another, but none after its end", async () => {
   const first = await run("");

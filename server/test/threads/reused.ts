@@ -16,13 +16,14 @@ export function startThread(data: ThreadData): DatabaseWorker {
   const { port1: here, port2: there } = new MessageChannel();
   const handle = new Handle(here);
   const fail = (error: unknown) => handle.emit("error", error);
-  const onExit = () => here.close();
-  const free = new Promise((resolve) => {
-    thread.once("message", resolve).once("exit", resolve);
-  });
-  thread.once("error", fail).once("exit", onExit);
+  const free = Promise.withResolvers<unknown>();
+  const onExit = () => {
+    here.close();
+    free.resolve(undefined);
+  };
+  thread.once("message", free.resolve).once("error", fail).once("exit", onExit);
   here.once("close", async () => {
-    await free;
+    await free.promise;
     thread.off("error", fail).off("exit", onExit);
     handle.emit("exit");
   });
