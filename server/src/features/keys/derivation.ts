@@ -27,7 +27,6 @@ import {
   text,
 } from "../../platform/vocabulary/schema.ts";
 import { type KeyPolicy, policyOf } from "../apis/record.ts";
-import { ApiWriter } from "../apis/statements.ts";
 import { refillColumns } from "../credits/record.ts";
 import { BalanceWriter } from "../credits/statements/balances.ts";
 import { keyInEvents } from "./lock-key.ts";
@@ -152,7 +151,7 @@ export async function derive(wanted: Derivation, context: DerivationContext): Pr
       `${wanted.keyId} is ${LEVELS_MAX} levels below ${top.id}, which is the maximum. Derive from a key above it.`,
     );
   }
-  const policy = policyOf(await store.of(ApiWriter).find(top.api_id));
+  const policy = policyOf({ policy: top.api_policy });
   requireNone(await policyFault(wanted, { policy, top, parent }, store));
   if (!(await keys.accepts())) refuse(OLDER_PROGRAMS_OF_DERIVED_KEYS);
   const { living, hadAny } = await keys.countOfTop(top.id, now);

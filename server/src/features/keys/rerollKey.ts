@@ -7,7 +7,6 @@ import { mutation } from "../../platform/rpc/operation.ts";
 import { exampleKey } from "../../platform/vocabulary/examples.ts";
 import { asSecret, BYTE_LENGTH_DEFAULT, duration, EXPIRES_MAX, KeyId } from "../../platform/vocabulary/schema.ts";
 import { policyOf } from "../apis/record.ts";
-import { ApiWriter } from "../apis/statements.ts";
 import { PlanWriter } from "../plans/statements/plans.ts";
 import { RatelimitWriter } from "../ratelimits/statements/ratelimits.ts";
 import { keyInEvents, lockKey } from "./lock-key.ts";
@@ -52,7 +51,7 @@ export const rerollKey = mutation("keys.rerollKey", {
     principal.authorize(`apis.${old.api_id}.encrypt_key`);
   }
 
-  const policy = policyOf(await store.of(ApiWriter).find(old.api_id));
+  const policy = policyOf({ policy: old.api_policy });
   const latest = latestExpiry(policy, now);
   const expires =
     old.expires_at === null && latest === Number.POSITIVE_INFINITY ? null : Math.min(old.expires_at ?? latest, latest);

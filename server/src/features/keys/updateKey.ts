@@ -23,7 +23,6 @@ import {
   text,
 } from "../../platform/vocabulary/schema.ts";
 import { policyOf } from "../apis/record.ts";
-import { ApiWriter } from "../apis/statements.ts";
 import { assignBudgets } from "../budgets/assign.ts";
 import { AssignedBudget } from "../budgets/record.ts";
 import {
@@ -149,12 +148,12 @@ export const updateKey = mutation("keys.updateKey", {
   await acceptConcurrency(input.concurrency, context);
   await acceptShadow(input.ratelimits, context);
   await acceptAllowedIps(input.allowedIps, context);
-  const policy = touchesPolicy(input) ? policyOf(await store.of(ApiWriter).find(key.api_id)) : {};
+  const policy = policyOf({ policy: key.api_policy });
   // A key that is older than the policy may come nearer to it.
   const isLater = (input.expires ?? Number.POSITIVE_INFINITY) > (key.expires_at ?? Number.POSITIVE_INFINITY);
   if (input.expires !== undefined && isLater) requireNone(expiryFault(policy, input.expires, key.created_at));
   // Before anything is written: `apis.updateKeys` goes on with other keys.
-  if (policy.limitsRequired && (await takesLastLimit(key, { ...input, plan }, store))) {
+  if (policy.limitsRequired && touchesLimits(input) && (await takesLastLimit(key, { ...input, plan }, store))) {
     return fail("invalid_input", LAST_LIMIT);
   }
   const former = input.permissions && (await store.of(PermissionWriter).listOfKey(keyId));
@@ -246,12 +245,10 @@ export const updateKey = mutation("keys.updateKey", {
   return {};
 });
 
-/** Whether a change can take a key out of the policy of its API. */
-function touchesPolicy(
-  input: { [Field in "expires" | "ratelimits" | "concurrency" | "plan" | "externalId"]?: unknown },
-) {
-  const { expires, ratelimits, concurrency, plan, externalId } = input;
-  return [expires, ratelimits, concurrency, plan, externalId].some((value) => value !== undefined);
+/** Whether a change can take a limit away from a key. */
+function touchesLimits(input: { [Field in "ratelimits" | "concurrency" | "plan" | "externalId"]?: unknown }) {
+  const { ratelimits, concurrency, plan, externalId } = input;
+  return [ratelimits, concurrency, plan, externalId].some((value) => value !== undefined);
 }
 
 /** Whether a change leaves a key without a limit that has one, or another key of its reroll chain, with which it shares a plan. */

@@ -18,6 +18,8 @@ export interface StoredKey extends KeyRow {
   last_used_at: number | null;
   api_prefix: string | null;
   api_byte_length: number | null;
+  /** JSON, or null. */
+  api_policy: string | null;
   /** JSON array of CIDRs, or null. */
   api_allowed_ips: string | null;
   api_own_key_access: SqlBoolean;
@@ -52,6 +54,7 @@ export function selectAnyKeys(connection: Sql) {
       "key_usage.last_used_at",
       "apis.prefix as api_prefix",
       "apis.byte_length as api_byte_length",
+      "apis.policy as api_policy",
       "apis.allowed_ips as api_allowed_ips",
       "apis.own_key_access as api_own_key_access",
       raw<SqlBoolean>`coalesce(apis.own_key_derivation, 0)`.as("api_own_key_derivation"),
