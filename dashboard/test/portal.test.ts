@@ -146,6 +146,18 @@ describeDashboard(
       await eventuallyEqual(() => reader.getByRole("button").count(), 0);
     });
 
+    it("says why the service makes no key", async () => {
+      const { apiId: strict } = await dashboard.ok("apis.createApi", { name: "strict" });
+      await dashboard.ok("apis.updateApi", { apiId: strict, policy: { limitsRequired: true } });
+      const page = await visit({ apiId: strict, externalId: "dan" });
+      await page.getByRole("button", { name: "Create key" }).click();
+      await page.getByRole("dialog").getByRole("button", { name: "Create key" }).click();
+      await page
+        .getByText("Keys of this API need a limit, and none is set for you. Ask its operator for one.")
+        .waitFor();
+      await eventuallyEqual(() => page.getByText("which is the maximum").count(), 0);
+    });
+
     it("shows texts as texts", async () => {
       await dashboard.ok("keys.createKey", {
         apiId,

@@ -19,6 +19,8 @@ export type { PortalSession } from "./portal/calls.ts";
 /** The longest delay of a timer of the browser. */
 const TIMER_MAX_MS = 2 ** 31 - 1;
 const DAY = 86_400_000;
+/** What `portal.createKey` says at the maximum of a session. It has a translation. */
+const IS_FULL = /^There are \d+ keys already, which is the maximum/;
 
 // A server that renders the page loads this module too, and has no elements.
 const Base: typeof HTMLElement = globalThis.HTMLElement ?? class {};
@@ -321,7 +323,11 @@ export class LatchkeyKeysElement extends Base {
     const { texts } = this.#language;
     const status = error instanceof CallError ? error.status : -1;
     if (status === 401) this.#end();
-    if (status === 412 && session) return this.#language.say("full", { n: session.keys.max });
+    if (error instanceof CallError && status === 412) {
+      return session && IS_FULL.test(error.message)
+        ? this.#language.say("full", { n: session.keys.max })
+        : error.message;
+    }
     if (status === 0) return texts.offline;
     return status === 429 ? texts.busy : texts.error;
   }
