@@ -31,6 +31,41 @@ describeDashboard("plans", (dashboard) => {
     await page.getByText("No plan matches “silver”").waitFor();
   });
 
+  it("creates plans with credits for each key, or with a budget for each identity", async () => {
+    const page = await dashboard.visit("/plans");
+    const dialog = page.getByRole("dialog");
+    const send = dialog.getByRole("button", { name: "Create plan" });
+    const begin = async (name: string, balance: string) => {
+      await page.getByRole("button", { name: "Create plan" }).first().click();
+      await dialog.getByLabel("Name", { exact: true }).fill(name);
+      await dialog.getByLabel("At most").fill("600");
+      await dialog.getByLabel("Balance").selectOption(balance);
+      await eventuallyEqual(() => send.getAttribute("aria-disabled"), "true", "without an amount");
+      await isAccessible(page);
+    };
+    await begin("prepaid", "credits");
+    await dialog.getByLabel("Amount").fill("5000");
+    await dialog.getByLabel("Refill", { exact: true }).selectOption("monthly");
+    await dialog.getByLabel("Day of the month").fill("15");
+    await send.click();
+    await page.getByRole("heading", { name: "prepaid", exact: true }).waitFor();
+    const prepaid = await get("prepaid");
+    assert.deepEqual(prepaid.credits, { amount: 5_000, refill: { interval: "monthly", refillDay: 15 } });
+    assert.equal(prepaid.budget, undefined);
+
+    await page.goto(`${dashboard.address}/plans`);
+    await begin("pooled", "budget");
+    await dialog.getByLabel("Amount").fill("90000");
+    await dialog.getByRole("textbox", { name: "Unit" }).fill("token");
+    await dialog.getByLabel("Thresholds").fill("80 ");
+    await dialog.getByLabel("A call that it does not cover").selectOption("allow");
+    await send.click();
+    await page.getByRole("heading", { name: "pooled", exact: true }).waitFor();
+    const pooled = await get("pooled");
+    assert.deepEqual(pooled.budget, { amount: 90_000, onEmpty: "allow", thresholds: [80], unit: "token" });
+    assert.equal(pooled.credits, undefined);
+  });
+
   it("says what a change does to how many keys before it is saved, and who has the plan", async () => {
     const planId = await create({ name: "team", ratelimits: [requests(600)] });
     const { apiId } = await dashboard.ok("apis.createApi", { name: "planned" });
