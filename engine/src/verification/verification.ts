@@ -151,12 +151,16 @@ export class Verification {
    *
    * @param sought what identifies the key besides its string, or instead of it.
    */
-  async inspect(request: VerificationRequest, sought: SoughtKey = {}): Promise<KeyRecord | null> {
-    await this.#lookup.requireCurrent(request);
+  async inspect(
+    request: VerificationRequest,
+    sought: SoughtKey = {},
+    monotonic = request.startedAt,
+  ): Promise<KeyRecord | null> {
+    await this.#lookup.requireCurrent({ now: request.now, startedAt: monotonic });
     const generation = this.#directories.generations.newest();
     const found = await this.#find(request, sought.place);
     if (found && !this.#isCurrentSince(generation, found, request)) {
-      return this.inspect(await this.#renewed(request), sought);
+      return this.inspect(await this.#renewed(request), sought, this.#clock.monotonic());
     }
     if (found === null) {
       if (sought.place !== undefined || !(await this.#unknownKeys.ask(request))) return this.#notInspected(request);
@@ -176,6 +180,11 @@ export class Verification {
       else this.#recordStart(found, request, VALID_START);
     }
     return found;
+  }
+
+  /** Returns a check that a key of `inspect` has not changed since this call. */
+  watch(key: KeyRecord, request: VerificationRequest): (now: Instant) => boolean {
+    return this.#currentCheck(key, request);
   }
 
   async #find(request: VerificationRequest, place: KeyPlace | undefined): Promise<KeyRecord | null> {

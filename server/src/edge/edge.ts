@@ -242,7 +242,7 @@ type EdgeServices = Pick<Services, "verification" | "gateways"> & EdgeLimitServi
 function edgeServices(config: Config, replica: Replica): EdgeServices {
   const { directories, charges } = replica;
   return {
-    verification: { verify: verifying(replica.verification), inspect: decideByCall },
+    verification: { verify: verifying(replica.verification), inspect: decideByCall, watch: decideByCall },
     gateways: { trustedProxies: addressList(config.trustedProxies) },
     namespaces: new Namespaces<Principal>({ directories, create: decideByCall }),
     charges,

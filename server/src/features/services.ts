@@ -38,7 +38,7 @@ export interface Services {
     /** A sample of the recent decisions of the workspace, the newest first. */
     decisions(workspaceId: string, since: number, now: Instant): Promise<Iterable<Decision>>;
   };
-  readonly verification: Pick<Verification, "verify" | "inspect">;
+  readonly verification: Pick<Verification, "verify" | "inspect" | "watch">;
   readonly explainer: Pick<Explainer, "explain">;
   readonly ownKeys: Pick<OwnKeys, "find" | "findParent" | "readLimits">;
   /** Derives keys for holders. */

@@ -5,7 +5,8 @@ import { hashSecret } from "../../../engine/src/crypto/hash.ts";
 import { TestEdge } from "../edge.ts";
 import { GrpcClient } from "../grpc/client.ts";
 import { rateLimitRequest, SHOULD_RATE_LIMIT } from "../grpc/rate-limit-messages.ts";
-import { describeOnStores, type Reply, TestServer } from "../harness.ts";
+import { describeOnStores, type Reply, TestServer, VAULT_KEY } from "../harness.ts";
+import { requestToken } from "../oauth-caller.ts";
 import { sharedRedis } from "../services/redis.ts";
 import { TcpProxy } from "../tcp-proxy.ts";
 
@@ -90,7 +91,13 @@ const codeOf = ([result]: { data?: { code?: string }; problem?: { code: string }
   result?.problem?.code ?? result?.data?.code ?? "VALID";
 
 describe("A call that waits for Redis (rule 208)", () => {
-  const settings: Record<string, string> = { PORT: "0", GRPC_PORT: "0" };
+  const settings: Record<string, string> = {
+    PORT: "0",
+    GRPC_PORT: "0",
+    OAUTH_TOKENS: "on",
+    PUBLIC_URL: "https://keys.example",
+    VAULT_KEY,
+  };
   // On SQLite a call with an Idempotency-Key has the only writing transaction while it waits.
   const server = new TestServer({ store: "postgres", settings });
   let proxy: TcpProxy;
@@ -214,6 +221,19 @@ describe("A call that waits for Redis (rule 208)", () => {
       const { status } = await during(ask, () => change(server, made));
       await client.close();
       assert.equal(status, answer === "authentication_failed" ? 16 : 7);
+    });
+  }
+
+  for (const { how, change, answer } of ofKeys) {
+    it(`gets an access token by what its key is then, when ${how}`, async () => {
+      const made = await make(server);
+      await server.ok("apis.updateApi", { apiId: made.apiId, resources: ["https://files.example"] });
+      const got = await during(
+        () => requestToken(server, made),
+        () => change(server, made),
+      );
+      if (["DISABLED", "NOT_FOUND", "EXPIRED"].includes(answer)) assert.equal(got.body.error, "invalid_client");
+      else assert.equal(got.body.scope, answer === "VALID" ? "documents.read" : undefined);
     });
   }
 

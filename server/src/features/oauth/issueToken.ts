@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { KeyRecord } from "../../../../engine/src/directory/records.ts";
 import { holds, type Permissions } from "../../../../engine/src/rules/permissions.ts";
+import type { MeteredContext } from "../../platform/rpc/operation.ts";
 import { admitCall } from "../../platform/rpc/workspace-limit.ts";
 import { asSecret, KEY_LENGTH_MAX, text } from "../../platform/vocabulary/schema.ts";
 import { metered, type Services } from "../services.ts";
@@ -15,6 +16,14 @@ export const SCOPE_LENGTH_MAX = 2_048;
 
 /** Of RFC 6749, section 5.2, and RFC 8707, section 2. */
 export type TokenError = "invalid_client" | "unauthorized_client" | "invalid_scope" | "invalid_target";
+
+const tokenInput = z.strictObject({
+  workspaceId: z.string(),
+  keyId: text(1),
+  key: asSecret(text(1)),
+  scope: text(1).optional(),
+  resources: z.array(text(1)),
+});
 
 const output = z.union([
   z.strictObject({
@@ -35,17 +44,19 @@ export const issueToken = metered("oauth.issueToken", {
   description: "Issues an access token for a key.",
   permissions: [],
   isPublic: true,
-  input: z.strictObject({
-    workspaceId: z.string(),
-    keyId: text(1),
-    key: asSecret(text(1)),
-    scope: text(1).optional(),
-    resources: z.array(text(1)),
-  }),
+  input: tokenInput,
   output,
   problems: [],
   examples: [],
-}).handle(async (input, { verification, oauth, limiter }, { address, requestId, now, startedAt, fail }) => {
+}).handle(issue);
+
+async function issue(
+  input: z.output<typeof tokenInput>,
+  services: Services,
+  context: MeteredContext<never>,
+): Promise<string> {
+  const { verification, oauth, limiter, clock } = services;
+  const { address, requestId, now, startedAt, fail } = context;
   const { tokens } = oauth;
   // Without it there is no route that leads here.
   if (tokens === undefined) return fail("invalid_input", "This service issues no access tokens.");
@@ -53,6 +64,7 @@ export const issueToken = metered("oauth.issueToken", {
   const asked = { key: secret, workspaceId, principal: null, address, requestId, now, startedAt, credits: { cost: 0 } };
   const key = secret.length <= KEY_LENGTH_MAX ? await verification.inspect(asked, { keyId }) : null;
   if (key === null || isAboutToExpire(key, now)) return rejection("invalid_client", "The key is not valid.");
+  const isCurrent = verification.watch(key, asked);
   await admitTokens(key, limiter);
   const audience = audienceOf(resources, await oauth.resources({ workspaceId, apiId: key.apiId }));
   if ("error" in audience) return rejection(audience.error, audience.detail);
@@ -62,11 +74,20 @@ export const issueToken = metered("oauth.issueToken", {
     return rejection("invalid_scope", detail);
   }
   const text = granted.length > 0 ? granted.join(" ") : undefined;
-  const { token, expiresIn } = await oauth.issuing.run(workspaceId, () =>
-    tokens.issue(key, { audience: audience.resources, scope: text }, now),
+  const issued = await oauth.issuing.run(workspaceId, async () =>
+    isCurrent(clock.now()) ? tokens.issue(key, { audience: audience.resources, scope: text }, now) : undefined,
   );
-  return JSON.stringify({ access_token: token, token_type: "Bearer", expires_in: expiresIn, scope: text });
-});
+  // The key changed during one of the waits. Each attempt counts against its limit of tokens.
+  if (issued === undefined) {
+    return issue(input, services, { ...context, now: clock.now(), startedAt: clock.monotonic() });
+  }
+  return JSON.stringify({
+    access_token: issued.token,
+    token_type: "Bearer",
+    expires_in: issued.expiresIn,
+    scope: text,
+  });
+}
 
 const BEYOND = "The scope is not within the permissions of the key.";
 
