@@ -32,6 +32,7 @@ function open({ status }: { status: number | undefined } = { status: 500 }) {
       }
       if (sequence <= (last.get(recorder) ?? 0)) return {};
       last.set(recorder, sequence);
+      if (keys.includes("erased")) return { leftOut: 1 };
       for (const [, , keyId, , , , count] of verifications) counted.set(keyId!, (counted.get(keyId!) ?? 0) + count);
       for (const key of [...uses.map(({ keyId }) => keyId), ...rootKeyUses.map(({ rootKeyId }) => rootKeyId)]) {
         counted.set(key, (counted.get(key) ?? 0) + 1);
@@ -133,6 +134,24 @@ describe("deliveries of reports (rule 180)", () => {
     home.isAway = false;
     assert.deepEqual(await deliverAll(reports, 100), []);
     assert.deepEqual([counted.size, ...new Set(counted.values())], [100, 30]);
+  });
+
+  it("do not take it for a fault of a count that home takes uses, or leaves counts out", async () => {
+    const { home, counted, losses, deliverAll, deliveries } = open();
+    home.bad = new Set(["key_1", "key_2"]);
+    const uses = [{ keyId: "key_3", at: 1 }];
+    const report = { ...reportOf(1, cell("key_1"), cell("key_2")), uses };
+    for (let i = 0; i < 400; i++) {
+      await deliverAll([report, reportOf(i + 2, cell("erased"))], 1);
+      await deliveries.deliver({ recorder: "edge_1_uses", sequence: i, verifications: [], uses });
+    }
+    assert.deepEqual(
+      losses.filter(({ message }) => message.includes("failed")),
+      [],
+    );
+    home.bad.clear();
+    assert.deepEqual(await deliverAll([report], 20), []);
+    assert.deepEqual([counted.get("key_1"), counted.get("key_2")], [1, 1]);
   });
 
   it("take uses of other keys, and forget that at which home fails", async () => {

@@ -34,7 +34,7 @@ interface Part {
 /** A report that home fails at. */
 interface Trouble {
   refusals: number;
-  /** What home had taken when the report was divided; undefined: it is still whole. */
+  /** How many others home had taken when the report was divided; undefined: it is still whole. */
   takenBefore: number | undefined;
   parts: Part[];
 }
@@ -49,8 +49,9 @@ export class Deliveries {
   readonly #home: ReportTaker;
   readonly #onLoss: (verifications: number, cause: Error) => void;
   readonly #troubles = new Map<string, Trouble>();
-  /** Reports and parts that home has judged. */
-  #taken = 0;
+  /** Reports and parts of which home has counted something, and those of uses alone, which it keeps elsewhere. */
+  #counted = 0;
+  #ofUses = 0;
   /** How often home may fail. After a loss once: the next reports may have the same fault. */
   #patience = REFUSALS_MAX;
 
@@ -68,10 +69,11 @@ export class Deliveries {
   async deliver(report: CountReport): Promise<void> {
     const name = nameOf(report);
     const trouble = this.#troubles.get(name) ?? { refusals: 0, takenBefore: undefined, parts: [] };
-    if (trouble.takenBefore !== undefined) {
+    const { takenBefore } = trouble;
+    if (takenBefore !== undefined) {
       // Uses are not numbered: those of later calls are added until home has taken all.
       if (isOfUses(report)) trouble.parts = partsOf(report);
-      await this.#deliverParts(trouble, trouble.takenBefore, isOfUses(report) ? USES : COUNTS);
+      await this.#deliverParts(trouble, () => this.#takenLike(report) > takenBefore, isOfUses(report) ? USES : COUNTS);
     } else {
       try {
         await this.#send(report);
@@ -80,7 +82,7 @@ export class Deliveries {
         if (!(error instanceof ReportFailed)) throw error;
         this.#troubles.set(name, trouble);
         if (++trouble.refusals >= this.#patience && this.#divided < DIVIDED_MAX) {
-          trouble.takenBefore = this.#taken;
+          trouble.takenBefore = this.#takenLike(report);
           trouble.parts = partsOf(report);
         }
         throw error;
@@ -90,8 +92,7 @@ export class Deliveries {
   }
 
   /** Sends the parts of a report, and divides those that home fails at. Rejects if some are left. */
-  async #deliverParts(trouble: Trouble, takenBefore: number, bounds: Bounds): Promise<void> {
-    const takesOthers = () => this.#taken > takenBefore;
+  async #deliverParts(trouble: Trouble, takesOthers: () => boolean, bounds: Bounds): Promise<void> {
     /** Those that this attempt has sent in vain. */
     const failed: Part[] = [];
     let failure: ReportFailed | undefined;
@@ -115,13 +116,18 @@ export class Deliveries {
         const refusalsMax = takesOthers() ? Math.min(bounds.refusals, this.#patience) : REFUSALS_ALONE_MAX;
         if (part.refusals < refusalsMax) failed.push(part);
         else {
-          this.#patience = 1;
+          if (takesOthers()) this.#patience = 1;
           this.#lose({ verifications: verificationsOf(part.report.verifications), cause: lossOf(part, error) });
         }
       }
     }
     trouble.parts.push(...failed);
     if (trouble.parts.length > 0) throw failure ?? new ReportFailed("Parts of a report are still to be sent");
+  }
+
+  /** What shows that home takes such reports. That it takes uses says nothing about counts. */
+  #takenLike(report: CountReport): number {
+    return isOfUses(report) ? this.#counted + this.#ofUses : this.#counted;
   }
 
   get #divided(): number {
@@ -132,7 +138,8 @@ export class Deliveries {
 
   async #send(report: CountReport): Promise<void> {
     const loss = await deliver(this.#home, report);
-    this.#taken++;
+    if (isOfUses(report)) this.#ofUses++;
+    else if (verificationsOf(report.verifications) > (loss?.verifications ?? 0)) this.#counted++;
     if (loss !== undefined) this.#lose(loss);
   }
 
