@@ -350,7 +350,8 @@ async function applyDueRefills(
     });
     if (after === row) return after;
     changed.push({ row, after });
-    if (!isOfPlan && row.refill_due_at! <= now) due.push({ row, after, at: now });
+    // A clock that ran ahead may have refilled it already: then only the schedule changes.
+    if (!isOfPlan && after.period !== row.period) due.push({ row, after, at: now });
     return after;
   });
   if (changed.length === 0) return current;
