@@ -3,9 +3,9 @@
  *
  * First `LocalLatchkey` in this process: CPU of a verification of known keys, one after the other, and of keys with a permission and a
  * limit that is leased, with the questions that this took. Then what `verify` adds to a request of Express, Fastify and Hono: the time
- * of requests over one connection, in turn without a verification, with one by the service, and with one in the process. Then `latchkey edge` beside a
- * node, over TCP with the same keys and with limits: each on core 0, with the load on core 1. At last what leases cost the service:
- * questions as 100 edges ask them, each with leases of 100 limits and the return of the ones before; nothing else of an edge runs.
+ * of requests over one connection, in turn without a verification, with one by the service, and with one in the process. At last `latchkey edge`
+ * beside a node, over TCP with the same keys and with limits: each on core 0, with the load on core 1. What edges cost the service is
+ * measured by `bench/home.ts`.
  */
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -18,7 +18,6 @@ import { getRequestListener } from "@hono/node-server";
 import express from "express";
 import fastify from "fastify";
 import { Hono } from "hono";
-import { hashSecret } from "../engine/src/crypto/hash.ts";
 import * as forExpress from "../sdk/src/express.ts";
 import * as forFastify from "../sdk/src/fastify.ts";
 import * as forHono from "../sdk/src/hono.ts";
@@ -43,10 +42,6 @@ const LEASED_KEYS = 100;
 const BUSY_KEYS = 5;
 const LIMIT = { name: "requests", limit: 1e9, duration: 3_600_000 };
 const PERMISSION = "documents.read";
-/** What each of so many edges verifies of each limit, in a second, and the questions that are measured. */
-const [EDGES, PER_SECOND, QUESTIONS] = [100, 100, 300];
-/** What an edge asks for: the use of this many seconds. */
-const LEASE_SECONDS = 5;
 
 /** Starts an app of a framework, with `verify` if there are options for it. */
 const frameworks: Record<string, (options?: { latchkey: Latchkey; apiId: string }) => Promise<Server>> = {
@@ -117,7 +112,6 @@ try {
   await inRequests(latchkey, node, keys, leased);
   await latchkey.close();
   await besideNode(node, keys, leased);
-  await leasesOfEdges(node, leased);
 
   async function inProcess(
     title: string,
@@ -224,44 +218,3 @@ async function besideNode(node: ServerUnderTest, keys: readonly string[], leased
 }
 
 /** The CPU of the service for the leases of many edges. */
-async function leasesOfEdges(node: ServerUnderTest, leased: readonly string[]): Promise<void> {
-  const headers = { ...JSON_TYPE, authorization: `Bearer ${ROOT_KEY}` };
-  const want = PER_SECOND * LEASE_SECONDS;
-  let grants = 0;
-  const ask = async (held: (string | null)[]): Promise<(string | null)[]> => {
-    const leases = leased.map((key, i) => {
-      const id = held[i];
-      const { name, limit, duration } = LIMIT;
-      const returns = id ? { returns: [{ id, amount: want, spent: want }] } : {};
-      return { key: { hash: hashSecret(key), name, owner: "key" }, limit, duration, want, ...returns };
-    });
-    // As short as an edge asks.
-    const answers: (string | null)[] = [];
-    for (const some of [leases.slice(0, leases.length / 2), leases.slice(leases.length / 2)]) {
-      const text = await post(`${node.url}/v2/replica.lease`, headers, JSON.stringify({ leases: some }));
-      for (const lease of JSON.parse(text).data.leases as ({ id: string; amount: number } | null)[]) {
-        if (lease !== null && lease.amount !== want) throw new Error(`A lease of ${lease.amount}`);
-        answers.push(lease?.id ?? null);
-      }
-    }
-    grants += answers.filter((id) => id !== null).length;
-    return answers;
-  };
-  let held = await ask([]);
-  const per: number[] = [];
-  for (let round = 0; round <= rounds; round++) {
-    grants = 0;
-    const before = await node.cpuMs();
-    for (let i = 0; i < QUESTIONS / rounds; i++) held = await ask(held);
-    if (round > 0) per.push(((await node.cpuMs()) - before) / grants);
-  }
-  const { median, min, max } = spread(per.map((ms) => ms * 1_000));
-  const needed = (EDGES * leased.length * PER_SECOND) / want;
-  console.log(`The service leases ${want} of a limit, and takes the lease before back: CPU in µs, median (min–max)`);
-  console.log(`  per lease           ${writeSpread({ median, min, max }, 1)}`);
-  console.log(
-    `  ${EDGES} edges × ${leased.length} limits × ${PER_SECOND} a second = ${(EDGES * leased.length * PER_SECOND).toLocaleString("en")} verifications a second ` +
-      `need ${needed} leases a second: ${((needed * median) / 1e6).toFixed(3)} cores`,
-  );
-  console.log(`  operations of the counters per verification: ${(2 / want).toFixed(4)}`);
-}
