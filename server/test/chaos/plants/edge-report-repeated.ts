@@ -2,6 +2,6 @@
 import { patchModule } from "./patch-module.ts";
 
 patchModule("server/src/edge/counts.ts", {
-  "const loss = await deliver(this.#home, report);":
-    "const loss = await deliver(this.#home, report); if (Math.random() < 0.05) await deliver(this.#home, { ...report, sequence: report.sequence + 32 });",
+  "await this.send(report);":
+    "await this.send(report); if (Math.random() < 0.05) await this.send({ ...report, sequence: report.sequence + 32 });",
 });
