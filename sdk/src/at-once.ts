@@ -10,7 +10,7 @@ export function isPending<Value>(value: Awaitable<Value>): value is Promise<Valu
   return value instanceof Promise || typeof (value as { then?: unknown } | null | undefined)?.then === "function";
 }
 
-/** `next` of a value: at once, or after the promise of it. */
+/** As `then` of the engine, and for the promises of other libraries too, which the functions in options may return. */
 export function then<Value, Next>(value: Awaitable<Value>, next: (value: Value) => Awaitable<Next>): Awaitable<Next> {
   return isPending(value) ? Promise.resolve(value).then(next) : next(value);
 }

@@ -1,5 +1,6 @@
 import type { Milliseconds } from "../../engine/src/clock/clock.ts";
 import { systemClock } from "../../engine/src/clock/system.ts";
+import { then } from "../../engine/src/clock/then.ts";
 import { DecidedElsewhere } from "../../engine/src/errors/decided-elsewhere.ts";
 import { newId, requestIds } from "../../engine/src/random/random.ts";
 import { systemRandom } from "../../engine/src/random/system.ts";
@@ -10,7 +11,7 @@ import { type LimitCall, rejectAnswer } from "../../engine/src/replica/home.ts";
 import { Replica } from "../../engine/src/replica/replica.ts";
 import { ChargeRejected, charged } from "../../engine/src/replica/replica-verification.ts";
 import type { VerificationRequest } from "../../engine/src/verification/request.ts";
-import { type Awaitable, attempt, promising, then } from "./at-once.ts";
+import { type Awaitable, attempt, promising } from "./at-once.ts";
 import {
   bounded,
   type CallOptions,

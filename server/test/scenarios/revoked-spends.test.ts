@@ -1,56 +1,16 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import { describeOnStores, type Reply, type TestServer } from "../harness.ts";
+import { type Change, changesOfKeys, changesOfRootKeys } from "../changes-during-waits.ts";
+import { describeOnStores, type Reply } from "../harness.ts";
 
-interface Made {
-  apiId: string;
-  keyId: string;
-  rootKeyId: string;
-}
-
-/** By event during the wait of a call in the ledger: the answer. */
-const changes: { how: string; change(server: TestServer, made: Made): Promise<unknown>; answer: string }[] = [
-  {
-    how: "the key is disabled",
-    change: (server, { keyId }) => server.ok("keys.updateKey", { keyId, enabled: false }),
-    answer: "DISABLED",
-  },
-  {
-    how: "the key is deleted",
-    change: (server, { keyId }) => server.ok("keys.deleteKey", { keyId }),
-    answer: "NOT_FOUND",
-  },
+const changes: readonly Change[] = [
+  ...changesOfKeys,
   {
     how: "the key's API is deleted",
     change: (server, { apiId }) => server.ok("apis.deleteApi", { apiId }),
     answer: "NOT_FOUND",
   },
-  {
-    how: "the key expires",
-    change: async (server) => server.clock.step(60_000),
-    answer: "EXPIRED",
-  },
-  {
-    how: "the key loses the permission of the query",
-    change: (server, { keyId }) => server.ok("keys.removePermissions", { keyId, permissions: ["documents.read"] }),
-    answer: "INSUFFICIENT_PERMISSIONS",
-  },
-  {
-    how: "the root key is deleted",
-    change: (server, { rootKeyId }) => server.ok("rootKeys.deleteRootKey", { rootKeyId }),
-    answer: "authentication_failed",
-  },
-  {
-    how: "the root key is disabled",
-    change: (server, { rootKeyId }) => server.ok("rootKeys.updateRootKey", { rootKeyId, enabled: false }),
-    answer: "root_key_disabled",
-  },
-  {
-    how: "the root key may no longer verify keys of the API",
-    change: (server, { rootKeyId }) =>
-      server.ok("rootKeys.updateRootKey", { rootKeyId, permissions: ["apis.api_other.verify_key"] }),
-    answer: "NOT_FOUND",
-  },
+  ...changesOfRootKeys("NOT_FOUND"),
   {
     how: "only the balance is changed",
     change: (server, { keyId }) => server.ok("keys.updateCredits", { keyId, operation: "increment", value: 5 }),

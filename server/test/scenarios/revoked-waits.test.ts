@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { hashSecret } from "../../../engine/src/crypto/hash.ts";
+import { type Change, changesOfKeys, changesOfRootKeys } from "../changes-during-waits.ts";
 import { TestEdge } from "../edge.ts";
 import { GrpcClient } from "../grpc/client.ts";
 import { rateLimitRequest, SHOULD_RATE_LIMIT } from "../grpc/rate-limit-messages.ts";
@@ -10,63 +11,12 @@ import { requestToken } from "../oauth-caller.ts";
 import { sharedRedis } from "../services/redis.ts";
 import { TcpProxy } from "../tcp-proxy.ts";
 
-interface Made {
-  apiId: string;
-  keyId: string;
-  rootKeyId: string;
-}
-
-interface Change {
-  how: string;
-  change(server: TestServer, made: Made): Promise<unknown>;
-  answer: string;
-}
-
-const ofKeys: Change[] = [
-  {
-    how: "the key is disabled",
-    change: (server, { keyId }) => server.ok("keys.updateKey", { keyId, enabled: false }),
-    answer: "DISABLED",
-  },
-  {
-    how: "the key is deleted",
-    change: (server, { keyId }) => server.ok("keys.deleteKey", { keyId }),
-    answer: "NOT_FOUND",
-  },
-  {
-    how: "the key expires",
-    change: async (server) => server.clock.step(60_000),
-    answer: "EXPIRED",
-  },
-  {
-    how: "the key loses the permission of the query",
-    change: (server, { keyId }) => server.ok("keys.removePermissions", { keyId, permissions: ["documents.read"] }),
-    answer: "INSUFFICIENT_PERMISSIONS",
-  },
+const ofKeys: readonly Change[] = [
+  ...changesOfKeys,
   {
     how: "only its name changes",
     change: (server, { keyId }) => server.ok("keys.updateKey", { keyId, name: "renamed" }),
     answer: "VALID",
-  },
-];
-
-/** `lost`: the answer to a caller whose root key has lost its permissions. */
-const ofRootKeys = (lost: string): Change[] => [
-  {
-    how: "the root key is deleted",
-    change: (server, { rootKeyId }) => server.ok("rootKeys.deleteRootKey", { rootKeyId }),
-    answer: "authentication_failed",
-  },
-  {
-    how: "the root key is disabled",
-    change: (server, { rootKeyId }) => server.ok("rootKeys.updateRootKey", { rootKeyId, enabled: false }),
-    answer: "root_key_disabled",
-  },
-  {
-    how: "the root key loses its permissions",
-    change: (server, { rootKeyId }) =>
-      server.ok("rootKeys.updateRootKey", { rootKeyId, permissions: ["apis.api_other.verify_key"] }),
-    answer: lost,
   },
 ];
 
@@ -191,7 +141,7 @@ describe("A call that waits for Redis (rule 208)", () => {
   }
 
   for (const [name, { lost, ofKey, call }] of Object.entries(calls)) {
-    for (const { how, change, answer } of [...(ofKey ? ofKeys : []), ...ofRootKeys(lost)]) {
+    for (const { how, change, answer } of [...(ofKey ? ofKeys : []), ...changesOfRootKeys(lost)]) {
       it(`is judged again by ${name} when ${how}`, async () => {
         const made = await make(server);
         await nextNamespace();
@@ -210,7 +160,7 @@ describe("A call that waits for Redis (rule 208)", () => {
     }
   }
 
-  for (const { how, change, answer } of ofRootKeys("insufficient_permissions")) {
+  for (const { how, change, answer } of changesOfRootKeys("insufficient_permissions")) {
     it(`is judged again by ShouldRateLimit when ${how}`, async () => {
       const made = await make(server);
       const domain = await nextNamespace();
@@ -277,7 +227,7 @@ describeOnStores("A call that waits for the database (rule 208)", (server) => {
     return answerOf(await waiting);
   }
 
-  for (const { how, change, answer } of [...ofKeys, ...ofRootKeys("NOT_FOUND")]) {
+  for (const { how, change, answer } of [...ofKeys, ...changesOfRootKeys("NOT_FOUND")]) {
     it(`is judged again when ${how} while its plan is read`, async () => {
       const { planId } = await server.ok("plans.createPlan", { name: `plan-${++plans}` });
       const made = await make(server, { plan: planId });
@@ -289,7 +239,7 @@ describeOnStores("A call that waits for the database (rule 208)", (server) => {
   }
 
   for (const operation of ["holds.settleHold", "holds.extendHold", "holds.releaseHold"]) {
-    for (const { how, change, answer } of ofRootKeys("insufficient_permissions")) {
+    for (const { how, change, answer } of changesOfRootKeys("insufficient_permissions")) {
       it(`changes nothing by ${operation} when ${how}`, async () => {
         const made = await make(server, { credits: { remaining: 10 } });
         const { key, rootKey: as } = made;
