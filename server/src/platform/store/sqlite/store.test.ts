@@ -20,17 +20,16 @@ const threadModule = `
     Atomics.wait(gate, 0, 0);
     return "long";
   }
-  /** Returns the largest size of the young generation while objects live for a while. */
+  /** Returns sizes of the space for new objects, while objects live for a while. */
   async function growHeap() {
     const living = [];
-    let largest = 0;
+    const sizes = [];
     for (let i = 0; i < 3_000_000; i++) {
       living[i % 100_000] = [i];
       if (i % 100_000 > 0) continue;
-      const young = getHeapSpaceStatistics().find((space) => space.space_name === "new_space");
-      largest = Math.max(largest, young.space_size);
+      sizes.push(getHeapSpaceStatistics().find((space) => space.space_name === "new_space").space_size);
     }
-    return largest;
+    return sizes;
   }
   async function run({ db }, text) {
     await db.executeQuery({ sql: text, parameters: [], query: { kind: "RawNode" }, queryId: {} });
@@ -72,9 +71,10 @@ describe("the threads of an embedded database", () => {
 
   it("keep little memory for new objects", async (t) => {
     const { store } = await openCounted(t, {});
-    const bytes = (await store.read("growHeap" as never, null as never)) as number;
-    // 8 to 17 MiB with the limit, 32 without.
-    assert(bytes <= 24 * 2 ** 20, `${bytes}`);
+    const sizes = (await store.read("growHeap" as never, null as never)) as number[];
+    // 8 MiB with the limit, 32 and 64 without. During a collection it can be up to four times as much.
+    const large = sizes.filter((size) => size > 16 * 2 ** 20);
+    assert(large.length < sizes.length / 2, `${sizes}`);
   });
 
   it("read at once while a long read is under way, which has a thread of its own", async (t) => {
