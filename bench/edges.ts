@@ -5,9 +5,10 @@
  * may have changed. The node runs on core 0 with its database, callers on core 1, and edges on core 2, or beside the callers
  * if the machine has two cores only. First the node's CPU for each poll: without changes, and while keys of the workspace
  * change. Then the latency of callers who verify keys at the node, at a rate that is far below what it can do: without an
- * event, and from the moment at which the node is back after it was frozen for two seconds, after a restart, and after every
- * edge has lost its position. Last the latency of callers of `latchkey edge` on core 0, whose network to the node delays
- * everything by 50 ms in each direction, beside that of callers of the node itself and of bare `node:http` on the same core.
+ * event, and from the moment at which the node is back after it was frozen for two seconds, after every edge has lost its
+ * position, after a restart, and after one when the edges are gone. Last the latency of callers of `latchkey edge` on core 0,
+ * whose network to the node delays everything by 50 ms in each direction, beside that of callers of the node itself and of
+ * bare `node:http` on the same core.
  */
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -107,7 +108,6 @@ try {
       latencies,
     ),
   ];
-  crowd.close();
   lines.push(
     "",
     `\`latchkey edge\` on the core of the node, whose network delays everything by ${FAR_MS} ms in each direction. ${CALLS_PER_SECOND} calls per second of each; the last three in the same seconds:`,
@@ -173,7 +173,12 @@ function changeKeys(): () => Promise<void> {
   };
 }
 
-/** What direct callers notice. */
+async function restart(): Promise<void> {
+  await node.stop();
+  node = await startLatchkey({ folder, settings });
+}
+
+/** What direct callers notice. The edges are gone at the end. */
 async function recoveries(): Promise<string[][]> {
   const events: Record<string, () => unknown> = {
     "without an event": () => undefined,
@@ -183,9 +188,10 @@ async function recoveries(): Promise<string[][]> {
       process.kill(node.pid, "SIGCONT");
     },
     "every edge lost its position": () => crowd.loseChanges(),
-    "the node restarted": async () => {
-      await node.stop();
-      node = await startLatchkey({ folder, settings });
+    "the node restarted": restart,
+    "the node restarted, without edges": () => {
+      crowd.close();
+      return restart();
     },
   };
   const bodies = keys.map((key) => JSON.stringify({ key }));
