@@ -16,14 +16,45 @@ describe("BloomFilter", () => {
   });
 
   it("has few false positives, and none while it is empty", () => {
-    const filter = BloomFilter.ofBytes(64_000);
-    assert.equal(filter.state.buffer.byteLength, 32_768);
-    const others = Array.from({ length: 20_000 }, (_, i) => `other ${i}`);
+    const filter = BloomFilter.ofBytes(1_000_000);
+    const { byteLength } = filter.state.buffer;
+    assert(byteLength > 999_900 && byteLength <= 1_000_000, `${byteLength}`);
+    const others = Array.from({ length: 40_000 }, (_, i) => `other ${i}`);
     const falsePositives = () => others.filter((text) => filter.mayHave(text)).length;
     assert.equal(falsePositives(), 0);
-    // 16 bits per member.
-    for (let i = 0; i < 16_384; i++) filter.add(`member ${i}`);
-    assert(falsePositives() > 0 && falsePositives() < others.length / 200, `${falsePositives()}`);
+    let members = 0;
+    const addTo = (count: number) => {
+      while (members < count) filter.add(`member ${members++}`);
+    };
+    // The first layers are full, and the last is about to be used.
+    addTo(107_000);
+    assert(falsePositives() < others.length / 1_000, `${falsePositives()}`);
+    // 16 bits of the buffer per member.
+    addTo(500_000);
+    assert(falsePositives() > 0 && falsePositives() < others.length / 250, `${falsePositives()}`);
+  });
+
+  it("uses its memory as texts are added, and none for texts that it has", () => {
+    const filter = BloomFilter.ofBytes(1_000_000);
+    const words = new Int32Array(filter.state.buffer);
+    const used = () => 4 * (words.findLastIndex((word) => word !== 0) + 1);
+    filter.add("member 0");
+    assert(used() <= 70_000);
+    for (let round = 0; round < 5; round++) {
+      for (let i = 0; i < 20_000; i++) filter.add(`member ${i}`);
+    }
+    assert(used() <= 70_000, `${used()}`);
+    for (let i = 0; i < 60_000; i++) filter.add(`member ${i}`);
+    assert(used() > 70_000 && used() <= 350_000, `${used()}`);
+  });
+
+  it("has a text that another thread adds to a new layer before it is told of it", () => {
+    const filter = BloomFilter.ofBytes(1_000_000);
+    const reader = new BloomFilter(filter.state);
+    for (let i = 0; i < 130_000; i++) {
+      filter.add(`member ${i}`);
+      if (!reader.mayHave(`member ${i}`)) assert.fail(`${i}`);
+    }
   });
 
   it("has different false positives under another key", () => {
