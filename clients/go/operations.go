@@ -540,6 +540,7 @@ func (o KeysOperations) ListDerivedKeysAll(ctx context.Context, input ListDerive
 // exists already, or the hash occurs earlier in the list. The list is imported in chunks of up to 500 keys,
 // sized so that each takes some milliseconds. Each chunk is imported completely or not at all. The keys must
 // obey the `policy` of the API: a chunk with one that does not is not imported, nor are those after it.
+// `stopped` says why then. If the first chunk is refused, the call fails.
 //
 // Permissions of the root key: `apis.{apiId}.create_key`, `budgets.{budgetId}.assign_budget`,
 // `plans.{planId}.assign_plan`
@@ -3778,12 +3779,28 @@ type MigrateKeysOutputMigrated struct {
 	KeyID string `json:"keyId"`
 }
 
+// MigrateKeysOutputStopped is for the field Stopped of MigrateKeysOutput.
+type MigrateKeysOutputStopped struct {
+	// How many hashes at the end of `failed` were not imported for this reason. Those before them exist.
+	Count int64 `json:"count"`
+	// The status that a call with these keys alone would have.
+	Status int64  `json:"status"`
+	Title  string `json:"title"`
+	// The page about the problem, with its causes and remedies.
+	Type string `json:"type"`
+	// The reason. It names the key, if one of them is the reason.
+	Detail string `json:"detail"`
+}
+
 // MigrateKeysOutput is the `data` of an answer of `keys.migrateKeys`.
 type MigrateKeysOutput struct {
 	// The hashes as sent, with the ids of the new keys.
 	Migrated []MigrateKeysOutputMigrated `json:"migrated"`
 	// Hashes that were not imported.
 	Failed []string `json:"failed"`
+	// Why the import ended before its end. Correct what `detail` names, or wait if `status` is 503, and send
+	// the last `count` keys of the list again.
+	Stopped *MigrateKeysOutputStopped `json:"stopped,omitzero"`
 }
 
 // wire returns the input with its secrets.

@@ -1553,6 +1553,21 @@ export type MigrateKeysOutput = {
     }[];
   /** Hashes that were not imported. */
   failed: string[];
+  /**
+   * Why the import ended before its end. Correct what `detail` names, or wait if `status` is 503, and send the last
+   * `count` keys of the list again.
+   */
+  stopped?: {
+    /** How many hashes at the end of `failed` were not imported for this reason. Those before them exist. */
+    count: number;
+    /** The status that a call with these keys alone would have. */
+    status: number;
+    title: string;
+    /** The page about the problem, with its causes and remedies. */
+    type: string;
+    /** The reason. It names the key, if one of them is the reason. */
+    detail: string;
+  };
 };
 
 /** The input of `keys.removePermissions`. */
@@ -5552,7 +5567,8 @@ export interface KeysOperations {
    * The status is 200 even if some keys could not be imported. `failed` lists their hashes: a key with the hash exists
    * already, or the hash occurs earlier in the list. The list is imported in chunks of up to 500 keys, sized so that
    * each takes some milliseconds. Each chunk is imported completely or not at all. The keys must obey the `policy` of
-   * the API: a chunk with one that does not is not imported, nor are those after it.
+   * the API: a chunk with one that does not is not imported, nor are those after it. `stopped` says why then. If the
+   * first chunk is refused, the call fails.
    *
    * Permissions of the root key: `apis.{apiId}.create_key`, `budgets.{budgetId}.assign_budget`,
    * `plans.{planId}.assign_plan`

@@ -210,12 +210,12 @@ describeOnStores("the policy of an API", (server) => {
     assert.equal(await expiryOf(unlimited), undefined);
   });
 
-  it("holds for imported keys, of which a chunk with one against it is not imported", async () => {
+  it("holds for imported keys, of which a chunk with one against it is not imported, and the answer says why (rule 209)", async () => {
     const apiId = await policed(server, { expiry: { default: DAY, max: 2 * DAY }, limitsRequired: true });
     const now = server.clock.now();
     const migrate = { apiId, migrationId: "table" };
     const good = { hash: hashOf("good"), ...limits };
-    const faults: [key: object, says: RegExp][] = [
+    const faults: [key: { hash: string; expires?: number }, says: RegExp][] = [
       [{ hash: hashOf("late"), ...limits, expires: now + 2 * DAY + 1 }, /at most 172800000 milliseconds/],
       [{ hash: hashOf("open") }, /requires a limit for each key/],
     ];
@@ -224,8 +224,24 @@ describeOnStores("the policy of an API", (server) => {
         const body = { ...migrate, keys: [good, key], dryRun };
         const { detail } = await server.rejected("keys.migrateKeys", body, "invalid_input");
         assert.match(detail, says);
-        assert.match(detail, new RegExp((key as { hash: string }).hash));
+        assert.match(detail, new RegExp(key.hash));
       }
+    }
+    // A later chunk: the answer has what was imported before it, and says which key is the reason.
+    const many = Array.from({ length: 700 }, (_, i) => ({ hash: hashOf(`many ${i}`), ...limits }));
+    const [late] = faults[0]!;
+    for (const dryRun of [true, false]) {
+      const keys = [many[0], ...many, late];
+      const { migrated, failed, stopped } = await server.ok("keys.migrateKeys", { ...migrate, keys, dryRun });
+      assert.deepEqual([stopped.status, dryRun ? 0 : failed.length + migrated.length], [400, dryRun ? 0 : 702]);
+      assert.match(stopped.detail, /at most 172800000 milliseconds/);
+      assert.match(stopped.detail, new RegExp(late.hash));
+      // The one that is twice in the list is no part of it.
+      assert.deepEqual(
+        failed.slice(-stopped.count),
+        keys.slice(-stopped.count).map((key) => key?.hash),
+      );
+      assert.equal(failed.length, stopped.count + 1);
     }
     const { migrated } = await server.ok("keys.migrateKeys", { ...migrate, keys: [good] });
     assert.equal(await expiryOf(migrated[0].keyId), now + DAY);

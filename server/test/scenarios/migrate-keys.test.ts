@@ -413,7 +413,7 @@ describe("an import", () => {
     }
   });
 
-  it("that fails in the middle returns the keys that it stored", async () => {
+  it("that fails in the middle returns the keys that it stored, and why it stopped (rule 209)", async () => {
     const server = await openTestServer();
     try {
       const apiId = await server.createApi();
@@ -428,10 +428,14 @@ describe("an import", () => {
       assert.equal(chunks, 2);
       assert.equal(reply.migrated.length, 200);
       assert.equal(reply.failed.length, 801);
+      const { count, status, type, detail } = reply.stopped;
+      assert.deepEqual([count, status], [801, 500]);
+      assert.match(type, /\/errors\/application\/unexpected_error$/);
+      assert.ok(!detail.includes("The database has gone"), detail);
       assert.equal(server.logged.at(-1)?.level, "error");
       // The same call again stores the rest.
       const again = await server.ok("keys.migrateKeys", { migrationId: "stopped", apiId, keys });
-      assert.deepEqual([again.migrated.length, again.failed.length], [801, 200]);
+      assert.deepEqual([again.migrated.length, again.failed.length, again.stopped], [801, 200, undefined]);
     } finally {
       await server.close();
     }

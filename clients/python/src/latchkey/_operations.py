@@ -1145,7 +1145,8 @@ class KeysOperations:
         The status is 200 even if some keys could not be imported. `failed` lists their hashes: a key with the hash
         exists already, or the hash occurs earlier in the list. The list is imported in chunks of up to 500 keys, sized
         so that each takes some milliseconds. Each chunk is imported completely or not at all. The keys must obey the
-        `policy` of the API: a chunk with one that does not is not imported, nor are those after it.
+        `policy` of the API: a chunk with one that does not is not imported, nor are those after it. `stopped` says why
+        then. If the first chunk is refused, the call fails.
 
         Permissions of the root key: `apis.{apiId}.create_key`, `budgets.{budgetId}.assign_budget`,
         `plans.{planId}.assign_plan`
@@ -5321,7 +5322,8 @@ class AsyncKeysOperations:
         The status is 200 even if some keys could not be imported. `failed` lists their hashes: a key with the hash
         exists already, or the hash occurs earlier in the list. The list is imported in chunks of up to 500 keys, sized
         so that each takes some milliseconds. Each chunk is imported completely or not at all. The keys must obey the
-        `policy` of the API: a chunk with one that does not is not imported, nor are those after it.
+        `policy` of the API: a chunk with one that does not is not imported, nor are those after it. `stopped` says why
+        then. If the first chunk is refused, the call fails.
 
         Permissions of the root key: `apis.{apiId}.create_key`, `budgets.{budgetId}.assign_budget`,
         `plans.{planId}.assign_plan`

@@ -1376,11 +1376,32 @@ class MigrateKeysOutputMigratedEntry:
 
 
 @dataclass(frozen=True, kw_only=True)
+class MigrateKeysOutputStopped:
+    """Why the import ended before its end. Correct what `detail` names, or wait if `status` is 503, and send the last
+    `count` keys of the list again.
+    """
+
+    count: int
+    """How many hashes at the end of `failed` were not imported for this reason. Those before them exist."""
+    status: int
+    """The status that a call with these keys alone would have."""
+    title: str
+    type: str
+    """The page about the problem, with its causes and remedies."""
+    detail: str
+    """The reason. It names the key, if one of them is the reason."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class MigrateKeysOutput:
     migrated: list[MigrateKeysOutputMigratedEntry]
     """The hashes as sent, with the ids of the new keys."""
     failed: list[str]
     """Hashes that were not imported."""
+    stopped: MigrateKeysOutputStopped | None = None
+    """Why the import ended before its end. Correct what `detail` names, or wait if `status` is 503, and send the last
+    `count` keys of the list again.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)

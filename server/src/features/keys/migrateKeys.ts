@@ -55,7 +55,7 @@ export const migrateKeys = bulk("keys.migrateKeys", {
     "already, or the hash occurs earlier in the list. The list is imported in chunks of " +
     `up to ${KEYS_PER_CHUNK_MAX} keys, sized so that each takes some milliseconds. Each chunk is imported ` +
     "completely or not at all. The keys must obey the `policy` of the API: a chunk with one that does not is not imported, nor are " +
-    "those after it.",
+    "those after it. `stopped` says why then. If the first chunk is refused, the call fails.",
   permissions: ["apis.{apiId}.create_key", "budgets.{budgetId}.assign_budget", "plans.{planId}.assign_plan"],
   input: z
     .strictObject({
@@ -96,6 +96,23 @@ export const migrateKeys = bulk("keys.migrateKeys", {
       .array(z.strictObject({ hash: z.string(), keyId: z.string() }))
       .describe("The hashes as sent, with the ids of the new keys."),
     failed: z.array(z.string()).describe("Hashes that were not imported."),
+    stopped: z
+      .strictObject({
+        count: z
+          .int()
+          .describe(
+            "How many hashes at the end of `failed` were not imported for this reason. Those before them exist.",
+          ),
+        status: z.int().describe("The status that a call with these keys alone would have."),
+        title: z.string(),
+        type: z.string().describe("The page about the problem, with its causes and remedies."),
+        detail: z.string().describe("The reason. It names the key, if one of them is the reason."),
+      })
+      .optional()
+      .describe(
+        "Why the import ended before its end. Correct what `detail` names, or wait if `status` is 503, and send the last " +
+          "`count` keys of the list again.",
+      ),
   }),
   problems: ["api_not_found", "budget_not_found", "plan_not_found", "precondition_failed"],
   examples: [
@@ -157,13 +174,14 @@ export const migrateKeys = bulk("keys.migrateKeys", {
     yield { input: { ...input, keys }, rows };
   },
 
-  join: (outputs, remaining) => ({
-    migrated: outputs.flatMap(({ migrated }) => migrated),
-    failed: [
-      ...outputs.flatMap(({ failed }) => failed),
-      ...remaining.flatMap(({ keys }) => keys.map(({ hash }) => hash)),
-    ],
-  }),
+  join(outputs, remaining, reason) {
+    const left = remaining.flatMap(({ keys }) => keys.map(({ hash }) => hash));
+    return {
+      migrated: outputs.flatMap(({ migrated }) => migrated),
+      failed: [...outputs.flatMap(({ failed }) => failed), ...left],
+      ...(reason && { stopped: { count: left.length, ...reason } }),
+    };
+  },
 
   async handle(input, context) {
     const { store, principal, now, invalidate, audit, fail } = context;

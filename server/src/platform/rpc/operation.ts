@@ -221,6 +221,14 @@ export interface Mutation<D extends Declaration = Declaration, Name extends stri
 /** Throws or rejects with a problem if the caller may not make the call now. */
 export type Admitter<Services> = (caller: Principal, services: Services) => Promise<void>;
 
+/** A problem as answers show it. */
+export interface ProblemRecord {
+  readonly status: number;
+  readonly title: string;
+  readonly type: string;
+  readonly detail: string;
+}
+
 /** A part of the input of a bulk operation, and the number of rows that it writes. */
 export interface Chunk<Input> {
   readonly input: Input;
@@ -235,8 +243,12 @@ export interface BulkHandler<D extends Declaration> {
   split(input: HandlerInput<D>, size: () => number): Iterable<Chunk<HandlerInput<D>>>;
   /** Runs one chunk in one transaction. */
   handle(chunk: HandlerInput<D>, context: BulkContext<CodeOf<D>>, services?: never): Promise<HandlerOutput<D>>;
-  /** Joins the answers of the chunks. `left` are the chunks from the first failure on. */
-  join(answers: readonly HandlerOutput<D>[], left: readonly HandlerInput<D>[]): HandlerOutput<D>;
+  /** Joins the answers of the chunks. `left` are the chunks from the first failure on, `reason` is why it failed. */
+  join(
+    answers: readonly HandlerOutput<D>[],
+    left: readonly HandlerInput<D>[],
+    reason: ProblemRecord | undefined,
+  ): HandlerOutput<D>;
 }
 
 export interface Bulk<D extends Declaration = Declaration, Name extends string = string> extends BulkHandler<D> {

@@ -27,6 +27,7 @@ import {
   type MeteredContext,
   type Operation,
   type Page,
+  type ProblemRecord,
   pathOf,
   type Query,
 } from "./operation.ts";
@@ -590,6 +591,7 @@ export class Rpc {
     const { clock, store } = this.#options;
     const answers: unknown[] = [];
     const left: unknown[] = [];
+    let reason: ProblemRecord | undefined;
     let rest: Milliseconds = 0;
     for (const { input, rows } of operation.split(call.input as never, () => this.#chunkPace.size)) {
       // After a chunk failed, the following ones would fail for the same reason.
@@ -613,11 +615,11 @@ export class Rpc {
       } catch (error) {
         // If no chunk succeeded, the call fails; otherwise it returns the partial result.
         if (answers.length === 0) throw error;
-        if (!(error instanceof Problem)) this.#options.onFailure(error, requestId, path);
+        reason = this.#shown(this.problemOf(error, requestId, path));
         left.push(input);
       }
     }
-    return `"data":${JSON.stringify(operation.join(answers as never, left as never))}`;
+    return `"data":${JSON.stringify(operation.join(answers as never, left as never, reason))}`;
   }
 
   #failure(error: unknown, requestId: string, path: string): RpcResponse {
@@ -645,8 +647,14 @@ export class Rpc {
     this.#options.onFailure(error, requestId, path);
   }
 
-  #problem(problem: Problem, requestId: string): RpcResponse {
+  #shown(problem: Problem): ProblemRecord {
     const { status, title, type } = problems[problem.code];
+    return { title, detail: problem.message, status, type: `${this.#options.publicUrl}/errors/${type}` };
+  }
+
+  #problem(problem: Problem, requestId: string): RpcResponse {
+    const record = this.#shown(problem);
+    const { status } = record;
     const headers: Record<string, string> = { ...problem.headers };
     if (status === 401) headers["www-authenticate"] = "Bearer";
     return {
@@ -657,10 +665,7 @@ export class Rpc {
       body: JSON.stringify({
         meta: { requestId },
         error: {
-          title,
-          detail: problem.message,
-          status,
-          type: `${this.#options.publicUrl}/errors/${type}`,
+          ...record,
           ...((status === 400 || status === 408 || status === 413) && { errors: problem.errors }),
         },
       }),
