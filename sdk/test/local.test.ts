@@ -4,11 +4,11 @@ import { IncomingMessage } from "node:http";
 import { Socket } from "node:net";
 import { after, before, describe, it } from "node:test";
 import express from "express";
-import { inject } from "light-my-request";
 import { eventually, makeFolder, ROOT_KEY, type Server, start } from "../../server/test/process.ts";
 import { verify } from "../src/express.ts";
 import { Latchkey, LatchkeyError, Secret } from "../src/index.ts";
 import { LocalLatchkey, type LocalLatchkeyOptions, type LocalState } from "../src/local.ts";
+import { inject } from "./inject.ts";
 
 describe("LocalLatchkey (rules 176 to 180)", () => {
   let service: Server;
@@ -238,7 +238,7 @@ describe("LocalLatchkey (rules 176 to 180)", () => {
     const app = express();
     app.use(verify({ latchkey, apiId }));
     app.get("/", ({ latchkey: found }, response) => void response.send(found?.keyId));
-    const ask = async () => inject(app as never, { url: "/", headers: { authorization: `Bearer ${key}` } });
+    const ask = async () => inject(app, { url: "/", headers: { authorization: `Bearer ${key}` } });
     assert.equal((await ask()).body, keyId);
     const before = asked.length;
     for (let i = 0; i < 10; i++) assert.equal((await ask()).statusCode, 200);

@@ -240,15 +240,20 @@ describe("the middleware", () => {
 
     const given: (VerifiedKey | undefined)[] = [];
     const { port, close } = await framework.listen(options, (key) => given.push(key));
-    if (step.network === "silent") proxy.filter = () => "drop";
-    if (step.network === "away") {
-      proxy.isClosed = true;
-      proxy.cut();
-    }
-    const answer = await send(port, step.request);
-    proxy.filter = () => "pass";
-    proxy.isClosed = false;
-    await close();
+    const ask = async () => {
+      if (step.network === "silent") proxy.filter = () => "drop";
+      if (step.network === "away") {
+        proxy.isClosed = true;
+        proxy.cut();
+      }
+      return await send(port, step.request);
+    };
+    // Also if it failed: a server that still listens would keep the process of the test alive.
+    const answer = await ask().finally(() => {
+      proxy.filter = () => "pass";
+      proxy.isClosed = false;
+      return close();
+    });
 
     check(step, answer, given);
     assert.equal(errors.length > 0, step.error?.code === "UNDECIDED" || step.verified === null, errors.join());

@@ -8,7 +8,7 @@ import { makeFolder, Program } from "./process.ts";
 const module = new URL("file-group.ts", import.meta.url).href;
 
 /** Runs these files, by name, in one process. */
-async function runGroup(t: Parameters<typeof makeFolder>[0], sources: Record<string, string>) {
+async function runGroup(t: Parameters<typeof makeFolder>[0], sources: Record<string, string>, idleTimeout?: number) {
   const directory = makeFolder(t);
   const files = Object.entries(sources).map(([name, source]) => {
     const path = join(directory, name);
@@ -16,12 +16,16 @@ async function runGroup(t: Parameters<typeof makeFolder>[0], sources: Record<str
     return { name, url: pathToFileURL(path).href };
   });
   const start = join(directory, "start.mjs");
-  writeFileSync(start, `import { describeFiles } from "${module}";\ndescribeFiles(${JSON.stringify(files)});\n`);
+  writeFileSync(
+    start,
+    `import { describeFiles } from "${module}";\ndescribeFiles(${JSON.stringify(files)}, ${idleTimeout});\n`,
+  );
   const ran = new Program(["--test-reporter=tap", start], { directory });
   const { code } = await ran.ended;
   const lines = ran.stdout.split("\n").map((line) => line.trim());
   return {
     code,
+    errors: ran.stderr,
     printed: lines.filter((line) => /^(before|run|after) /.test(line)),
     results: lines.filter((line) => /^(not )?ok /.test(line)).map((line) => line.replace(/ \d+ -/, "")),
   };
@@ -57,5 +61,17 @@ describe("files that share a process", () => {
     const { code, results } = await runGroup(t, sources);
     assert.equal(code, 1);
     assert.deepEqual(results, ["not ok a.mjs", "ok of b", "ok of b too", "ok more", "ok b.mjs"]);
+  });
+
+  it("end although one of them left a server open, which fails and is named", async (t) => {
+    const listening = 'import { createServer } from "node:net";\n';
+    const sources = {
+      "a.mjs": `${listening}it("of a", () => new Promise((resolve) => createServer().listen(0, "127.0.0.1", resolve)));`,
+      "b.mjs": file("b"),
+    };
+    const { code, errors, results } = await runGroup(t, sources, 1);
+    assert.equal(code, 1);
+    assert.match(errors, /left something open .* TCPServerWrap/);
+    assert.deepEqual(results, ["ok of a", "ok a.mjs", "ok of b", "ok of b too", "ok more", "ok b.mjs"]);
   });
 });
