@@ -2,6 +2,7 @@ import schema from "virtual:operation/plans.createPlan";
 import { useState } from "react";
 import type { Input } from "../../api/client.ts";
 import { itemsOf, member, textProblem } from "../../api/schema.ts";
+import { type ConcurrencyDraft, ConcurrencyField, concurrencyInputs } from "../../ui/fields/concurrency-field.tsx";
 import { TextField } from "../../ui/fields/fields.tsx";
 import { JsonField, parseObject } from "../../ui/fields/json-field.tsx";
 import {
@@ -36,6 +37,7 @@ const balances: readonly { value: Balance; label: string }[] = [
 export function CreatePlan({ onClose, onCreated }: { onClose: () => void; onCreated: (planId: string) => void }) {
   const [name, setName] = useState("");
   const [drafts, setDrafts] = useState<readonly RatelimitDraft[]>([newRatelimit]);
+  const [concurrencyDrafts, setConcurrencyDrafts] = useState<readonly ConcurrencyDraft[]>([]);
   const [balance, setBalance] = useState<Balance>("none");
   const [credits, setCredits] = useState(balanceDraft(undefined));
   const [budget, setBudget] = useState(budgetDraft(undefined));
@@ -44,6 +46,7 @@ export function CreatePlan({ onClose, onCreated }: { onClose: () => void; onCrea
   const [meta, setMeta] = useState("");
   const nameProblem = textProblem(member(schema, "name"), name);
   const limits = ratelimitInputs(drafts, itemsOf(schema, "ratelimits"));
+  const concurrency = concurrencyInputs(concurrencyDrafts, member(schema, "concurrency"));
   const slugProblem = permissionsProblem(permissions, member(schema, "permissions"));
   const parsed = parseObject(meta);
   const givenCredits = balance === "credits" ? balanceInput(credits, member(schema, "credits")) : undefined;
@@ -51,6 +54,7 @@ export function CreatePlan({ onClose, onCreated }: { onClose: () => void; onCrea
   const input: Input<"plans.createPlan"> = {
     name,
     ...(limits.value.length > 0 && { ratelimits: limits.value }),
+    ...(concurrency.value.length > 0 && { concurrency: concurrency.value }),
     ...(givenCredits && { credits: givenCredits.value }),
     ...(givenBudget && { budget: givenBudget.value }),
     ...(permissions.length > 0 && { permissions }),
@@ -65,6 +69,7 @@ export function CreatePlan({ onClose, onCreated }: { onClose: () => void; onCrea
       problem={
         (name === "" ? "Enter a name" : nameProblem) ??
         limits.problem ??
+        concurrency.problem ??
         givenCredits?.problem ??
         givenBudget?.problem ??
         slugProblem ??
@@ -92,6 +97,15 @@ export function CreatePlan({ onClose, onCreated }: { onClose: () => void; onCrea
       <div>
         <h3 className="label mb-1">Limits of each key, and of each identity over all its keys</h3>
         <RatelimitsField value={drafts} onChange={setDrafts} problem={limits.problem} />
+      </div>
+      <div>
+        <h3 className="label mb-1">Calls at once of each key, and of each identity over all its keys</h3>
+        <ConcurrencyField
+          value={concurrencyDrafts}
+          onChange={setConcurrencyDrafts}
+          problem={concurrency.problem}
+          max={member(schema, "concurrency").maxItems}
+        />
       </div>
       <Select label="Balance" value={balance} onChange={setBalance} options={balances} />
       {balance === "credits" && (
