@@ -278,6 +278,26 @@ describeOnEachStore("keys", (dashboard, store) => {
     assert.deepEqual([meta, credits.remaining, ratelimits[0].mode], [{ plan: "pro" }, 9, "strict"]);
   });
 
+  it("says why the service stopped in the middle of an import, and not that its other keys exist", async () => {
+    const policed = await dashboard.ok("apis.createApi", { name: "policed" });
+    await dashboard.ok("apis.updateApi", { apiId: policed.apiId, policy: { expiry: { max: 86_400_000 } } });
+    const page = await dashboard.visit(`/apis/${policed.apiId}`);
+    await page.getByRole("button", { name: "Import…" }).click();
+    // So many permissions that several transactions store the keys.
+    const permissions = Array.from({ length: 10 }, (_, i) => `documents.read${i}`);
+    const rows = Array.from({ length: 200 }, (_, i) => {
+      const expires = Date.now() + (i === 199 ? 2 : 0.5) * 86_400_000;
+      return { key: `stopped_${i}`, name: `stopped ${i}`, permissions, expires: Math.round(expires) };
+    });
+    await page.getByLabel("Or paste").fill(JSON.stringify(rows));
+    await page.getByRole("button", { name: "Check them" }).click();
+    await page.getByRole("button", { name: "Import 200 keys" }).click();
+    await page.getByText(/^[1-9]\d+ keys imported\.$/).waitFor();
+    const reason = page.getByRole("alert");
+    await reason.getByText(/at most 86400000 milliseconds/).waitFor();
+    assert.equal(await page.getByText("exist already").count(), 0);
+  });
+
   // What is drawn, and the commands, do not depend on the database.
   if (store !== "sqlite") return;
 

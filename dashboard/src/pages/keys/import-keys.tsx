@@ -1,6 +1,7 @@
+import { type ErrorType, LatchkeyError } from "@latchkey/sdk";
 import { useState } from "react";
 import { FileTrigger } from "react-aria-components";
-import { call, refresh } from "../../api/client.ts";
+import { call, type Data, refresh } from "../../api/client.ts";
 import { counted, exactNumber } from "../../api/format.ts";
 import { Button } from "../../ui/button.tsx";
 import { TextField } from "../../ui/fields/fields.tsx";
@@ -56,7 +57,9 @@ export function ImportKeys({ apiId, onClose }: { apiId: string; onClose: () => v
         const keys = rows.keys.slice(start, start + KEYS_PER_CALL);
         const { data } = await call("keys.migrateKeys", { migrationId, apiId, keys });
         imported += data.migrated.length;
-        failed.push(...data.failed);
+        const { stopped } = data;
+        failed.push(...data.failed.slice(0, data.failed.length - (stopped?.count ?? 0)));
+        if (stopped) throw refusalOf(stopped);
       }
     } catch (thrown) {
       error = thrown;
@@ -170,6 +173,12 @@ export function ImportKeys({ apiId, onClose }: { apiId: string; onClose: () => v
       )}
     </Dialog>
   );
+}
+
+/** Why the service stopped in the middle of a call. */
+function refusalOf({ status, type, detail }: NonNullable<Data<"keys.migrateKeys">["stopped"]>): LatchkeyError {
+  const name = type.replace(/^.*\/errors\//, "") as ErrorType;
+  return new LatchkeyError({ type: name, operation: "keys.migrateKeys", status, detail });
 }
 
 /** What would be imported. Nothing was sent. */
