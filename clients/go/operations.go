@@ -49,6 +49,7 @@ const (
 	ErrDataRatelimitOverrideLimitReached         ErrorType = "data/ratelimit_override_limit_reached"
 	ErrDataWebhookLimitReached                   ErrorType = "data/webhook_limit_reached"
 	ErrApplicationPreconditionFailed             ErrorType = "application/precondition_failed"
+	ErrApplicationMaximumReached                 ErrorType = "application/maximum_reached"
 	ErrApplicationMisdirectedRequest             ErrorType = "application/misdirected_request"
 	ErrApplicationIdempotencyMismatch            ErrorType = "application/idempotency_mismatch"
 	ErrApplicationIdempotencyInProgress          ErrorType = "application/idempotency_in_progress"

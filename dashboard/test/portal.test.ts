@@ -136,6 +136,12 @@ describeDashboard(
 
     it("says that the maximum is reached, and offers only what the session may do", async () => {
       const full = await visit({ externalId: "carol", keys: { max: 1 } });
+      // The text of the service may change.
+      await full.route("**/portal/api/createKey", async (route) => {
+        const response = await route.fetch();
+        const { meta, error } = await response.json();
+        await route.fulfill({ response, json: { meta, error: { ...error, detail: "In other words." } } });
+      });
       await dashboard.ok("keys.createKey", { apiId, externalId: "carol" });
       await full.getByRole("button", { name: "Create key" }).click();
       await full.getByRole("dialog").getByRole("button", { name: "Create key" }).click();

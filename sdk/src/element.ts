@@ -19,8 +19,6 @@ export type { PortalSession } from "./portal/calls.ts";
 /** The longest delay of a timer of the browser. */
 const TIMER_MAX_MS = 2 ** 31 - 1;
 const DAY = 86_400_000;
-/** What `portal.createKey` says at the maximum of a session. It has a translation. */
-const IS_FULL = /^There are \d+ keys already, which is the maximum/;
 
 // A server that renders the page loads this module too, and has no elements.
 const Base: typeof HTMLElement = globalThis.HTMLElement ?? class {};
@@ -238,7 +236,7 @@ export class LatchkeyKeysElement extends Base {
   /** Ends a derived key. The card of the key at its top stays in view. */
   async #endDerived(opened: Opened, key: OwnKey, derived: OwnDerivedKey): Promise<void> {
     const { calls } = opened;
-    const isDeleted = await deleteKey(this.#parts(opened), derived, () => calls.deleteKey(derived.keyId));
+    const isDeleted = await deleteKey(this.#parts(), derived, () => calls.deleteKey(derived.keyId));
     if (isDeleted) await this.#reload(opened, `#${key.keyId} h3`);
   }
 
@@ -280,36 +278,37 @@ export class LatchkeyKeysElement extends Base {
     }
   }
 
-  #parts({ session }: Opened): DialogParts {
-    return { root: this.#root, language: this.#language, explain: (error) => this.#explain(error, session) };
+  /** `max`: what is the most keys, if the dialog makes another one. */
+  #parts(max?: number): DialogParts {
+    return { root: this.#root, language: this.#language, explain: (error) => this.#explain(error, max) };
   }
 
   async #create(opened: Opened): Promise<void> {
     const { calls, session } = opened;
-    const created = await createKey(this.#parts(opened), session, (input) => calls.createKey(input));
+    const created = await createKey(this.#parts(session.keys.max), session, (input) => calls.createKey(input));
     if (created) await this.#showNew(opened, created);
   }
 
   async #replace(opened: Opened, key: OwnKey): Promise<void> {
     const { calls } = opened;
-    const created = await replaceKey(this.#parts(opened), key, (overlap) => calls.rerollKey(key.keyId, overlap));
+    const created = await replaceKey(this.#parts(), key, (overlap) => calls.rerollKey(key.keyId, overlap));
     if (created) await this.#showNew(opened, created);
   }
 
   async #showNew(opened: Opened, { keyId, key }: NewKey): Promise<void> {
-    await showKey(this.#parts(opened), key);
+    await showKey(this.#parts(), key);
     await this.#reload(opened, `#${keyId} h3`);
   }
 
   async #rename(opened: Opened, key: OwnKey): Promise<void> {
     const { calls } = opened;
-    const isChanged = await renameKey(this.#parts(opened), key, (name) => calls.renameKey(key.keyId, name));
+    const isChanged = await renameKey(this.#parts(), key, (name) => calls.renameKey(key.keyId, name));
     if (isChanged) await this.#reload(opened, `#${key.keyId} h3`);
   }
 
   async #delete(opened: Opened, key: OwnKey): Promise<void> {
     const { calls } = opened;
-    const isDeleted = await deleteKey(this.#parts(opened), key, () => calls.deleteKey(key.keyId));
+    const isDeleted = await deleteKey(this.#parts(), key, () => calls.deleteKey(key.keyId));
     if (isDeleted) await this.#reload(opened, "h2");
   }
 
@@ -319,14 +318,13 @@ export class LatchkeyKeysElement extends Base {
   }
 
   /** The text for an error. Ends the session if the service says so. */
-  #explain(error: unknown, session?: PortalSession): string {
+  #explain(error: unknown, max?: number): string {
     const { texts } = this.#language;
     const status = error instanceof CallError ? error.status : -1;
     if (status === 401) this.#end();
     if (error instanceof CallError && status === 412) {
-      return session && IS_FULL.test(error.message)
-        ? this.#language.say("full", { n: session.keys.max })
-        : error.message;
+      const isFull = error.type === "application/maximum_reached" && max !== undefined;
+      return isFull ? this.#language.say("full", { n: max }) : error.message;
     }
     if (status === 0) return texts.offline;
     return status === 429 ? texts.busy : texts.error;

@@ -44,6 +44,7 @@ export type ProblemType =
   | "data/ratelimit_override_limit_reached"
   | "data/webhook_limit_reached"
   | "application/precondition_failed"
+  | "application/maximum_reached"
   | "application/misdirected_request"
   | "application/idempotency_mismatch"
   | "application/idempotency_in_progress"

@@ -37,6 +37,8 @@ export function describeFiles(files: readonly { name: string; url: string }[], i
 function endWhatIsOpen(waited: number): void {
   const open = process.getActiveResourcesInfo().join(", ");
   const files = "A test of these files left something open that keeps their process alive";
-  process.stderr.write(`${files} ${waited / 1_000} s after the last one: ${open}. Close it in \`finally\` or \`after\`.\n`);
+  process.stderr.write(
+    `${files} ${waited / 1_000} s after the last one: ${open}. Close it in \`finally\` or \`after\`.\n`,
+  );
   process.exit(1);
 }

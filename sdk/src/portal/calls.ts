@@ -65,13 +65,16 @@ export interface NewKey {
   readonly key: string;
 }
 
-/** Why a call failed: its status and the problem, or 0 if there was no answer. */
+/** Why a call failed: its status, the type of the problem and what it says, or 0 if there was no answer. */
 export class CallError extends Error {
   readonly status: number;
+  /** Such as `application/maximum_reached`; empty if the service did not answer. */
+  readonly type: string;
 
-  constructor(status: number, message: string) {
+  constructor(status: number, message: string, type = "") {
     super(message);
     this.status = status;
+    this.type = type.replace(/^.*\/errors\//, "");
   }
 }
 
@@ -79,7 +82,7 @@ export class CallError extends Error {
 interface Answer {
   readonly data: unknown;
   readonly pagination?: { readonly cursor?: string };
-  readonly error?: { readonly detail: string };
+  readonly error?: { readonly detail: string; readonly type: string };
 }
 
 const TIMEOUT_MS = 20_000;
@@ -157,6 +160,6 @@ export class Calls {
     }
     const body = (await response.json().catch(() => ({}))) as Partial<Answer>;
     if (response.ok && body.data !== undefined) return body as Answer;
-    throw new CallError(response.status, body.error?.detail ?? response.statusText);
+    throw new CallError(response.status, body.error?.detail ?? response.statusText, body.error?.type);
   }
 }

@@ -238,7 +238,7 @@ describeOnStores("a session of the portal", (server) => {
     assert.deepEqual(seen, made.reverse());
   });
 
-  it("limits the number, the prefix, the life and the roles of new keys", async () => {
+  it("limits the number, the prefix, the life and the roles of new keys (rule 210)", async () => {
     for (const role of ["reader", "writer", "owner"])
       await server.createRole(`${role} ${server.options.store}`, "documents.read");
     const [reader, writer, owner] = ["reader", "writer", "owner"].map((role) => `${role} ${server.options.store}`);
@@ -261,24 +261,24 @@ describeOnStores("a session of the portal", (server) => {
     await rejected({ expiresIn: 31 * DAY }, "invalid_input", /expiresIn/);
     await rejected({ roles: [owner] }, "invalid_input", /roles/);
     await server.createKey(apiId, { externalId: "ada", enabled: false });
-    await rejected({}, "precondition_failed", /^There are 3 keys already/);
+    await rejected({}, "maximum_reached", /^There are 3 keys already/);
     // A key that has expired makes room.
     await server.pass(MINUTE - 1);
-    await rejected({}, "precondition_failed", /maximum/);
+    await rejected({}, "maximum_reached", /maximum/);
     await server.pass(1);
     await ok("createKey");
   });
 
-  it("never has more than one key above the maximum by rerolls", async () => {
+  it("never has more than one key above the maximum by rerolls (rule 210)", async () => {
     const { call, ok } = await openSession(server, { keys: { max: 1 } });
     const { keyId } = await ok("createKey");
     const second = await ok("rerollKey", { keyId, expiration: HOUR });
-    assert.equal((await call("rerollKey", { keyId, expiration: HOUR })).problem, "precondition_failed");
-    assert.equal((await call("createKey")).problem, "precondition_failed");
+    assert.equal((await call("rerollKey", { keyId, expiration: HOUR })).problem, "maximum_reached");
+    assert.equal((await call("createKey")).problem, "maximum_reached");
     // Without overlap the number stays the same.
     const third = await ok("rerollKey", { keyId: second.keyId, expiration: 0 });
     assert.equal((await server.verify(third.key)).code, "VALID");
-    assert.equal((await call("rerollKey", { keyId: third.keyId, expiration: HOUR })).problem, "precondition_failed");
+    assert.equal((await call("rerollKey", { keyId: third.keyId, expiration: HOUR })).problem, "maximum_reached");
   });
 
   it("is listed, and ended by itself, by owner or with all of its API", async () => {

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { MutationContext } from "../../platform/rpc/operation.ts";
 import { asSecret, duration, EXPIRES_MAX, KeyName, Prefix, text } from "../../platform/vocabulary/schema.ts";
 import { type KeyPolicy, policyOf } from "../apis/record.ts";
 import { ApiWriter } from "../apis/statements.ts";
@@ -26,7 +27,7 @@ export const createKey = limitedMutation("portal.createKey", {
     roles: z.array(text(1, 100)).max(20).optional().describe("Some roles of the session. Omitted: all of them."),
   }),
   output: z.strictObject({ keyId: z.string(), key: asSecret(z.string()) }),
-  problems: ["api_not_found", "role_not_found", "precondition_failed"],
+  problems: ["api_not_found", "role_not_found", "precondition_failed", "maximum_reached"],
   examples: [],
 })
   .admit(admitOwnersKey)
@@ -47,7 +48,7 @@ export const createKey = limitedMutation("portal.createKey", {
     // Locks the owner, so that calls at the same time cannot exceed the maximum.
     await store.of(IdentityWriter).lock(identityId);
     if ((await countOwnKeys(caller, store, now)) >= max) {
-      return fail("precondition_failed", `There are ${max} keys already, which is the maximum. Delete one first.`);
+      return fail("maximum_reached", `There are ${max} keys already, which is the maximum. Delete one first.`);
     }
     const policy = policyOf(await store.of(ApiWriter).find(apiId));
     if (policy.limitsRequired && !(await store.of(KeyPolicyReader).identityHasLimit("id", identityId))) {
@@ -71,7 +72,9 @@ export const createKey = limitedMutation("portal.createKey", {
       roles: [...(roles ?? allowed)],
       ...(life !== null && { expires: Math.min(now + life, EXPIRES_MAX) }),
     };
-    const made = (await create.handle(input, context)) as { keyId: string; key: string };
+    // It fails for reasons of its own, which this operation declares too as far as an owner can meet them.
+    const inner: MutationContext<never> = context;
+    const made = (await create.handle(input, inner)) as { keyId: string; key: string };
     await countForOwner(made.keyId, caller, context, services);
     return made;
   });

@@ -19,7 +19,7 @@ export const rerollKey = limitedMutation("portal.rerollKey", {
     expiration: duration(0, WEEK).describe("How long the old key stays valid, in milliseconds: at most a week."),
   }),
   output: z.strictObject({ keyId: z.string(), key: asSecret(z.string()) }),
-  problems: ["key_not_found", "precondition_failed"],
+  problems: ["key_not_found", "precondition_failed", "maximum_reached"],
   examples: [],
 })
   .admit(admitOwnersKey)
@@ -33,7 +33,7 @@ export const rerollKey = limitedMutation("portal.rerollKey", {
     // The old key makes room for the new one. While it stays valid, there may be one key more than the maximum.
     if (input.expiration > 0 && (await countOwnKeys(caller, store, now)) > max) {
       return fail(
-        "precondition_failed",
+        "maximum_reached",
         `There are more than ${max} keys, which is the maximum. Let the old key end at once, or delete another one.`,
       );
     }

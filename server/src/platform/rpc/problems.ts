@@ -555,6 +555,21 @@ export const problems = {
     ],
     remedy: ["`error.detail` names the precondition. Meet it, then send the same request again."],
   },
+  maximum_reached: {
+    status: 412,
+    type: "application/maximum_reached",
+    title: "Precondition Failed",
+    detail: "There are as many as there can be.",
+    meaning: "The owner of keys has as many as the session of the portal allows. Nothing was changed.",
+    causes: [
+      "The owner has `keys.max` keys of the API that have not expired. It was set with `portal.createSession`, or is 10.",
+      "The owner replaces a key that stays valid for a while, and has more keys than the maximum already.",
+    ],
+    remedy: [
+      "Owner: delete a key that is not used, or let the old key end at once.",
+      "Operator: make sessions with a higher `keys.max`.",
+    ],
+  },
   misdirected_request: {
     status: 421,
     type: "application/misdirected_request",
