@@ -69,23 +69,69 @@ async function whileHeld(context: Context, held: HeldAnswer, next: Next): Promis
 
 /** Adds headers to the answer that the handler is going to make: the outer middleware is the first. */
 function prepare(context: Context, headers: Readonly<Record<string, string>>): void {
-  for (const [name, value] of Object.entries(headers)) context.header(name, value, { append: true });
+  const added = Object.entries(headers);
+  if (added.length > 0) remember(context);
+  for (const [name, value] of added) context.header(name, value, { append: true });
 }
 
-/** Adds those that the answer has not: it was made without the context, or with values instead. That copies it, which is slow. */
+/** The headers of an answer as its handler made it. */
+const headersOf = new WeakMap<Context, Headers>();
+
+/** `res` of contexts that remember it, by the prototype of contexts: a program can have several copies of Hono. */
+const remembering = new WeakMap<object, PropertyDescriptor>();
+
+/**
+ * Remembers the headers of what becomes `res` of a context. If a middleware read `res` before there is an answer, as `cors` does,
+ * Hono replaces headers of the answer by those that were prepared.
+ */
+function remember(context: Context): void {
+  if (Object.hasOwn(context, "res")) return;
+  const prototype = Object.getPrototypeOf(context) as object;
+  let property = remembering.get(prototype);
+  if (!property) {
+    const { get, set } = Object.getOwnPropertyDescriptor(prototype, "res") ?? {};
+    if (!get || !set) return;
+    property = {
+      configurable: true,
+      get,
+      set(this: Context, answer: Response | undefined) {
+        if (answer) headersOf.set(this, answer.headers);
+        set.call(this, answer);
+      },
+    };
+    remembering.set(prototype, property);
+  }
+  Object.defineProperty(context, "res", property);
+}
+
+/** Joins those that the answer has not: it was made without the context, or with values instead. That copies it, which is slow. */
 function complete(context: Context, headers: Readonly<Record<string, string>>): void {
-  const missing = Object.entries(headers).filter(
-    ([name, value]) => !`, ${context.res.headers.get(name)}, `.includes(`, ${value}, `),
-  );
-  if (missing.length > 0) replace(context, withHeaders(context.res, Object.fromEntries(missing)));
+  const made = headersOf.get(context);
+  const before: Record<string, string> = {};
+  const after: Record<string, string> = {};
+  for (const [name, value] of Object.entries(headers)) {
+    const sent = context.res.headers.get(name);
+    const own = made?.get(name);
+    if (!has(sent, value)) before[name] = value;
+    else if (own && !has(own, value) && !has(sent, own)) after[name] = own;
+  }
+  if (Object.keys(before).length > 0) replace(context, withHeaders(context.res, before));
+  if (Object.keys(after).length > 0) replace(context, withHeaders(context.res, after, "after"));
+}
+
+/** Whether a value is in a list of them. */
+function has(list: string | null, value: string): boolean {
+  return `, ${list}, `.includes(`, ${value}, `);
 }
 
 /** Sends another answer than that of the handler. */
 function replace(context: Context, answer: Response): void {
   if (answer === context.res) return;
+  const made = headersOf.get(context);
   // Otherwise the headers of both were joined.
   context.res = undefined;
   context.res = answer;
+  if (made) headersOf.set(context, made);
 }
 
 /** The context of Workers, if there is one: reading it is an error elsewhere. */

@@ -19,8 +19,12 @@ export function rejected(rejection: RejectionAnswer): Response {
   return new Response(textOf(rejection), { status: rejection.status, headers: rejection.headers });
 }
 
-/** The answer of the handler with further headers, before those that are there: the outer middleware is the first. */
-export function withHeaders(response: Response, headers: Readonly<Record<string, string>>): Response {
+/** The answer of the handler with further headers, usually before those that are there: the outer middleware is the first. */
+export function withHeaders(
+  response: Response,
+  headers: Readonly<Record<string, string>>,
+  where: "before" | "after" = "before",
+): Response {
   const added = Object.entries(headers);
   // The answer to an upgrade cannot be copied.
   if (added.length === 0 || response.status === 101) return response;
@@ -28,7 +32,8 @@ export function withHeaders(response: Response, headers: Readonly<Record<string,
   const copy = new Response(response.body, response);
   for (const [name, value] of added) {
     const inner = copy.headers.get(name);
-    copy.headers.set(name, inner === null ? value : `${value}, ${inner}`);
+    const joined = where === "before" ? `${value}, ${inner}` : `${inner}, ${value}`;
+    copy.headers.set(name, inner === null ? value : joined);
   }
   return copy;
 }

@@ -6,7 +6,8 @@ import { describe, it, type TestContext } from "node:test";
 import { inspect } from "node:util";
 import express from "express";
 import fastify from "fastify";
-import { Hono } from "hono";
+import { type Handler, Hono } from "hono";
+import { cors } from "hono/cors";
 import { cpuTimeOf } from "../../server/test/cpu-time.ts";
 import * as forExpress from "../src/express.ts";
 import * as forFastify from "../src/fastify.ts";
@@ -467,6 +468,48 @@ describe("the answer of a handler", () => {
       assert.deepEqual([response.status, await response.text()], [201, "made"]);
       assert.equal(response.headers.get("ratelimit"), '"a";r=1;t=0;pk=:DAjb1K22Rywb:, "own";r=5;t=9');
       assert.deepEqual(response.headers.getSetCookie(), ["a=1", "b=2"]);
+    }
+  });
+
+  it("keeps its own headers in Hono beside middlewares that read the answer before there is one", async () => {
+    const limit = { success: true, limit: 9, remaining: 8, reset: 0 };
+    const own = '"own";r=5;t=9';
+    const raw = () => new Response("made", { headers: { RateLimit: own } });
+    const handlers: Record<string, Handler> = {
+      raw,
+      held: raw,
+      ofContext: (c) => c.text("made", 200, { RateLimit: own }),
+      setInContext: (c) => {
+        c.header("RateLimit", own);
+        return c.text("made");
+      },
+      withoutOwn: (c) => c.text("made"),
+      rawWithoutOwn: () => new Response("made"),
+      throwing: () => {
+        throw new Error("of the handler");
+      },
+    };
+    for (const place of ["outside", "between", "inside"]) {
+      for (const [name, handler] of Object.entries(handlers)) {
+        const app = new Hono();
+        const reading = (at: string) => place === at && app.use(cors());
+        reading("outside");
+        const hold = name === "held" ? { hold: {} } : {};
+        const held = name === "held" ? { hold: { holdId: "hold_1", expiresAt: 9e12, credits: 1 } } : {};
+        app.use(forHono.verify({ latchkey: clientOf({ ...limited, ...held }).latchkey, apiId: "api_1", ...hold }));
+        reading("between");
+        const { latchkey } = clientOf(limit);
+        app.use(forHono.ratelimit({ latchkey, namespace: "n", limit: 9, duration: 1_000, identifier: () => "a" }));
+        reading("inside");
+        app.get("*", handler);
+        app.onError(raw);
+        const response = await app.request(requestOf());
+        assert.equal(await response.text(), "made", `${name} ${place}`);
+        assert.equal(response.headers.get("access-control-allow-origin"), "*");
+        const both = '"a";r=1;t=0;pk=:DAjb1K22Rywb:, "n";r=8;t=0;pk=:ypeBEsobvcr6:';
+        const expected = name.endsWith("ithoutOwn") ? both : `${both}, ${own}`;
+        assert.equal(response.headers.get("ratelimit"), expected, `${name} ${place}`);
+      }
     }
   });
 
