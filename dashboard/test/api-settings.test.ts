@@ -158,7 +158,7 @@ describeDashboard("the settings of an API", (dashboard) => {
     await dialog.getByRole("button", { name: "Report key" }).click();
     await dialog.getByText("The report was taken.").waitFor();
     await dialog.getByText("Which key it is could not be read:").waitFor();
-    await dialog.getByText("The service cannot be reached:").waitFor();
+    await dialog.getByText(/^The service at http:\S+ cannot be reached:/).waitFor();
     await eventuallyEqual(() => dialog.getByRole("button", { name: "Report key" }).count(), 0);
     await eventually("the key is marked", async () => {
       const { leakedAt } = await dashboard.ok("keys.getKey", { keyId });

@@ -251,7 +251,10 @@ async function* entriesOf(
   for (let page = input; ; ) {
     const { data, pagination } = (await call(page, own)) as Page<unknown>;
     const entries = list === undefined ? data : (data as Record<string, unknown>)[list];
-    if (Array.isArray(entries)) yield* entries;
+    if (!Array.isArray(entries)) {
+      throw new LatchkeyError({ type: "invalid_answer", operation, detail: `${OTHER_SHAPE} There is no list.` });
+    }
+    yield* entries;
     if (!pagination?.hasMore) return;
     const { cursor } = pagination;
     // Otherwise the same page would be returned for ever.
@@ -415,7 +418,7 @@ export async function exchange(
     if (signal?.aborted) return aborted(operation, signal);
     const detail = controller.signal.aborted
       ? `The service did not answer within ${timeout} ms.`
-      : `The service cannot be reached: ${reasonOf(error)}.`;
+      : `The service at ${new URL(url).origin} cannot be reached: ${reasonOf(error)}. Is it running, and is that its address?`;
     const type = controller.signal.aborted ? "timeout" : "network_error";
     return new LatchkeyError({ type, operation, detail, cause: error });
   } finally {
@@ -434,6 +437,8 @@ function reasonOf(error: unknown): string {
   return cause?.code ?? cause?.message ?? code ?? message ?? "unknown reason";
 }
 
+const OTHER_SHAPE = "The answer is not one of this operation. Is the service too old or too new?";
+
 /** The answer, or the error that it describes. Its shape is checked: an address can be that of another service. */
 function resultOf(
   operation: string,
@@ -444,7 +449,8 @@ function resultOf(
   const retryAfter = /^\d{1,6}$/.test(seconds) ? Number(seconds) * 1_000 : undefined;
   const { data, error, meta, pagination } = parse(text);
   const requestId = typeof meta?.requestId === "string" ? meta.requestId : undefined;
-  if (status === 200 && data !== undefined && requestId !== undefined) {
+  const isAnswer = status === 200 && data !== undefined && requestId !== undefined;
+  if (isAnswer && typeof data === "object" && data !== null) {
     const rateLimit = rateLimitOf(headers);
     return { data, requestId, ...(pagination && { pagination }), ...(rateLimit && { rateLimit }) };
   }
@@ -459,7 +465,9 @@ function resultOf(
       ? `The answer is longer than ${Math.floor(bytesMax / 2 ** 20)} MiB.`
       : status === 0 || (status >= 300 && status < 400)
         ? "The address redirects to another one. Redirects are not followed: use that address."
-        : `The answer has status ${status} and is not one of Latchkey. Is it the right address?`;
+        : isAnswer
+          ? `${OTHER_SHAPE} \`data\` is no object.`
+          : `The answer has status ${status} and is not one of Latchkey. Is it the right address?`;
   return new LatchkeyError({ type: "invalid_answer", operation, detail, status, retryAfter });
 }
 

@@ -283,5 +283,7 @@ export async function withHold<Result>(
 /** The hold that a valid verification made. */
 export function madeHold({ hold }: VerifyKeyOutput): NonNullable<VerifyKeyOutput["hold"]> {
   if (hold) return hold;
-  throw new TypeError("The service made no hold.");
+  throw new TypeError(
+    "The service verified the key, but made no hold. It is an earlier release, which has none: update it.",
+  );
 }

@@ -273,6 +273,9 @@ export function limiter<Request extends object>(
       duration: duration!,
       cost,
     });
+    if (typeof data.success !== "boolean" || !Number.isFinite(data.limit)) {
+      throw new TypeError("The service answered without a decision. Is it too old or too new?");
+    }
     const isOverridden = data.overrideId !== undefined;
     const { remaining, reset, retryAfter: wait, success } = data;
     const state = {

@@ -192,6 +192,16 @@ describe("a program with two copies of the package", () => {
 });
 
 describe("an answer", () => {
+  it("whose data is no object, or no list, is an error and never an answer", async () => {
+    for (const data of [null, "text", 7, false]) {
+      const { type, detail } = await errorOf(clientOf([success(data)]).latchkey.apis.getApi({ apiId: "a" }));
+      assert.deepEqual([type, detail.includes("too old or too new")], ["invalid_answer", true]);
+    }
+    const { latchkey } = clientOf([success({}, {}, { pagination: { hasMore: false } })]);
+    const { type } = await errorOf(latchkey.apis.listApis.all().next());
+    assert.equal(type, "invalid_answer");
+  });
+
   it("with errors that are none is an error all the same", async () => {
     const error = { type: "/errors/application/invalid_input", detail: "No.", errors: [null, { message: "a" }, 1] };
     const answer = () => Response.json({ meta: { requestId: "req_1" }, error }, { status: 400 });

@@ -183,6 +183,25 @@ describe("an answer of the service that is not known", () => {
     assert.equal(lines.length, answers.length - 1);
     assert(!lines.join().includes(KEY));
   });
+
+  it("of any shape is an error that says so, and no limit that was reached", async () => {
+    const limit = { namespace: "n", limit: 1, duration: 1_000, identifier: () => "a" };
+    for (const answer of [null, "text", 7, true, [], {}, [null], { success: "true" }, { success: false }]) {
+      const errors: Error[] = [];
+      const options = {
+        latchkey: clientOf(answer as object).latchkey,
+        failOpen: true,
+        onError: (error: Error) => void errors.push(error),
+      };
+      const unreached = () => assert.fail("it passed");
+      assert.equal((await verify({ ...options, apiId: "api_1" }, unreached)(requestOf())).status, 503);
+      assert.equal((await ratelimit({ ...options, ...limit }, unreached)(requestOf())).status, 503);
+      for (const { message } of errors) {
+        assert.match(message, /unknown code|answered without a decision|is not one of this operation/, String(answer));
+      }
+      assert.equal(errors.length, 2);
+    }
+  });
 });
 
 describe("the service away", () => {
@@ -191,7 +210,9 @@ describe("the service away", () => {
     const { latchkey } = clientOf(new TypeError("fetch failed"));
     const options: VerifyOptions<Request> = { latchkey, apiId: "api_1" };
     await verify(options, () => new Response())(requestOf());
-    assert.deepEqual(lines, ["'keys.verifyKey: The service cannot be reached: fetch failed. (network_error)'"]);
+    const says =
+      "The service at http://service.test cannot be reached: fetch failed. Is it running, and is that its address?";
+    assert.deepEqual(lines, [`'keys.verifyKey: ${says} (network_error)'`]);
     const seen: unknown[] = [];
     const request = requestOf();
     await verify({ ...options, onError: (...given) => seen.push(...given) }, () => new Response())(request);

@@ -191,6 +191,17 @@ func TestAnUnknownAnswerRejectsTheRequest(t *testing.T) {
 			t.Error(data, response, failure)
 		}
 	}
+	for _, data := range []string{`{}`, `[]`, `null`, `{"success":false}`} {
+		client, _ := answering(t, data)
+		var failure error
+		handler := latchkeyhttp.Ratelimit(client, latchkeyhttp.RatelimitOptions{
+			Namespace: "n", Limit: 1, Duration: time.Second, Identifier: latchkeyhttp.ByAddress,
+			FailOpen: true, OnError: func(_ *http.Request, err error) { failure = err },
+		})(keyID)
+		if response := serve(handler, withKey()); response.Code != 503 || failure == nil {
+			t.Error(data, response, failure)
+		}
+	}
 	client, _ := answering(t, `{"valid":true,"code":"NOT_FOUND"}`)
 	handler := latchkeyhttp.Verify(client, latchkeyhttp.VerifyOptions{APIs: apis})(keyID)
 	if response := serve(handler, withKey()); response.Code != 401 {

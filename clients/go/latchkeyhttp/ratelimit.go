@@ -88,6 +88,10 @@ func (l limiter) decide(request *http.Request, _ string) (decision, error) {
 		return decision{}, err
 	}
 	data := result.Data
+	// A refusal has the end of its window. The answer of something else must not look like a limit that was reached.
+	if !data.Success && data.Reset == 0 {
+		return decision{}, errors.New("latchkeyhttp: the service answered without a decision: is it too old or too new?")
+	}
 	state := limitState{
 		name: input.Namespace, limit: data.Limit, exceeded: !data.Success, remaining: data.Remaining, reset: &data.Reset,
 		retryAfter: data.RetryAfter, partition: input.Identifier,

@@ -10,6 +10,7 @@ import json
 import logging
 import os
 import pickle
+import re
 import socket
 import subprocess
 import sys
@@ -338,6 +339,7 @@ def test_a_connection_that_is_lost_is_no_timeout(client: Any, answer: bytes) -> 
         threading.Thread(target=serve, daemon=True).start()
         error = call(client, f"http://127.0.0.1:{listener.getsockname()[1]}", timeout=30)
     assert (error.type, error.status) == ("network_error", None)
+    assert re.match(r"The service at http://127\.0\.0\.1:\d+ cannot be reached: ", error.detail), error.detail
 
 
 def test_a_program_that_leaves_asynchronous_clients_open_ends_in_silence() -> None:

@@ -355,7 +355,9 @@ class _Call(Generic[Data]):
         if isinstance(cause, (httpx.TimeoutException, TimeoutError)):
             detail = f"The service did not answer within {self.timeout:g} s."
             return LatchkeyError(type="timeout", operation=self._operation.name, detail=detail)
-        detail = f"The service cannot be reached: {cause or type(cause).__name__}."
+        address = self.url.removesuffix(f"/v2/{self._operation.name}")
+        reason = cause or type(cause).__name__
+        detail = f"The service at {address} cannot be reached: {reason}. Is it running, and is that its address?"
         return LatchkeyError(type="network_error", operation=self._operation.name, detail=detail)
 
     def _read(self, answer: _Answer) -> Result[Data] | LatchkeyError:
