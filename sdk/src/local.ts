@@ -72,6 +72,8 @@ const LOOKUPS_PER_SECOND = 1_000;
 const ANSWER_TIME_MAX = 5_000;
 /** Between two attempts to begin. */
 const START_PAUSE: Milliseconds = 1_000;
+/** The longest interval of a timer. */
+const LONGEST: Milliseconds = 2 ** 31 - 1;
 const newRequestId = requestIds(systemRandom);
 /** The release that this client has. */
 const VERSION = "0.1.0";
@@ -87,6 +89,21 @@ const [ENTRIES_MAX, NAME_MAX] = [100, 512];
 const [KEY_MAX, ID_MAX, APIS_MAX, PERMISSIONS_MAX, TAGS_MAX, TAG_MAX] = [512, 64, 20, 1_000, 10, 128];
 /** The address of a call without one. The service would take that of this process, which only it knows. */
 const NO_ADDRESS = "0.0.0.0";
+
+/** Clients that the process closes when it has nothing more to do. */
+const open = new Set<LocalLatchkey>();
+let isWatched = false;
+
+function closeAtExit(client: LocalLatchkey): void {
+  open.add(client);
+  if (isWatched) return;
+  isWatched = true;
+  // Node, Bun and Deno have it.
+  const { process } = globalThis as { process?: Partial<Pick<NodeJS.Process, "on">> };
+  process?.on?.("beforeExit", () => {
+    for (const each of open) void each.close();
+  });
+}
 
 /**
  * A client that decides verifications in this process. It has the methods of `Latchkey`, and every middleware takes it.
@@ -169,15 +186,26 @@ export class LocalLatchkey extends Latchkey {
         this.#charge("ratelimits.multiLimit", input, own, () => this.#remote.multiLimit(input, own)),
     };
     this.#started = this.#start();
+    closeAtExit(this);
   }
 
-  /** Resolves when this process decides; until then, calls go to the service. Never rejects. */
-  ready(): Promise<void> {
-    return this.#started;
+  /**
+   * Resolves when this process decides, or when the client was closed; until then, calls go to the service. Never rejects. Whoever waits
+   * keeps the process alive.
+   */
+  async ready(): Promise<void> {
+    // No timer of the client does. A program that waits for a service that is away would end, with the exit code 13.
+    const alive = setInterval(() => {}, LONGEST);
+    await this.#started;
+    clearInterval(alive);
   }
 
-  /** Reports what was counted, returns what is left of leases, and ends the connection to the service. Later calls go to the service. */
+  /**
+   * Reports what was counted, returns what is left of leases, and ends the connection to the service. Later calls go to the service. A
+   * program that has nothing more to do closes its clients itself; before `process.exit`, it has to.
+   */
   async close(): Promise<void> {
+    open.delete(this);
     this.#closed = true;
     this.#isStarted = false;
     await Promise.all([this.#replica.close(), this.#counts.close()]);

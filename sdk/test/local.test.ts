@@ -1,10 +1,12 @@
 /** `LocalLatchkey` with a real service: what it decides itself, and what it leaves to the service. */
 import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
 import { IncomingMessage } from "node:http";
 import { Socket } from "node:net";
+import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import express from "express";
-import { eventually, makeFolder, ROOT_KEY, type Server, start } from "../../server/test/process.ts";
+import { eventually, makeFolder, Program, ROOT_KEY, type Server, start } from "../../server/test/process.ts";
 import { verify } from "../src/express.ts";
 import { Latchkey, LatchkeyError, Secret } from "../src/index.ts";
 import { LocalLatchkey, type LocalLatchkeyOptions, type LocalState } from "../src/local.ts";
@@ -71,6 +73,34 @@ describe("LocalLatchkey (rules 176 to 180)", () => {
       asked.slice(before).filter((operation) => operation !== "replica.report"),
       [],
     );
+  });
+
+  it("lets a program end when it has nothing more to do, and reports what it counted before", async () => {
+    const { key, keyId } = await createKey();
+    const module = new URL("../src/local.ts", import.meta.url).href;
+    // The first question is lost, so the program has to wait until it can decide.
+    const source = `
+      import { LocalLatchkey } from ${JSON.stringify(module)};
+      const [url, rootKey, key] = process.argv.slice(2);
+      let asked = 0;
+      const fetchSecond = (...call) => (asked++ === 0 ? Promise.reject(new Error("away")) : fetch(...call));
+      const clients = [new LocalLatchkey({ url, rootKey, fetch: fetchSecond }), new LocalLatchkey({ url, rootKey })];
+      for (const latchkey of clients) {
+        await latchkey.ready();
+        for (let i = 0; i < 20; i++) await latchkey.keys.verifyKey({ key });
+      }
+      console.log("verified", process.listenerCount("beforeExit"));
+    `;
+    const directory = makeFolder({ after: (task) => void undo.push(task) });
+    writeFileSync(join(directory, "program.mjs"), source);
+    const program = new Program(["program.mjs", service.address, rootKey.key, key], { directory });
+    assert.deepEqual(await program.ended, { code: 0, signal: null }, program.output);
+    assert.equal(program.stdout, "verified 1\n");
+    const now = Date.now();
+    await eventually("the counts", async () => {
+      const range = { start: now - 3_600_000, end: now + 3_600_000 };
+      return (await service.ok("analytics.getKeyStats", { keyId, ...range })).total === 40;
+    });
   });
 
   it("charges together what is called together", async () => {
