@@ -13,12 +13,12 @@ const BYTES_MAX: Record<string, number> = {
   index: 10_000,
   // With the engine, and its leases.
   local: 40_000,
-  hono: 11_000,
-  express: 11_000,
-  fastify: 11_000,
-  next: 11_000,
-  node: 11_000,
-  fetch: 11_000,
+  hono: 11_500,
+  express: 11_500,
+  fastify: 11_500,
+  next: 11_500,
+  node: 11_500,
+  fetch: 11_500,
   element: 20_000,
   react: 20_000,
 };
