@@ -622,8 +622,11 @@ describe("access tokens", () => {
     for (const path of ["/oauth/jwks", "/.well-known/oauth-authorization-server"]) {
       assert.equal((await getDocument(server, path)).status, 404);
     }
-    const { status } = await server.request("POST", "/oauth/token", { raw: "grant_type=client_credentials" });
-    assert.equal(status, 404);
+    for (const path of ["/oauth/token", "/oauth/ws_1234567890/token"]) {
+      const { status, body } = await server.request("POST", path, { raw: "grant_type=client_credentials" });
+      assert.equal(status, 404);
+      assert.match(body.error.detail, /^Access tokens are off\. .*LATCHKEY_OAUTH_TOKENS=on/);
+    }
     assert.equal((await introspect(server, made.key)).active, true);
     assert.deepEqual(await server.rowsOf("signing_keys"), []);
   });

@@ -14,9 +14,11 @@ import { issueToken, type TokenError } from "./issueToken.ts";
 import type { SigningKeys } from "./signing-keys.ts";
 
 const INTROSPECT = "/oauth/introspect";
-const TOKEN = "/oauth/token";
-const JWKS = "/oauth/jwks";
 const METADATA = "/.well-known/oauth-authorization-server";
+/** Of the default workspace, and of others. */
+const TOKEN_PATHS = ["/oauth/token", "/oauth/:workspaceId/token"];
+const JWKS_PATHS = ["/oauth/jwks", "/oauth/:workspaceId/jwks"];
+const METADATA_PATHS = [METADATA, `${METADATA}/oauth/:workspaceId`];
 
 const BODY_BYTES_MAX = 16 * 1024;
 /** Resource indicators of one request. */
@@ -46,9 +48,20 @@ export interface TokenRouteOptions {
 export function oauthRoutes(tokens: TokenRouteOptions | undefined): AddRoutes {
   return (app, parts) => {
     addForm(app, parts, INTROSPECT, answerIntrospection);
-    if (tokens !== undefined) addTokenRoutes(app, parts, tokens);
+    if (tokens === undefined) addTokensOff(app, parts);
+    else addTokenRoutes(app, parts, tokens);
   };
 }
+
+/** Says that access tokens are off: whoever follows the guide would look for a mistake in the address. */
+function addTokensOff(app: FastifyInstance, { rpc, sendUnread }: RouteParts): void {
+  const off = new Problem("route_not_found", TOKENS_OFF);
+  const answer = (path: string) => (_: unknown, reply: FastifyReply) => sendUnread(reply, rpc.reject(off, path), path);
+  for (const path of TOKEN_PATHS) app.post(path, answer(path));
+  for (const path of [...JWKS_PATHS, ...METADATA_PATHS]) app.get(path, answer(path));
+}
+
+const TOKENS_OFF = "Access tokens are off. The operator of the service turns them on with LATCHKEY_OAUTH_TOKENS=on.";
 
 /** A request whose body is a form. */
 interface FormRequest {
@@ -131,17 +144,17 @@ function readBodyCredentials(form: Form): ClientCredentials | undefined {
 }
 
 function addTokenRoutes(app: FastifyInstance, parts: RouteParts, options: TokenRouteOptions): void {
-  for (const path of [TOKEN, "/oauth/:workspaceId/token"]) {
+  for (const path of TOKEN_PATHS) {
     addForm(app, parts, path, (request) => answerToken(path, request, parts, options), ["resource"]);
   }
   const { issuers, signingKeys, clock } = options;
-  for (const path of [JWKS, "/oauth/:workspaceId/jwks"]) {
+  for (const path of JWKS_PATHS) {
     addDocument(app, parts, path, options, async (workspaceId) => {
       const keys = await signingKeys.published(workspaceId, clock.now());
       return { keys: keys.map(({ jwk }) => jwk) };
     });
   }
-  for (const path of [METADATA, `${METADATA}/oauth/:workspaceId`]) {
+  for (const path of METADATA_PATHS) {
     addDocument(app, parts, path, options, async (workspaceId) => issuers.metadata(workspaceId));
   }
 }
