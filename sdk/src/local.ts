@@ -1,4 +1,5 @@
 import type { Milliseconds } from "../../engine/src/clock/clock.ts";
+import { keepProcessAlive } from "../../engine/src/clock/keep-alive.ts";
 import { systemClock } from "../../engine/src/clock/system.ts";
 import { then } from "../../engine/src/clock/then.ts";
 import { DecidedElsewhere } from "../../engine/src/errors/decided-elsewhere.ts";
@@ -72,8 +73,6 @@ const LOOKUPS_PER_SECOND = 1_000;
 const ANSWER_TIME_MAX = 5_000;
 /** Between two attempts to begin. */
 const START_PAUSE: Milliseconds = 1_000;
-/** The longest interval of a timer. */
-const LONGEST: Milliseconds = 2 ** 31 - 1;
 const newRequestId = requestIds(systemRandom);
 /** The release that this client has. */
 const VERSION = "0.1.0";
@@ -195,9 +194,9 @@ export class LocalLatchkey extends Latchkey {
    */
   async ready(): Promise<void> {
     // No timer of the client does. A program that waits for a service that is away would end, with the exit code 13.
-    const alive = setInterval(() => {}, LONGEST);
+    const release = keepProcessAlive();
     await this.#started;
-    clearInterval(alive);
+    release();
   }
 
   /**
