@@ -295,7 +295,7 @@ describeOnEachStore("keys", (dashboard, store) => {
     await page.getByText(/^[1-9]\d+ keys imported\.$/).waitFor();
     const reason = page.getByRole("alert");
     await reason.getByText(/at most 86400000 milliseconds/).waitFor();
-    assert.equal(await page.getByText("exist already").count(), 0);
+    await eventuallyEqual(() => page.getByText("exist already").count(), 0);
   });
 
   // What is drawn, and the commands, do not depend on the database.
