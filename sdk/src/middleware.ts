@@ -49,9 +49,9 @@ export interface MiddlewareOptions<Request, FailOpen extends boolean> {
    * `console.error`.
    */
   readonly onError?: ((error: Error, request: Request) => void) | undefined;
-  /** Changes the answer to a request that is rejected. */
+  /** Changes the answer to a request that is rejected. Members that it leaves out stay as they are. */
   readonly onReject?:
-    | ((rejection: Rejection, request: Request) => RejectionAnswer | Promise<RejectionAnswer>)
+    | ((rejection: Rejection, request: Request) => Partial<RejectionAnswer> | Promise<Partial<RejectionAnswer>>)
     | undefined;
   /**
    * The address of the end user: for `verify`, that of the allow-list of the API, which needs a root key; for `ratelimit`,
@@ -331,7 +331,7 @@ function decider<Request extends object>(
         if (!rejection || !onReject) return decision;
         return then<unknown, Decision>(onReject(rejection, request), (changed) => ({
           // A hook that only counts or logs returns nothing. That must not let the request pass.
-          rejection: typeof changed === "object" && changed ? (changed as RejectionAnswer) : rejection,
+          rejection: typeof changed === "object" && changed ? answerOf(rejection, changed) : rejection,
         }));
       },
     );
@@ -348,6 +348,15 @@ function decider<Request extends object>(
       (error) => Promise.reject(error),
     );
     return visit.decision;
+  };
+}
+
+/** The answer to a rejected request with what a hook changed of it. */
+function answerOf({ status, headers, body }: RejectionAnswer, changed: Partial<RejectionAnswer>): RejectionAnswer {
+  return {
+    status: changed.status ?? status,
+    headers: changed.headers ?? headers,
+    body: changed.body === undefined ? body : changed.body,
   };
 }
 

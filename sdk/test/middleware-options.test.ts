@@ -412,12 +412,29 @@ describe("a hook that returns nothing", () => {
     assert.equal((await inject((req, res) => void node(req as never, res), { url: "/", headers })).statusCode, 401);
   });
 
-  it("or no complete answer does not leave the request without one", async () => {
-    const options = { ...rejecting(), onReject: (() => ({ status: 403 })) as never };
-    const app = express().use(forExpress.verify(options));
-    app.use(() => assert.fail("it passed"));
-    const response = await inject(app, { url: "/", headers: { Authorization: `Bearer ${KEY}` } });
-    assert.equal(response.statusCode, 403);
+  it("of a part of the answer keeps the rest", async () => {
+    const options = { ...rejecting(), onReject: () => ({ status: 403 }) };
+    const headers = { Authorization: `Bearer ${KEY}` };
+    const unreached = () => assert.fail("it passed");
+    const fastifyApp = fastify();
+    fastifyApp.addHook("onRequest", forFastify.verify(options));
+    fastifyApp.get("/", unreached);
+    const node = forNode.verify(options, unreached);
+    for (const { statusCode, headers: sent, payload } of [
+      await inject(express().use(forExpress.verify(options)).use(unreached), { url: "/", headers }),
+      await fastifyApp.inject({ url: "/", headers }),
+      await inject((req, res) => void node(req, res), { url: "/", headers }),
+    ]) {
+      assert.deepEqual(
+        [statusCode, sent["x-latchkey-code"], JSON.parse(payload).error.code],
+        [403, "NOT_FOUND", "NOT_FOUND"],
+      );
+    }
+    const hono = new Hono().use(forHono.verify(options)).get("/", unreached);
+    for (const response of [await hono.request("/", { headers }), await verify(options, unreached)(requestOf())]) {
+      assert.deepEqual([response.status, response.headers.get("x-latchkey-code")], [403, "NOT_FOUND"]);
+      assert.partialDeepStrictEqual(await response.json(), { error: { code: "NOT_FOUND" } });
+    }
   });
 });
 
