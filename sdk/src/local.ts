@@ -8,7 +8,7 @@ import { systemRandom } from "../../engine/src/random/system.ts";
 import { AskedHome } from "../../engine/src/replica/asked-home.ts";
 import { OwnCaller } from "../../engine/src/replica/caller.ts";
 import { ReplicaCounts } from "../../engine/src/replica/counts.ts";
-import { type LimitCall, rejectAnswer } from "../../engine/src/replica/home.ts";
+import { type LimitCall, ReplicaRefused, rejectAnswer } from "../../engine/src/replica/home.ts";
 import { Replica } from "../../engine/src/replica/replica.ts";
 import { ChargeRejected, charged } from "../../engine/src/replica/replica-verification.ts";
 import type { VerificationRequest } from "../../engine/src/verification/request.ts";
@@ -24,6 +24,7 @@ import {
 } from "./call.ts";
 import { Latchkey } from "./client.ts";
 import { LatchkeyError } from "./error.ts";
+import { errorOf, print } from "./on-error.ts";
 import type {
   ExplainVerificationInput,
   ExplainVerificationOutput,
@@ -51,7 +52,10 @@ export interface LocalLatchkeyOptions extends LatchkeyOptions {
    * Without it, the service charges each call, and `remaining` of an answer always has all charges of others.
    */
   readonly leases?: boolean | undefined;
-  /** Called when the service stops or begins to answer this process. Default: nothing. */
+  /**
+   * Called when the service stops or begins to answer this process, also before it has answered once. Default: prints with
+   * `console.error` why nothing is decided here.
+   */
   readonly onState?: ((state: LocalState, cause?: unknown) => void) | undefined;
   /** Called with a number of verifications that the service does not count, and why. Default: nothing. */
   readonly onLoss?: ((verifications: number, cause: unknown) => void) | undefined;
@@ -89,6 +93,11 @@ const [KEY_MAX, ID_MAX, APIS_MAX, PERMISSIONS_MAX, TAGS_MAX, TAG_MAX] = [512, 64
 /** The address of a call without one. The service would take that of this process, which only it knows. */
 const NO_ADDRESS = "0.0.0.0";
 
+/** The default of `onState`. */
+function printState(state: LocalState, cause: unknown): void {
+  if (state !== "current") print(new Error(`LocalLatchkey cannot decide (${state}): ${errorOf(cause).message}`));
+}
+
 /** Clients that the process closes when it has nothing more to do. */
 const open = new Set<LocalLatchkey>();
 let isWatched = false;
@@ -125,6 +134,8 @@ export class LocalLatchkey extends Latchkey {
   readonly #caller: OwnCaller;
   readonly #remote: Pick<KeysOperations, "verifyKey" | "explainVerification"> &
     Pick<RatelimitsOperations, "limit" | "multiLimit">;
+  readonly #onState: NonNullable<LocalLatchkeyOptions["onState"]>;
+  #state: LocalState | undefined;
   readonly #started: Promise<void>;
   #isStarted = false;
   #closed = false;
@@ -135,7 +146,7 @@ export class LocalLatchkey extends Latchkey {
     // The program of the service needs it too; the other parts of this package do not.
     if (!("withResolvers" in Promise)) throw new TypeError("LocalLatchkey needs Node 22 or newer, Bun or Deno.");
     const { url = variableOf("LATCHKEY_URL"), name, staleMax = 0, cacheBytes = CACHE_BYTES_DEFAULT } = options;
-    const { leases = true, onState, onLoss = () => {} } = options;
+    const { leases = true, onState = printState, onLoss = () => {} } = options;
     const given = options.rootKey ?? variableOf("LATCHKEY_ROOT_KEY");
     const rootKey = given instanceof Secret ? given.reveal() : given?.trim();
     if (rootKey === undefined) {
@@ -167,8 +178,9 @@ export class LocalLatchkey extends Latchkey {
         reports: this.#counts.waiting,
         ...(name !== undefined && { name }),
       }),
-      onState: (state, cause) => onState?.(state, cause),
+      onState: (state, cause) => this.#tell(state, cause),
     });
+    this.#onState = onState;
     this.#caller = new OwnCaller(this.#replica.directories, rootKey);
     const { limit, multiLimit } = this.ratelimits;
     const { verifyKey, explainVerification } = this.keys;
@@ -215,10 +227,22 @@ export class LocalLatchkey extends Latchkey {
       try {
         await this.#replica.start();
         this.#isStarted = !this.#closed;
+        if (this.#state !== undefined) this.#tell("current");
         return;
-      } catch {
+      } catch (error) {
+        if (!this.#closed) this.#tell(error instanceof ReplicaRefused ? "refused" : "unreachable", error);
         await new Promise<void>((resolve) => systemClock.schedule(START_PAUSE, resolve));
       }
+    }
+  }
+
+  #tell(state: LocalState, cause?: unknown): void {
+    if (this.#state === state) return;
+    this.#state = state;
+    try {
+      this.#onState(state, cause);
+    } catch (error) {
+      print(errorOf(error));
     }
   }
 

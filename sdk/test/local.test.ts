@@ -346,6 +346,35 @@ describe("LocalLatchkey (rules 176 to 180)", () => {
     await assert.rejects(latchkey.keys.verifyKey({ key }), { status: 401 });
   });
 
+  it("says why it does not begin to decide, by default with a line", async (t) => {
+    const lines: string[] = [];
+    t.mock.method(console, "error", (line: string) => void lines.push(line));
+    const states: LocalState[] = [];
+    let isAway = true;
+    const begin = (options: Partial<LocalLatchkeyOptions>) => {
+      const latchkey = new LocalLatchkey({ url: service.address, rootKey: rootKey.key, ...options });
+      undo.push(() => latchkey.close());
+      return latchkey;
+    };
+    begin({ rootKey: `${rootKey.key}x` });
+    const late = begin({
+      fetch: (...call) => (isAway ? Promise.reject(new TypeError("away")) : fetch(...call)),
+      onState: (state) => {
+        states.push(state);
+        throw new Error("of the hook");
+      },
+    });
+    await eventually("both reasons", () => lines.length === 2);
+    assert.deepEqual(states, ["unreachable"]);
+    lines.sort();
+    assert.match(lines[0]!, /^LocalLatchkey cannot decide \(refused\): .*root key/);
+    assert.equal(lines[1], "of the hook");
+    isAway = false;
+    await late.ready();
+    assert.deepEqual(states, ["unreachable", "current"]);
+    assert.equal(lines.filter((line) => line.startsWith("LocalLatchkey")).length, 1);
+  });
+
   it("says which option cannot be used", () => {
     const url = "http://127.0.0.1:3000";
     assert.throws(() => new LocalLatchkey({ url }), /A root key is missing/);
