@@ -264,7 +264,8 @@ describeOnStores("the policy of an API", (server) => {
     const open = async (keys: object) => {
       const body = { apiId, externalId: "ada", actions: ["create", "reroll"], keys: { max: 10, ...keys } };
       const { token } = await server.ok("portal.createSession", body);
-      return async (input: object = {}) => (await callPortal(server, token, "createKey", input)).body;
+      return async (input: object = {}, operation = "createKey") =>
+        (await callPortal(server, token, operation, input)).body;
     };
     const now = server.clock.now();
     for (const [keys, life] of [
@@ -282,6 +283,9 @@ describeOnStores("the policy of an API", (server) => {
     assert.match((await create({ prefix: "other" })).error.detail, /fixes the prefix/);
     await server.ok("apis.updateApi", { apiId, policy: { expiry: { default: 60_000 }, limitsRequired: true } });
     assert.match((await create()).error.detail, /none is set for you/);
+    const [{ keyId }] = await server.ok("apis.listKeys", { apiId, externalId: "ada" });
+    const { error } = await create({ keyId, expiration: 0 }, "rerollKey");
+    assert.match(error.type, /\/errors\/application\/precondition_failed$/);
     await server.ok("identities.updateIdentity", { identity: "ada", ...limits });
     assert.equal(await expiryOf((await create()).data.keyId), now + 60_000);
   });
