@@ -106,7 +106,8 @@ export class BloomFilter {
 /** The layers of this many blocks. The last one has what remains, at least as much as the one before. */
 function layersOf(blocks: number, firstWord = HEAD, size = FIRST_BLOCKS, from = 0): Layers {
   if (blocks < 2 * size) return [{ firstWord, blocks, from }];
-  const rest = layersOf(blocks - size, firstWord + WORDS_PER_BLOCK * size, GROWTH * size, from + TEXTS_PER_BLOCK * size);
+  const end = firstWord + WORDS_PER_BLOCK * size;
+  const rest = layersOf(blocks - size, end, GROWTH * size, from + TEXTS_PER_BLOCK * size);
   return [{ firstWord, blocks: size, from }, ...rest];
 }
 

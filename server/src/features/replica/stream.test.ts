@@ -14,7 +14,7 @@ function openStream() {
   const follower = {
     attend: () => {},
     isCurrent: () => true,
-    readAt: { monotonic: 0, wall: 0 },
+    readAt: { monotonic: 0, wall: clock.now() },
     catchUp: () => {
       reads.push(clock.monotonic());
       return new Promise<boolean>((resolve) => ends.push(resolve));
