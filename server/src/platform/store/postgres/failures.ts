@@ -23,6 +23,11 @@ export function isRetryable(error: unknown): boolean {
   return RETRYABLE.has((error as PostgresError).code ?? "");
 }
 
+/** Whether a statement waited too long for a lock: the transaction was rolled back and can be retried. */
+export function isLockTimeout(error: unknown): boolean {
+  return (error as PostgresError).code === "55P03";
+}
+
 /** Whether the server rejected a statement and the connection stays usable. */
 export function isRejection(error: unknown): boolean {
   return (error as PostgresError).severity === "ERROR";

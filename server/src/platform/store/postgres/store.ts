@@ -9,8 +9,8 @@ import type { Ask, PoolName, Procedures, Store, StoreObserver } from "../store.t
 import { CHANGES_CHANNEL } from "./channel.ts";
 import { PostgresClaim } from "./claim.ts";
 import { ConnectionPool } from "./connection-pool.ts";
-import { isLost, isRetryable, isUnavailable } from "./failures.ts";
-import { IDLE_IN_TRANSACTION_TIMEOUT, type InternalPoolName, poolSettings } from "./pool-settings.ts";
+import { isLockTimeout, isLost, isRetryable, isUnavailable } from "./failures.ts";
+import { IDLE_IN_TRANSACTION_TIMEOUT, type InternalPoolName, LOCK_TURNS, poolSettings } from "./pool-settings.ts";
 import { ReplyOrder, type Session } from "./session.ts";
 import { NotBegun, Transactions } from "./transactions.ts";
 
@@ -136,6 +136,8 @@ export async function openPostgresStore<P extends Procedures>(
       // Before migrations have run, the table of markers may be missing.
       const isMarked = poolName !== "maintenance";
       writesInFlight++;
+      const askedFirstAt = clock.monotonic();
+      const isOver = () => clock.monotonic() - askedFirstAt >= (LOCK_TURNS[poolName] ?? 0);
       const done = attempt(() => {
         const askedAt = clock.monotonic();
         let startedAt = askedAt;
@@ -152,7 +154,7 @@ export async function openPostgresStore<P extends Procedures>(
             },
           )
           .finally(() => observe(name, startedAt - askedAt, clock.monotonic() - startedAt));
-      });
+      }, isOver);
       return done.finally(() => writesInFlight--) as never;
     },
     get writesInFlight() {
@@ -178,12 +180,14 @@ async function requireDurability(session: Session): Promise<void> {
 
 const rejectQuestion = () => Promise.reject(new Error("A reading procedure cannot ask its caller"));
 
-async function attempt<T>(work: () => Promise<T>): Promise<T> {
+/** Runs work again where that can help. `isOver`: whether it has waited long enough for locks. */
+async function attempt<T>(work: () => Promise<T>, isOver = () => true): Promise<T> {
   for (let attempts = 1; ; attempts++) {
     try {
       return await work();
     } catch (error) {
-      if ((isRetryable(error) || error instanceof NotBegun) && attempts < ATTEMPTS_MAX) continue;
+      const isTransient = isRetryable(error) || error instanceof NotBegun || (isLockTimeout(error) && !isOver());
+      if (isTransient && attempts < ATTEMPTS_MAX) continue;
       if ((error as pg.DatabaseError).code === WRITES_STOPPED_CODE) throw new StoreUnavailable(WRITES_STOPPED);
       if (!isUnavailable(error)) throw error;
       throw new StoreUnavailable(`PostgreSQL cannot be reached: ${(error as Error).message}`, { cause: error });
