@@ -1,6 +1,7 @@
 import { digest } from "../../../../engine/src/crypto/digest.ts";
 import type { DecisionRow } from "./decision-log.ts";
 import { type Level, levelNames, levels } from "./levels.ts";
+import { sumOf } from "./sums.ts";
 
 /** The count of one combination of values in one minute. */
 export type VerificationCell = readonly [
@@ -237,6 +238,11 @@ function budgetsOf([, , , , , , , , , , budgetIds = []]: VerificationCell): read
   return budgetIds;
 }
 
+/** A recorder adds up without a bound. */
+function kept([count, amount, latencyUs]: Figures): Figures {
+  return [sumOf(0, count), sumOf(0, amount), sumOf(0, latencyUs)];
+}
+
 /** Aggregates batches by minute, without tags and identifiers. Each subject is counted separately. */
 export function minuteCounts(batches: readonly Batch[]): MinuteCount[] {
   const sums = new MinuteSums();
@@ -274,9 +280,9 @@ function addKeys(
     const identityId = identityIds?.[i] ?? null;
     sums.add(minute, workspaceId, keyId, apiId, identityId ?? "", code, count, amount, latencyUs);
     if (identityId !== null) sums.add(minute, workspaceId, identityId, "", "", code, count, amount, latencyUs);
-    counted += count;
-    spent += amount;
-    took += latencyUs;
+    counted = sumOf(counted, count);
+    spent = sumOf(spent, amount);
+    took = sumOf(took, latencyUs);
   }
   // Once for all its keys.
   sums.add(minute, workspaceId, apiId, "", "", code, counted, spent, took);
@@ -299,10 +305,9 @@ class MinuteSums {
     apiId: string,
     identityId: string,
     outcome: string,
-    count: number,
-    amount: number,
-    latencyUs: number,
+    ...figures: Figures
   ): void {
+    const [count, amount, latencyUs] = kept(figures);
     const first = this.#first.get(subject);
     if (first === undefined) {
       this.#first.set(subject, { time, workspaceId, subject, apiId, identityId, outcome, count, amount, latencyUs });
@@ -321,9 +326,9 @@ class MinuteSums {
         return;
       }
     }
-    known.count += count;
-    known.amount += amount;
-    known.latencyUs += latencyUs;
+    known.count = sumOf(known.count, count);
+    known.amount = sumOf(known.amount, amount);
+    known.latencyUs = sumOf(known.latencyUs, latencyUs);
   }
 
   all(): MinuteCount[] {
@@ -341,23 +346,17 @@ export function rollUp(
   wholes: readonly MinuteCount[] = minuteCounts(batches),
 ): Record<Level, Rollup[]> {
   const rows = { minute: new Map<string, Rollup>(), hour: new Map<string, Rollup>(), day: new Map<string, Rollup>() };
-  const add = (
-    minute: number,
-    subject: string,
-    part: string,
-    label: string,
-    outcome: string,
-    [count, amount, latencyUs]: Figures,
-  ) => {
+  const add = (minute: number, subject: string, part: string, label: string, outcome: string, figures: Figures) => {
+    const [count, amount, latencyUs] = kept(figures);
     for (const level of levelNames) {
       const time = minute - (minute % levels[level]);
       const name = `${time} ${subject} ${part} ${outcome}`;
       const row = rows[level].get(name);
       if (row === undefined) rows[level].set(name, { time, subject, part, outcome, label, count, amount, latencyUs });
       else {
-        row.count += count;
-        row.amount += amount;
-        row.latencyUs += latencyUs;
+        row.count = sumOf(row.count, count);
+        row.amount = sumOf(row.amount, amount);
+        row.latencyUs = sumOf(row.latencyUs, latencyUs);
       }
     }
   };
@@ -420,8 +419,8 @@ export function usageOf(counts: readonly MinuteCount[]): Record<UsageLevel, Usag
       if (row === undefined) {
         rows[level].set(name, { time, workspaceId, keyId, apiId, identityId, outcome, count, creditsSpent: amount });
       } else {
-        row.count += count;
-        row.creditsSpent += amount;
+        row.count = sumOf(row.count, count);
+        row.creditsSpent = sumOf(row.creditsSpent, amount);
       }
     }
   }
@@ -464,9 +463,9 @@ export function bounded(rows: readonly Rollup[], has: ReadonlyMap<string, Set<st
       const overflow = overflows.get(name);
       if (overflow === undefined) overflows.set(name, { ...row, part: OVERFLOW, label: "" });
       else {
-        overflow.count += row.count;
-        overflow.amount += row.amount;
-        overflow.latencyUs += row.latencyUs;
+        overflow.count = sumOf(overflow.count, row.count);
+        overflow.amount = sumOf(overflow.amount, row.amount);
+        overflow.latencyUs = sumOf(overflow.latencyUs, row.latencyUs);
       }
     }
   }

@@ -1,4 +1,5 @@
 import { digest } from "../../../../engine/src/crypto/digest.ts";
+import { StoreUnavailable } from "../../../../engine/src/errors/store-unavailable.ts";
 import { batchText, type VerificationCell } from "../analytics/batch.ts";
 import type { KeyUse } from "../analytics/recorder.ts";
 
@@ -61,10 +62,16 @@ export class ReplicaReports {
         await this.#options.write(some.map(({ text }) => text));
         for (const { done } of some) done.resolve();
       } catch (error) {
-        for (const { done } of some) done.reject(error);
+        if (some.length === 1 || error instanceof StoreUnavailable) for (const { done } of some) done.reject(error);
+        else await this.#writeEach(some);
       }
     }
     this.#writing = false;
+  }
+
+  /** One report at which the store fails must not take those of other edges with it. */
+  async #writeEach(reports: readonly Waiting[]): Promise<void> {
+    for (const { text, done } of reports) await this.#options.write([text]).then(done.resolve, done.reject);
   }
 }
 

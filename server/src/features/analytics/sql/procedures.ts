@@ -34,6 +34,7 @@ import {
   TOP_MAX,
   type TopQuery,
 } from "../rollups.ts";
+import { keptSum } from "../sums.ts";
 import { compare } from "./compare.ts";
 import { addDecisions, findDecisions, pruneDecisions } from "./decisions.ts";
 import { type MergeOptions, MergePlan, mergeDefaults } from "./merge-plan.ts";
@@ -190,7 +191,8 @@ async function add(
 /** Raw SQL, because these statements are most of the database load of the analytics. */
 const insertInto = (level: Level) => `insert into ${rollupTables[level]} as t (${columns.join(", ")})`;
 const addUp = `on conflict (time, subject, part, outcome) do update set
-  count = t.count + excluded.count, amount = t.amount + excluded.amount, latency_us = t.latency_us + excluded.latency_us`;
+  count = ${keptSum("t.count + excluded.count")}, amount = ${keptSum("t.amount + excluded.amount")},
+  latency_us = ${keptSum("t.latency_us + excluded.latency_us")}`;
 
 function insertion({ dialect }: Sql, level: Level, rows: readonly Rollup[]): CompiledQuery {
   const values = rows.map((row) => [

@@ -1,6 +1,7 @@
 import { type Kysely, sql as raw } from "kysely";
 import type { Sql } from "../../../platform/store/store.ts";
 import type { MinuteCount } from "../batch.ts";
+import { keptSum } from "../sums.ts";
 import { type MergeOptions, MergePlan } from "./merge-plan.ts";
 import { type InsertedColumn, insertPacked } from "./packed-insertion.ts";
 import { isAfter, type Place, placeOf, START, textOf } from "./place.ts";
@@ -22,8 +23,9 @@ const minuteColumns: readonly InsertedColumn[] = [
   ["label", { sql: "''" }],
   ...figures,
 ];
-const minuteTail = `on conflict (time, subject, part, outcome) do update set count = ${rollupTables.minute}.count + excluded.count,
-  amount = ${rollupTables.minute}.amount + excluded.amount, latency_us = ${rollupTables.minute}.latency_us + excluded.latency_us`;
+const minuteTail = `on conflict (time, subject, part, outcome) do update set ${["count", "amount", "latency_us"]
+  .map((column) => `${column} = ${keptSum(`${rollupTables.minute}.${column} + excluded.${column}`)}`)
+  .join(", ")}`;
 const groupedColumns: readonly InsertedColumn[] = [
   ["time", "time"],
   ["workspace_id", "workspaceId"],

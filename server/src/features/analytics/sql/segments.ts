@@ -3,6 +3,7 @@ import type { Sql } from "../../../platform/store/store.ts";
 import { type MinuteCount, usageLevels } from "../batch.ts";
 import { type Level, levels } from "../levels.ts";
 import type { StatsQuery, TopQuery } from "../rollups.ts";
+import { keptSum } from "../sums.ts";
 import { inKeyOrder } from "./key-order.ts";
 import type { MergeOptions, MergePlan } from "./merge-plan.ts";
 import { placeOf, START } from "./place.ts";
@@ -137,7 +138,7 @@ export async function mergeSegments(
   await raw`
     insert into ${raw.table(GROUPED)} (${raw.raw(Object.keys(groupedTypes).join(", "))})
     select ${bucketStart("hour")} as bucket, r.workspace_id, r.subject, r.identity_id, r.outcome, min(r.api_id),
-      sum(r.count), sum(r.amount), sum(r.latency_us)
+      ${sumsOf("r.count", "r.amount", "r.latency_us")}
     from ${rows} group by r.subject, r.outcome, bucket, r.identity_id, r.workspace_id`.execute(sql.db);
   plan.add(await addGrouped(sql));
   await raw`delete from ${rows}`.execute(sql.db);
@@ -158,7 +159,7 @@ export async function addGrouped(sql: Sql): Promise<number> {
   const [usage, ofUsage] = addsEach(sql)
     ? [raw`r.api_id, r.count, r.amount`, raw``]
     : [
-        raw`min(r.api_id), sum(r.count), sum(r.amount)`,
+        raw`min(r.api_id), ${sumsOf("r.count", "r.amount")}`,
         raw`group by r.subject, r.outcome, bucket, r.identity_id, r.workspace_id`,
       ];
   for (const level of usageLevels) {
@@ -169,7 +170,7 @@ export async function addGrouped(sql: Sql): Promise<number> {
       from ${grouped} and r.api_id <> '' ${ofUsage}
       ${inOrder(sql, "bucket, r.workspace_id, r.subject, r.identity_id, r.outcome")}
       on conflict (time, workspace_id, key_id, identity_id, outcome) do update set
-        count = t.count + excluded.count, credits_spent = t.credits_spent + excluded.credits_spent`.execute(sql.db);
+        count = ${added("count")}, credits_spent = ${added("credits_spent")}`.execute(sql.db);
   }
   return hours;
 }
@@ -198,15 +199,25 @@ function inOrder({ dialect }: Sql, order: string): RawBuilder<unknown> {
 async function addRollups(sql: Sql, level: Level, rows: RawBuilder<unknown>, isEach: boolean): Promise<number> {
   const [sums, grouping] = isEach
     ? [raw`r.count, r.amount, r.latency_us`, raw``]
-    : [raw`sum(r.count), sum(r.amount), sum(r.latency_us)`, raw`group by r.subject, r.outcome, bucket`];
+    : [sumsOf("r.count", "r.amount", "r.latency_us"), raw`group by r.subject, r.outcome, bucket`];
   const { numAffectedRows = 0 } = await raw`
     insert into ${raw.table(rollupTables[level])} as t
       (time, subject, part, outcome, label, count, amount, latency_us)
     select ${bucketStart(level)} as bucket, r.subject, '', r.outcome, '', ${sums}
     from ${rows} ${grouping} ${inOrder(sql, "bucket, r.subject, r.outcome")}
-    on conflict (time, subject, part, outcome) do update set count = t.count + excluded.count,
-      amount = t.amount + excluded.amount, latency_us = t.latency_us + excluded.latency_us`.execute(sql.db);
+    on conflict (time, subject, part, outcome) do update set count = ${added("count")},
+      amount = ${added("amount")}, latency_us = ${added("latency_us")}`.execute(sql.db);
   return Number(numAffectedRows);
+}
+
+/** Sums of columns of rows. */
+function sumsOf(...columns: string[]): RawBuilder<unknown> {
+  return raw.raw(columns.map((column) => keptSum(`sum(${column})`)).join(", "));
+}
+
+/** The sum of a column of a row that exists and of one that is inserted. */
+function added(column: string): RawBuilder<unknown> {
+  return raw.raw(keptSum(`t.${column} + excluded.${column}`));
 }
 
 function tablesOf({ db }: Sql): Kysely<AnalyticsSchema> {

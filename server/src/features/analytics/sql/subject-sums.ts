@@ -1,5 +1,6 @@
 import type { MinuteCount } from "../batch.ts";
 import { type Level, levels } from "../levels.ts";
+import { sumOf } from "../sums.ts";
 
 /** Lists of counts in the order of places, as one. In pairs, so that each count is compared a few times. */
 export function mergeSorted(lists: readonly (readonly MinuteCount[])[]): readonly MinuteCount[] {
@@ -43,9 +44,9 @@ export function addedInOrder(sorted: readonly MinuteCount[], level: Level): Minu
     while (known !== undefined && !isSame(known, time, one)) known = sums[++at];
     if (known === undefined) sums.push(copyOf(one, time));
     else {
-      known.count += one.count;
-      known.amount += one.amount;
-      known.latencyUs += one.latencyUs;
+      known.count = sumOf(known.count, one.count);
+      known.amount = sumOf(known.amount, one.amount);
+      known.latencyUs = sumOf(known.latencyUs, one.latencyUs);
     }
   }
   return sums;
