@@ -1,6 +1,8 @@
+import type { Clock } from "../clock/clock.ts";
 import { covers } from "../credits/locked-balance.ts";
 import type { CallDirectories } from "../directory/directories.ts";
 import type { KeyRecord } from "../directory/records.ts";
+import { StoreUnavailable } from "../errors/store-unavailable.ts";
 import type { Limiter } from "../limits/limiter.ts";
 import { codeOfCharge, codeOfState, codeOfVisibility, hasFailed, type Trace } from "./checks.ts";
 import { decideConcurrency, storedSlotUse } from "./concurrency.ts";
@@ -16,20 +18,28 @@ import {
   type VerificationExplanation,
 } from "./explanation.ts";
 import { KeyLookup } from "./key-lookup.ts";
+import { KeyWatch } from "./key-watch.ts";
 import { chargeOf, readingOf, selectLimits, usedIn } from "./limits.ts";
 import { excessiveHold, missingHold, mixedUnits, unknownLimit } from "./mistakes.ts";
 import { PermissionQueries } from "./queries.ts";
 import { COST_DEFAULT, type KeyPlace, type VerificationMistake, type VerificationRequest } from "./request.ts";
 import type { KeyOrigins, KeyOriginsQuestion } from "./stored.ts";
 
+/** How often a key is explained again because it has changed meanwhile. */
+const ATTEMPTS_MAX = 8;
+
 /** Explains verifications by the caches and the counters of this node. */
 export class Explainer {
   readonly #directories: CallDirectories;
   readonly #limiter: Pick<Limiter, "peek">;
   readonly #lookup: KeyLookup;
+  readonly #clock: Pick<Clock, "now" | "monotonic">;
+  readonly #watch: KeyWatch;
   readonly #queries = new PermissionQueries();
 
-  constructor(directories: CallDirectories, limiter: Pick<Limiter, "peek">) {
+  constructor(clock: Pick<Clock, "now" | "monotonic">, directories: CallDirectories, limiter: Pick<Limiter, "peek">) {
+    this.#clock = clock;
+    this.#watch = new KeyWatch(clock, directories);
     this.#directories = directories;
     this.#limiter = limiter;
     this.#lookup = new KeyLookup(directories);
@@ -37,7 +47,7 @@ export class Explainer {
 
   /**
    * How a verification would be answered now, and why. It runs the steps of a verification, but charges nothing and
-   * records nothing. A key whose API the caller may not read looks missing.
+   * records nothing. A key whose API the caller may not read looks missing. A key that changed meanwhile is explained again.
    *
    * @param stored where the key is stored, if the caller gave its id; otherwise it is looked up by its string.
    */
@@ -46,7 +56,22 @@ export class Explainer {
     stored: KeyPlace | undefined,
     readOrigins: (question: KeyOriginsQuestion) => Promise<KeyOrigins>,
   ): Promise<VerificationExplanation | VerificationMistake> {
+    for (let attempt = 1; ; attempt++) {
+      const [now, startedAt] = [this.#clock.now(), this.#clock.monotonic()];
+      const explained = await this.#explain({ ...request, now, startedAt }, stored, readOrigins);
+      if (explained !== undefined) return explained;
+      if (attempt === ATTEMPTS_MAX) throw new StoreUnavailable("The key changed faster than it could be explained");
+    }
+  }
+
+  /** Undefined: the key has changed meanwhile. */
+  async #explain(
+    request: VerificationRequest,
+    stored: KeyPlace | undefined,
+    readOrigins: (question: KeyOriginsQuestion) => Promise<KeyOrigins>,
+  ): Promise<VerificationExplanation | VerificationMistake | undefined> {
     await this.#lookup.requireCurrent(request);
+    const generation = this.#watch.generation();
     const record: ExplainedRecord = { source: "cache", currentAt: this.#directories.changes.readAt.wall };
     const onRead = () => {
       record.source = "database";
@@ -62,7 +87,8 @@ export class Explainer {
       return explainMissing(stored ? undefined : request.key, request.now);
     }
     if (record.source === "database") record.currentAt = request.now;
-    return this.#explainKey(found, request, { isById: stored !== undefined, record, readOrigins });
+    const explained = await this.#explainKey(found, request, { isById: stored !== undefined, record, readOrigins });
+    return this.#watch.isCurrentSince(generation, found, request) ? explained : undefined;
   }
 
   async #explainKey(

@@ -1,4 +1,3 @@
-import type { Instant } from "../clock/clock.ts";
 import { applyOwnChange, type CallDirectories, namespaceLookupKey } from "../directory/directories.ts";
 import type { NamespaceRecord } from "../directory/records.ts";
 
@@ -8,7 +7,6 @@ export interface NamespaceCreation<Caller> {
   caller: Caller;
   /** The operation that uses the namespaces. */
   operation: string;
-  now: Instant;
 }
 
 export interface NamespacesOptions<Caller> {

@@ -1,3 +1,4 @@
+import type { Clock } from "../clock/clock.ts";
 import type { CallDirectories } from "../directory/directories.ts";
 import type { KeyLimit, KeyRecord } from "../directory/records.ts";
 import type { Limiter } from "../limits/limiter.ts";
@@ -5,16 +6,25 @@ import { isAllowed } from "../rules/address.ts";
 import { codeOfState } from "./checks.ts";
 import type { CountedLimit } from "./explanation.ts";
 import { KeyLookup } from "./key-lookup.ts";
+import { KeyWatch } from "./key-watch.ts";
 import { chargeOf, readingOf, usedIn } from "./limits.ts";
 import type { VerificationRequest } from "./request.ts";
+
+/** A key, and whether it and its caller are still as they were when it was looked up. */
+interface FoundKey {
+  readonly key: KeyRecord;
+  isCurrent(): boolean;
+}
 
 /** What holders of keys read of their own key. */
 export class OwnKeys {
   readonly #lookup: KeyLookup;
+  readonly #watch: KeyWatch;
   readonly #limiter: Pick<Limiter, "peek">;
 
-  constructor(directories: CallDirectories, limiter: Pick<Limiter, "peek">) {
+  constructor(clock: Pick<Clock, "now">, directories: CallDirectories, limiter: Pick<Limiter, "peek">) {
     this.#lookup = new KeyLookup(directories);
+    this.#watch = new KeyWatch(clock, directories);
     this.#limiter = limiter;
   }
 
@@ -22,9 +32,11 @@ export class OwnKeys {
    * The key of a holder who presents its string, looked up like a verification. Null if there is none, if its API lets no
    * holder read, or if the caller's address or root key may not.
    */
-  async find(request: VerificationRequest): Promise<KeyRecord | null> {
-    const found = await this.#find(request, "read_key");
-    return found?.hasOwnAccess ? found : null;
+  async find(request: VerificationRequest): Promise<FoundKey | null> {
+    const generation = this.#watch.generation();
+    const key = await this.#find(request, "read_key");
+    if (!key?.hasOwnAccess) return null;
+    return { key, isCurrent: () => this.#watch.isCurrentSince(generation, key, request) };
   }
 
   /**

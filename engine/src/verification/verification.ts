@@ -5,7 +5,6 @@ import type { Ledger } from "../credits/ledger.ts";
 import type { Spent } from "../credits/spend.ts";
 import { hashSecret } from "../crypto/hash.ts";
 import type { CallDirectories } from "../directory/directories.ts";
-import type { Generations } from "../directory/generations.ts";
 import { PlannedKey } from "../directory/planned-key.ts";
 import type { KeyRecord } from "../directory/records.ts";
 import { StoreUnavailable } from "../errors/store-unavailable.ts";
@@ -20,6 +19,7 @@ import { concurrencyText, decideConcurrency, slotsOf, slotUseOf } from "./concur
 import type { DecisionRecorder } from "./event.ts";
 import { FirstUseWriter } from "./first-uses.ts";
 import { KeyLookup, type SoughtKey, tooStale } from "./key-lookup.ts";
+import { KeyWatch } from "./key-watch.ts";
 import { exceededLimit, limitsText, type SelectedLimits, selectLimits, waitText } from "./limits.ts";
 import { excessiveHold, missingHold, mixedUnits, unknownLimit } from "./mistakes.ts";
 import { PermissionQueries } from "./queries.ts";
@@ -101,8 +101,7 @@ export class Verification {
   readonly #firstUses: FirstUseWriter;
   readonly #prepare: VerificationParts["prepareBalances"];
   readonly #queries = new PermissionQueries();
-  /** Slots of the tags that outdate a key's record. */
-  readonly #slotsOfKeys = new WeakMap<KeyRecord, readonly number[]>();
+  readonly #watch: KeyWatch;
   /** Answers by code, for the metrics. */
   readonly counts = Object.fromEntries(verificationCodes.map((code) => [code, 0])) as Record<VerificationCode, number>;
 
@@ -129,6 +128,7 @@ export class Verification {
     this.#newHoldId = neighbouringIds(random, "hold");
     this.#singleCalls = singleCalls;
     this.#lookup = new KeyLookup(directories);
+    this.#watch = new KeyWatch(clock, directories);
     this.#unknownKeys = new UnknownKeys(this.#lookup, upstreams);
     this.#recorder = recorder;
     this.#prepare = prepareBalances;
@@ -157,9 +157,9 @@ export class Verification {
     monotonic = request.startedAt,
   ): Promise<KeyRecord | null> {
     await this.#lookup.requireCurrent({ now: request.now, startedAt: monotonic });
-    const generation = this.#directories.generations.newest();
+    const generation = this.#watch.generation();
     const found = await this.#find(request, sought.place);
-    if (found && !this.#isCurrentSince(generation, found, request)) {
+    if (found && !this.#watch.isCurrentSince(generation, found, request)) {
       return this.inspect(await this.#renewed(request), sought, this.#clock.monotonic());
     }
     if (found === null) {
@@ -184,7 +184,7 @@ export class Verification {
 
   /** Returns a check that a key of `inspect` has not changed since this call. */
   watch(key: KeyRecord, request: VerificationRequest): (now: Instant) => boolean {
-    return this.#currentCheck(key, request);
+    return this.#watch.watch(key, request);
   }
 
   async #find(request: VerificationRequest, place: KeyPlace | undefined): Promise<KeyRecord | null> {
@@ -207,7 +207,7 @@ export class Verification {
   }
 
   async #verifyUncached(request: VerificationRequest): Promise<VerificationAnswer> {
-    const generation = this.#directories.generations.newest();
+    const generation = this.#watch.generation();
     const found = await this.#lookup.find(request);
     if (found === null) return this.#unknown(request);
     return "kind" in found ? found : this.#decideFound(found, request, generation);
@@ -215,7 +215,7 @@ export class Verification {
 
   /** Verifies a key by its hash. No upstream verifier is asked: it would need the string. */
   async #verifySought(request: VerificationRequest, sought: SoughtHash): Promise<VerificationAnswer> {
-    const generation = this.#directories.generations.newest();
+    const generation = this.#watch.generation();
     const found = await this.#lookup.findSought(sought, request.workspaceId);
     return found === null ? this.#notFound(request) : this.#decideFound(found, request, generation);
   }
@@ -226,7 +226,7 @@ export class Verification {
     request: VerificationRequest,
     generation: number,
   ): VerificationAnswer | Promise<VerificationAnswer> {
-    return this.#isCurrentSince(generation, key, request) ? this.#decide(key, request) : this.#retry(request);
+    return this.#watch.isCurrentSince(generation, key, request) ? this.#decide(key, request) : this.#retry(request);
   }
 
   /** Verifies on a node whose caches are not current: see the states of `ChangesFollower`. */
@@ -353,7 +353,7 @@ export class Verification {
     deciding: Promise<LimitDecision | Replay>,
     request: VerificationRequest,
   ): Promise<VerificationAnswer> {
-    const isCurrent = this.#currentCheck(key, request);
+    const isCurrent = this.#watch.watch(key, request);
     const decided = await deciding;
     return isCurrent(this.#clock.now())
       ? this.#answerLimited(key, selected, decided, request)
@@ -394,7 +394,7 @@ export class Verification {
 
   /** A valid key that has nothing to charge. Its Idempotency-Key can belong to another call. */
   async #answerFree(key: KeyRecord, request: VerificationRequest): Promise<VerificationAnswer> {
-    const isCurrent = this.#currentCheck(key, request);
+    const isCurrent = this.#watch.watch(key, request);
     const before = await this.#singleCalls.find(request.idempotent!);
     if (!isCurrent(this.#clock.now())) return this.#retry(request);
     return before ? this.#answerReplay(key, before, request) : this.#answer(key, "VALID", request);
@@ -416,7 +416,7 @@ export class Verification {
     request: VerificationRequest,
   ): Promise<VerificationAnswer> {
     const { idempotent } = request;
-    const isCurrent = this.#currentCheck(key, request);
+    const isCurrent = this.#watch.watch(key, request);
     let peeked: LimitDecision | undefined;
     // An idempotent call goes to the ledger first: its first attempt may have used up the limits.
     if (selected && !idempotent) {
@@ -521,36 +521,6 @@ export class Verification {
   }
 
   /**
-   * Returns a check that the key and the caller have not changed, for a call that waits. The ledger runs it for each call of a
-   * batch.
-   */
-  #currentCheck(key: KeyRecord, request: VerificationRequest): (now: Instant) => boolean {
-    const { generations } = this.#directories;
-    let slots = this.#slotsOfKeys.get(key);
-    if (!slots) {
-      slots = this.#slotsOf(key);
-      if (!(key.top instanceof PlannedKey)) this.#slotsOfKeys.set(key, slots);
-    }
-    return currentCheck(key, request, generations, { slots, generation: generations.newest() });
-  }
-
-  /** Whether neither the key nor the caller has changed after this generation. */
-  #isCurrentSince(generation: number, key: KeyRecord, request: VerificationRequest): boolean {
-    const { generations } = this.#directories;
-    // Mostly nothing at all has changed, and the slots are hashes of all names.
-    const slots = generations.newest() === generation ? [] : this.#slotsOf(key);
-    return currentCheck(key, request, generations, { slots, generation })(this.#clock.now());
-  }
-
-  #slotsOf({ top, derivation, apiId, workspaceId, poolId, planId, identity, budgets }: KeyRecord): number[] {
-    const ofIdentity = identity === null ? [] : [identity.id, identity.planId ?? identity.id];
-    const ofBudgets = budgets.map(({ budgetId }) => budgetId);
-    const ofOthers = [...ofIdentity, planId ?? poolId, ...ofBudgets, ...(derivation?.ids ?? [])];
-    const { generations } = this.#directories;
-    return [top.keyId, apiId, workspaceId, poolId, ...ofOthers].map((tag) => generations.slot(tag));
-  }
-
-  /**
    * A plan can give credits to keys, and budgets to identities, that exist already, so the first call makes the balance. If the plan does not
    * give it, this node has an older record of the plan, which is read again.
    */
@@ -614,21 +584,6 @@ function leftOf(balances: readonly (ReadBalance | undefined)[]): BalancesLeft {
 
 function leftText(key: KeyRecord, left: BalancesLeft, { principal, now }: VerificationRequest): string {
   return balancesText(key, left, { seesBudgets: principal !== null, now });
-}
-
-/** A check that a key and its caller are as they were at this generation. */
-function currentCheck(
-  { expiresAt }: KeyRecord,
-  { principal, sought, now: decidedAt }: VerificationRequest,
-  generations: Generations,
-  { slots, generation }: { slots: readonly number[]; generation: number },
-): (now: Instant) => boolean {
-  const authority = principal ?? sought?.edge;
-  return (now) => {
-    if (!generations.areUnchanged(slots, generation)) return false;
-    const hasExpired = expiresAt !== null && now >= expiresAt && decidedAt < expiresAt;
-    return !hasExpired && (authority === undefined || authority.isCurrent(now));
-  };
 }
 
 /** The balances that must exist: those that plans give. */

@@ -55,8 +55,8 @@ export function operationServices(
     openHolds,
     holdSubjects,
     replicas,
-    explainer: new Explainer(directories, limiter),
-    ownKeys: new OwnKeys(directories, limiter),
+    explainer: new Explainer(clock, directories, limiter),
+    ownKeys: new OwnKeys(clock, directories, limiter),
     derivations: new OwnDerivations({
       clock,
       limiter,
@@ -75,7 +75,7 @@ export function operationServices(
     keys: { origins: (question) => store.read("keyOrigins", question) },
     namespaces: new Namespaces({
       directories,
-      create: namespaceCreation({ queues, quotas, transact: (use) => store.transact("createNamespaces", use) }),
+      create: namespaceCreation({ clock, queues, quotas, transact: (use) => store.transact("createNamespaces", use) }),
     }),
     analytics: new AnalyticsQueries({
       isOn: recorder !== null,

@@ -160,6 +160,7 @@ export function openProcedures(options: ProcedureOptions) {
       keyFilter,
       openPepper: vault.openPepper.bind(vault),
       derivedKeys,
+      sessions,
       limits,
     }),
     planProcedures,

@@ -27,7 +27,10 @@ const counted = { identifier: "a", limit: 100, duration: HOUR };
 /** A key with a limit, and a root key that may do everything with it. */
 async function make(server: TestServer, more: object = {}) {
   const apiId = await server.createApi();
-  const { key: rootKey, rootKeyId } = await server.grant("apis.*.verify_key", "ratelimits.*.*", "replicas.*.open");
+  const { key: rootKey, rootKeyId } = await server.grant(
+    ...["verify_key", "read_key", "create_key"].map((action) => `apis.*.${action}`),
+    ...["ratelimits.*.*", "replicas.*.open"],
+  );
   const ratelimits = [{ name: "calls", limit: 100, duration: HOUR, autoApply: true }];
   const options = { permissions, expires: server.clock.now() + 60_000, ratelimits, ...more };
   const { key, keyId } = await server.createKey(apiId, options);
@@ -132,6 +135,71 @@ describe("A call that waits for Redis (rule 208)", () => {
     },
   };
 
+  /** Calls that charge nothing to the key, with their answers to changes of the key, if these differ, and to the lost permissions. */
+  const readings: Record<
+    string,
+    { lost: string; call(made: Everything): Promise<string>; answers?: Record<string, string> }
+  > = {
+    "keys.getOwnKey": {
+      lost: "key_not_found",
+      answers: { NOT_FOUND: "key_not_found", EXPIRED: "VALID", INSUFFICIENT_PERMISSIONS: "VALID" },
+      call: async ({ key, rootKey: as }) => {
+        const reply = await server.call("keys.getOwnKey", { key }, { as });
+        return reply.body.data?.enabled === false ? "DISABLED" : answerOf(reply);
+      },
+    },
+    "keys.explainVerification": {
+      lost: "NOT_FOUND",
+      call: async ({ key, rootKey: as }) =>
+        answerOf(await server.call("keys.explainVerification", { key, permissions: "documents.read" }, { as })),
+    },
+    "keys.explainVerification of an id": {
+      lost: "insufficient_permissions",
+      call: async ({ keyId, rootKey: as }) =>
+        answerOf(await server.call("keys.explainVerification", { keyId, permissions: "documents.read" }, { as })),
+    },
+    "keys.deriveOwnKey": {
+      lost: "key_not_found",
+      answers: {
+        NOT_FOUND: "key_not_found",
+        EXPIRED: "precondition_failed",
+        DISABLED: "precondition_failed",
+        INSUFFICIENT_PERMISSIONS: "VALID",
+      },
+      call: async ({ key, rootKey: as }) =>
+        answerOf(await server.call("keys.deriveOwnKey", { key, ttl: 60_000 }, { as })),
+    },
+  };
+
+  for (const [name, { lost, answers = {}, call }] of Object.entries(readings)) {
+    for (const { how, change, answer } of [...ofKeys, ...changesOfRootKeys(lost)]) {
+      it(`is judged again by ${name} when ${how}`, async () => {
+        const made = await make(server);
+        const access = { ownKeyAccess: true, ownKeyDerivation: true };
+        await server.ok("apis.updateApi", { apiId: made.apiId, ...access });
+        await server.verify(made.key, { ratelimits: [{ name: "calls", cost: 0 }] }, { as: made.rootKey });
+        const before = (await server.rowsOf("derived_keys")).length;
+        const got = await during(
+          () => call(made),
+          () => change(server, made),
+        );
+        assert.equal(got, answers[answer] ?? answer);
+        const isMade = name === "keys.deriveOwnKey" && got === "VALID";
+        assert.equal((await server.rowsOf("derived_keys")).length, before + (isMade ? 1 : 0));
+      });
+    }
+  }
+
+  for (const { how, change, answer } of changesOfRootKeys("insufficient_permissions")) {
+    it(`is judged again by ratelimits.explainLimit when ${how}`, async () => {
+      const made = await make(server);
+      const body = { ...counted, namespace: await nextNamespace() };
+      const ask = async () => answerOf(await server.call("ratelimits.explainLimit", body, { as: made.rootKey }));
+      assert.equal(await ask(), "VALID");
+      assert.equal(await during(ask, () => change(server, made)), answer);
+    });
+  }
+
   /** A namespace that exists already. */
   const namespace = async () => `waits ${namespaces}`;
   async function nextNamespace(): Promise<string> {
@@ -235,6 +303,26 @@ describeOnStores("A call that waits for the database (rule 208)", (server) => {
       await server.verify("unknown", {}, { as });
       const call = () => server.call("keys.verifyKey", { key, permissions: "documents.read" }, { as });
       assert.equal(await during("plansByIds", call, () => change(server, made)), answer);
+    });
+  }
+
+  for (const { how, change, answer } of changesOfRootKeys("insufficient_permissions")) {
+    it(`is told nothing of a key when ${how} while that is read`, async () => {
+      const made = await make(server);
+      const call = () => server.call("keys.getKey", { keyId: made.keyId }, { as: made.rootKey });
+      assert.equal(answerOf(await call()), "VALID");
+      assert.equal(await during("query", call, () => change(server, made)), answer);
+    });
+  }
+
+  for (const { how, change, answer } of changesOfRootKeys("key_not_found")) {
+    it(`derives no key when ${how}`, async () => {
+      const made = await make(server);
+      await server.ok("apis.updateApi", { apiId: made.apiId, ownKeyDerivation: true });
+      const call = () => server.call("keys.deriveOwnKey", { key: made.key, ttl: 60_000 }, { as: made.rootKey });
+      const before = (await server.rowsOf("derived_keys")).length;
+      assert.equal(await during("deriveForHolder", call, () => change(server, made)), answer);
+      assert.equal((await server.rowsOf("derived_keys")).length, before);
     });
   }
 

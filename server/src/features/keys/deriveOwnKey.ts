@@ -46,6 +46,6 @@ export const deriveOwnKey = metered("keys.deriveOwnKey", {
       startedAt,
     });
     if (parent === null) return fail("key_not_found");
-    return JSON.stringify(await derivations.derive(parent, wanted));
+    return JSON.stringify(await derivations.derive(parent, wanted, principal));
   },
 );

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { Clock, Instant } from "../../../../engine/src/clock/clock.ts";
 import type { KeyRecord } from "../../../../engine/src/directory/records.ts";
+import { StoreUnavailable } from "../../../../engine/src/errors/store-unavailable.ts";
 import { balanceAt, creditsOf, derivedAt } from "../../../../engine/src/verification/explanation.ts";
 import { admitCall } from "../../platform/rpc/workspace-limit.ts";
 import {
@@ -17,6 +18,9 @@ import { metered, type Services } from "../services.ts";
 
 /** Reads of one key by its holder per minute. Each reads the database. */
 export const HOLDER_REQUESTS_PER_MINUTE = 30;
+
+/** How often a key is read again because it or the caller has changed meanwhile. */
+const ATTEMPTS_MAX = 8;
 
 /** The days of usage that the holder of a key can read, with today. */
 const USAGE_DAYS = 30;
@@ -106,41 +110,54 @@ export const getOwnKey = metered("keys.getOwnKey", {
       problem: "key_not_found",
     },
   ],
-}).handle(
-  async ({ key: secret }, services, { principal, workspaceId, address, requestId, now, startedAt, clock, fail }) => {
-    const { ownKeys, limiter, holders } = services;
-    const key = await ownKeys.find({ key: secret, workspaceId, principal, address, requestId, now, startedAt });
-    if (key === null) return fail("key_not_found");
-    await admitHolder(key, limiter);
-    const { origins, usage } = await holders.run(key.workspaceId, () => readStored(key, services, clock));
-    const balance = balanceAt(key, origins, now);
-    const bounds = derivedAt(key, origins).flatMap(({ credits }) => credits ?? []);
-    const own = balance && creditsOf(balance, now);
-    // A derived key may spend what is left of each.
-    const credits = bounds.reduce<typeof own>(
-      (least, { remaining }) => (least && least.remaining <= remaining ? least : { remaining }),
-      own,
-    );
-    const limits = await ownKeys.readLimits(key);
-    return JSON.stringify({
-      keyId: key.keyId,
-      enabled: key.enabled,
-      expires: key.expiresAt ?? undefined,
-      credits,
-      ratelimits: limits.map(({ limit: { name, limit, duration, mode, owner }, used, reset }) => ({
-        name,
-        limit,
-        duration,
-        ...(mode === "strict" && { mode }),
-        used,
-        remaining: Math.max(0, limit - used),
-        resetAt: reset,
-        shared: owner === "identity",
-      })),
-      usage,
-    });
-  },
-);
+}).handle(async ({ key: secret }, services, context) => {
+  const { ownKeys, limiter } = services;
+  const { workspaceId, address, requestId, fail } = context;
+  let { principal, now, startedAt } = context;
+  for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
+    const found = await ownKeys.find({ key: secret, workspaceId, principal, address, requestId, now, startedAt });
+    if (found === null) return fail("key_not_found");
+    if (attempt === 1) await admitHolder(found.key, limiter);
+    const answer = await describe(found.key, services);
+    if (found.isCurrent()) return answer;
+    [now, startedAt] = [services.clock.now(), services.clock.monotonic()];
+    principal &&= await principal.renew(now);
+  }
+  throw new StoreUnavailable("The key changed faster than it could be read");
+});
+
+/** What its holder is told of a key, as JSON text. */
+async function describe(key: KeyRecord, services: Services): Promise<string> {
+  const { clock } = services;
+  const { origins, usage } = await services.holders.run(key.workspaceId, () => readStored(key, services, clock));
+  const now = clock.now();
+  const balance = balanceAt(key, origins, now);
+  const bounds = derivedAt(key, origins).flatMap(({ credits }) => credits ?? []);
+  const own = balance && creditsOf(balance, now);
+  // A derived key may spend what is left of each.
+  const credits = bounds.reduce<typeof own>(
+    (least, { remaining }) => (least && least.remaining <= remaining ? least : { remaining }),
+    own,
+  );
+  const limits = await services.ownKeys.readLimits(key);
+  return JSON.stringify({
+    keyId: key.keyId,
+    enabled: key.enabled,
+    expires: key.expiresAt ?? undefined,
+    credits,
+    ratelimits: limits.map(({ limit: { name, limit, duration, mode, owner }, used, reset }) => ({
+      name,
+      limit,
+      duration,
+      ...(mode === "strict" && { mode }),
+      used,
+      remaining: Math.max(0, limit - used),
+      resetAt: reset,
+      shared: owner === "identity",
+    })),
+    usage,
+  });
+}
 
 /** Counts a call of the holder of a key against the limit of the key. */
 function admitHolder({ top: { keyId, workspaceId } }: KeyRecord, limiter: Services["limiter"]): Promise<void> {

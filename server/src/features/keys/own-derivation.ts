@@ -4,7 +4,8 @@ import type { KeyRecord } from "../../../../engine/src/directory/records.ts";
 import type { Limiter } from "../../../../engine/src/limits/limiter.ts";
 import type { Random } from "../../../../engine/src/random/random.ts";
 import type { CallQueues } from "../../platform/rpc/call-queues.ts";
-import { rollbackOnProblem } from "../../platform/rpc/execute.ts";
+import { callerInTransaction, rollbackOnProblem, type SessionCallers } from "../../platform/rpc/execute.ts";
+import type { PlainPrincipal, Principal } from "../../platform/rpc/principal.ts";
 import { type PlainProblem, Problem, problemFrom } from "../../platform/rpc/problems.ts";
 import type { QuotaCounts } from "../../platform/rpc/quota-counts.ts";
 import { admitCall } from "../../platform/rpc/workspace-limit.ts";
@@ -20,6 +21,8 @@ import { type Derivation, type DerivationBounds, type Derived, derive, tooManyDe
 export interface OwnDerivation {
   workspaceId: string;
   apiId: string;
+  /** The caller, if it has a root key. */
+  caller: PlainPrincipal | undefined;
   wanted: Derivation;
   now: Instant;
 }
@@ -31,16 +34,21 @@ export interface OwnDerivationDependencies {
   random: Random;
   secrets: SecretSource;
   derivedKeys: DerivationBounds;
+  sessions: SessionCallers;
   limits: QuotaLimits;
 }
 
 /** The procedure of derivations by holders. The actor in the audit log is the key that was derived from. */
 export function deriveForHolder(
   sql: Sql,
-  { workspaceId, apiId, wanted, now }: OwnDerivation,
-  { random, secrets, derivedKeys: bounds, limits }: OwnDerivationDependencies,
+  { workspaceId, apiId, caller, wanted, now }: OwnDerivation,
+  { random, secrets, derivedKeys: bounds, sessions, limits }: OwnDerivationDependencies,
 ): Promise<OwnDerived | Rollback<OwnDerived>> {
   return rollbackOnProblem(async () => {
+    if (caller) {
+      const principal = await callerInTransaction(sql, caller, now, sessions);
+      if (!principal.may(`apis.${apiId}.create_key`)) throw new Problem("key_not_found");
+    }
     const { sql: watched, rowChanges } = watchWrites(sql);
     const store = new StoreWriter(watched, workspaceId);
     // As this transaction sees it: what the holder may do can have been changed since the key was read.
@@ -75,7 +83,11 @@ export class OwnDerivations {
   }
 
   /** @throws {Problem} or rejects with one if none can be derived from the key now. */
-  async derive(parent: KeyRecord, wanted: Omit<Derivation, "keyId" | "byHolder">): Promise<Derived["answer"]> {
+  async derive(
+    parent: KeyRecord,
+    wanted: Omit<Derivation, "keyId" | "byHolder">,
+    caller: Principal | null,
+  ): Promise<Derived["answer"]> {
     const { clock, limiter, queues, quotas, perMinute, transact } = this.#options;
     const { workspaceId, apiId, top, keyId } = parent;
     // Before the database, which counts what was derived: a holder that is refused must not occupy it.
@@ -86,8 +98,9 @@ export class OwnDerivations {
       limiter,
     );
     quotas.requireCapacity(workspaceId, "derivedKeys");
-    const derivation = { workspaceId, apiId, wanted: { ...wanted, keyId, byHolder: true }, now: clock.now() };
-    const done = await queues.writes.run(workspaceId, () => transact(derivation));
+    const derivation = { workspaceId, apiId, caller: caller?.plain(), wanted: { ...wanted, keyId, byHolder: true } };
+    // What has expired when the call leaves the queue is refused.
+    const done = await queues.writes.run(workspaceId, () => transact({ ...derivation, now: clock.now() }));
     if ("problem" in done) throw problemFrom(done.problem);
     if (done.taken) quotas.note(workspaceId, done.taken);
     if (done.answer === undefined) throw new Error("A derivation gives an answer or a problem");

@@ -22,7 +22,7 @@ export async function ensureNamespaces(
   operation: string,
   names: readonly string[],
   { namespaces }: Pick<Services, "namespaces">,
-  { principal, now }: Context,
+  { principal }: Context,
 ): Promise<NamespaceRecord[]> {
   const caller = principal!;
   for (let attempts = 0; attempts < ATTEMPTS_MAX; attempts++) {
@@ -32,7 +32,7 @@ export async function ensureNamespaces(
     caller.authorize("ratelimits.*.create_namespace");
     // A new namespace has no id yet, so only a grant for all namespaces applies to it.
     for (const record of records) caller.authorize(record?.limitRequirement ?? "ratelimits.*.limit");
-    await namespaces.create({ names: missing, caller, operation, now });
+    await namespaces.create({ names: missing, caller, operation });
   }
   throw new StoreUnavailable("A namespace was deleted each time it was created");
 }

@@ -3,6 +3,7 @@ import { then } from "../../../../engine/src/clock/then.ts";
 import type { NamespaceRecord } from "../../../../engine/src/directory/records.ts";
 import { readingOf, usedIn } from "../../../../engine/src/verification/limits.ts";
 import type { MeteredContext } from "../../platform/rpc/operation.ts";
+import type { Principal } from "../../platform/rpc/principal.ts";
 import { exampleCount, exampleNamespace, exampleReset } from "../../platform/vocabulary/examples.ts";
 import { ModeOutput, ShadowOutput, WindowOutput } from "../../platform/vocabulary/schema.ts";
 import { metered, type Services } from "../services.ts";
@@ -88,12 +89,18 @@ async function explain(
   input: z.output<typeof LimitInput>,
   namespace: NamespaceRecord,
   { limiter }: Pick<Services, "limiter">,
-  { principal, workspaceId }: MeteredContext<never>,
+  { principal, workspaceId, clock }: MeteredContext<never>,
 ): Promise<string> {
-  principal!.authorize(namespace.limitRequirement);
-  principal!.authorize(`ratelimits.${namespace.namespaceId}.read_override`);
+  const caller = principal!;
+  const authorize = (current: Principal) => {
+    current.authorize(namespace.limitRequirement);
+    current.authorize(`ratelimits.${namespace.namespaceId}.read_override`);
+  };
+  authorize(caller);
   const { charge, override } = countEntry(namespace, input, workspaceId);
   const [{ limits, allowed }, read] = await Promise.all([limiter.peek([charge]), limiter.peek([readingOf(charge)])]);
+  const now = clock.now();
+  if (!caller.isCurrent(now)) authorize(await caller.renew(now));
   const { allowed: hasRoom, remaining, reset, retryAfter } = limits[0]!;
   const { limit, duration, mode, shadow, cost } = charge;
   const note = shadow ? ` It is in shadow mode and ${hasRoom ? "denies nothing" : "would deny the call"}.` : "";

@@ -1,4 +1,4 @@
-import { type Instant, instantAt } from "../../../../engine/src/clock/clock.ts";
+import { type Clock, type Instant, instantAt } from "../../../../engine/src/clock/clock.ts";
 import { namespaceLookupKey } from "../../../../engine/src/directory/directories.ts";
 import type { Random } from "../../../../engine/src/random/random.ts";
 import type { NamespaceCreation } from "../../../../engine/src/verification/namespaces.ts";
@@ -78,18 +78,20 @@ async function createMissing(
 }
 
 interface CreationParts {
+  clock: Pick<Clock, "now">;
   queues: Pick<CallQueues, "writes">;
   quotas: Pick<QuotaCounts, "requireCapacity" | "note">;
   transact(use: FirstUse): Promise<Done>;
 }
 
 /** Creates the namespaces for a call on the main thread. Gives the sequence number of the change, if there was one. */
-export function namespaceCreation({ queues, quotas, transact }: CreationParts) {
-  return async ({ names, caller, operation, now }: NamespaceCreation<Principal>): Promise<number | undefined> => {
+export function namespaceCreation({ clock, queues, quotas, transact }: CreationParts) {
+  return async ({ names, caller, operation }: NamespaceCreation<Principal>): Promise<number | undefined> => {
     const { workspaceId } = caller;
     quotas.requireCapacity(workspaceId, "namespaces");
-    const use = { operation, principal: caller.plain(), names, now };
-    const done = await queues.writes.run(workspaceId, () => transact(use));
+    const use = { operation, principal: caller.plain(), names };
+    // The call counts as made when it leaves the queue: a root key that expired by then is rejected.
+    const done = await queues.writes.run(workspaceId, () => transact({ ...use, now: clock.now() }));
     if ("problem" in done) throw problemFrom(done.problem);
     if (done.taken) quotas.note(workspaceId, done.taken);
     return done.change?.sequence;

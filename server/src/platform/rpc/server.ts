@@ -512,7 +512,7 @@ export class Rpc {
               request.credentials.authorization ?? request.session!,
             ),
     };
-    if (operation.kind === "query") return this.#runQuery(operation, call, request);
+    if (operation.kind === "query") return this.#runQuery(operation, call, request, principal);
     if (operation.kind === "bulk") return this.#runBulk(operation, call, requestId, request.path);
     if (operation.admit !== undefined) await operation.admit(principal, this.#services);
     return this.#runMutation(call, { isUrgent: operation.narrowsAccess });
@@ -525,15 +525,31 @@ export class Rpc {
     return call;
   }
 
-  async #runQuery(operation: Query, call: OperationCall, request: RpcRequest): Promise<string> {
+  /** What a call is answered whose root key was changed or revoked meanwhile is decided again. */
+  async #runQuery(
+    operation: Query,
+    call: OperationCall,
+    request: RpcRequest,
+    caller: Principal,
+    attempt = 1,
+  ): Promise<string> {
     const { store, clock } = this.#options;
     const { workspaceId } = call.principal;
+    let principal = caller;
+    const again = async () => {
+      if (attempt === QUERY_ATTEMPTS_MAX)
+        throw new StoreUnavailable("The root key changed faster than it could be judged");
+      const now = clock.now();
+      const renewed = await principal.renew(now);
+      return this.#runQuery(operation, { ...call, principal: renewed.plain(), now }, request, renewed, attempt + 1);
+    };
     const { outcome, revealed, required } = await this.#queues.reads.run(workspaceId, async (hasWaited) => {
       if (!hasWaited) return store.read("query", call);
       const [now, monotonic] = [clock.now(), clock.monotonic()];
-      const principal = await this.#identify(request, now, monotonic);
-      return store.read("query", { ...call, principal: principal!.plain(), now });
+      principal = (await this.#identify(request, now, monotonic)) ?? missingRootKey();
+      return store.read("query", { ...call, principal: principal.plain(), now });
     });
+    if (!principal.isCurrent(clock.now())) return again();
     if (revealed.length > 0) {
       const recorded = await this.#queues.writes.run(workspaceId, () =>
         store.transact("recordReveal", { call: { ...call, now: clock.now() }, revealed, required }),
@@ -541,7 +557,9 @@ export class Rpc {
       if ("problem" in recorded) throw problemFrom(recorded.problem);
       if (recorded.taken) this.#quotas.note(workspaceId, recorded.taken);
     }
-    return "subject" in outcome ? this.#answer(operation, outcome.subject, call, request) : unwrap(outcome);
+    if (!("subject" in outcome)) return unwrap(outcome);
+    const answer = await this.#answer(operation, outcome.subject, { ...call, principal: principal.plain() }, request);
+    return principal.isCurrent(clock.now()) ? answer : again();
   }
 
   /** Runs the second step of a query. */
@@ -672,6 +690,9 @@ export class Rpc {
     };
   }
 }
+
+/** How often a query is made again because the root key of its caller has changed. */
+const QUERY_ATTEMPTS_MAX = 4;
 
 /** How often calls that fail because the database is unavailable are reported. */
 const UNAVAILABLE_REPORT_INTERVAL: Milliseconds = 10_000;
