@@ -55,6 +55,7 @@ export function openReplicas(
     leases: new Leases(limits.lender, random),
     reports: config.analytics.enabled
       ? new ReplicaReports({
+          clock,
           write: (batches) => analytics.addBatches(batches),
           addUses: (uses) => analytics.addUses(uses),
         })

@@ -3,6 +3,9 @@ import type { DecisionRow } from "./decision-log.ts";
 import { type Level, levelNames, levels } from "./levels.ts";
 import { sumOf } from "./sums.ts";
 
+/** How the names of recorders of edges begin. */
+export const EDGE_RECORDER = "edge_";
+
 /** The count of one combination of values in one minute. */
 export type VerificationCell = readonly [
   minute: number,

@@ -4,10 +4,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, it } from "node:test";
+import { instantAt } from "../../../../engine/src/clock/clock.ts";
 import { SimulatedClock } from "../../../../engine/src/clock/simulated.ts";
 import { freshDatabase } from "../../../test/services/postgres.ts";
 import { openPostgresStore } from "../../platform/store/postgres/store.ts";
 import { openSqliteStore } from "../../platform/store/sqlite/store.ts";
+import { batchText } from "./batch.ts";
 import { levels } from "./levels.ts";
 import type { Rollups } from "./rollups.ts";
 import { describeRollups, LOG, mergeAll, NOON, OFTEN_MERGED, RETENTION } from "./rollups-contract.ts";
@@ -136,3 +138,32 @@ async function openServed(merging: MergeOptions | null): Promise<Rollups> {
 
 describeRollups("PostgreSQL", () => openServed(null));
 describeRollups("PostgreSQL, in segments", async () => mergedInBetween(await openServed(OFTEN_MERGED)));
+
+for (const [name, open] of [
+  ["SQLite", openEmbedded],
+  ["PostgreSQL", openServed],
+] as const) {
+  it(`recorders of edges are kept for some days in ${name}, and those of nodes for longer (rule 217)`, async (t) => {
+    const rollups = await open(null);
+    t.after(() => rollups.close());
+    const batchOf = (recorder: string) => {
+      const cell = [NOON, "ws_1", "api_1", `key_${recorder}`, null, "", "VALID", 1, 0, 0];
+      const parts = { keys: [], ratelimits: [], decisions: [] };
+      return batchText({ recorder, sequence: 1 }, { ...parts, verifications: [JSON.stringify([cell])] });
+    };
+    const totals = async () => {
+      const totalOf = async (recorder: string) => {
+        await rollups.write([batchOf(recorder)]);
+        const range = { level: "day", start: NOON - (NOON % levels.day), end: NOON + levels.day } as const;
+        const asked = { about: "verifications", workspaceId: "ws_1", subject: `key_${recorder}`, tags: [] } as const;
+        return JSON.parse(`{${await rollups.stats({ ...asked, ...range })}}`).total;
+      };
+      return [await totalOf("edge_1"), await totalOf("node_1")];
+    };
+    assert.deepEqual(await totals(), [1, 1]);
+    await rollups.prune(instantAt(NOON + 2 * levels.day));
+    assert.deepEqual(await totals(), [1, 1], "a repetition");
+    await rollups.prune(instantAt(NOON + 4 * levels.day));
+    assert.deepEqual(await totals(), [2, 1], "one that the service would leave out");
+  });
+}

@@ -1,7 +1,10 @@
+import type { Clock } from "../../../../engine/src/clock/clock.ts";
 import { digest } from "../../../../engine/src/crypto/digest.ts";
 import { StoreUnavailable } from "../../../../engine/src/errors/store-unavailable.ts";
-import { batchText, type VerificationCell } from "../analytics/batch.ts";
+import { Problem } from "../../platform/rpc/problems.ts";
+import { batchText, EDGE_RECORDER, type VerificationCell } from "../analytics/batch.ts";
 import type { KeyUse } from "../analytics/recorder.ts";
+import { RecorderNames } from "./recorder-names.ts";
 
 /** The counts of an edge that were checked. */
 export interface AcceptedReport {
@@ -15,11 +18,18 @@ export interface AcceptedReport {
 }
 
 export interface ReplicaReportsOptions {
+  clock: Pick<Clock, "monotonic">;
   /** Adds batches to the store, each once; resolves after the commit. */
   write(batches: readonly string[]): Promise<void>;
   /** Takes last uses, which are written later. */
   addUses(uses: readonly KeyUse[]): void;
 }
+
+/**
+ * Names of recorders of a workspace in an hour. Each process of an edge has one, and each part of a report at which the database
+ * fails.
+ */
+export const RECORDERS_PER_HOUR = 10_000;
 
 /** Reports of one write. A write of this many takes some tenths of a second. */
 const REPORTS_PER_WRITE = 16;
@@ -33,17 +43,24 @@ interface Waiting {
 export class ReplicaReports {
   readonly #options: ReplicaReportsOptions;
   readonly #waiting: Waiting[] = [];
+  readonly #names: RecorderNames;
   #writing = false;
 
   constructor(options: ReplicaReportsOptions) {
     this.#options = options;
+    this.#names = new RecorderNames(options.clock, RECORDERS_PER_HOUR);
   }
 
-  /** Resolves when the store has the counts, or had them before. Rejects if it could not take them. */
+  /**
+   * Resolves when the store has the counts, or had them before. Rejects if it could not take them, and with a problem if the
+   * workspace has too many recorders.
+   */
   async accept({ verifications, uses, sequence, ...of }: AcceptedReport): Promise<void> {
     if (verifications.length > 0) {
+      const recorder = recorderOf(of);
+      if (!this.#names.note(of.workspaceId, recorder)) throw tooManyRecorders();
       const text = batchText(
-        { recorder: recorderOf(of), sequence },
+        { recorder, sequence },
         { keys: [], verifications: [JSON.stringify(verifications)], ratelimits: [], decisions: [] },
       );
       const done = Promise.withResolvers<void>();
@@ -75,7 +92,14 @@ export class ReplicaReports {
   }
 }
 
+function tooManyRecorders(): Problem {
+  const detail =
+    `Edges of this workspace sent reports under ${RECORDERS_PER_HOUR} names in this hour, which is the maximum. An edge keeps one ` +
+    "name for as long as its process runs.";
+  return new Problem("workspace_busy", detail, { headers: { "retry-after": "60" } });
+}
+
 /** What numbers the reports, in the store. Nobody else can use the numbers of an edge up. */
 function recorderOf({ workspaceId, rootKeyId, recorder }: Omit<AcceptedReport, "verifications" | "uses" | "sequence">) {
-  return `edge_${digest(`${workspaceId} ${rootKeyId} ${recorder}`)}`;
+  return `${EDGE_RECORDER}${digest(`${workspaceId} ${rootKeyId} ${recorder}`)}`;
 }

@@ -9,6 +9,7 @@ import {
   type Batch,
   bounded,
   bucketOf,
+  EDGE_RECORDER,
   minuteCounts,
   OVERFLOW,
   type Rollup,
@@ -61,6 +62,8 @@ const ROWS_PER_STATEMENT = 40;
 const ROWS_PER_PRUNING = 10_000;
 /** A recorder without batches for this time is deleted: it has none waiting any more. */
 const RECORDER_LIFE = 400 * levels.day;
+/** The same of an edge, of which nothing is counted that is older than a day. Its time is that of a count, which can be a day before. */
+const EDGE_RECORDER_LIFE = 3 * levels.day;
 
 /** Buckets whose parts are cached, so that they are not read again each second. */
 const BUCKETS_CACHED_MAX = 50_000;
@@ -250,6 +253,12 @@ async function prune(sql: Sql, now: number, retention: Retention, log: LogBounds
   await db
     .deleteFrom("analytics_recorders")
     .where("seen_at", "<", now - RECORDER_LIFE)
+    .execute();
+  await db
+    .deleteFrom("analytics_recorders")
+    .where("id", ">", EDGE_RECORDER)
+    .where("id", "<", `${EDGE_RECORDER}~`)
+    .where("seen_at", "<", now - EDGE_RECORDER_LIFE)
     .execute();
   let deleted = await pruneDecisions(sql, now, log);
   const expiring = [
