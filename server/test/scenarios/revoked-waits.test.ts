@@ -7,7 +7,7 @@ import { TestEdge } from "../edge.ts";
 import { GrpcClient } from "../grpc/client.ts";
 import { rateLimitRequest, SHOULD_RATE_LIMIT } from "../grpc/rate-limit-messages.ts";
 import { describeOnStores, type Reply, TestServer, VAULT_KEY } from "../harness.ts";
-import { requestToken } from "../oauth-caller.ts";
+import { postForm, requestToken } from "../oauth-caller.ts";
 import { sharedRedis } from "../services/redis.ts";
 import { TcpProxy } from "../tcp-proxy.ts";
 
@@ -312,6 +312,28 @@ describeOnStores("A call that waits for the database (rule 208)", (server) => {
       const call = () => server.call("keys.getKey", { keyId: made.keyId }, { as: made.rootKey });
       assert.equal(answerOf(await call()), "VALID");
       assert.equal(await during("query", call, () => change(server, made)), answer);
+    });
+  }
+
+  for (const { how, change, answer } of [...ofKeys, ...changesOfRootKeys("NOT_FOUND")]) {
+    it(`is introspected by what it is then, when ${how}`, async () => {
+      const made = await make(server);
+      const held = server.store.holdNext("keyCreation");
+      const waiting = postForm(
+        server,
+        "/oauth/introspect",
+        { token: made.key },
+        { authorization: `Bearer ${made.rootKey}` },
+      );
+      await held.reached;
+      await change(server, made);
+      held.release();
+      const { status, body } = await waiting;
+      if (answer.startsWith("authentication") || answer.startsWith("root_key")) assert.equal(status, 401);
+      else if (["VALID", "INSUFFICIENT_PERMISSIONS"].includes(answer)) {
+        assert.equal(body.scope, answer === "VALID" ? "documents.read" : undefined);
+        assert.equal(body.active, true);
+      } else assert.deepEqual(body, { active: false });
     });
   }
 
