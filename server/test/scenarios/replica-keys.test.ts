@@ -176,6 +176,19 @@ describeOnStores("Records for edges", (server) => {
     assert.equal(restricted.apiAllowedIps, '["198.51.100.0/24"]');
   });
 
+  it("are those of APIs that the root key opens after the wait (rules 171, 174)", async () => {
+    const [first, second] = [await server.createApi(), await server.createApi()];
+    const { key } = await server.createKey(first);
+    const { key: as, rootKeyId } = await server.grant("replicas.*.open");
+    const held = server.store.holdNext("keysAt");
+    const resolving = new TestEdge(server, as).resolve(key);
+    await held.reached;
+    const permissions = [`replicas.${second}.open`];
+    await server.ok("rootKeys.updateRootKey", { rootKeyId, permissions });
+    held.release();
+    assert.deepEqual(await resolving, [{ isElsewhere: true }]);
+  });
+
   it("of a key that was deleted during the question are outdated by the next answer (rule 165)", async () => {
     const { keyId, key } = await server.createKey(await server.createApi());
     await server.pass(500);

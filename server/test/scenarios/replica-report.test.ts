@@ -100,6 +100,27 @@ describeOnStores("Reports of edges", (server) => {
     assert.equal((await server.getKey(theirs.keyId)).lastUsedAt, undefined);
   });
 
+  it("end with the root key, also when they wait, and count for what it opens then (rule 174)", async () => {
+    const [first, second] = [await server.createApi(), await server.createApi()];
+    const { keyId } = await server.createKey(first);
+    const { key: as, rootKeyId } = await server.grant("replicas.*.open");
+    const during = async (change: () => Promise<unknown>, sequence: number) => {
+      const held = server.store.holdNext("reportedOwners");
+      const cell = [minuteOf(server), first, keyId, null, "", "VALID", 1, 1];
+      const waiting = server.call("replica.report", report([cell], { recorder: "rec_waits", sequence }), { as });
+      await held.reached;
+      await change();
+      held.release();
+      return waiting;
+    };
+    const permissions = [`replicas.${second}.open`];
+    const narrowed = await during(() => server.ok("rootKeys.updateRootKey", { rootKeyId, permissions }), 1);
+    assert.deepEqual(narrowed.body.data, { sequence: 1, leftOut: 1 });
+    const revoked = await during(() => server.ok("rootKeys.deleteRootKey", { rootKeyId }), 2);
+    assert.equal(revoked.problem, "authentication_failed");
+    assert.equal((await countsOf(server, keyId)).total, 0);
+  });
+
   it("leave out what the workspace does not have (rule 173)", async () => {
     const apiId = await server.createApi();
     const { identityId } = await server.ok("identities.createIdentity", { externalId: "owner" });

@@ -4,6 +4,7 @@ import { ApiId, integer, KeyId, RootKeyId, text } from "../../platform/vocabular
 import type { VerificationCell } from "../analytics/batch.ts";
 import { levels } from "../analytics/levels.ts";
 import { metered } from "../services.ts";
+import { afterWait } from "./authority.ts";
 import { EDGE_BODY_BYTES_MAX, OPEN_PERMISSION, openingCaller, openRequirement } from "./fields.ts";
 
 const CELLS_MAX = 2_000;
@@ -70,7 +71,7 @@ export const report = metered("replica.report", {
   examples: [],
 }).handle(async ({ recorder, sequence, verifications, uses, rootKeyUses = [] }, { replicas }, context) => {
   const caller = openingCaller(context);
-  const { workspaceId, now, fail } = context;
+  const { workspaceId, now, clock, fail } = context;
   for (const [i, [minute, apiId, keyId]] of verifications.entries()) {
     if (minute % levels.minute !== 0) fail("invalid_input", `verifications[${i}] is not of a minute.`);
     if ((apiId === null) !== (keyId === null)) {
@@ -86,6 +87,7 @@ export const report = metered("replica.report", {
       identityIds: distinct(verifications.map(([, , , identityId]) => identityId)),
       rootKeyIds: distinct(rootKeyUses.map(({ rootKeyId }) => rootKeyId)),
     });
+    const current = await afterWait(caller, clock.now());
     const rootKeys = new Set(owners.rootKeyIds);
     replicas.recordRootKeyUses(
       rootKeyUses.flatMap(({ rootKeyId, at }) =>
@@ -99,7 +101,7 @@ export const report = metered("replica.report", {
     const cells: VerificationCell[] = [];
     let omitted = 0;
     for (const [minute, apiId, keyId, identityId, tags, code, count, latencyUs] of verifications) {
-      const isOpen = apiId === null || caller.may(openRequirement(apiId));
+      const isOpen = apiId === null || current.may(openRequirement(apiId));
       // Counts have no owner but their subject, which must be of this workspace.
       const isOwn = keyId === null || apiOf.get(keyId) === apiId;
       if (!isOpen || !isOwn || minute < now - PAST_MAX) {
@@ -113,7 +115,7 @@ export const report = metered("replica.report", {
     }
     const known = uses.flatMap(({ keyId, at }) => {
       const apiId = apiOf.get(keyId);
-      const isOpen = apiId !== undefined && caller.may(openRequirement(apiId));
+      const isOpen = apiId !== undefined && current.may(openRequirement(apiId));
       return isOpen ? [{ keyId, at: Math.min(at, now) }] : [];
     });
     await reports.accept({

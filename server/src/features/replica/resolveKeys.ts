@@ -1,8 +1,10 @@
 import { z } from "zod";
 import type { NamespaceRecord } from "../../../../engine/src/directory/records.ts";
+import { StoreUnavailable } from "../../../../engine/src/errors/store-unavailable.ts";
+import type { MeteredContext } from "../../platform/rpc/operation.ts";
 import type { Principal } from "../../platform/rpc/principal.ts";
 import { text } from "../../platform/vocabulary/schema.ts";
-import { metered } from "../services.ts";
+import { metered, type Services } from "../services.ts";
 import {
   EDGE_BODY_BYTES_MAX,
   Elsewhere,
@@ -19,6 +21,9 @@ const KEYS_MAX = 256;
 /** What an edge looks up at once. */
 const ROOT_KEYS_MAX = 128;
 const NAMESPACES_MAX = 128;
+
+/** How often a question is answered again because its root key has changed. */
+const ATTEMPTS_MAX = 8;
 
 const Limits = z.array(
   z.strictObject({
@@ -68,19 +73,23 @@ const ReplicaRootKey = z.strictObject({
   requestsPerMinute: z.int().nullable(),
 });
 
+const Input = z.strictObject({
+  position: Position.optional().describe("The position of the edge. The answer knows all that it has."),
+  keys: z.array(Hash).max(KEYS_MAX).optional(),
+  rootKeys: z.array(Hash).max(ROOT_KEYS_MAX).optional(),
+  namespaces: z.array(text(1, 512)).max(NAMESPACES_MAX).optional().describe("Names or ids of rate limit namespaces."),
+  workspace: z.boolean().optional(),
+});
+
+type Question = z.output<typeof Input>;
+
 export const resolveKeys = metered("replica.resolveKeys", {
   summary: "Get the records of keys for an edge",
   description: "Gives what an edge needs to judge keys and root keys, found by the hashes of their strings.",
   repeatable: true,
   bodyBytesMax: EDGE_BODY_BYTES_MAX,
   permissions: [OPEN_PERMISSION],
-  input: z.strictObject({
-    position: Position.optional().describe("The position of the edge. The answer knows all that it has."),
-    keys: z.array(Hash).max(KEYS_MAX).optional(),
-    rootKeys: z.array(Hash).max(ROOT_KEYS_MAX).optional(),
-    namespaces: z.array(text(1, 512)).max(NAMESPACES_MAX).optional().describe("Names or ids of rate limit namespaces."),
-    workspace: z.boolean().optional(),
-  }),
+  input: Input,
   output: z.strictObject({
     keys: z.array(z.union([ReplicaKey, DeletedReplicaKey, Elsewhere]).nullable()),
     rootKeys: z.array(z.union([ReplicaRootKey, Elsewhere]).nullable()),
@@ -97,7 +106,15 @@ export const resolveKeys = metered("replica.resolveKeys", {
   }),
   problems: [],
   examples: [],
-}).handle(async (question, { replicas, namespaces: found }, context) => {
+}).handle((question, services, context) => resolve(question, services, context));
+
+async function resolve(
+  question: Question,
+  services: Pick<Services, "replicas" | "namespaces">,
+  context: MeteredContext<never>,
+  attempt = 1,
+): Promise<string> {
+  const { replicas, namespaces: found } = services;
   const { position, keys = [], rootKeys = [], namespaces = [], workspace } = question;
   const caller = openingCaller(context);
   const { workspaceId, clock } = context;
@@ -157,9 +174,11 @@ export const resolveKeys = metered("replica.resolveKeys", {
     }
   });
   const now = clock.now();
-  if (!caller.isCurrent(now)) await caller.renew(now);
-  return answer;
-});
+  if (caller.isCurrent(now)) return answer;
+  // What it may have can be less than before.
+  if (attempt === ATTEMPTS_MAX) throw new StoreUnavailable("The root key changed faster than its keys could be read");
+  return resolve(question, services, { ...context, now, principal: await caller.renew(now) }, attempt + 1);
+}
 
 /** What an edge gets of a key, as JSON. */
 function jsonIn(record: ReadRecord | undefined, caller: Principal): string {
