@@ -15,6 +15,9 @@ import type { Operation } from "../platform/rpc/operation.ts";
 
 import type { AppStore } from "./app-store.ts";
 
+/** What introspection reads of keys. Each key is asked for once, but a workspace can ask for all of its keys at the same time. */
+const FACTS = { runningMax: 2, runningPerWorkspaceMax: 1, waitingPerWorkspaceMax: 5_000 };
+
 /** Signatures run beside the event loop, in as many threads as it has for all its work. */
 const ISSUING = { runningMax: 4, runningPerWorkspaceMax: 2, waitingPerWorkspaceMax: 1_000 };
 
@@ -49,12 +52,14 @@ export async function openOAuth({
   defaultWorkspaceId,
 }: OAuthOptions): Promise<OAuth> {
   const { tokens: isOn, tokenLife, algorithm, rotation: every } = config.oauth;
+  const facts = new FairQueue(FACTS);
   const common = {
     facts: new KeyFacts({
-      findPlace: (question) => store.read("keyPlace", question),
-      findCreation: (question) => store.read("keyCreation", question),
+      findPlace: (question) => facts.run(question.workspaceId, () => store.read("keyPlace", question)),
+      findCreation: (question) => facts.run(question.workspaceId, () => store.read("keyCreation", question)),
     }),
-    resources: (api: { workspaceId: string; apiId: string }) => store.read("tokenResources", api),
+    resources: (api: { workspaceId: string; apiId: string }) =>
+      facts.run(api.workspaceId, () => store.read("tokenResources", api)),
     issuing: new FairQueue(ISSUING),
   };
   if (!isOn) return { services: { ...common, tokens: undefined }, routes: undefined };

@@ -112,9 +112,13 @@ export function wire(
   const { holder, formerHolders } = start.folder;
   const holdSweep = new HoldSweep({ store, clock, events, holder, formerHolders, ledger });
   deferStop(start, () => holdSweep.stop());
+  const queues = new CallQueues();
   // Replays are stored with the counters: in this process, or where all nodes find them.
   const replays = limits.redis
-    ? new DatabaseReplayStore({ clock, transact: (call, make) => store.transact("once", call, make) })
+    ? new DatabaseReplayStore({
+        clock,
+        transact: (call, make) => queues.metered.run(call.workspaceId, () => store.transact("once", call, make)),
+      })
     : new MemoryReplayStore(clock);
   const recordFirstUses: RecordFirstUses = async (uses) => {
     applyOwnChange(directories, await store.transact("recordFirstUses", { uses, now: clock.now() }));
@@ -129,7 +133,8 @@ export function wire(
     openHolds,
     random,
     recorder,
-    prepareBalances: (of) => store.transact("prepareBalances", { ...of, now: clock.now() }),
+    prepareBalances: (of) =>
+      queues.metered.run(of.workspaceId, () => store.transact("prepareBalances", { ...of, now: clock.now() })),
     recordFirstUses,
     upstreams,
     singleCalls: new SingleCalls({
@@ -177,7 +182,6 @@ export function wire(
   const marking = every(clock, MINUTE, async () => recent.mark(clock.now()));
   start.opened.defer(() => marking.cancel());
   const node = new NodeDescription(start, parts, recent);
-  const queues = new CallQueues();
   const authenticator = new Authenticator(directories);
   const replicas = openReplicas(start, parts, {
     authenticator,
