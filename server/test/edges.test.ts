@@ -48,6 +48,30 @@ function comparable({ status, body }: { status: number; body: { data?: object; e
   );
 }
 
+const WITHOUT_EDGES = "home has no operations of edges: upgrade the service first, or correct --upstream";
+
+/** A server that answers edges as a service of an earlier release does. `asked` is how often. */
+async function earlierRelease(atPort: number) {
+  let asked = 0;
+  const server = createServer((_, response) => {
+    asked++;
+    response.writeHead(404, { "content-type": "application/json" });
+    response.end(JSON.stringify({ error: { detail: "There is nothing at this address." } }));
+  });
+  await once(server.listen(atPort, "127.0.0.1"), "listening");
+  return {
+    port: (server.address() as AddressInfo).port,
+    get asked() {
+      return asked;
+    },
+    async close() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, "close");
+    },
+  };
+}
+
 describe("an edge and its service (rule 176)", () => {
   let started: Started;
   const undo: (() => void | Promise<void>)[] = [];
@@ -412,21 +436,25 @@ describe("an edge", () => {
 
   it("waits for a service that has edges, and says what to do", async (t) => {
     const folder = makeFolder(t);
-    // As a service of an earlier release.
-    const earlier = createServer((_, response) => {
-      response.writeHead(404, { "content-type": "application/json" });
-      response.end(JSON.stringify({ error: { detail: "There is nothing at this address." } }));
-    });
-    await once(earlier.listen(0, "127.0.0.1"), "listening");
-    const { port } = earlier.address() as AddressInfo;
+    const earlier = await earlierRelease(0);
+    const { port } = earlier;
     const edge = launchEdge({ address: `http://127.0.0.1:${port}` }, ROOT_KEY, { directory: folder });
-    const line = await edge.logged("home has no operations of edges: upgrade the service first, or correct --upstream");
+    const line = await edge.logged(WITHOUT_EDGES);
     assert.match(JSON.stringify(line), /Home answered replica\.listChanges with 404: There is nothing at this address/);
-    earlier.closeAllConnections();
-    earlier.close();
-    await once(earlier, "close");
-    await start({ directory: folder, args: ["--port", String(port)] });
+    await earlier.close();
+    const home = await start({ directory: folder, args: ["--port", String(port)] });
     await edge.logged("the edge is listening");
+    // The same in the place of a service that had edges, once.
+    await home.kill("SIGKILL");
+    await edge.logged("home does not answer: cached keys are verified as long as --stale allows");
+    const again = await earlierRelease(port);
+    await eventually("the second line", () => edge.stdout.split(WITHOUT_EDGES).length === 3);
+    const { asked } = again;
+    await eventually("further questions", () => again.asked >= asked + 2);
+    assert.equal(edge.stdout.split(WITHOUT_EDGES).length, 3);
+    await again.close();
+    await start({ directory: folder, args: ["--port", String(port)] });
+    await edge.logged("home answers again");
   });
 
   it("answers on a Unix socket that its user and group may use", async (t) => {

@@ -2,7 +2,14 @@ import { type Clock, type Instant, instantAt, type Milliseconds, type Timer } fr
 import { startTimeout } from "../clock/timeout.ts";
 import { CURRENT_AGE_MAX, hasJumped, isCurrentAt, LATE_WAIT_MAX, type Moment } from "../directory/changes-follower.ts";
 import type { Random } from "../random/random.ts";
-import { type ChangesAnswer, type Home, HomeUnavailable, ReplicaRefused, type ReplicaStatus } from "./home.ts";
+import {
+  type ChangesAnswer,
+  type Home,
+  HomeUnavailable,
+  OperationUnknown,
+  ReplicaRefused,
+  type ReplicaStatus,
+} from "./home.ts";
 import type { KeyedGenerations } from "./keyed-tags.ts";
 
 /** How long home may wait with an answer until there is a change. */
@@ -33,6 +40,7 @@ export interface ReplicaStreamOptions {
   /** How long records are used after the last answer. 0: for a second, which is the age of records that are current. */
   staleMax: Milliseconds;
   status(): ReplicaStatus;
+  /** Told a second time of an unreachable home if an earlier release answers in its place: the cause is `OperationUnknown` then. */
   onState(state: StreamState, cause?: unknown): void;
 }
 
@@ -52,6 +60,8 @@ export class ReplicaStream {
   /** The moment of home's last read of its changes, by each clock, or earlier. */
   #readAt: Moment = { monotonic: Number.NEGATIVE_INFINITY, wall: instantAt(0) };
   #state: StreamState = "current";
+  /** Whether an earlier release has answered since home was last current. */
+  #isUnsupported = false;
   #failures = 0;
   /** While home is away: when it is asked again if a call is refused. Infinity: it is being asked, or will be so by then. */
   #retryIfAsked = Number.POSITIVE_INFINITY;
@@ -225,8 +235,10 @@ export class ReplicaStream {
   }
 
   #setState(state: StreamState, cause?: unknown): void {
-    if (this.#state === state) return;
+    const isUnsupported = cause instanceof OperationUnknown;
+    if (this.#state === state && (this.#isUnsupported || !isUnsupported)) return;
     this.#state = state;
+    this.#isUnsupported = isUnsupported;
     this.#options.onState(state, cause);
   }
 }

@@ -115,7 +115,11 @@ export async function openEdge(config: Config, options: EdgeOptions, dependencie
       reports: counts?.waiting ?? 0,
       ...(options.name !== undefined && { name: options.name }),
     }),
-    onState: (state, cause) => (state === "current" ? events.homeBack() : events.homeLost(state, cause)),
+    onState: (state, cause) => {
+      if (state === "current") events.homeBack();
+      else if (cause instanceof OperationUnknown) events.homeWithoutEdges(cause);
+      else events.homeLost(state, cause);
+    },
   });
   const opened = new AsyncDisposableStack();
   opened.defer(() => home.close());
