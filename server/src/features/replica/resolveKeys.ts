@@ -174,10 +174,11 @@ async function resolve(
     }
   });
   const now = clock.now();
-  if (caller.isCurrent(now)) return answer;
+  const principal = await caller.renewIfChanged(now);
+  if (principal === caller) return answer;
   // What it may have can be less than before.
   if (attempt === ATTEMPTS_MAX) throw new StoreUnavailable("The root key changed faster than its keys could be read");
-  return resolve(question, services, { ...context, now, principal: await caller.renew(now) }, attempt + 1);
+  return resolve(question, services, { ...context, now, principal }, attempt + 1);
 }
 
 /** What an edge gets of a key, as JSON. */

@@ -79,6 +79,20 @@ export class Principal {
     return this.#renewal === undefined ? this : this.#renewal.renew(now);
   }
 
+  /**
+   * The caller after a wait: this one, unless what it may has changed. Its record is read again for other reasons too, such as a
+   * change of the workspace, and then what was decided for it stays right.
+   *
+   * @throws {Problem} or rejects with one if the root key may no longer make calls.
+   */
+  async renewIfChanged(now: Instant): Promise<Principal> {
+    if (this.isCurrent(now)) return this;
+    const renewed = await this.renew(now);
+    const [before, after] = [this.#grantList, renewed.#grantList];
+    const isSame = before.length === after.length && before.every((grant, i) => grant === after[i]);
+    return isSame ? this : renewed;
+  }
+
   /** Whether the requirement, such as `apis.api_1.read_key` or `apis.*.create_api`, is met. */
   may(requirement: string): boolean {
     return meets(this.#grants, requirement);
@@ -163,6 +177,11 @@ export class JointPrincipal extends Principal {
 
   override async renew(now: Instant): Promise<Principal> {
     return new JointPrincipal(await this.first.renew(now), await this.second.renew(now));
+  }
+
+  override async renewIfChanged(now: Instant): Promise<Principal> {
+    const [first, second] = [await this.first.renewIfChanged(now), await this.second.renewIfChanged(now)];
+    return first === this.first && second === this.second ? this : new JointPrincipal(first, second);
   }
 
   override may(requirement: string): boolean {

@@ -536,11 +536,10 @@ export class Rpc {
     const { store, clock } = this.#options;
     const { workspaceId } = call.principal;
     let principal = caller;
-    const again = async () => {
+    const again = (renewed: Principal) => {
       if (attempt === QUERY_ATTEMPTS_MAX)
         throw new StoreUnavailable("The root key changed faster than it could be judged");
       const now = clock.now();
-      const renewed = await principal.renew(now);
       return this.#runQuery(operation, { ...call, principal: renewed.plain(), now }, request, renewed, attempt + 1);
     };
     const { outcome, revealed, required } = await this.#queues.reads.run(workspaceId, async (hasWaited) => {
@@ -549,7 +548,8 @@ export class Rpc {
       principal = (await this.#identify(request, now, monotonic)) ?? missingRootKey();
       return store.read("query", { ...call, principal: principal.plain(), now });
     });
-    if (!principal.isCurrent(clock.now())) return again();
+    const afterRead = await principal.renewIfChanged(clock.now());
+    if (afterRead !== principal) return again(afterRead);
     if (revealed.length > 0) {
       const recorded = await this.#queues.writes.run(workspaceId, () =>
         store.transact("recordReveal", { call: { ...call, now: clock.now() }, revealed, required }),
@@ -559,7 +559,8 @@ export class Rpc {
     }
     if (!("subject" in outcome)) return unwrap(outcome);
     const answer = await this.#answer(operation, outcome.subject, { ...call, principal: principal.plain() }, request);
-    return principal.isCurrent(clock.now()) ? answer : again();
+    const atEnd = await principal.renewIfChanged(clock.now());
+    return atEnd === principal ? answer : again(atEnd);
   }
 
   /** Runs the second step of a query. */
