@@ -12,9 +12,6 @@ import { Problem } from "../../platform/rpc/problems.ts";
 const LOST = { runningMax: 2, runningPerWorkspaceMax: 2, waitingPerWorkspaceMax: 1_000 };
 const LOST_PAUSE: Milliseconds = 1;
 
-/** Questions with positions that this node does not know share reads of `changes`: one in this time at most. */
-const READ_INTERVAL: Milliseconds = 20;
-
 /** What an edge asks for. */
 export interface ChangesQuestion {
   readonly workspaceId: string;
@@ -44,9 +41,6 @@ export interface ReplicaStreamParts {
 export class ReplicaStream {
   readonly #parts: ReplicaStreamParts;
   readonly #lost = new FairQueue(LOST);
-  /** The next read for unknown positions, which has not begun, and when the one before it began. */
-  #nextRead: Promise<void> | undefined;
-  #lastReadAt = -Infinity;
 
   constructor(parts: ReplicaStreamParts) {
     this.#parts = parts;
@@ -64,7 +58,7 @@ export class ReplicaStream {
     const state = feed.compare(position, hasRead);
     if (state === "held") return true;
     // The position of another server can be newer than all that this node knows.
-    if (!hasRead) await this.#readWithOthers();
+    if (!hasRead) await this.#read();
     return feed.compare(position, true) === "held";
   }
 
@@ -117,21 +111,6 @@ export class ReplicaStream {
     if (follower.isCurrent(clock.now(), clock.monotonic())) return false;
     await this.#read();
     return true;
-  }
-
-  /** Waits for a read that begins after this call, and that others share. */
-  #readWithOthers(): Promise<void> {
-    this.#nextRead ??= this.#readLater();
-    return this.#nextRead;
-  }
-
-  async #readLater(): Promise<void> {
-    const { clock } = this.#parts;
-    // Waits in any case, so that the promise is known before the read begins.
-    await pause(clock, this.#lastReadAt + READ_INTERVAL - clock.monotonic());
-    this.#nextRead = undefined;
-    this.#lastReadAt = clock.monotonic();
-    await this.#read();
   }
 
   async #read(): Promise<void> {
