@@ -110,11 +110,16 @@ async function send<Answer>(method: "GET" | "POST" | "DELETE", body?: object): P
   };
   if (response.ok && data !== undefined) return data;
   throw new LatchkeyError({
-    type: (error?.type.replace(/^.*\/errors\//, "") ?? "invalid_answer") as LatchkeyError["type"],
+    type: error === undefined ? "invalid_answer" : errorTypeOf(error.type),
     operation,
     detail: error?.detail ?? `The service answered with status ${response.status}.`,
     status: response.status,
     requestId: meta?.requestId,
     retryAfter: Number(response.headers.get("Retry-After")) * 1_000 || undefined,
   });
+}
+
+/** The type of an error, of which an answer has the page. */
+export function errorTypeOf(page: string): LatchkeyError["type"] {
+  return page.replace(/^.*\/errors\//, "") as LatchkeyError["type"];
 }

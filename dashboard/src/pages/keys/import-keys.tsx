@@ -1,8 +1,9 @@
-import { type ErrorType, LatchkeyError } from "@latchkey/sdk";
+import { LatchkeyError } from "@latchkey/sdk";
 import { useState } from "react";
 import { FileTrigger } from "react-aria-components";
 import { call, type Data, refresh } from "../../api/client.ts";
 import { counted, exactNumber } from "../../api/format.ts";
+import { errorTypeOf } from "../../api/session.ts";
 import { Button } from "../../ui/button.tsx";
 import { TextField } from "../../ui/fields/fields.tsx";
 import { Select } from "../../ui/fields/select.tsx";
@@ -177,8 +178,7 @@ export function ImportKeys({ apiId, onClose }: { apiId: string; onClose: () => v
 
 /** Why the service stopped in the middle of a call. */
 function refusalOf({ status, type, detail }: NonNullable<Data<"keys.migrateKeys">["stopped"]>): LatchkeyError {
-  const name = type.replace(/^.*\/errors\//, "") as ErrorType;
-  return new LatchkeyError({ type: name, operation: "keys.migrateKeys", status, detail });
+  return new LatchkeyError({ type: errorTypeOf(type), operation: "keys.migrateKeys", status, detail });
 }
 
 /** What would be imported. Nothing was sent. */
