@@ -2,7 +2,6 @@ import type { Clock } from "../clock/clock.ts";
 import { covers } from "../credits/locked-balance.ts";
 import type { CallDirectories } from "../directory/directories.ts";
 import type { KeyRecord } from "../directory/records.ts";
-import { StoreUnavailable } from "../errors/store-unavailable.ts";
 import type { Limiter } from "../limits/limiter.ts";
 import { codeOfCharge, codeOfState, codeOfVisibility, hasFailed, type Trace } from "./checks.ts";
 import { decideConcurrency, storedSlotUse } from "./concurrency.ts";
@@ -22,11 +21,9 @@ import { KeyWatch } from "./key-watch.ts";
 import { chargeOf, readingOf, selectLimits, usedIn } from "./limits.ts";
 import { excessiveHold, missingHold, mixedUnits, unknownLimit } from "./mistakes.ts";
 import { PermissionQueries } from "./queries.ts";
+import { readUntilCurrent } from "./read-again.ts";
 import { COST_DEFAULT, type KeyPlace, type VerificationMistake, type VerificationRequest } from "./request.ts";
 import type { KeyOrigins, KeyOriginsQuestion } from "./stored.ts";
-
-/** How often a key is explained again because it has changed meanwhile. */
-const ATTEMPTS_MAX = 8;
 
 /** Explains verifications by the caches and the counters of this node. */
 export class Explainer {
@@ -56,12 +53,8 @@ export class Explainer {
     stored: KeyPlace | undefined,
     readOrigins: (question: KeyOriginsQuestion) => Promise<KeyOrigins>,
   ): Promise<VerificationExplanation | VerificationMistake> {
-    for (let attempt = 1; ; attempt++) {
-      const [now, startedAt] = [this.#clock.now(), this.#clock.monotonic()];
-      const explained = await this.#explain({ ...request, now, startedAt }, stored, readOrigins);
-      if (explained !== undefined) return explained;
-      if (attempt === ATTEMPTS_MAX) throw new StoreUnavailable("The key changed faster than it could be explained");
-    }
+    const asked = { ...request, now: this.#clock.now(), startedAt: this.#clock.monotonic() };
+    return readUntilCurrent(this.#clock, asked, (current) => this.#explain(current, stored, readOrigins));
   }
 
   /** Undefined: the key has changed meanwhile. */

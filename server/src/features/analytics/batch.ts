@@ -308,9 +308,14 @@ class MinuteSums {
     apiId: string,
     identityId: string,
     outcome: string,
-    ...figures: Figures
+    added: number,
+    spent: number,
+    took: number,
   ): void {
-    const [count, amount, latencyUs] = kept(figures);
+    // Not `kept`, which makes lists: this runs for each count.
+    const count = sumOf(0, added);
+    const amount = sumOf(0, spent);
+    const latencyUs = sumOf(0, took);
     const first = this.#first.get(subject);
     if (first === undefined) {
       this.#first.set(subject, { time, workspaceId, subject, apiId, identityId, outcome, count, amount, latencyUs });

@@ -1,8 +1,8 @@
 import { z } from "zod";
 import type { Clock, Instant } from "../../../../engine/src/clock/clock.ts";
 import type { KeyRecord } from "../../../../engine/src/directory/records.ts";
-import { StoreUnavailable } from "../../../../engine/src/errors/store-unavailable.ts";
 import { balanceAt, creditsOf, derivedAt } from "../../../../engine/src/verification/explanation.ts";
+import { readUntilCurrent } from "../../../../engine/src/verification/read-again.ts";
 import { admitCall } from "../../platform/rpc/workspace-limit.ts";
 import {
   exampleKeyInput,
@@ -18,9 +18,6 @@ import { metered, type Services } from "../services.ts";
 
 /** Reads of one key by its holder per minute. Each reads the database. */
 export const HOLDER_REQUESTS_PER_MINUTE = 30;
-
-/** How often a key is read again because it or the caller has changed meanwhile. */
-const ATTEMPTS_MAX = 8;
 
 /** The days of usage that the holder of a key can read, with today. */
 const USAGE_DAYS = 30;
@@ -112,18 +109,15 @@ export const getOwnKey = metered("keys.getOwnKey", {
   ],
 }).handle(async ({ key: secret }, services, context) => {
   const { ownKeys, limiter } = services;
-  const { workspaceId, address, requestId, fail } = context;
-  let { principal, now, startedAt } = context;
-  for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
-    const found = await ownKeys.find({ key: secret, workspaceId, principal, address, requestId, now, startedAt });
+  const { workspaceId, principal, address, requestId, now, startedAt, fail } = context;
+  const asked = { key: secret, workspaceId, principal, address, requestId, now, startedAt };
+  return readUntilCurrent(services.clock, asked, async (request, attempt) => {
+    const found = await ownKeys.find(request);
     if (found === null) return fail("key_not_found");
     if (attempt === 1) await admitHolder(found.key, limiter);
     const answer = await describe(found.key, services);
-    if (found.isCurrent()) return answer;
-    [now, startedAt] = [services.clock.now(), services.clock.monotonic()];
-    principal &&= await principal.renew(now);
-  }
-  throw new StoreUnavailable("The key changed faster than it could be read");
+    return found.isCurrent() ? answer : undefined;
+  });
 });
 
 /** What its holder is told of a key, as JSON text. */

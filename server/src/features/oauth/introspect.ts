@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { KeyRecord } from "../../../../engine/src/directory/records.ts";
-import { StoreUnavailable } from "../../../../engine/src/errors/store-unavailable.ts";
 import { holds } from "../../../../engine/src/rules/permissions.ts";
+import { readUntilCurrent } from "../../../../engine/src/verification/read-again.ts";
 import type { VerificationRequest } from "../../../../engine/src/verification/request.ts";
 import { Problem } from "../../platform/rpc/problems.ts";
 import { asSecret, KEY_LENGTH_MAX, text } from "../../platform/vocabulary/schema.ts";
@@ -9,8 +9,6 @@ import { metered, type Services } from "../services.ts";
 
 /** Access tokens are shorter. */
 export const TOKEN_LENGTH_MAX = 8_192;
-/** How often a key is looked up again because it or the caller has changed meanwhile. */
-const ATTEMPTS_MAX = 8;
 const INACTIVE = '{"active":false}';
 
 /** What RFC 7662, section 2.2, says about a token, with ours in one member. */
@@ -89,29 +87,23 @@ export const introspect = metered("oauth.introspect", {
   return introspectKey({ ...asked, key: token }, services);
 });
 
-async function introspectKey(
+function introspectKey(
   asked: VerificationRequest,
   { verification, oauth, clock }: Pick<Services, "verification" | "oauth" | "clock">,
 ): Promise<string> {
-  let request = asked;
-  for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
+  return readUntilCurrent(clock, asked, async (request) => {
     const key = await verification.inspect(request);
     if (key === null) return INACTIVE;
     const isCurrent = verification.watch(key, request);
     const createdAt = await oauth.facts.createdAt(key);
-    const now = clock.now();
-    if (isCurrent(now)) {
-      return JSON.stringify({
-        ...activeKey(key, [...key.permissions.slugs]),
-        exp: key.expiresAt === null ? undefined : Math.floor(key.expiresAt / 1_000),
-        iat: createdAt === undefined ? undefined : Math.floor(createdAt / 1_000),
-        ...ofKey(key),
-      });
-    }
-    const principal = request.principal && (await request.principal.renew(now));
-    request = { ...request, principal, now, startedAt: clock.monotonic() };
-  }
-  throw new StoreUnavailable("The key changed faster than it could be introspected");
+    if (!isCurrent(clock.now())) return undefined;
+    return JSON.stringify({
+      ...activeKey(key, [...key.permissions.slugs]),
+      exp: key.expiresAt === null ? undefined : Math.floor(key.expiresAt / 1_000),
+      iat: createdAt === undefined ? undefined : Math.floor(createdAt / 1_000),
+      ...ofKey(key),
+    });
+  });
 }
 
 function activeKey({ keyId }: KeyRecord, scope: readonly string[]) {

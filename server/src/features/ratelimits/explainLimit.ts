@@ -99,8 +99,7 @@ async function explain(
   authorize(caller);
   const { charge, override } = countEntry(namespace, input, workspaceId);
   const [{ limits, allowed }, read] = await Promise.all([limiter.peek([charge]), limiter.peek([readingOf(charge)])]);
-  const now = clock.now();
-  if (!caller.isCurrent(now)) authorize(await caller.renew(now));
+  authorize(await caller.atPresent(clock.now()));
   const { allowed: hasRoom, remaining, reset, retryAfter } = limits[0]!;
   const { limit, duration, mode, shadow, cost } = charge;
   const note = shadow ? ` It is in shadow mode and ${hasRoom ? "denies nothing" : "would deny the call"}.` : "";

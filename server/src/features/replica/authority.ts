@@ -7,7 +7,7 @@ import type { ReplicaServices } from "./service.ts";
 
 /** The caller of an edge after its question has waited: its root key is the authority of all that the question has. */
 export async function afterWait(caller: Principal, now: Instant): Promise<Principal> {
-  const current = caller.isCurrent(now) ? caller : await caller.renew(now);
+  const current = await caller.atPresent(now);
   current.authorizeSome([OPEN_PERMISSION]);
   return current;
 }

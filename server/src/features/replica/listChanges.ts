@@ -2,6 +2,7 @@ import { z } from "zod";
 import { keyedTag } from "../../../../engine/src/replica/keyed-tags.ts";
 import { integer, text } from "../../platform/vocabulary/schema.ts";
 import { metered } from "../services.ts";
+import { afterWait } from "./authority.ts";
 import { EDGE_BODY_BYTES_MAX, OPEN_PERMISSION, openingCaller, Position } from "./fields.ts";
 
 const WAIT_MAX = 300;
@@ -49,8 +50,7 @@ export const listChanges = metered("replica.listChanges", {
   replicas.edges.note(workspaceId, { ...edge, rootKeyId: caller.rootKeyId, address });
   const { tags, ...answer } = await replicas.stream.follow({ workspaceId, position, wait, arrivedAt: startedAt });
   // A root key that was revoked during the wait gets nothing.
-  const now = clock.now();
-  if (!caller.isCurrent(now)) (await caller.renew(now)).authorizeSome([OPEN_PERMISSION]);
+  await afterWait(caller, clock.now());
   const keyed = tags.map((tag) => keyedTag(tagKey, tag));
   const allowsAnonymous = replicas.verifyAuth === "optional" && workspaceId === replicas.defaultWorkspaceId;
   return JSON.stringify({ ...answer, tags: keyed, workspaceId, allowsAnonymous });

@@ -79,6 +79,11 @@ export class Principal {
     return this.#renewal === undefined ? this : this.#renewal.renew(now);
   }
 
+  /** The principal as it is now: this one while it is current, otherwise as `renew`. */
+  atPresent(now: Instant): Principal | Promise<Principal> {
+    return this.isCurrent(now) ? this : this.renew(now);
+  }
+
   /**
    * The caller after a wait: this one, unless what it may has changed. Its record is read again for other reasons too, such as a
    * change of the workspace, and then what was decided for it stays right.
@@ -86,8 +91,7 @@ export class Principal {
    * @throws {Problem} or rejects with one if the root key may no longer make calls.
    */
   async renewIfChanged(now: Instant): Promise<Principal> {
-    if (this.isCurrent(now)) return this;
-    const renewed = await this.renew(now);
+    const renewed = await this.atPresent(now);
     const [before, after] = [this.#grantList, renewed.#grantList];
     const isSame = before.length === after.length && before.every((grant, i) => grant === after[i]);
     return isSame ? this : renewed;

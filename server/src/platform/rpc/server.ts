@@ -382,8 +382,7 @@ export class Rpc {
   /** Goes on with the caller as it is after a wait. Rejects if its root key may make no calls any more. */
   #afterWait<T>(principal: Principal, next: (principal: Principal, now: Instant) => T | Promise<T>): T | Promise<T> {
     const now = this.#options.clock.now();
-    const current = principal.isCurrent(now) ? principal : principal.renew(now);
-    return then(current, (settled) => next(settled, now));
+    return then(principal.atPresent(now), (settled) => next(settled, now));
   }
 
   #validateAndRun(
