@@ -165,6 +165,24 @@ export function describeCounters(name: string, open: () => OpenCounters | Promis
       }
     });
 
+    for (const mode of ["standard", "strict"] as const) {
+      it(`answers a ${mode} limit like the exact model after a denied call of several moved its counter`, async () => {
+        const { counters, advance, now } = await openOne();
+        const model = new CountersModel();
+        const charge = { counter: "a", limit: 1, duration: 16, cost: 1, mode };
+        const charges = (pass: number, ...call: Charge[]) => ({ pass, call });
+        for (const { pass, call } of [
+          charges(16 - (now() % 16), charge),
+          charges(0, charge),
+          charges(-19, { ...charge, cost: 0 }, { ...charge, counter: "b", cost: 2 }),
+          charges(19, charge),
+        ]) {
+          advance(pass);
+          assert.deepEqual(await counters.charge(call), model.charge(call, now()));
+        }
+      });
+    }
+
     it("counts strict limits exactly with the largest allowed numbers", async () => {
       const { counters, advance, now } = await openOne();
       const charge = { counter: "a", limit: LIMIT_MAX, duration: DURATION_MAX, mode: "strict", cost: 1 } as const;

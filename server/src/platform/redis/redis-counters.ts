@@ -119,6 +119,8 @@ export class RedisCounters implements Counters, Lender {
   /** Time of the last loss that this node has detected. */
   #lossDetectedAt = 0;
   #redisTimeMax = 0;
+  /** The time of the last reply of Redis. */
+  #redisTime = 0;
   #outages = 0;
 
   constructor(options: RedisCountersOptions) {
@@ -363,6 +365,9 @@ export class RedisCounters implements Counters, Lender {
       return;
     }
     this.#redisTimeMax = Math.max(this.#redisTimeMax, reply[1]);
+    // The clock of Redis was set back: any call may have moved its counters, so what is cached of them may be outdated.
+    if (reply[1] < this.#redisTime) this.#denials.clear();
+    this.#redisTime = reply[1];
     if (reply[0] === 1) {
       this.#recordEpoch(reply[2], reply[3], reply[1]);
       this.#resolveAll(calls, reply);
