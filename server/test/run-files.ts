@@ -105,6 +105,7 @@ async function runFiles(paths: string[]): Promise<{ passed: number; failed: numb
     files: [...alone.map((path) => join(root, path)), ...groupsOf(shared)],
     cwd: root,
     concurrency,
+    execArgv: ["--import", new URL("properties.ts", import.meta.url).href],
     timeout: shared.length === 0 ? FILE_TIMEOUT : groupTimeoutMs,
     signal: interruption.signal,
   });
