@@ -3,7 +3,7 @@ import { keepProcessAlive } from "../../engine/src/clock/keep-alive.ts";
 import { systemClock } from "../../engine/src/clock/system.ts";
 import { then } from "../../engine/src/clock/then.ts";
 import { DecidedElsewhere } from "../../engine/src/errors/decided-elsewhere.ts";
-import { newId, requestIds } from "../../engine/src/random/random.ts";
+import { newId, newRequestId } from "../../engine/src/random/random.ts";
 import { systemRandom } from "../../engine/src/random/system.ts";
 import { AskedHome } from "../../engine/src/replica/asked-home.ts";
 import { OwnCaller } from "../../engine/src/replica/caller.ts";
@@ -77,7 +77,6 @@ const LOOKUPS_PER_SECOND = 1_000;
 const ANSWER_TIME_MAX = 5_000;
 /** Between two attempts to begin. */
 const START_PAUSE: Milliseconds = 1_000;
-const newRequestId = requestIds(systemRandom);
 /** The release that this client has. */
 const VERSION = "0.1.0";
 
@@ -249,7 +248,7 @@ export class LocalLatchkey extends Latchkey {
   #verifyKey(input: VerifyKeyInput, own?: CallOptions): Awaitable<Result<VerifyKeyOutput>> {
     const request = this.#isStarted && own?.idempotencyKey === undefined ? readRequest(input) : undefined;
     if (request === undefined) return this.#remote.verifyKey(input, own);
-    const requestId = newRequestId();
+    const requestId = newRequestId(systemRandom);
     const decided = attempt(
       () => this.#decide(request, requestId),
       (error) => {
@@ -307,7 +306,7 @@ export class LocalLatchkey extends Latchkey {
     remote: () => Promise<Result<Output>>,
   ): Promise<Result<Output>> {
     if (!this.#isStarted || own?.idempotencyKey !== undefined || !areEntries(entries)) return remote();
-    const requestId = newRequestId();
+    const requestId = newRequestId(systemRandom);
     try {
       // Calls of a workspace with a limit of requests have its state in their answer.
       if ((await this.#caller.find(systemClock.now())) === null) return remote();

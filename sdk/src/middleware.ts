@@ -147,8 +147,10 @@ interface Visit {
   readonly before: Visit | undefined;
 }
 
-/** The last visits of requests. */
-const visits = new WeakMap<object, Visit>();
+/** The member of a request with its last visit. A map of requests would cost a microsecond per request, and the collector more. */
+const VISIT = Symbol("@latchkey/sdk visit");
+
+type Visited = { [VISIT]?: Visit | undefined };
 
 /**
  * Verifies the keys of requests. A request that comes by again is not verified again.
@@ -336,12 +338,12 @@ function decider<Request extends object>(
       },
     );
   return (request) => {
-    const before = visits.get(request);
+    const before = (request as Visited)[VISIT];
     const decision = decisionBy(settle, before);
     // The answer has the headers already, and its end is watched.
     if (decision) return then(decision, (known) => (known.rejection ? known : { key: known.key, headers: {} }));
     const visit: Visit = { decider: settle, decision: undefined, key: undefined, before };
-    visits.set(request, visit);
+    (request as Visited)[VISIT] = visit;
     visit.decision = attempt(
       () => settle(request, visit),
       // What a hook throws is the answer to the next visit too.
@@ -442,7 +444,7 @@ class Unverified extends TypeError {}
 
 function ownerOf(request: object): string {
   let isTried = false;
-  for (let visit = visits.get(request); visit; visit = visit.before) {
+  for (let visit = (request as Visited)[VISIT]; visit; visit = visit.before) {
     if (visit.key) return visit.key.identity?.externalId ?? visit.key.keyId;
     isTried ||= visit.key === null;
   }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { neighbouringIds, newIds, requestIds } from "./random.ts";
+import { neighbouringIds, newIds, newRequestId } from "./random.ts";
 import { seededRandom } from "./seeded.ts";
 
 describe("newIds", () => {
@@ -29,11 +29,17 @@ describe("neighbouringIds", () => {
   });
 });
 
-describe("requestIds", () => {
-  it("creates unique identifiers of requests", () => {
-    const next = requestIds(seededRandom(1));
-    const ids = Array.from({ length: 1_000 }, next);
-    assert.equal(new Set(ids).size, 1_000);
+describe("newRequestId", () => {
+  it("creates unique identifiers, with each character equally often at each place", () => {
+    const random = seededRandom(1);
+    const ids = Array.from({ length: 62_000 }, () => newRequestId(random));
+    assert.equal(new Set(ids).size, ids.length);
     for (const id of ids) assert.match(id, /^req_[0-9A-Za-z]{9}$/);
+    for (let at = 4; at < 13; at++) {
+      const counts = Object.values(Object.groupBy(ids, (id) => id[at]!)).map((of) => of!.length);
+      assert.equal(counts.length, 62);
+      // 1,000 are expected, with a standard deviation of 32.
+      for (const times of counts) assert.ok(times > 800 && times < 1_200, `${times} at ${at}`);
+    }
   });
 });

@@ -4,15 +4,36 @@ export interface Random {
   below(bound: number): number;
 }
 
-const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+/** The codes of the letters and digits. */
+const codes = Uint8Array.from("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz", (letter) =>
+  letter.charCodeAt(0),
+);
 
-const pairs = Array.from(alphabet, (first) => Array.from(alphabet, (second) => first + second)).flat();
+/** Letters that one random number gives: the most that 32 bits have room for. */
+const LETTERS = 5;
+const letterGroups = codes.length ** LETTERS;
 
-/** Random letters and digits, uniformly distributed; two for each random number. */
+/** Random letters and digits, uniformly distributed. */
 export function alphanumeric(random: Random, length: number): string {
   let text = "";
-  while (text.length < length) text += pairs[random.below(pairs.length)];
-  return length % 2 === 0 ? text : text.slice(0, length);
+  while (text.length < length) text += letters(random);
+  return text.length === length ? text : text.slice(0, length);
+}
+
+function letters(random: Random): string {
+  const group = random.below(letterGroups);
+  return String.fromCharCode(
+    letterOf(group),
+    letterOf(group / 62),
+    letterOf(group / 3_844),
+    letterOf(group / 238_328),
+    letterOf(group / 14_776_336),
+  );
+}
+
+/** The letter for the last digit of a number to the base 62. Its fraction is ignored. */
+function letterOf(digits: number): number {
+  return codes[Math.floor(digits) % 62]!;
 }
 
 /** The prefixes of identifiers, one for each kind. */
@@ -69,19 +90,22 @@ export function neighbouringIds(random: Random, prefix: IdPrefix): () => string 
   return () => ids.next().value;
 }
 
-/** How many request identifiers are made ahead. */
-const REQUEST_IDS = 64;
-
-/** Creates request identifiers as `newRequestId` does, many at a time: one of them, between other work, costs six times as much. */
-export function requestIds(random: Random): () => string {
-  let ids: string[] = [];
-  return () => {
-    if (ids.length === 0) ids = Array.from({ length: REQUEST_IDS }, () => newRequestId(random));
-    return ids.pop() ?? newRequestId(random);
-  };
-}
-
-/** Creates a request identifier: `req_` and 9 characters. */
+/** Creates a request identifier: `req_` and 9 characters. Each call needs one, so it is made as one text, not put together. */
 export function newRequestId(random: Random): string {
-  return `req_${alphanumeric(random, 9)}`;
+  const [first, last] = [random.below(letterGroups), random.below(letterGroups)];
+  return String.fromCharCode(
+    114, // r
+    101, // e
+    113, // q
+    95, // _
+    letterOf(first),
+    letterOf(first / 62),
+    letterOf(first / 3_844),
+    letterOf(first / 238_328),
+    letterOf(first / 14_776_336),
+    letterOf(last),
+    letterOf(last / 62),
+    letterOf(last / 3_844),
+    letterOf(last / 238_328),
+  );
 }

@@ -19,12 +19,23 @@ const REPORT_INTERVAL: Milliseconds = 1_000;
 const WAITING_MAX = 30;
 const NO_TAGS: readonly string[] = [];
 
+/** How many lists of tags are remembered with their texts: about one for each route of a program. */
+const LISTS_MAX = 16;
+
+/** A list of tags. */
+interface Tags {
+  /** As it came: a copy, because it is the caller's. */
+  readonly given: readonly string[];
+  readonly text: string;
+  /** Of a cell with it in a report, and of the use of a key. */
+  readonly bytes: number;
+}
+
 interface Cell {
   readonly minute: number;
-  readonly event: Pick<VerificationEvent, "key" | "code">;
-  /** As they came: a copy, because they are the caller's. */
-  readonly given: readonly string[];
-  readonly tags: string;
+  readonly key: VerificationEvent["key"];
+  readonly code: VerificationEvent["code"];
+  readonly tags: Tags;
   count: number;
   latencyUs: number;
 }
@@ -33,6 +44,8 @@ interface Cell {
 interface KeyCounts {
   /** That of its last verification: the next one mostly is of it too. */
   cell: Cell;
+  /** All of them by name, once there are several. */
+  cells: Map<string, Cell> | undefined;
   /** When it was last used; undefined: it was not. */
   usedAt: Instant | undefined;
 }
@@ -50,9 +63,11 @@ export interface ReplicaCountsOptions {
 export class ReplicaCounts implements Pick<DecisionRecorder, "verification"> {
   readonly #options: ReplicaCountsOptions;
   readonly #timer: Timer;
-  #cells = new Map<string, Cell>();
   /** By id; that of unknown keys is empty. */
   #keys = new Map<string, KeyCounts>();
+  #cells = 0;
+  /** The lists of tags that came last. */
+  readonly #lists: Tags[] = [];
   #waiting: CountReport[] = [];
   #bytes = 0;
   #sequence = 0;
@@ -71,35 +86,47 @@ export class ReplicaCounts implements Pick<DecisionRecorder, "verification"> {
     return this.#waiting.length;
   }
 
-  verification(event: VerificationEvent): void {
-    const { at, key, code, startedAt, tags = NO_TAGS } = event;
+  verification({ at, key, code, startedAt, tags = NO_TAGS }: VerificationEvent): void {
     const minute = at - (at % MINUTE);
     const keyId = key?.keyId ?? "";
     let counts = this.#keys.get(keyId);
     if (counts === undefined) {
-      counts = { cell: this.#cellOf(event, minute, tags), usedAt: undefined };
+      const cell = this.#addCell(minute, key, code, this.#tagsOf(tags));
+      counts = { cell, cells: undefined, usedAt: undefined };
       this.#keys.set(keyId, counts);
     } else if (!isOf(counts.cell, minute, code, tags)) {
-      counts.cell = this.#cellOf(event, minute, tags);
+      counts.cells ??= new Map([[nameOf(counts.cell), counts.cell]]);
+      const list = this.#tagsOf(tags);
+      const name = nameOf({ minute, code, tags: list });
+      let cell = counts.cells.get(name);
+      if (cell === undefined) {
+        cell = this.#addCell(minute, key, code, list);
+        counts.cells.set(name, cell);
+      }
+      counts.cell = cell;
     }
     const { cell } = counts;
     cell.count++;
     cell.latencyUs += Math.round((this.#options.clock.monotonic() - startedAt) * 1_000);
     if (key !== null && code !== "NOT_FOUND") counts.usedAt = at;
-    if (this.#cells.size >= REPORT_MAX.cells || this.#bytes >= REPORT_MAX.bytes) void this.flush();
+    if (this.#cells >= REPORT_MAX.cells || this.#bytes >= REPORT_MAX.bytes) void this.flush();
   }
 
-  #cellOf({ key, code }: VerificationEvent, minute: number, given: readonly string[]): Cell {
-    const tags = given.length === 0 ? "" : textOf(given);
-    const name = `${minute} ${key?.keyId ?? ""} ${code} ${tags}`;
-    let cell = this.#cells.get(name);
-    if (cell === undefined) {
-      cell = { minute, event: { key, code }, given: [...given], tags, count: 0, latencyUs: 0 };
-      this.#cells.set(name, cell);
-      // With the use of its key.
-      this.#bytes += bytesOf(tags) + USE_BYTES;
-    }
-    return cell;
+  #addCell(minute: number, key: Cell["key"], code: Cell["code"], tags: Tags): Cell {
+    this.#cells++;
+    this.#bytes += tags.bytes;
+    return { minute, key, code, tags, count: 0, latencyUs: 0 };
+  }
+
+  #tagsOf(given: readonly string[]): Tags {
+    const lists = this.#lists;
+    const at = lists.findIndex((list) => areSame(list.given, given));
+    if (at !== -1) return lists[at]!;
+    const text = given.length === 0 ? "" : textOf(given);
+    const tags = { given: [...given], text, bytes: bytesOf(text) + USE_BYTES };
+    if (lists.length === LISTS_MAX) lists.shift();
+    lists.push(tags);
+    return tags;
   }
 
   /** Reports what there is. Resolves when home has judged it, or does not answer. */
@@ -119,24 +146,15 @@ export class ReplicaCounts implements Pick<DecisionRecorder, "verification"> {
   }
 
   #takeReport(): void {
-    if (this.#cells.size === 0) return;
-    const verifications = [...this.#cells.values()].map(
-      ({ minute, event: { key, code }, tags, count, latencyUs }): CountCell => {
-        return [
-          minute,
-          key?.apiId ?? null,
-          key?.keyId ?? null,
-          key?.identity?.id ?? null,
-          tags,
-          code,
-          count,
-          latencyUs,
-        ];
-      },
-    );
-    const uses = [...this.#keys].flatMap(([keyId, { usedAt: at }]) => (at === undefined ? [] : [{ keyId, at }]));
-    this.#cells = new Map();
+    if (this.#cells === 0) return;
+    const verifications: CountCell[] = [];
+    const uses: { keyId: string; at: Instant }[] = [];
+    for (const [keyId, { cell, cells, usedAt: at }] of this.#keys) {
+      for (const each of cells?.values() ?? [cell]) verifications.push(reported(each));
+      if (at !== undefined) uses.push({ keyId, at });
+    }
     this.#keys = new Map();
+    this.#cells = 0;
     this.#bytes = 0;
     this.#waiting.push({ recorder: this.#options.recorder, sequence: ++this.#sequence, verifications, uses });
     // The first one may be under way, and home may take it; so may those that are divided before it.
@@ -169,14 +187,23 @@ export class ReplicaCounts implements Pick<DecisionRecorder, "verification"> {
   }
 }
 
-function isOf(
-  { minute, event, given }: Cell,
-  atMinute: number,
-  code: VerificationEvent["code"],
-  tags: readonly string[],
-): boolean {
-  if (minute !== atMinute || event.code !== code || given.length !== tags.length) return false;
-  for (let i = 0; i < tags.length; i++) if (given[i] !== tags[i]) return false;
+function reported({ minute, key, code, tags, count, latencyUs }: Cell): CountCell {
+  const { apiId = null, keyId = null, identity = null } = key ?? {};
+  return [minute, apiId, keyId, identity?.id ?? null, tags.text, code, count, latencyUs];
+}
+
+/** Names a cell among those of its key. The same tags in another order are the same. */
+function nameOf({ minute, code, tags }: Pick<Cell, "minute" | "code" | "tags">): string {
+  return `${minute} ${code} ${tags.text}`;
+}
+
+function isOf(cell: Cell, minute: number, code: Cell["code"], tags: readonly string[]): boolean {
+  return cell.minute === minute && cell.code === code && areSame(cell.tags.given, tags);
+}
+
+function areSame(some: readonly string[], others: readonly string[]): boolean {
+  if (some.length !== others.length) return false;
+  for (let i = 0; i < some.length; i++) if (some[i] !== others[i]) return false;
   return true;
 }
 
