@@ -3,14 +3,15 @@
  *
  * First `LocalLatchkey` in this process: CPU of a verification of known keys, one after the other, and of keys with a permission and a
  * limit that is leased, with the questions that this took. Then what `verify` adds to a request of Express, Fastify and Hono: the time
- * of requests over one connection, in turn without a verification, with one by the service, and with one in the process. At last `latchkey edge`
- * beside a node, over TCP with the same keys and with limits: each on core 0, with the load on core 1. What edges cost the service is
+ * of requests over one connection, in turn without a verification, with one by the service, and with one in the process. The client is
+ * a plain socket in the same process: one of `node:http` takes longer than the verification and pushes it out of the processor's
+ * caches, and one on another core is mostly asleep, so that waking it is what the system call measures. At last `latchkey edge` beside a node, over TCP with the same keys and with limits: each on core 0, with the load on core 1. What edges cost the service is
  * measured by `bench/home.ts`.
  */
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
-import { Agent, createServer, type RequestListener, request, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
+import { createServer, type RequestListener, type Server } from "node:http";
+import { type AddressInfo, connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
@@ -161,21 +162,20 @@ async function inRequests(
       { name: "by the service", of: keys, server: await listen({ latchkey: remote, apiId }) },
       { name: "in the process", of: keys, server: await listen({ latchkey, apiId }) },
       { name: "with a leased limit", of: busy, server: await listen({ latchkey, apiId: apiOfLeased }) },
-    ].map((app) => ({ ...app, agent: new Agent({ keepAlive: true, maxSockets: 1 }), medians: [] as number[] }));
+    ].map((app) => ({ ...app, socket: connectTo(app.server), medians: [] as number[] }));
     for (let round = 0; round <= rounds * TURNS; round++) {
-      for (const { of, server, agent, medians } of apps) {
-        const { port } = server.address() as AddressInfo;
+      for (const { of, socket, medians } of apps) {
         const times: number[] = [];
-        for (let i = 0; i < REQUESTS / TURNS; i++) times.push(await timeOf(port, agent, of[i % of.length]!));
+        for (let i = 0; i < REQUESTS / TURNS; i++) times.push(await timeOf(socket, of[i % of.length]!));
         if (round > 0) medians.push(spread(times).median);
       }
     }
     console.log(`A request of ${framework} with \`verify\`, p50 in µs: median (min–max), and what it adds`);
-    for (const { name, medians, agent, server } of apps) {
+    for (const { name, medians, socket, server } of apps) {
       const added = medians.map((median, round) => median - apps[0]!.medians[round]!);
       const figures = [medians, added].map((each) => writeSpread(spread(each)).padStart(24));
       console.log(`  ${name.padEnd(20)}${figures.join("")}`);
-      agent.destroy();
+      socket.destroy();
       server.close();
     }
     console.log();
@@ -188,17 +188,20 @@ async function listening(server: Server): Promise<Server> {
   return server;
 }
 
-async function timeOf(port: number, agent: Agent, key: string): Promise<number> {
+function connectTo(server: Server): Socket {
+  const { port } = server.address() as AddressInfo;
+  return connect({ port, host: "127.0.0.1", noDelay: true });
+}
+
+/** Microseconds until the answer to a request begins: it comes as one piece. */
+async function timeOf(socket: Socket, key: string): Promise<number> {
+  const text = `GET / HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${key}\r\n\r\n`;
   const startedAt = process.hrtime.bigint();
-  await new Promise<void>((resolve, reject) => {
-    const asked = request({ port, agent, path: "/", headers: { authorization: `Bearer ${key}` } }, (response) => {
-      if (response.statusCode !== 200) reject(new Error(`The request got ${response.statusCode}`));
-      response.resume().on("end", resolve);
-    });
-    asked.on("error", reject);
-    asked.end();
-  });
-  return Number(process.hrtime.bigint() - startedAt) / 1_000;
+  socket.write(text);
+  const [answer] = await once(socket, "data");
+  const time = Number(process.hrtime.bigint() - startedAt) / 1_000;
+  if (!String(answer).startsWith("HTTP/1.1 200")) throw new Error(`The request got ${answer}`);
+  return time;
 }
 
 async function besideNode(node: ServerUnderTest, keys: readonly string[], leased: readonly string[]): Promise<void> {
