@@ -3,7 +3,7 @@ import { applyOwnChange } from "../../../engine/src/directory/directories.ts";
 import { startOf } from "../../../engine/src/rules/imported-keys.ts";
 import type { ImportedAttributes } from "../features/keys/insert-imported.ts";
 import { readUpstreamAnswer } from "../features/upstreams/key.ts";
-import { PolicyBreach, Upstreams } from "../features/upstreams/upstreams.ts";
+import { UnusableAnswer, Upstreams } from "../features/upstreams/upstreams.ts";
 import { OutboundClient } from "../platform/outbound/client.ts";
 import type { QuotaCounts } from "../platform/rpc/quota-counts.ts";
 import type { Parts, Start } from "./open.ts";
@@ -62,7 +62,7 @@ export function openUpstreams(
       // Also if another node created it: this one may have cached that it is missing.
       applyOwnChange(directories, change ?? { tags: [hash] });
       if (taken) quotas.note(workspaceId, taken);
-      if (refused !== undefined) throw new PolicyBreach(refused);
+      if (refused !== undefined) throw new UnusableAnswer(refused);
       return exists;
     },
     onOutage: events.upstreamFailed,

@@ -113,6 +113,21 @@ for (const store of stores) {
       }
     });
 
+    it("that name a plan which does not exist give no answer, which is logged", async () => {
+      for (const [onOutage, refusal] of [
+        ["unavailable", "service_unavailable"],
+        ["not_found", "NOT_FOUND"],
+      ]) {
+        const { apiId, as, code } = await newWorkspace({ onOutage });
+        other.answer = () => yes({ plan: "pro", externalId: "acme" });
+        const secret = newSecret();
+        assert.equal(await code(secret), refusal);
+        assert.equal((await server.ok("apis.countKeys", { apiId }, { as })).count, 0);
+        await server.ok("plans.createPlan", { name: "pro" }, { as });
+        assert.equal(await code(secret), "VALID");
+      }
+    });
+
     it("are asked once about an unknown key, which gets the attributes of the answer", async () => {
       const { workspaceId, apiId, as, verify } = await newWorkspace();
       const secret = newSecret();

@@ -58,13 +58,21 @@ function readAnswer(text: string): z.output<typeof AnswerBody> {
   }
 }
 
-/** The id of the plan that an upstream verifier names. It is for the operator of that to create the plan first. */
-async function findPlan(store: StoreWriter, plan: string | undefined): Promise<string | null> {
-  if (plan === undefined) return null;
+/** The plan that an upstream verifier names, or why it cannot be used: its operator must create it first. */
+async function findPlan(store: StoreWriter, plan: string | undefined): Promise<{ id: string | null } | string> {
+  if (plan === undefined) return { id: null };
   const found = (await store.of(PlanWriter).keep([plan])).get(plan);
-  if (!found) throw new Error(`The upstream verifier names the plan '${plan}', which does not exist`);
-  if (found.budget !== null) throw new Error(`The upstream verifier names the plan '${plan}'. ${BUDGET_OF_KEY}`);
-  return found.id;
+  if (!found) return `The answer names the plan '${plan}', which does not exist.`;
+  return found.budget === null ? found : `The answer names the plan '${plan}'. ${BUDGET_OF_KEY}`;
+}
+
+/** Why a member of an answer cannot be stored yet: a node of an earlier release would read it wrongly. */
+async function olderNodeFault(store: StoreWriter, attributes: ImportedAttributes): Promise<string | undefined> {
+  if (!(await store.of(BalanceWriter).accepts([attributes.credits?.refill]))) return OLDER_PROGRAMS;
+  if (!(await store.of(SlotWriter).accepts(attributes.concurrency))) return OLDER_PROGRAMS_OF_SLOTS;
+  if (!(await store.of(RatelimitWriter).accepts(attributes.ratelimits))) return OLDER_PROGRAMS_OF_SHADOW;
+  if (!(await store.of(KeyWriter).accepts(attributes.allowedIps))) return OLDER_PROGRAMS_OF_ADDRESSES;
+  return undefined;
 }
 
 const PREFIX_MISSING = "The policy of the API fixes the prefix of keys, and the key does not begin with it.";
@@ -88,7 +96,7 @@ interface CreatedUpstreamKey {
   change: { tags: string[]; sequence: number } | null;
   exists: boolean;
   taken?: Taken;
-  /** Why the key does not obey the policy of the API, so that it was not created. */
+  /** Why the key cannot be created: its answer does not obey the policy of the API, or says what cannot be stored. */
   refused?: string;
 }
 
@@ -109,18 +117,14 @@ export async function createUpstreamKey(
   const keys = store.of(KeyWriter);
   const isLive = async () => (await keys.findByHashes([hash])) !== undefined;
   if ((await keys.findExistingHashes([hash])).size > 0) return { change: null, exists: await isLive() };
-  if (!(await store.of(BalanceWriter).accepts([attributes.credits?.refill]))) throw new Error(OLDER_PROGRAMS);
-  if (!(await store.of(SlotWriter).accepts(attributes.concurrency))) throw new Error(OLDER_PROGRAMS_OF_SLOTS);
-  if (!(await store.of(RatelimitWriter).accepts(attributes.ratelimits))) throw new Error(OLDER_PROGRAMS_OF_SHADOW);
-  if (!(await keys.accepts(attributes.allowedIps))) throw new Error(OLDER_PROGRAMS_OF_ADDRESSES);
   const policy = policyOf(api);
   const expires = expiryOfNew(policy, attributes.expires, now) ?? undefined;
-  const tooLate = expiryFault(policy, expires ?? null, now);
-  if (tooLate !== undefined) return { change: null, exists: false, refused: tooLate };
-  if (policy.prefixFixed && !showsPrefix(start, api.prefix)) {
-    return { change: null, exists: false, refused: PREFIX_MISSING };
-  }
-  const planId = await findPlan(store, attributes.plan);
+  const refuse = (refused: string) => ({ change: null, exists: false, refused });
+  const fault = (await olderNodeFault(store, attributes)) ?? expiryFault(policy, expires ?? null, now);
+  if (fault !== undefined) return refuse(fault);
+  if (policy.prefixFixed && !showsPrefix(start, api.prefix)) return refuse(PREFIX_MISSING);
+  const assigned = await findPlan(store, attributes.plan);
+  if (typeof assigned === "string") return refuse(assigned);
   const plan = {
     apiId,
     policy,
@@ -128,14 +132,14 @@ export async function createUpstreamKey(
     migrationId: null,
     startOf: () => start,
     budgetOf: () => null,
-    planOf: () => planId,
+    planOf: () => assigned.id,
   };
   const [made] = await insertImported([{ key: attributes, hash }], plan, { store, random, now });
   const { keyId } = made!;
   // A concurrent transaction may have inserted it first.
   if (keyId === null) return { change: null, exists: await isLive() };
   if (policy.limitsRequired && (await store.of(KeyPolicyReader).unlimited([keyId])).length > 0) {
-    return new Rollback({ change: null, exists: false, refused: UNLIMITED });
+    return new Rollback(refuse(UNLIMITED));
   }
   const { name, externalId } = attributes;
   const created = {

@@ -36,7 +36,7 @@ export interface UpstreamsOptions<Attributes> {
    * Creates the key, unless it exists, and invalidates what is cached of it. False if it was deleted here and stays dead,
    * or the API has no verifier any more.
    *
-   * @throws {PolicyBreach}
+   * @throws {UnusableAnswer}
    */
   create(key: { key: string; workspaceId: string; apiId: string; attributes: Attributes }): Promise<boolean>;
   /** Reports that questions get no answer. Called for the first of several. */
@@ -61,11 +61,11 @@ export class UpstreamUnavailable extends Overloaded {
   }
 }
 
-/** The policy of an API does not allow the key that its upstream verifier knows. The message says why. */
-export class PolicyBreach extends Error {
+/** The key that an upstream verifier knows cannot be created, such as for the policy of its API. The message says why. */
+export class UnusableAnswer extends Error {
   constructor(reason: string) {
     super(reason);
-    this.name = "PolicyBreach";
+    this.name = "UnusableAnswer";
   }
 }
 
@@ -156,7 +156,7 @@ export class Upstreams<Attributes = unknown> {
     try {
       if (answer.valid && (await create({ key, workspaceId, apiId, attributes: answer.attributes }))) return true;
     } catch (error) {
-      if (!(error instanceof PolicyBreach)) throw error;
+      if (!(error instanceof UnusableAnswer)) throw error;
       this.#options.onOutage(apiId, error);
       if (verifier.onOutage === "unavailable") throw new UpstreamUnavailable();
       return false;
