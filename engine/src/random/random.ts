@@ -4,14 +4,11 @@ export interface Random {
   below(bound: number): number;
 }
 
-/** The codes of the letters and digits. */
-const codes = Uint8Array.from("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz", (letter) =>
-  letter.charCodeAt(0),
-);
+const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
 /** Letters that one random number gives: the most that 32 bits have room for. */
 const LETTERS = 5;
-const letterGroups = codes.length ** LETTERS;
+const letterGroups = alphabet.length ** LETTERS;
 
 /** Random letters and digits, uniformly distributed. */
 export function alphanumeric(random: Random, length: number): string {
@@ -31,9 +28,9 @@ function letters(random: Random): string {
   );
 }
 
-/** The letter for the last digit of a number to the base 62. Its fraction is ignored. */
+/** The code of the letter for the last digit of a number to the base 62. Its fraction is ignored. */
 function letterOf(digits: number): number {
-  return codes[Math.floor(digits) % 62]!;
+  return alphabet.charCodeAt(Math.floor(digits) % 62);
 }
 
 /** The prefixes of identifiers, one for each kind. */

@@ -120,8 +120,8 @@ export class ReplicaCounts implements Pick<DecisionRecorder, "verification"> {
 
   #tagsOf(given: readonly string[]): Tags {
     const lists = this.#lists;
-    const at = lists.findIndex((list) => areSame(list.given, given));
-    if (at !== -1) return lists[at]!;
+    const known = lists.find((list) => areSame(list.given, given));
+    if (known !== undefined) return known;
     const text = given.length === 0 ? "" : textOf(given);
     const tags = { given: [...given], text, bytes: bytesOf(text) + USE_BYTES };
     if (lists.length === LISTS_MAX) lists.shift();
