@@ -167,6 +167,32 @@ describe("the counts of a replica", () => {
     for (const part of parts) assert.ok(Buffer.byteLength(JSON.stringify(part)) <= REPORT_MAX.bytes);
   });
 
+  it("has one cell for each minute, key, code and set of tags", async () => {
+    const { clock, counts, sent } = open(() => ({}));
+    const random = seededRandom(6);
+    const expected = new Map<string, number>();
+    for (let i = 0; i < 5_000; i++) {
+      const keyId = `key_${random.below(4)}`;
+      const code = random.below(3) === 0 ? "DISABLED" : "VALID";
+      // More lists than are remembered, and each set in several orders.
+      const tags = Array.from({ length: random.below(4) }, () => "abcdefgh".charAt(random.below(8)));
+      counts.verification(event(clock, { code, tags, key: { keyId, apiId: "api_1", identity: null } }));
+      const minute = clock.now() - (clock.now() % 60_000);
+      const text = tags.length === 0 ? "" : JSON.stringify([...new Set(tags)].sort());
+      const name = `${minute} ${keyId} ${code} ${text}`;
+      expected.set(name, (expected.get(name) ?? 0) + 1);
+      if (i === 2_500) clock.advance(60_000);
+    }
+    await counts.close();
+    const found = new Map<string, number>();
+    for (const { verifications } of sent) {
+      const names = verifications.map(([minute, , keyId, , tags, code]) => `${minute} ${keyId} ${code} ${tags}`);
+      assert.equal(new Set(names).size, names.length);
+      for (const [i, name] of names.entries()) found.set(name, (found.get(name) ?? 0) + (verifications[i]?.[6] ?? 0));
+    }
+    assert.deepEqual(found, expected);
+  });
+
   it("counts by what each call said, also if its list of tags is used again", async () => {
     const { clock, counts, sent } = open(() => ({}));
     const tags = ["a", "b"];
