@@ -74,39 +74,44 @@ function prepare(context: Context, headers: Readonly<Record<string, string>>): v
   for (const [name, value] of added) context.header(name, value, { append: true });
 }
 
-/** The headers of an answer as its handler made it. */
-const headersOf = new WeakMap<Context, Headers>();
+/** The member of a context with the headers of its answer as the handler made it. */
+const MADE = Symbol("@latchkey/sdk made");
 
-/** `res` of contexts that remember it, by the prototype of contexts: a program can have several copies of Hono. */
-const remembering = new WeakMap<object, PropertyDescriptor>();
+type Made = { [MADE]?: Headers | undefined };
+
+/** Prototypes of contexts that remember, by the one of Hono, of which a program can have several copies. */
+const remembering = new WeakMap<object, object>();
 
 /**
  * Remembers the headers of what becomes `res` of a context. If a middleware read `res` before there is an answer, as `cors` does,
  * Hono replaces headers of the answer by those that were prepared.
  */
 function remember(context: Context): void {
-  if (Object.hasOwn(context, "res")) return;
   const prototype = Object.getPrototypeOf(context) as object;
-  let property = remembering.get(prototype);
-  if (!property) {
+  if (MADE in prototype) return;
+  let own = remembering.get(prototype);
+  if (!own) {
     const { get, set } = Object.getOwnPropertyDescriptor(prototype, "res") ?? {};
     if (!get || !set) return;
-    property = {
-      configurable: true,
-      get,
-      set(this: Context, answer: Response | undefined) {
-        if (answer) headersOf.set(this, answer.headers);
-        set.call(this, answer);
+    own = Object.create(prototype, {
+      [MADE]: { value: undefined, writable: true },
+      res: {
+        get,
+        set(this: Context & Made, answer: Response | undefined) {
+          if (answer) this[MADE] = answer.headers;
+          set.call(this, answer);
+        },
       },
-    };
-    remembering.set(prototype, property);
+    }) as object;
+    remembering.set(prototype, own);
   }
-  Object.defineProperty(context, "res", property);
+  // A property of each context would make it an object that is slow to use.
+  Object.setPrototypeOf(context, own);
 }
 
 /** Joins those that the answer has not: it was made without the context, or with values instead. That copies it, which is slow. */
 function complete(context: Context, headers: Readonly<Record<string, string>>): void {
-  const made = headersOf.get(context);
+  const made = (context as Made)[MADE];
   const before: Record<string, string> = {};
   const after: Record<string, string> = {};
   for (const [name, value] of Object.entries(headers)) {
@@ -127,11 +132,11 @@ function has(list: string | null, value: string): boolean {
 /** Sends another answer than that of the handler. */
 function replace(context: Context, answer: Response): void {
   if (answer === context.res) return;
-  const made = headersOf.get(context);
+  const made = (context as Made)[MADE];
   // Otherwise the headers of both were joined.
   context.res = undefined;
   context.res = answer;
-  if (made) headersOf.set(context, made);
+  if (made) (context as Made)[MADE] = made;
 }
 
 /** The context of Workers, if there is one: reading it is an error elsewhere. */
