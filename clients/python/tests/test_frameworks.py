@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -90,6 +91,39 @@ def test_fastapi_documents_where_the_key_is(
     document = fastapi_app(workspace, **options).get("/openapi.json").json()
     assert document["components"]["securitySchemes"] == {"ApiKey": scheme}
     assert document["paths"]["/documents"]["get"]["security"] == [{"ApiKey": []}]
+
+
+def test_fastapi_joins_the_limits_with_headers_of_the_handler(workspace: Workspace, client: Latchkey) -> None:
+    limit: Any = {"name": "requests", "limit": 100, "duration": 3_600_000, "auto_apply": True}
+    key = client.keys.create_key(api_id=workspace.api_id, ratelimits=[limit]).data.key
+    calls = AsyncLatchkey(URL, workspace.root_key)
+    app = fastapi.FastAPI()
+    app.add_middleware(latchkey.fastapi.HoldMiddleware)
+    depends = [fastapi.Depends(latchkey.fastapi.Verify(api_id=workspace.api_id, latchkey=calls))]
+    for member in ("owner", "address"):
+        limiter: Any = latchkey.fastapi.Ratelimit(
+            namespace=member, limit=9, duration=60_000, identifier=lambda _: "all", latchkey=calls
+        )
+        depends.append(fastapi.Depends(limiter))
+
+    @app.get("/streamed", dependencies=depends)
+    async def streamed() -> fastapi.Response:
+        return fastapi.Response("hello", headers={"X-Own": "1"})
+
+    @app.get("/own", dependencies=depends)
+    async def own() -> fastapi.Response:
+        return fastapi.Response("hello", headers={"RateLimit": '"own";r=1'})
+
+    @app.get("/replaced", dependencies=depends)
+    async def replaced(response: fastapi.Response) -> str:
+        response.headers["RateLimit"] = '"own";r=1'
+        return "hello"
+
+    names = '"requests";r=[^"]*"owner";r=[^"]*"address";r=[^"]*'
+    for path, expected in (("/streamed", names), ("/own", names + '"own";r=1'), ("/replaced", names + '"own";r=1')):
+        headers = FastApiApp(app, calls).get(path, headers={"Authorization": f"Bearer {key.reveal()}"}).headers
+        assert re.fullmatch(expected, headers["RateLimit"]), (path, headers)
+        assert headers["RateLimit-Policy"].count("q=") == 3
 
 
 def flask_app(guard: latchkey.flask.Guard) -> Any:

@@ -220,6 +220,20 @@ def test_flask_closes_the_body_of_the_view_before_its_hold_ends(service: Service
     assert service.ends[0][1]["credits"] == 3
 
 
+def test_flask_sends_a_file_after_its_response_was_dropped(service: Service, client: Latchkey, tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_bytes(b"hello")
+    app = flask.Flask(__name__)
+    verify = latchkey.flask.verify(latchkey=client, api_id="api_1", hold={})
+    app.add_url_rule("/file", view_func=verify(lambda: flask.send_file(file)))
+    environ = app.test_request_context("/file", headers=_HEADERS).request.environ
+    body: Any = app.wsgi_app(environ, lambda *_: lambda _: None)
+    gc.collect()
+    assert b"".join(body) == b"hello"
+    body.close()
+    service.ended("settleHold")
+
+
 def _ask_fastapi(app: Any, path: str) -> httpx.Response:
     async def with_extensions(scope: Any, receive: Any, send: Any) -> None:
         scope["extensions"] = {"http.response.pathsend": {}, "http.response.zerocopysend": {}}
@@ -262,6 +276,82 @@ def test_fastapi_counts_files(service: Service, tmp_path: Path) -> None:
 
     assert _ask_fastapi(app, "/file").content == b"hello"
     service.ended("settleHold")
+
+
+class SlowService:
+    """Begins to answer a verification, and goes on when it may."""
+
+    def __init__(self, service: Service) -> None:
+        self.verifying = asyncio.Event()
+        self.can_verify = asyncio.Event()
+        self._service = service
+        transport = httpx.MockTransport(self._answer)
+        self.client = AsyncLatchkey("http://service.test", http_client=httpx.AsyncClient(transport=transport))
+
+    async def _answer(self, request: httpx.Request) -> httpx.Response:
+        if request.url.path.endswith("verifyKey"):
+            self.verifying.set()
+            await self.can_verify.wait()
+        return self._service(request)
+
+
+def _fastapi_without_an_answer(slow: SlowService) -> Any:
+    app = fastapi.FastAPI()
+    app.add_middleware(latchkey.fastapi.HoldMiddleware)
+    verify = latchkey.fastapi.Verify(latchkey=slow.client, api_id="api_1", hold={})
+
+    @app.get("/work", dependencies=[fastapi.Depends(verify)])
+    async def work() -> None:
+        raise AssertionError("it was reached")
+
+    return app
+
+
+@pytest.mark.parametrize("is_fastapi", [True, False], ids=["fastapi", "with_hold"])
+def test_a_hold_of_a_verification_that_was_cancelled_is_released(is_fastapi: bool, service: Service) -> None:
+    async def work(_: OpenHold) -> None:
+        raise AssertionError("it was done")
+
+    async def cancel() -> None:
+        slow = SlowService(service)
+        transport = httpx.ASGITransport(_fastapi_without_an_answer(slow))
+        async with httpx.AsyncClient(transport=transport, base_url="http://app.test") as http_client:
+            asking: Any = (
+                http_client.get("/work", headers=_HEADERS) if is_fastapi else slow.client.with_hold(work, key="a")
+            )
+            working = asyncio.ensure_future(asking)
+            await slow.verifying.wait()
+            working.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await working
+            slow.can_verify.set()
+            await _ended_async(service)
+
+    asyncio.run(cancel())
+    service.ended("releaseHold")
+
+
+def test_fastapi_calls_no_handler_if_the_end_user_has_hung_up(service: Service) -> None:
+    async def hang_up() -> None:
+        slow = SlowService(service)
+        messages: list[Any] = [{"type": "http.request", "body": b"", "more_body": False}]
+
+        async def receive() -> Any:
+            if messages:
+                return messages.pop()
+            await slow.verifying.wait()
+            slow.can_verify.set()
+            return {"type": "http.disconnect"}
+
+        async def send(_: Any) -> None:
+            pass
+
+        scope = {"type": "http", "method": "GET", "path": "/work", "query_string": b"", "headers": []}
+        scope["headers"] = [(b"authorization", b"Bearer key")]
+        await _fastapi_without_an_answer(slow)(scope, receive, send)
+
+    asyncio.run(hang_up())
+    service.ended("releaseHold")
 
 
 def test_work_is_charged_if_it_is_cancelled_while_it_is_settled(service: Service) -> None:

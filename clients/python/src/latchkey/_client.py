@@ -17,6 +17,7 @@ from latchkey._call import (
     Attempt,
     AttemptEnd,
     Caller,
+    Result,
     settings_of,
 )
 from latchkey._hold import (
@@ -33,6 +34,7 @@ from latchkey._hold import (
 )
 from latchkey._operations import AsyncOperations, Operations
 from latchkey._secret import Secret
+from latchkey.types import VerifyKeyOutput
 
 Output = TypeVar("Output")
 
@@ -190,11 +192,21 @@ class AsyncLatchkey(AsyncOperations):
     ) -> Held[Output]:
         """Does work with a hold. Its arguments are those of `Latchkey.with_hold`; `settle` may return an awaitable."""
         times = checked_times(hold or {})
-        verified = (await self.keys.verify_key(key=key, hold=hold_input(times), **input)).data
+
+        def keeper_of(verified: VerifyKeyOutput) -> AsyncHoldKeeper:
+            state = HoldState(verified.hold, input.get("credits", {}).get("cost", 1), times, on_error)
+            return AsyncHoldKeeper(self.holds, state)
+
+        def release(result: Result[VerifyKeyOutput]) -> None:
+            if result.data.hold is not None:
+                keeper_of(result.data).end_later(None)
+
+        verifying = self.keys.verify_key(key=key, hold=hold_input(times), **input)
+        verified = (await AsyncHoldKeeper.verified(verifying, release)).data
         if not verified.valid:
             return Held(valid=False, verified=verified)
-        state = HoldState(verified.hold, input.get("credits", {}).get("cost", 1), times, on_error)
-        keeper = AsyncHoldKeeper(self.holds, state)
+        keeper = keeper_of(verified)
+        state = keeper.state
         try:
             result = await work(state.open)
         except BaseException:

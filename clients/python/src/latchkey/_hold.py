@@ -369,11 +369,24 @@ class AsyncHoldKeeper:
         """The same in the background."""
         return self._start(self.end(decide))
 
-    def _start(self, coroutine: Coroutine[Any, Any, Output]) -> asyncio.Task[Output]:
+    @classmethod
+    def _start(cls, coroutine: Coroutine[Any, Any, Output]) -> asyncio.Task[Output]:
         task = asyncio.get_running_loop().create_task(coroutine)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        cls._tasks.add(task)
+        task.add_done_callback(cls._tasks.discard)
         return task
+
+    @classmethod
+    async def verified(cls, verifying: Coroutine[Any, Any, Output], in_vain: Callable[[Output], object]) -> Output:
+        """What a verification returns. If this is cancelled, it goes on and can make a hold: `in_vain` gets it then."""
+        task = cls._start(verifying)
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            task.add_done_callback(
+                lambda done: None if done.cancelled() or done.exception() else in_vain(done.result())
+            )
+            raise
 
     async def _decided(self, decide: Callable[[], Settlement | Awaitable[Settlement]]) -> Settlement:
         try:

@@ -8,7 +8,7 @@ async def documents(key: Annotated[VerifiedKey, Depends(Verify(api_id="api_123")
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
 from contextlib import suppress
 from typing import Any
 
@@ -19,6 +19,7 @@ from starlette.requests import HTTPConnection
 
 from latchkey._client import AsyncLatchkey
 from latchkey._held_answer import HeldAnswer
+from latchkey._hold import AsyncHoldKeeper
 from latchkey._middleware import (
     Decider,
     Limiter,
@@ -51,6 +52,8 @@ _UNSEEN = ("http.response.pathsend", "http.response.zerocopysend")
 class HoldMiddleware:
     """Sees when the answers to requests with a hold have ended. `Verify` with the option `hold` needs it.
 
+    It also adds the headers with the limits to answers that are a `Response` of their handler.
+
     app.add_middleware(HoldMiddleware)
     """
 
@@ -81,27 +84,35 @@ class _Answer:
         self._received: asyncio.Queue[_Message] = asyncio.Queue(1)
         self._listening: asyncio.Task[None] | None = None
         self._held: list[HeldAnswer] = []
-        self._has_hung_up = False
+        self._headers: list[Mapping[str, str]] = []
+        self.has_hung_up = False
         self._is_final = False
+
+    def listen(self) -> None:
+        """Notices from now on that the end user hangs up. Otherwise nobody does while the handler works."""
+        if self._listening is None:
+            self._listening = asyncio.get_running_loop().create_task(self._listen())
 
     def hold(self, held: HeldAnswer) -> None:
         self._held.append(held)
-        if self._has_hung_up:
+        if self.has_hung_up:
             held.end(complete=False)
-        # Without it, nobody notices that an end user hangs up while the handler works.
-        if self._listening is None:
-            self._listening = asyncio.get_running_loop().create_task(self._listen())
+
+    def add_headers(self, headers: Mapping[str, str]) -> None:
+        """Headers for the answer, if it comes without them."""
+        self._headers.append(headers)
 
     async def receive(self) -> _Message:
         if self._listening is None:
             async with self._reading:
                 return self._seen(await self._receive())
-        if self._has_hung_up and self._received.empty():
+        if self.has_hung_up and self._received.empty():
             return {"type": "http.disconnect"}
         return await self._received.get()
 
     async def send(self, message: _Message) -> None:
         if message["type"] == "http.response.start":
+            message = {**message, "headers": _with_headers(message.get("headers", ()), self._headers)}
             for held in self._held:
                 held.begin(message["status"])
         if message["type"] != "http.response.body":
@@ -130,16 +141,30 @@ class _Answer:
 
     async def _listen(self) -> None:
         """Reads one message in advance, and after the last one that the end user hangs up."""
-        while not self._has_hung_up:
+        while not self.has_hung_up:
             async with self._reading:
                 message = self._seen(await self._receive())
             await self._received.put(message)
 
     def _seen(self, message: _Message) -> _Message:
         if message["type"] == "http.disconnect":
-            self._has_hung_up = True
+            self.has_hung_up = True
             self._end(complete=self._is_final)
         return message
+
+
+def _with_headers(
+    sent: Iterable[tuple[bytes, bytes]], prepared: Iterable[Mapping[str, str]]
+) -> list[tuple[bytes, bytes]]:
+    """The headers of an answer with those that it has not. The outer dependency is the first."""
+    headers = list(sent)
+    for name, value in [item for each in reversed(list(prepared)) for item in each.items()]:
+        field = name.lower().encode("latin-1")
+        found = [own.decode("latin-1") for other, own in headers if other.lower() == field]
+        if f", {value}, " not in f", {', '.join(found)}, ":
+            headers = [item for item in headers if item[0].lower() != field]
+            headers.append((field, joined(value, *found).encode("latin-1")))
+    return headers
 
 
 class Rejected(HTTPException):
@@ -214,9 +239,17 @@ class Verify(SecurityBase):
         answer: Any = connection.scope.get("latchkey.answer")
         if self._decider.holds and answer is None:
             raise RuntimeError("The option `hold` needs `app.add_middleware(HoldMiddleware)` of `latchkey.fastapi`.")
-        held = await _decide(self._decider, self._client, connection, response)
+        deciding = _decide(self._decider, self._client, connection, response)
+        if self._decider.holds:
+            answer.listen()
+            held = await AsyncHoldKeeper.verified(deciding, _decided_in_vain)
+        else:
+            held = await deciding
         if held is not None:
             answer.hold(held)
+            if answer.has_hung_up:
+                # Nobody gets it.
+                raise HTTPException(499)
         return _get_key(connection)
 
 
@@ -248,7 +281,16 @@ async def _decide(
         raise Rejected(decision)
     for name, value in decision.headers.items():
         response.headers[name] = joined(response.headers.get(name), value)
+    answer: _Answer | None = connection.scope.get("latchkey.answer")
+    if answer is not None:
+        answer.add_headers(decision.headers)
     return decision.held
+
+
+def _decided_in_vain(held: HeldAnswer | None) -> None:
+    """The request was cancelled while its key was verified."""
+    if held is not None:
+        held.end(complete=False)
 
 
 def _security(verifier: Verifier[HTTPConnection]) -> HTTPBase | APIKey:

@@ -124,15 +124,18 @@ class Guard:
 
 def _watch(response: flask.Response, held: HeldAnswer) -> None:
     """Ends the hold with the answer."""
-    held.end_with(response)
     if not held.begin(response.status_code):
         return
     if response.is_sequence:
+        held.end_with(response)
         for part in response.iter_encoded():
             held.sent(len(part))
         response.call_on_close(lambda: held.end(complete=True))
     else:
-        response.response = CountedBody(response.iter_encoded(), held, response.response)
+        body = CountedBody(response.iter_encoded(), held, response.response)
+        # A server can send it after the response was dropped: that of a file, for example.
+        held.end_with(body)
+        response.response = body
 
 
 def verify(*, latchkey: Latchkey | None = None, **options: Unpack[VerifyOptions[flask.Request]]) -> Guard:
