@@ -9,7 +9,7 @@ import {
   type VerifyOptions,
   verifier,
 } from "./middleware.ts";
-import { messageReader, watch } from "./node-messages.ts";
+import { joinHeaders, messageReader, watch } from "./node-messages.ts";
 import { textOf } from "./rejection.ts";
 
 export type { EndedAnswer, HoldOptions } from "./held-answer.ts";
@@ -79,6 +79,7 @@ function hook(
       const earlier = reply.getHeader(name);
       reply.header(name, earlier === undefined ? value : `${earlier}, ${value}`);
     }
+    joinHeaders(reply.raw, decision.headers);
     onPass(request, decision.key);
     return watch(reply.raw, decision.held) ? undefined : reply.hijack();
   };

@@ -1,6 +1,7 @@
 import type { Context, MiddlewareHandler, Next } from "hono";
 import { routePath } from "hono/route";
 import type { HeldAnswer } from "./held-answer.ts";
+import { has } from "./limit-headers.ts";
 import {
   type KeyOf,
   limiter,
@@ -122,11 +123,6 @@ function complete(context: Context, headers: Readonly<Record<string, string>>): 
   }
   if (Object.keys(before).length > 0) replace(context, withHeaders(context.res, before));
   if (Object.keys(after).length > 0) replace(context, withHeaders(context.res, after, "after"));
-}
-
-/** Whether a value is in a list of them. */
-function has(list: string | null, value: string): boolean {
-  return `, ${list}, `.includes(`, ${value}, `);
 }
 
 /** Sends another answer than that of the handler. */

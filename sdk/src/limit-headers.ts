@@ -121,3 +121,8 @@ async function digest(partition: string): Promise<string> {
 function encoded(text: string): string {
   return text.search(PLAIN) === 0 ? text : encodeURIComponent(text.replace(/\p{Surrogate}/gu, "\ufffd"));
 }
+
+/** Whether a value is in a header, which joins several by commas. */
+export function has(list: string | null, value: string): boolean {
+  return `, ${list}, `.includes(`, ${value}, `);
+}

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Http2Stream } from "node:http2";
 import type { HeldAnswer } from "./held-answer.ts";
+import { has } from "./limit-headers.ts";
 import type { RequestReader } from "./middleware.ts";
 import { type RejectionAnswer, textOf } from "./rejection.ts";
 
@@ -37,6 +38,47 @@ export function addHeaders(response: ServerResponse, headers: Readonly<Record<st
     const earlier = response.getHeader(name);
     response.setHeader(name, earlier === undefined ? value : `${earlier}, ${value}`);
   }
+  joinHeaders(response, headers);
+}
+
+/** Joins headers that were added with those of a handler that sets them too, when they are sent. */
+export function joinHeaders(response: ServerResponse, headers: Readonly<Record<string, string>>): void {
+  const added = Object.entries(headers);
+  if (added.length === 0) return;
+  const { writeHead } = response;
+  response.writeHead = (...args: unknown[]) => {
+    if (!response.headersSent) {
+      const at = args.findIndex((each) => typeof each === "object" && each !== null);
+      for (const [name, value] of added) {
+        const given = at === -1 ? undefined : joined(args[at], name, value);
+        if (given) args[at] = given;
+        else {
+          const set = response.getHeader(name);
+          if (set !== undefined) response.setHeader(name, join(value, set));
+        }
+      }
+    }
+    return Reflect.apply(writeHead, response, args);
+  };
+}
+
+/** The headers that `writeHead` got, with one joined; undefined if it is not among them. */
+function joined(given: unknown, name: string, value: string): unknown {
+  const is = (each: unknown) => String(each).toLowerCase() === name.toLowerCase();
+  if (Array.isArray(given)) {
+    // Names and values in turn.
+    const at = given.findIndex((each, i) => i % 2 === 0 && is(each));
+    return at === -1 ? undefined : given.map((each, i) => (i === at + 1 ? join(value, each) : each));
+  }
+  const members = given as Record<string, unknown>;
+  const found = Object.keys(members).find(is);
+  return found === undefined ? undefined : { ...members, [found]: join(value, members[found]) };
+}
+
+/** A value before those of the handler, unless it is among them. */
+function join(value: string, own: unknown): string {
+  const list = [own].flat().join(", ");
+  return has(list, value) ? list : `${value}, ${list}`;
 }
 
 /**

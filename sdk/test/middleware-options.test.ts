@@ -551,6 +551,49 @@ describe("the answer of a handler", () => {
     }
   });
 
+  it("keeps its own headers in Express, Fastify and node:http, however it sets them", async () => {
+    const limit = { latchkey: clientOf({ success: true, limit: 9, remaining: 8, reset: 0 }).latchkey, namespace: "n" };
+    const limits = { ...limit, limit: 9, duration: 1_000, identifier: () => "a" };
+    const options = { latchkey: clientOf(limited).latchkey, apiId: "api_1" };
+    const own = '"own";r=5;t=9';
+    const both = '"a";r=1;t=0;pk=:DAjb1K22Rywb:, "n";r=8;t=0;pk=:ypeBEsobvcr6:';
+    const call = { url: "/", headers: { authorization: `Bearer ${KEY}` } };
+    const handlers: Record<string, (response: ServerResponse) => unknown> = {
+      set: (response) => response.setHeader("ratelimit", own),
+      setTwice: (response) => response.setHeader("RateLimit", [own, own]),
+      appended: (response) => response.appendHeader("RateLimit", own),
+      members: (response) => response.writeHead(200, { RATELIMIT: own, "X-Own": "1" }),
+      inTurn: (response) => response.writeHead(200, "Fine", ["X-Own", "RateLimit", "RateLimit", own]),
+      other: (response) => response.setHeader("X-Own", "1").writeHead(200, { "X-Other": 1 }),
+      removed: (response) => response.removeHeader("RateLimit"),
+    };
+    for (const [name, handle] of Object.entries(handlers)) {
+      const answer = (_: IncomingMessage, response: ServerResponse) => {
+        handle(response);
+        response.end("made");
+      };
+      const app = fastify();
+      app.addHook("onRequest", forFastify.verify(options));
+      app.addHook("onRequest", forFastify.ratelimit(limits));
+      app.get("/", (_, reply) => {
+        if (name === "other") return reply.header("X-Own", "1").send("made");
+        const value =
+          name === "setTwice" ? [own, own] : name === "appended" ? [`${reply.getHeader("RateLimit")}`, own] : own;
+        return (name === "removed" ? reply.removeHeader("RateLimit") : reply.header("RateLimit", value)).send("made");
+      });
+      const byExpress = express().use(forExpress.verify(options), forExpress.ratelimit(limits), answer);
+      const byNode = forNode.verify(options, forNode.ratelimit(limits, answer));
+      const expected = { other: both, removed: undefined, setTwice: `${both}, ${own}, ${own}` };
+      for (const response of [await inject(byExpress, call), await inject(byNode, call), await app.inject(call)]) {
+        const { payload, headers } = response;
+        const made = Object.hasOwn(expected, name) ? expected[name as keyof typeof expected] : `${both}, ${own}`;
+        assert.deepEqual([payload, headers.ratelimit], ["made", made], name);
+        assert.match(String(headers["ratelimit-policy"]), /^"a";q=2.*, "n";q=9/);
+      }
+      await app.close();
+    }
+  });
+
   it("is an error as it would be without the middleware", async () => {
     const { latchkey } = clientOf(limited);
     const failing = () => {
