@@ -38,6 +38,7 @@ const (
 // [New], because it keeps connections open.
 type Client struct {
 	Operations
+	holds *holdCount
 }
 
 // Option is an option of a client, for [New].
@@ -179,14 +180,15 @@ func New(options ...Option) (*Client, error) {
 	}
 	sender := *s.httpClient
 	sender.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &Client{newOperations(&connection{
+	operations := newOperations(&connection{
 		url:      address,
 		rootKey:  NewSecret(rootKey),
 		sender:   &sender,
 		settings: s,
 		wait:     wait,
 		breaker:  &breaker{isOff: s.breakerIsOff, now: time.Now},
-	})}, nil
+	})
+	return &Client{operations, &holdCount{}}, nil
 }
 
 func readAddress(text string) (string, error) {

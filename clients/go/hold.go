@@ -131,7 +131,8 @@ func (c *Client) WithHold(
 }
 
 // Hold verifies a key with a hold, which is extended until [OpenHold.End]. The hold is nil if the key is not valid. The
-// context is that of the work: when it ends, [OpenHold.Report] returns false, and the hold stays open.
+// context is that of the work: when it ends, [OpenHold.Report] returns false, and the hold stays open. If it ends during the
+// verification, the hold that the service makes is released.
 func (c *Client) Hold(
 	ctx context.Context, input VerifyKeyInput, options HoldOptions,
 ) (*OpenHold, *Result[VerifyKeyOutput], error) {
@@ -140,27 +141,134 @@ func (c *Client) Hold(
 		return nil, nil, err
 	}
 	input.Hold = &VerifyKeyInputHold{Ttl: options.TTL.Milliseconds(), OnExpiry: options.OnExpiry}
-	result, err := c.Keys.VerifyKey(ctx, input)
-	if err != nil {
-		return nil, nil, err
-	}
-	verified := &result.Data
-	if !verified.Valid {
-		return nil, result, nil
-	}
-	if verified.Hold == nil {
-		return nil, nil, errors.New("latchkey: the service made no hold")
-	}
 	cost := int64(1)
 	if input.Credits != nil {
 		cost = input.Credits.Cost
 	}
-	hold := &OpenHold{
-		client: c, id: verified.Hold.HoldID, expiresAt: verified.Hold.ExpiresAt, cost: cost, options: options,
-		madeAt: time.Now(), closing: make(chan struct{}), abandoned: ctx.Done(),
+	open := func(made *VerifyKeyOutputHold) *OpenHold {
+		hold := &OpenHold{
+			client: c, id: made.HoldID, expiresAt: made.ExpiresAt, cost: cost, options: options,
+			madeAt: time.Now(), closing: make(chan struct{}), abandoned: ctx.Done(),
+		}
+		go hold.extend()
+		return hold
 	}
-	go hold.extend()
-	return hold, result, nil
+	c.holds.begin()
+	made := c.verifyHeld(ctx, input, func(late verification) {
+		switch {
+		case late.panicked != nil:
+			options.OnError(fmt.Errorf("latchkey: a hook panicked: %v", late.panicked))
+		case late.err == nil && late.result.Data.Hold != nil:
+			open(late.result.Data.Hold).End(context.WithoutCancel(ctx), nil)
+			return
+		}
+		c.holds.end()
+	})
+	switch {
+	case made.isLate:
+		return nil, nil, made.err
+	case made.panicked != nil:
+		c.holds.end()
+		panic(made.panicked)
+	case made.err == nil && made.result.Data.Valid && made.result.Data.Hold != nil:
+		return open(made.result.Data.Hold), made.result, nil
+	}
+	c.holds.end()
+	switch {
+	case made.err != nil:
+		return nil, nil, made.err
+	case made.result.Data.Valid:
+		return nil, nil, errors.New("latchkey: the service made no hold")
+	}
+	return nil, made.result, nil
+}
+
+// verification is how a verification with a hold ended.
+type verification struct {
+	result   *Result[VerifyKeyOutput]
+	err      error
+	panicked any
+	// The context ended before.
+	isLate bool
+}
+
+// verifyHeld verifies a key with a hold. If the context ends meanwhile, the call goes on, because the service may make the
+// hold: its end is given to late.
+func (c *Client) verifyHeld(ctx context.Context, input VerifyKeyInput, late func(verification)) verification {
+	if ctx.Err() != nil {
+		return verification{err: aborted(ctx, "keys.verifyKey")}
+	}
+	ended := make(chan verification)
+	go func() {
+		var made verification
+		defer func() {
+			made.panicked = recover()
+			select {
+			case ended <- made:
+			case <-ctx.Done():
+				late(made)
+			}
+		}()
+		made.result, made.err = c.Keys.VerifyKey(context.WithoutCancel(ctx), input)
+	}()
+	select {
+	case made := <-ended:
+		return made
+	case <-ctx.Done():
+		return verification{err: aborted(ctx, "keys.verifyKey"), isLate: true}
+	}
+}
+
+// WaitForHolds waits until no hold of the client is open: all of them were settled or released, or that has failed for good.
+// The middleware settles after the answer, so call it after the Shutdown of the server, before the program ends. It returns
+// why the context ended, if it ends before.
+func (c *Client) WaitForHolds(ctx context.Context) error {
+	select {
+	case <-c.holds.none():
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// holdCount counts the holds that are open, or may be made.
+type holdCount struct {
+	mutex sync.Mutex
+	count int
+	// Closed when there is none. Nil: nobody waits.
+	waiting chan struct{}
+}
+
+func (h *holdCount) begin() {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	h.count++
+}
+
+func (h *holdCount) end() {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	h.count--
+	if h.count == 0 && h.waiting != nil {
+		close(h.waiting)
+		h.waiting = nil
+	}
+}
+
+// none returns what is closed when there is none.
+func (h *holdCount) none() <-chan struct{} {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	waiting := h.waiting
+	if waiting == nil {
+		waiting = make(chan struct{})
+		if h.count == 0 {
+			close(waiting)
+		} else {
+			h.waiting = waiting
+		}
+	}
+	return waiting
 }
 
 // Check returns why the options cannot be used, or nil.
@@ -230,6 +338,7 @@ func (h *OpenHold) EndWith(ctx context.Context, settle func(reported *Settlement
 	if !isFirst {
 		return nil
 	}
+	defer h.client.holds.end()
 	settlement := settle(reported)
 	close(h.closing)
 	return h.close(ctx, settlement)
