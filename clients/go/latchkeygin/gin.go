@@ -51,7 +51,7 @@ func handler(middleware func(http.Handler) http.Handler) gin.HandlerFunc {
 	}
 }
 
-// writer sends through another one, which counts what an answer with a hold sends.
+// writer sends through another one, which counts what an answer with a hold sends, or joins its headers.
 type writer struct {
 	gin.ResponseWriter
 	counting http.ResponseWriter
@@ -63,6 +63,18 @@ func (w *writer) noteStatus() { w.counting.WriteHeader(w.Status()) }
 func (w *writer) Write(part []byte) (int, error) {
 	w.noteStatus()
 	return w.counting.Write(part)
+}
+
+// WriteHeaderNow begins the answer without a body.
+func (w *writer) WriteHeaderNow() {
+	w.noteStatus()
+	w.ResponseWriter.WriteHeaderNow()
+}
+
+// Flush is that of Gin, for handlers that stream.
+func (w *writer) Flush() {
+	w.noteStatus()
+	w.ResponseWriter.Flush()
 }
 
 func (w *writer) WriteString(text string) (int, error) { return w.Write([]byte(text)) }

@@ -145,6 +145,33 @@ func TestTheStatusThatIsSentDecides(t *testing.T) {
 }
 
 // newKeys returns a new API, a key of it without an identity, credits and limits, and one that is valid once a day.
+func TestLimitsAreJoinedWithHeadersOfTheHandler(t *testing.T) {
+	client, err := latchkey.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	limit := latchkeygin.Ratelimit(client, latchkeyhttp.RatelimitOptions{
+		Namespace: "gin joined", Limit: 100, Duration: time.Hour, Identifier: latchkeyhttp.ByAddress,
+	})
+	for name, handler := range map[string]gin.HandlerFunc{
+		"status":  func(c *gin.Context) { c.Status(http.StatusNoContent) },
+		"written": func(c *gin.Context) { c.String(http.StatusOK, "hello") },
+		"flushed": func(c *gin.Context) { c.Writer.Flush() },
+		"aborted": func(c *gin.Context) { c.AbortWithStatus(http.StatusConflict) },
+	} {
+		router := gin.New()
+		router.GET("/", limit, func(c *gin.Context) { c.Header("RateLimit", `"own";r=5`) }, handler)
+		response := httptest.NewRecorder()
+		router.ServeHTTP(response, httptest.NewRequest(http.MethodGet, "/", nil))
+		if header := response.Result().Header.Get("RateLimit"); !strings.HasPrefix(header, `"gin%20joined";r=`) || !strings.HasSuffix(header, `, "own";r=5`) {
+			t.Errorf("%s: %s", name, header)
+		}
+		if isFlushed := name == "flushed"; response.Flushed != isFlushed {
+			t.Errorf("%s: flushed is %t", name, response.Flushed)
+		}
+	}
+}
+
 func newKeys(client *latchkey.Client) (apiID, plainKey, limitedKey string) {
 	ctx := context.Background()
 	api, err := client.APIs.CreateAPI(ctx, latchkey.CreateAPIInput{Name: "documents"})

@@ -57,15 +57,21 @@ func (d decider) middleware() func(http.Handler) http.Handler {
 				all := append(response.Header().Values(name), values...)
 				response.Header().Set(name, strings.Join(all, ", "))
 			}
+			finish := func() {}
+			if len(made.header) > 0 {
+				joining := &joiningWriter{ResponseWriter: response, added: made.header}
+				response, finish = joining, joining.join
+			}
 			ctx = context.WithValue(ctx, decided, true)
 			if isVerified {
 				ctx = withVerification(ctx, made.key)
 			}
 			if made.held != nil {
 				made.held.serve(next, response, request.WithContext(context.WithValue(ctx, holdKey{}, made.held.hold)))
-				return
+			} else {
+				next.ServeHTTP(response, request.WithContext(ctx))
 			}
-			next.ServeHTTP(response, request.WithContext(ctx))
+			finish()
 		})
 	}
 }

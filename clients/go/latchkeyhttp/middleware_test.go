@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -329,6 +330,48 @@ func TestARequestThatComesByAgainIsVerifiedOnce(t *testing.T) {
 	serve(verify(other(keyID)), withKey())
 	if len(transport.sent) != 3 {
 		t.Errorf("%d calls for two middlewares", len(transport.sent)-1)
+	}
+}
+
+func TestLimitsAreJoinedWithHeadersOfTheHandler(t *testing.T) {
+	const own = `"own";r=5`
+	limited := strings.Replace(valid, "}", `,"ratelimits":[{"name":"a","limit":2,"duration":1000,"remaining":1,"reset":0}]}`, 1)
+	client, _ := answering(t, limited)
+	limits, _ := answering(t, `{"success":true,"limit":9,"remaining":8,"reset":0}`)
+	verify := latchkeyhttp.Verify(client, latchkeyhttp.VerifyOptions{APIs: apis})
+	limit := latchkeyhttp.Ratelimit(limits, latchkeyhttp.RatelimitOptions{
+		Namespace: "n", Limit: 9, Duration: time.Second, Identifier: func(*http.Request) (string, error) { return "b", nil },
+	})
+	both := `^"a";r=1;[^"]*, "n";r=8;[^"]*`
+	for name, each := range map[string]struct {
+		handle   func(http.ResponseWriter)
+		expected string
+	}{
+		"nothing":         {func(http.ResponseWriter) {}, both + "$"},
+		"nothing is sent": {func(w http.ResponseWriter) { w.Header().Set("RateLimit", own) }, both + `, "own";r=5$`},
+		"status": {func(w http.ResponseWriter) {
+			w.Header().Set("RateLimit", own)
+			w.WriteHeader(http.StatusNoContent)
+		}, both + `, "own";r=5$`},
+		"written": {func(w http.ResponseWriter) {
+			w.Header().Set("RateLimit", own)
+			_, _ = io.WriteString(w, "hello")
+		}, both + `, "own";r=5$`},
+		"copied": {func(w http.ResponseWriter) {
+			w.Header().Set("RateLimit", own)
+			_, _ = w.(io.ReaderFrom).ReadFrom(strings.NewReader("hello"))
+		}, both + `, "own";r=5$`},
+		"flushed": {func(w http.ResponseWriter) {
+			w.Header().Set("RateLimit", own)
+			w.(http.Flusher).Flush()
+		}, both + `, "own";r=5$`},
+		"removed": {func(w http.ResponseWriter) { w.Header().Del("RateLimit") }, "^$"},
+	} {
+		handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { each.handle(w) })
+		response := serve(verify(limit(handler)), withKey()).Result()
+		if header := response.Header.Get("RateLimit"); !regexp.MustCompile(each.expected).MatchString(header) {
+			t.Errorf("%s: %s", name, header)
+		}
 	}
 }
 
