@@ -171,10 +171,10 @@ func callPage[Data any](
 		} else {
 			end.Status, end.RequestID = failure.Status, failure.RequestID
 			mayRetry = attempt <= s.retries && !c.breaker.isOpen() && isSafe(failure, attempt, isRepeatable) &&
-				failure.RetryAfter <= c.settings.retryWaitMax
+				failure.RetryAfter <= s.retryWaitMax
 		}
 		if mayRetry {
-			end.RetryIn = retryIn(failure, attempt, c.settings.retryWaitMax)
+			end.RetryIn = retryIn(failure, attempt, s.retryWaitMax)
 		}
 		if hook := c.settings.onResponse; hook != nil {
 			hook(ctx, end)

@@ -64,7 +64,6 @@ func (o callOption) applyToCall(s *callSettings) { o(s) }
 type settings struct {
 	url          string
 	rootKey      Secret
-	retryWaitMax time.Duration
 	breakerIsOff bool
 	onRequest    func(context.Context, Attempt)
 	onResponse   func(context.Context, AttemptEnd)
@@ -75,6 +74,7 @@ type settings struct {
 type callSettings struct {
 	timeout        time.Duration
 	retries        int
+	retryWaitMax   time.Duration
 	retryCharges   bool
 	idempotencyKey string
 }
@@ -118,9 +118,9 @@ func WithIdempotencyKey(key string) CallOption {
 }
 
 // WithRetryWaitMax sets the longest Retry-After that a call waits for, 0 to 24 h. Longer: it fails at once. Default:
-// 5 s.
-func WithRetryWaitMax(wait time.Duration) Option {
-	return clientOption(func(s *settings) { s.retryWaitMax = wait })
+// 5 s. The middleware waits for none.
+func WithRetryWaitMax(wait time.Duration) SharedOption {
+	return func(s *callSettings) { s.retryWaitMax = wait }
 }
 
 // WithCircuitBreaker sets whether calls fail at once, with [ErrCircuitOpen], after 5 attempts in a row that timed out.
@@ -152,11 +152,10 @@ var visible = regexp.MustCompile(`^[\x21-\x7e]+$`)
 // and LATCHKEY_ROOT_KEY. The error of an option that cannot be used names it.
 func New(options ...Option) (*Client, error) {
 	s := settings{
-		url:          os.Getenv("LATCHKEY_URL"),
-		rootKey:      NewSecret(os.Getenv("LATCHKEY_ROOT_KEY")),
-		retryWaitMax: retryWaitMaxDefault,
-		httpClient:   &http.Client{Transport: newTransport()},
-		call:         callSettings{timeout: timeoutDefault, retries: retriesDefault},
+		url:        os.Getenv("LATCHKEY_URL"),
+		rootKey:    NewSecret(os.Getenv("LATCHKEY_ROOT_KEY")),
+		httpClient: &http.Client{Transport: newTransport()},
+		call:       callSettings{timeout: timeoutDefault, retries: retriesDefault, retryWaitMax: retryWaitMaxDefault},
 	}
 	for _, option := range options {
 		option.applyToClient(&s)
@@ -168,9 +167,6 @@ func New(options ...Option) (*Client, error) {
 	rootKey := strings.TrimSpace(s.rootKey.Reveal())
 	if rootKey != "" && !visible.MatchString(rootKey) {
 		return nil, errors.New("latchkey: WithRootKey (LATCHKEY_ROOT_KEY) must be a root key: visible ASCII characters only")
-	}
-	if s.retryWaitMax < 0 || s.retryWaitMax > timeoutMax {
-		return nil, fmt.Errorf("latchkey: WithRetryWaitMax must be from 0 to %s", timeoutMax)
 	}
 	if s.httpClient == nil {
 		return nil, errors.New("latchkey: WithHTTPClient must be a client, not nil")
@@ -220,6 +216,9 @@ func (s callSettings) check() error {
 	}
 	if s.retries < 0 || s.retries > retriesMax {
 		return fmt.Errorf("latchkey: WithRetries must be from 0 to %d", retriesMax)
+	}
+	if s.retryWaitMax < 0 || s.retryWaitMax > timeoutMax {
+		return fmt.Errorf("latchkey: WithRetryWaitMax must be from 0 to %s", timeoutMax)
 	}
 	if s.idempotencyKey != "" && (len(s.idempotencyKey) > 255 || !visible.MatchString(s.idempotencyKey)) {
 		return errors.New("latchkey: WithIdempotencyKey must have 1 to 255 visible ASCII characters")

@@ -134,7 +134,7 @@ func (c *Client) WithHold(
 // context is that of the work: when it ends, [OpenHold.Report] returns false, and the hold stays open. If it ends during the
 // verification, the hold that the service makes is released.
 func (c *Client) Hold(
-	ctx context.Context, input VerifyKeyInput, options HoldOptions,
+	ctx context.Context, input VerifyKeyInput, options HoldOptions, callOptions ...CallOption,
 ) (*OpenHold, *Result[VerifyKeyOutput], error) {
 	options, err := options.check()
 	if err != nil {
@@ -154,7 +154,7 @@ func (c *Client) Hold(
 		return hold
 	}
 	c.holds.begin()
-	made := c.verifyHeld(ctx, input, func(late verification) {
+	made := c.verifyHeld(ctx, input, callOptions, func(late verification) {
 		switch {
 		case late.panicked != nil:
 			options.OnError(fmt.Errorf("latchkey: a hook panicked: %v", late.panicked))
@@ -194,7 +194,9 @@ type verification struct {
 
 // verifyHeld verifies a key with a hold. If the context ends meanwhile, the call goes on, because the service may make the
 // hold: its end is given to late.
-func (c *Client) verifyHeld(ctx context.Context, input VerifyKeyInput, late func(verification)) verification {
+func (c *Client) verifyHeld(
+	ctx context.Context, input VerifyKeyInput, options []CallOption, late func(verification),
+) verification {
 	if ctx.Err() != nil {
 		return verification{err: aborted(ctx, "keys.verifyKey")}
 	}
@@ -209,7 +211,7 @@ func (c *Client) verifyHeld(ctx context.Context, input VerifyKeyInput, late func
 				late(made)
 			}
 		}()
-		made.result, made.err = c.Keys.VerifyKey(context.WithoutCancel(ctx), input)
+		made.result, made.err = c.Keys.VerifyKey(context.WithoutCancel(ctx), input, options...)
 	}()
 	select {
 	case made := <-ended:

@@ -77,6 +77,37 @@ func (exhausted) RoundTrip(*http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: 503, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(text))}, nil
 }
 
+// busy answers as a service over its limit of requests.
+type busy struct{ calls int }
+
+func (b *busy) RoundTrip(*http.Request) (*http.Response, error) {
+	b.calls++
+	text := `{"meta":{"requestId":"req_1"},"error":{"type":"/errors/user/too_many_requests","detail":"too many","status":429}}`
+	header := http.Header{"Retry-After": {"2"}}
+	return &http.Response{StatusCode: 429, Header: header, Body: io.NopCloser(strings.NewReader(text))}, nil
+}
+
+func TestAServiceOverItsLimitIsNotWaitedFor(t *testing.T) {
+	service := &busy{}
+	client := newClient(t, latchkey.WithURL("http://service.test"), latchkey.WithHTTPClient(&http.Client{Transport: service}))
+	ignore := func(*http.Request, error) {}
+	for name, middleware := range map[string]func(http.Handler) http.Handler{
+		"verify": latchkeyhttp.Verify(client, latchkeyhttp.VerifyOptions{APIs: apis, OnError: ignore}),
+		"hold": latchkeyhttp.Verify(client, latchkeyhttp.VerifyOptions{
+			APIs: apis, OnError: ignore, Hold: &latchkeyhttp.HoldOptions{},
+		}),
+		"ratelimit": latchkeyhttp.Ratelimit(client, latchkeyhttp.RatelimitOptions{
+			Namespace: "n", Limit: 1, Duration: time.Second, Identifier: latchkeyhttp.ByAddress, OnError: ignore,
+		}),
+	} {
+		service.calls = 0
+		response := serve(middleware(keyID), withKey())
+		if response.Code != 503 || response.Header().Get("Retry-After") != "2" || service.calls != 1 {
+			t.Errorf("%s: %d calls, %v", name, service.calls, response)
+		}
+	}
+}
+
 func TestInventedKeysDoNotOpenTheApplication(t *testing.T) {
 	client := newClient(t, latchkey.WithURL("http://service.test"), latchkey.WithHTTPClient(&http.Client{Transport: exhausted{}}))
 	options := latchkeyhttp.VerifyOptions{APIs: apis, FailOpen: true, OnError: func(*http.Request, error) {}}

@@ -83,7 +83,7 @@ func (l limiter) decide(request *http.Request, _ string) (decision, error) {
 			return decision{}, err
 		}
 	}
-	result, err := l.client.Ratelimits.Limit(request.Context(), input)
+	result, err := l.client.Ratelimits.Limit(request.Context(), input, withoutWait)
 	if err != nil {
 		return decision{}, err
 	}

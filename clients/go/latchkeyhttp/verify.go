@@ -105,6 +105,9 @@ func Verify(client *latchkey.Client, options VerifyOptions) func(http.Handler) h
 	}.middleware()
 }
 
+// withoutWait is for all calls: requests that wait for a service over its limit would pile up.
+var withoutWait = latchkey.WithRetryWaitMax(0)
+
 type verifier struct {
 	client  *latchkey.Client
 	options VerifyOptions
@@ -152,7 +155,7 @@ func (v verifier) verify(
 ) (*latchkey.Result[latchkey.VerifyKeyOutput], *heldAnswer, error) {
 	options := v.options.Hold
 	if options == nil {
-		result, err := v.client.Keys.VerifyKey(request.Context(), input)
+		result, err := v.client.Keys.VerifyKey(request.Context(), input, withoutWait)
 		return result, nil, err
 	}
 	onError := func(err error) {
@@ -164,7 +167,7 @@ func (v verifier) verify(
 		}()
 		v.options.OnError(request, err)
 	}
-	hold, result, err := v.client.Hold(request.Context(), input, options.times(onError))
+	hold, result, err := v.client.Hold(request.Context(), input, options.times(onError), withoutWait)
 	if err != nil || hold == nil {
 		return result, nil, err
 	}
