@@ -11,6 +11,11 @@ export interface HeaderField {
   readonly isValid: boolean;
 }
 
+/** A name as a table has it: judged once, however often blocks refer to it. */
+interface TableEntry extends HeaderField {
+  readonly isNameValid: boolean;
+}
+
 /** How much of a header list is kept. */
 export interface ListLimits {
   /** As SETTINGS_MAX_HEADER_LIST_SIZE counts them. */
@@ -26,7 +31,7 @@ const ENTRY_BYTES = 32;
 const SHIFT_MAX = 21;
 
 /** The static table (RFC 7541, appendix A), from index 1 on. */
-const staticTable: readonly HeaderField[] = `:authority
+const staticTable: readonly TableEntry[] = `:authority
 :method GET
 :method POST
 :path /
@@ -90,7 +95,7 @@ www-authenticate`
   .split("\n")
   .map((line) => {
     const [name = "", ...value] = line.split(" ");
-    return { name, value: value.join(" "), isValid: true };
+    return { name, value: value.join(" "), isValid: true, isNameValid: true };
   });
 
 /**
@@ -101,7 +106,7 @@ export class HpackDecoder {
   /** Another number after each change of the table: the same block has the same fields while it stays. */
   version = 0;
   /** The dynamic table, the latest entry last. */
-  readonly #entries: HeaderField[] = [];
+  readonly #entries: TableEntry[] = [];
   #bytes = 0;
   #bytesMax = TABLE_BYTES_MAX;
   #block: Buffer = Buffer.alloc(0);
@@ -140,21 +145,26 @@ export class HpackDecoder {
     if (first >= 0x80) return this.#entry(this.#integer(7));
     const isAdded = first >= 0x40;
     const index = this.#integer(isAdded ? 6 : 4);
-    const name = index === 0 ? this.#text() : this.#entry(index).name;
+    const { name, isNameValid } = index === 0 ? this.#newName() : this.#entry(index);
     const value = this.#text();
-    const field = { name, value, isValid: isValidName(name) && isValidValue(value) };
+    const field = { name, value, isValid: isNameValid && isValidValue(value), isNameValid };
     if (isAdded) this.#add(field);
     return field;
   }
 
-  #entry(index: number): HeaderField {
+  #newName(): Pick<TableEntry, "name" | "isNameValid"> {
+    const name = this.#text();
+    return { name, isNameValid: isValidName(name) };
+  }
+
+  #entry(index: number): TableEntry {
     const isStatic = index <= staticTable.length;
     const entry = isStatic ? staticTable[index - 1] : this.#entries[this.#entries.length - index + staticTable.length];
     if (entry === undefined) throw malformed();
     return entry;
   }
 
-  #add(field: HeaderField): void {
+  #add(field: TableEntry): void {
     this.version++;
     this.#bytes += sizeOf(field);
     this.#entries.push(field);
