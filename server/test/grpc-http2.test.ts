@@ -37,6 +37,7 @@ function accept(socket: MemorySocket): void {
   new Session({
     socket: socket as unknown as Socket,
     clock: new SimulatedClock(0),
+    waiting: { bytes: 0, bytesMax: Number.POSITIVE_INFINITY },
     onClose: () => {},
     onRequest(stream): StreamListener {
       const { method, path, contentType, authorization, timeout } = stream.head;

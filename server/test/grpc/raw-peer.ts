@@ -51,9 +51,9 @@ export interface RawPeer {
   readonly closed: Promise<unknown>;
 }
 
-/** Connects, and begins HTTP/2. */
-export async function rawPeer(port: number): Promise<RawPeer> {
-  const socket = connect(port, "127.0.0.1");
+/** Connects, from an address of this machine, and begins HTTP/2. */
+export async function rawPeer(port: number, localAddress = "127.0.0.1"): Promise<RawPeer> {
+  const socket = connect({ port, host: "127.0.0.1", localAddress });
   socket.on("error", () => {});
   const frames: Frame[] = [];
   let rest = Buffer.alloc(0);

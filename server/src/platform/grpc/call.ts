@@ -2,7 +2,13 @@ import type { Clock, Milliseconds, Timer } from "../../../../engine/src/clock/cl
 import { CANCEL } from "./http2/frames.ts";
 import { encodeField } from "./http2/hpack.ts";
 import type { Stream, StreamListener } from "./http2/stream.ts";
-import { type MessageBudget, MessageBytes, PREFIX_BYTES, type Rejection } from "./message-bytes.ts";
+import {
+  type IncompleteMessage,
+  type MessageBudget,
+  MessageBytes,
+  PREFIX_BYTES,
+  type Rejection,
+} from "./message-bytes.ts";
 import type { UnaryMethod } from "./method.ts";
 import {
   DEADLINE_EXCEEDED,
@@ -26,11 +32,15 @@ export interface CallParts {
   readonly clock: Clock;
   readonly methods: ReadonlyMap<string, UnaryMethod>;
   readonly budget: MessageBudget;
+  /** Calls whose messages have not arrived whole, the oldest first. */
+  readonly incomplete: Set<GrpcCall>;
 }
 
 /** One call: a stream of HTTP/2 with one message, which is answered with one message and a status, or with a status only. */
-export class GrpcCall implements StreamListener {
+export class GrpcCall implements StreamListener, IncompleteMessage {
   readonly startedAt: Milliseconds;
+  /** Whether the message has arrived, and the answer is under way. */
+  isAnswering = false;
   readonly #stream: Stream;
   readonly #parts: CallParts;
   readonly #address: string;
@@ -45,6 +55,7 @@ export class GrpcCall implements StreamListener {
     this.#parts = parts;
     this.#onEnd = onEnd;
     this.startedAt = parts.clock.monotonic();
+    parts.incomplete.add(this);
   }
 
   /** Rejects the call, if it cannot be answered whatever its message is. */
@@ -59,7 +70,7 @@ export class GrpcCall implements StreamListener {
       this.#fail(new GrpcError(UNIMPLEMENTED, `There is no method ${path.slice(0, PATH_SHOWN)} here.`));
       return;
     }
-    this.#bytes = new MessageBytes(this.#method.messageBytesMax, this.#parts.budget);
+    this.#bytes = new MessageBytes(this.#method.messageBytesMax, this.#parts.budget, this);
   }
 
   receive(chunk: Buffer): void {
@@ -69,12 +80,26 @@ export class GrpcCall implements StreamListener {
   }
 
   end(): void {
+    this.#complete();
+    this.isAnswering = true;
     if (this.#method !== undefined) this.#answer(this.#method, this.#bytes?.message);
   }
 
   close(): void {
-    this.#bytes?.release();
+    this.#complete();
+    this.#settle();
     this.#onEnd(this);
+  }
+
+  #complete(): void {
+    this.#parts.incomplete.delete(this);
+    this.#parts.budget.complete(this);
+  }
+
+  /** Another call needs its place or its memory. */
+  drop(): void {
+    const detail = "Other calls needed the place of this one, whose message had not arrived. Try again shortly.";
+    this.#fail(new GrpcError(RESOURCE_EXHAUSTED, detail));
   }
 
   /** Ends the stream without an answer. */
@@ -116,6 +141,7 @@ export class GrpcCall implements StreamListener {
 
   /** Without effect if the stream has closed, or has an answer. */
   #succeed(message: Uint8Array): void {
+    this.#settle();
     const content = Buffer.allocUnsafe(PREFIX_BYTES + message.length);
     content[0] = 0;
     content.writeUInt32BE(message.length, 1);
@@ -123,8 +149,15 @@ export class GrpcCall implements StreamListener {
     this.#stream.answer(content);
   }
 
+  /** The answer may wait for the peer to read it. The message need not. */
+  #settle(): void {
+    this.isAnswering = false;
+    this.#bytes?.release();
+  }
+
   /** Answers with a status only. What the peer still sends is not read. Without effect as above. */
   #fail({ code, message, requestId }: GrpcError): void {
+    this.#settle();
     const fields = [
       encodeField(":status", "200"),
       encodeField("content-type", CONTENT_TYPE),

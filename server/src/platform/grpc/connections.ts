@@ -1,6 +1,8 @@
 import type { Socket } from "node:net";
 import type { Clock, Milliseconds } from "../../../../engine/src/clock/clock.ts";
+import { addressNetwork } from "../../../../engine/src/rules/address.ts";
 import { type CallParts, GrpcCall } from "./call.ts";
+import type { WaitingContent } from "./http2/answers.ts";
 import { ENHANCE_YOUR_CALM } from "./http2/frames.ts";
 import { Session } from "./http2/session.ts";
 import type { Stream } from "./http2/stream.ts";
@@ -8,10 +10,13 @@ import type { Stream } from "./http2/stream.ts";
 /** How often the connections and their calls are checked. */
 export const SWEEP_INTERVAL: Milliseconds = 1_000;
 
-/** Calls that are open on all connections. Further ones are refused, which their clients may repeat elsewhere. */
+/**
+ * Calls that are open on all connections. A further one replaces the one whose message has been incomplete for the longest. If all
+ * messages have arrived it is refused, and its client may repeat it elsewhere.
+ */
 export const CALLS_MAX = 20_000;
 
-/** Connections that are looked at to find an unused one. */
+/** Connections of one network that are looked at to find an unused one. */
 const CANDIDATES_MAX = 1_000;
 
 /**
@@ -19,6 +24,9 @@ const CANDIDATES_MAX = 1_000;
  * one are answered.
  */
 const NOTICE_TIME: Milliseconds = 1_000;
+
+/** A peer that reads its answers does so within this time. Only slower ones are ended to free memory. */
+const PROMPT: Milliseconds = 1_000;
 
 export interface ConnectionLimits {
   /** Maximum number of open connections. */
@@ -29,6 +37,8 @@ export interface ConnectionLimits {
   headersTimeout: Milliseconds;
   /** How long a call may be open, which includes that its answer is read. */
   requestTimeout: Milliseconds;
+  /** Memory for answers that peers do not read. */
+  bodiesBytesMax: number;
 }
 
 /** A connection: *serving* until it is asked to end, then *noticed* for a while, then *closing*. */
@@ -38,13 +48,25 @@ class Connection {
   /** From when on it is to end. */
   readonly endsAt: Milliseconds;
   readonly calls = new Set<GrpcCall>();
+  /** That of its peer. */
+  readonly network: string;
   hasCalled = false;
   noticedAt: Milliseconds | undefined;
 
-  constructor(openedAt: Milliseconds, endsAt: Milliseconds, open: (connection: Connection) => Session) {
+  constructor(
+    { network, openedAt, endsAt }: Pick<Connection, "network" | "openedAt" | "endsAt">,
+    open: (connection: Connection) => Session,
+  ) {
+    this.network = network;
     this.openedAt = openedAt;
     this.endsAt = endsAt;
     this.session = open(this);
+  }
+
+  /** Whether it has a call that is being answered. One whose message has not arrived, or whose answer is not read, is none. */
+  get isInUse(): boolean {
+    for (const call of this.calls) if (call.isAnswering) return true;
+    return false;
   }
 }
 
@@ -58,12 +80,18 @@ export class GrpcConnections {
   readonly #clock: Clock;
   readonly #parts: CallParts;
   readonly #open = new Set<Connection>();
+  /** The open connections of each network, the oldest first. */
+  readonly #ofNetwork = new Map<string, Set<Connection>>();
+  readonly #waiting: WaitingContent;
+  /** Since when connections have had something that their peers do not read, the oldest first. */
+  readonly #unread = new Map<Connection, Milliseconds>();
   /** A number from 0 to 1, so that connections of one moment do not end at one moment. */
   readonly #chance: () => number;
   #isDraining = false;
 
   constructor(limits: ConnectionLimits, parts: CallParts, chance: () => number) {
     this.#limits = limits;
+    this.#waiting = { bytes: 0, bytesMax: limits.bodiesBytesMax };
     this.#parts = parts;
     this.#clock = parts.clock;
     this.#chance = chance;
@@ -74,30 +102,43 @@ export class GrpcConnections {
   }
 
   add(socket: Socket): void {
-    const hasRoom = this.#open.size < this.#limits.connectionsMax || this.#makeRoom();
+    const address = socket.remoteAddress ?? "";
+    const network = addressNetwork(address);
+    const hasRoom = this.#open.size < this.#limits.connectionsMax || this.#makeRoom(network);
     const now = this.#clock.monotonic();
     const age = this.#limits.connectionAge * (0.9 + 0.2 * this.#chance());
-    const address = socket.remoteAddress ?? "";
     const connection = new Connection(
-      now,
-      this.#isDraining ? now : now + age,
+      { network, openedAt: now, endsAt: this.#isDraining ? now : now + age },
       (opened) =>
         new Session({
           socket,
           clock: this.#clock,
+          waiting: this.#waiting,
           onRequest: (stream) => this.#begin(stream, opened, address),
-          onClose: () => this.#open.delete(opened),
+          onClose: () => this.#remove(opened),
         }),
     );
-    if (hasRoom) this.#open.add(connection);
-    else {
+    if (!hasRoom) {
       this.refused.connections++;
       connection.session.fail(ENHANCE_YOUR_CALM);
+      return;
     }
+    this.#open.add(connection);
+    const neighbours = this.#ofNetwork.get(network) ?? new Set();
+    this.#ofNetwork.set(network, neighbours.add(connection));
+  }
+
+  #remove(connection: Connection): void {
+    this.#open.delete(connection);
+    this.#unread.delete(connection);
+    const neighbours = this.#ofNetwork.get(connection.network);
+    neighbours?.delete(connection);
+    if (neighbours?.size === 0) this.#ofNetwork.delete(connection.network);
   }
 
   #begin(stream: Stream, connection: Connection, address: string): GrpcCall | undefined {
     connection.hasCalled = true;
+    if (this.calls >= CALLS_MAX) this.#dropOldestCall();
     if (this.calls >= CALLS_MAX) {
       this.refused.calls++;
       return undefined;
@@ -115,6 +156,7 @@ export class GrpcConnections {
   sweep(): void {
     const now = this.#clock.monotonic();
     const { headersTimeout, requestTimeout } = this.#limits;
+    this.#dropUnread(now);
     for (const connection of this.#open) {
       const { session, calls, hasCalled, openedAt, noticedAt } = connection;
       // In the order of their beginnings.
@@ -131,6 +173,23 @@ export class GrpcConnections {
         if (now - noticedAt > NOTICE_TIME + 2 * requestTimeout) session.destroy();
         else session.close();
       } else if (now >= connection.endsAt) this.#notice(connection, now);
+    }
+  }
+
+  /** Ends the connections whose peers have not read their answers for the longest, while these take too much memory. */
+  #dropUnread(now: Milliseconds): void {
+    let bytes = 0;
+    for (const connection of this.#open) {
+      const { keptBytes } = connection.session;
+      bytes += keptBytes;
+      if (keptBytes === 0) this.#unread.delete(connection);
+      else if (!this.#unread.has(connection)) this.#unread.set(connection, now);
+    }
+    for (const [connection, since] of this.#unread) {
+      if (bytes <= this.#limits.bodiesBytesMax || now - since < PROMPT) break;
+      bytes -= connection.session.keptBytes;
+      this.#remove(connection);
+      connection.session.destroy();
     }
   }
 
@@ -155,13 +214,24 @@ export class GrpcConnections {
     connection.session.notice();
   }
 
-  /** Ends the oldest connection without an open call. */
-  #makeRoom(): boolean {
+  /** Ends the call whose message has been incomplete for the longest. */
+  #dropOldestCall(): void {
+    const [oldest] = this.#parts.incomplete;
+    oldest?.drop();
+  }
+
+  /**
+   * Ends the oldest unused connection of the network that has the most: no network can take the connections of another one that has
+   * fewer. If it is the network of the new connection, that replaces one of its own.
+   */
+  #makeRoom(network: string): boolean {
+    let most = this.#ofNetwork.get(network) ?? new Set<Connection>();
+    for (const neighbours of this.#ofNetwork.values()) if (neighbours.size > most.size) most = neighbours;
     let left = CANDIDATES_MAX;
-    for (const connection of this.#open) {
+    for (const connection of most) {
       if (left-- === 0) return false;
-      if (connection.calls.size > 0) continue;
-      this.#open.delete(connection);
+      if (connection.isInUse) continue;
+      this.#remove(connection);
       connection.session.destroy();
       return true;
     }

@@ -2,6 +2,7 @@ import { type AddressInfo, createServer, type Server, type Socket } from "node:n
 import { createServer as createSecureServer, type Server as SecureServer } from "node:tls";
 import type { Clock, Milliseconds } from "../../../../engine/src/clock/clock.ts";
 import { every } from "../../../../engine/src/clock/every.ts";
+import type { GrpcCall } from "./call.ts";
 import type { Certificates } from "./certificates.ts";
 import { type ConnectionLimits, GrpcConnections, SWEEP_INTERVAL } from "./connections.ts";
 import { MessageBudget } from "./message-bytes.ts";
@@ -13,7 +14,7 @@ const HANDSHAKES_MAX = 1_000;
 const CERTIFICATES_INTERVAL: Milliseconds = 60_000;
 
 export interface GrpcLimits extends ConnectionLimits {
-  /** Memory for messages that have not been answered. */
+  /** Memory for messages that have not been answered, and as much again for answers that have not been read. */
   bodiesBytesMax: number;
 }
 
@@ -43,7 +44,11 @@ export interface GrpcListener {
 export function openGrpcListener({ clock, methods, limits, certificates, chance }: GrpcOptions): GrpcListener {
   const budget = new MessageBudget(limits.bodiesBytesMax);
   const byPath = new Map(methods.map((method) => [`/${method.name}`, method]));
-  const connections = new GrpcConnections(limits, { clock, methods: byPath, budget }, chance);
+  const connections = new GrpcConnections(
+    limits,
+    { clock, methods: byPath, budget, incomplete: new Set<GrpcCall>() },
+    chance,
+  );
   const accept = (socket: Socket) => connections.add(socket);
   const secure = certificates && openSecureServer(limits, certificates, accept);
   const server: Server = secure ?? createServer({ noDelay: true }, accept);

@@ -3,18 +3,41 @@ export const PREFIX_BYTES = 5;
 
 const CAPACITY_MIN = 256;
 
-/** Memory for messages that have not been answered, over all connections. */
+/** A call whose message has not arrived whole. */
+export interface IncompleteMessage {
+  /** Ends the call, and gives back what it holds. */
+  drop(): void;
+}
+
+/**
+ * Memory for messages that have not been answered, over all connections. When it is full, a message replaces the one that has been
+ * incomplete for the longest, so peers that never end theirs keep nobody from calling.
+ */
 export class MessageBudget {
   used = 0;
   readonly #max: number;
+  /** The oldest first. */
+  readonly #incomplete = new Set<IncompleteMessage>();
 
   constructor(max: number) {
     this.#max = max;
   }
 
-  take(bytes: number): boolean {
-    if (this.used + bytes > this.#max) return false;
+  /** It has arrived whole, so it is not dropped for another one; or it has ended. */
+  complete(message: IncompleteMessage): void {
+    this.#incomplete.delete(message);
+  }
+
+  /** Takes memory for an incomplete message. */
+  take(bytes: number, message: IncompleteMessage): boolean {
+    while (this.used + bytes > this.#max) {
+      const [oldest] = this.#incomplete;
+      if (oldest === undefined || oldest === message) return false;
+      this.#incomplete.delete(oldest);
+      oldest.drop();
+    }
     this.used += bytes;
+    this.#incomplete.add(message);
     return true;
   }
 }
@@ -30,10 +53,12 @@ export class MessageBytes {
   #size = 0;
   readonly #max: number;
   readonly #budget: MessageBudget;
+  readonly #owner: IncompleteMessage;
 
-  constructor(max: number, budget: MessageBudget) {
+  constructor(max: number, budget: MessageBudget, owner: IncompleteMessage) {
     this.#max = max;
     this.#budget = budget;
+    this.#owner = owner;
   }
 
   /** Adds a chunk, or says why the message is rejected. */
@@ -66,7 +91,7 @@ export class MessageBytes {
   }
 
   #grow(capacity: number): boolean {
-    if (!this.#budget.take(capacity - this.#bytes.length)) return false;
+    if (!this.#budget.take(capacity - this.#bytes.length, this.#owner)) return false;
     const grown = Buffer.allocUnsafe(capacity);
     grown.set(this.#bytes.subarray(0, this.#size));
     this.#bytes = grown;

@@ -28,10 +28,18 @@ const okBlock = encodeField("grpc-status", "0");
 const answerHead = frame(HEADERS, END_HEADERS, 0, answerBlock);
 const okTrailers = frame(HEADERS, END_HEADERS | END_STREAM, 0, okBlock);
 
+/** Content that waits for windows, on all connections together. */
+export interface WaitingContent {
+  bytes: number;
+  /** Beyond it, connections with such content begin no further calls. */
+  readonly bytesMax: number;
+}
+
 /** The answers of one connection, as its windows allow them. */
 export class Answers {
   /** Content that waits for a window. */
   waitingBytes = 0;
+  readonly #ofAll: WaitingContent;
   readonly #output: Output;
   readonly #onEnd: (stream: Stream) => void;
   /** Streams that wait for the window of the connection. */
@@ -40,8 +48,9 @@ export class Answers {
   #hasSentBlock = false;
 
   /** @param onEnd called when an answer was sent whole. */
-  constructor(output: Output, onEnd: (stream: Stream) => void) {
+  constructor(output: Output, ofAll: WaitingContent, onEnd: (stream: Stream) => void) {
     this.#output = output;
+    this.#ofAll = ofAll;
     this.#onEnd = onEnd;
   }
 
@@ -53,7 +62,7 @@ export class Answers {
       stream.hasAnswerHead = true;
       if (this.#sendWhole(stream, rest)) return;
       this.#sendBlock(id, END_HEADERS, answerBlock);
-      this.waitingBytes += rest.length;
+      this.#wait(rest.length);
     }
     let at = 0;
     while (at < rest.length) {
@@ -64,7 +73,7 @@ export class Answers {
       this.#window -= size;
       at += size;
     }
-    this.waitingBytes -= at;
+    this.#wait(-at);
     stream.rest = rest.subarray(at);
     if (at === rest.length) {
       this.#sendBlock(id, END_HEADERS | END_STREAM, okBlock);
@@ -92,8 +101,13 @@ export class Answers {
   /** Forgets what is left of an answer. */
   drop(stream: Stream): void {
     this.#waiting.delete(stream);
-    if (stream.hasAnswerHead) this.waitingBytes -= stream.rest?.length ?? 0;
+    if (stream.hasAnswerHead) this.#wait(-(stream.rest?.length ?? 0));
     stream.rest = undefined;
+  }
+
+  #wait(bytes: number): void {
+    this.waitingBytes += bytes;
+    this.#ofAll.bytes += bytes;
   }
 
   /** Sends head, content and trailers in one piece, if the windows allow it. */

@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 import type { Clock, Milliseconds } from "../../../../../engine/src/clock/clock.ts";
 import { Allowance } from "./allowance.ts";
-import { Answers } from "./answers.ts";
+import { Answers, type WaitingContent } from "./answers.ts";
 import { ProtocolError } from "./errors.ts";
 import { FrameReader, withoutPadding } from "./frame-reader.ts";
 import {
@@ -70,6 +70,8 @@ const WAITING_BYTES_MAX = 4 * 1_024 * 1_024;
 
 /** Calls that one connection begins before others have their turn. */
 const CALLS_PER_TURN = 64;
+/** A read of this length is probably not all that has arrived: Node reads 64 KiB at a time, and up to 2 MiB in a turn. */
+const LONG_READ_BYTES = 32 * 1_024;
 
 const greeting = Buffer.concat([
   settingsFrame([
@@ -84,6 +86,7 @@ const settingsReceived = frame(SETTINGS, ACK, 0, Buffer.alloc(0));
 export interface SessionOptions {
   readonly socket: Socket;
   readonly clock: Clock;
+  readonly waiting: WaitingContent;
   /** Takes the call of a stream; undefined: it is refused. */
   onRequest(stream: Stream): StreamListener | undefined;
   onClose(): void;
@@ -119,10 +122,10 @@ export class Session {
   #callsOfTurn = 0;
 
   constructor(options: SessionOptions) {
-    const { socket, clock } = options;
+    const { socket, clock, waiting } = options;
     this.#options = options;
     this.#output = new Output(socket, clock, () => this.#goOn());
-    this.#answers = new Answers(this.#output, (stream) => this.#close(stream));
+    this.#answers = new Answers(this.#output, waiting, (stream) => this.#close(stream));
     this.#resets = new Allowance(clock, RESETS_BURST, RESETS_PER_SECOND);
     this.#settings = new Allowance(clock, SETTINGS_BURST, SETTINGS_PER_SECOND);
     this.#reader = new FrameReader({
@@ -152,6 +155,11 @@ export class Session {
   /** How long the peer has not read what it was sent. */
   get stalledFor(): Milliseconds {
     return this.#output.stalledFor;
+  }
+
+  /** What is kept until the peer reads it. */
+  get keptBytes(): number {
+    return this.#answers.waitingBytes + this.#options.socket.writableLength;
   }
 
   /** Asks the peer to open no more streams. Those that it opens meanwhile are answered. */
@@ -206,8 +214,10 @@ export class Session {
       }
     });
     if (this.#hasEnded) return;
-    if (this.#unread !== undefined) setImmediate(() => this.#goOn());
-    if (this.#unread !== undefined || this.#output.isStalled) this.#options.socket.pause();
+    // Others have their turn, whatever the frames were.
+    const hasMore = this.#unread !== undefined || chunk.length >= LONG_READ_BYTES;
+    if (hasMore) setImmediate(() => this.#goOn());
+    if (hasMore || this.#output.isStalled) this.#options.socket.pause();
   }
 
   /** Reads on, unless the peer has to read first. */
@@ -339,7 +349,10 @@ export class Session {
   }
 
   #hasRoom(): boolean {
-    const hasRoom = this.#streams.size < STREAMS_MAX && this.#answers.waitingBytes < WAITING_BYTES_MAX;
+    const { waitingBytes } = this.#answers;
+    const { bytes, bytesMax } = this.#options.waiting;
+    const readsAnswers = waitingBytes === 0 || (waitingBytes < WAITING_BYTES_MAX && bytes < bytesMax);
+    const hasRoom = this.#streams.size < STREAMS_MAX && readsAnswers;
     this.#rejectedStreams = hasRoom ? 0 : this.#rejectedStreams + 1;
     if (this.#rejectedStreams > REJECTED_STREAMS_MAX) throw new ProtocolError(ENHANCE_YOUR_CALM);
     return hasRoom;
