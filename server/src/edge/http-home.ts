@@ -1,22 +1,29 @@
 import { Agent as HttpAgent, type IncomingMessage, request as requestHttp } from "node:http";
 import { Agent as HttpsAgent, request as requestHttps } from "node:https";
-import type { Milliseconds } from "../../../engine/src/clock/clock.ts";
+import type { Clock, Milliseconds } from "../../../engine/src/clock/clock.ts";
 import { AskedHome } from "../../../engine/src/replica/asked-home.ts";
 import { HomeUnavailable, rejectAnswer } from "../../../engine/src/replica/home.ts";
 import { collected, statusOf } from "./answers.ts";
+import { CallerPlaces, PLACES_MAX } from "./caller-places.ts";
 
 /**
  * Connections to home, by what they are for; requests beyond it wait for one. Each has its own, so that callers whose requests
  * are slow delay neither the stream of changes nor what others charge.
  */
-const CONNECTIONS_MAX = { changes: 4, leases: 2, questions: 16, passedOn: 512 } as const;
+const CONNECTIONS_MAX = { changes: 4, leases: 2, questions: 16, passedOn: PLACES_MAX } as const;
 type Purpose = keyof typeof CONNECTIONS_MAX;
 /** What operations have connections of their own. */
 const purposes: Readonly<Record<string, Purpose>> = { "replica.listChanges": "changes", "replica.lease": "leases" };
 /** A connection that is not used for this long is closed before home closes it. */
 const IDLE_MAX: Milliseconds = 4_000;
-/** How long home may take for an answer, beyond the time that a question lets it wait. */
-const ANSWER_TIME_MAX: Milliseconds = 5_000;
+/** How long home may be silent, beyond the time that a question lets it wait. */
+const SILENCE_MAX: Milliseconds = 5_000;
+/** How long an answer may take as a whole, however slowly home sends it: the short one about changes, and any other. */
+const CHANGES_TIME_MAX: Milliseconds = 5_000;
+const ANSWER_TIME_MAX: Milliseconds = 30_000;
+/** What the status of an answer may be. */
+const STATUS_MIN = 200;
+const STATUS_MAX = 599;
 /** Bytes of an answer of an operation `replica.*`. */
 const ANSWER_BYTES_MAX = 16 * 1024 * 1024;
 
@@ -28,18 +35,25 @@ export interface HomeRequest {
   headers: Readonly<Record<string, string | string[] | undefined>>;
   /** How long home may be silent. */
   timeout: Milliseconds;
+  /** How long the answer may take as a whole. Omitted: as long as home is not silent. */
+  within?: Milliseconds;
   /** Omitted: a request of a caller. */
   purpose?: Purpose;
 }
 
 /** Home over HTTP. */
 export class HttpHome extends AskedHome {
+  /** Of the requests of callers. */
+  readonly places: CallerPlaces;
+  readonly #clock: Clock;
   readonly #base: URL;
   readonly #rootKey: string;
   readonly #agents: Readonly<Record<Purpose, HttpAgent | HttpsAgent>>;
 
-  constructor(upstream: URL, rootKey: string) {
+  constructor(upstream: URL, rootKey: string, clock: Clock) {
     super();
+    this.places = new CallerPlaces(clock);
+    this.#clock = clock;
     this.#base = upstream;
     this.#rootKey = rootKey;
     const agent = (purpose: Purpose) => {
@@ -56,7 +70,7 @@ export class HttpHome extends AskedHome {
 
   /** Starts a request. The caller writes its body, and reads the answer; both end with an error if home is silent for too long. */
   request(
-    { method, path, headers, timeout, purpose = "passedOn" }: HomeRequest,
+    { method, path, headers, timeout, within, purpose = "passedOn" }: HomeRequest,
     onAnswer: (answer: IncomingMessage) => void,
   ) {
     const { protocol, hostname, port, pathname } = this.#base;
@@ -73,9 +87,22 @@ export class HttpHome extends AskedHome {
         headers: { ...headers, host: this.#base.host },
         timeout,
       },
-      onAnswer,
+      (answer) => {
+        // Node reads any three digits, and throws if it is to write them.
+        if (statusOf(answer) >= STATUS_MIN && statusOf(answer) <= STATUS_MAX) onAnswer(answer);
+        else request.destroy(new Error(`its status is ${statusOf(answer)}`));
+      },
     );
+    // Without a listener, Node would end the connection and say nothing.
+    request.on("upgrade", (_, socket) => {
+      socket.destroy();
+      request.emit("error", new Error("it answers in another protocol"));
+    });
     request.on("timeout", () => request.destroy(new Error("Home is silent")));
+    if (within !== undefined) {
+      const timer = this.#clock.schedule(within, () => request.destroy(new Error("Home is too slow")));
+      request.on("close", () => timer.cancel());
+    }
     return request;
   }
 
@@ -84,7 +111,7 @@ export class HttpHome extends AskedHome {
   }
 
   protected async ask<Answer>(operation: string, question: object, wait: Milliseconds): Promise<Answer> {
-    const { status, body } = await this.#send(operation, JSON.stringify(question), ANSWER_TIME_MAX + wait);
+    const { status, body } = await this.#send(operation, JSON.stringify(question), wait);
     if (status !== 200) {
       const detail = `Home answered ${operation} with ${status}: ${detailOf(body, status)}`;
       rejectAnswer({ operation, status, detail });
@@ -96,7 +123,7 @@ export class HttpHome extends AskedHome {
     return data as Answer;
   }
 
-  #send(operation: string, body: string, timeout: Milliseconds): Promise<{ status: number; body: string }> {
+  #send(operation: string, body: string, wait: Milliseconds): Promise<{ status: number; body: string }> {
     const { promise, resolve, reject } = Promise.withResolvers<{ status: number; body: string }>();
     const failed = (error: Error) =>
       reject(new HomeUnavailable(`Home does not answer (${error.message})`, { cause: error }));
@@ -106,7 +133,10 @@ export class HttpHome extends AskedHome {
       "content-length": String(Buffer.byteLength(body)),
     };
     const purpose = purposes[operation] ?? "questions";
-    const request = this.request({ method: "POST", path: `/v2/${operation}`, headers, timeout, purpose }, (answer) => {
+    const timeout = SILENCE_MAX + wait;
+    const within = wait + (purpose === "changes" ? CHANGES_TIME_MAX : ANSWER_TIME_MAX);
+    const asked = { method: "POST", path: `/v2/${operation}`, headers, timeout, within, purpose };
+    const request = this.request(asked, (answer) => {
       collected(answer, ANSWER_BYTES_MAX).then((text) => resolve({ status: statusOf(answer), body: text }), failed);
     });
     request.on("error", failed);

@@ -1,19 +1,25 @@
-import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
+import type { ClientRequest, IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import type { Milliseconds } from "../../../engine/src/clock/clock.ts";
 import { newRequestId, type Random } from "../../../engine/src/random/random.ts";
 import { UNREADABLE_ADDRESS } from "../../../engine/src/rules/address.ts";
 import { type Operation, pathOf } from "../platform/rpc/operation.ts";
 import type { RpcRequest, RpcResponse } from "../platform/rpc/server.ts";
 import { collected, statusOf } from "./answers.ts";
-import type { HttpHome } from "./http-home.ts";
+import type { PassedOn } from "./caller-places.ts";
+import type { HomeRequest, HttpHome } from "./http-home.ts";
 
 /** How long home may be silent in the middle of a request that is passed on. */
 const SILENCE_MAX: Milliseconds = 60_000;
+/** How long an answer to a metered operation may take as a whole. */
+const CALL_TIME_MAX: Milliseconds = 60_000;
 /** Bytes of an answer to a metered operation. */
 const ANSWER_BYTES_MAX = 4 * 1024 * 1024;
 
 /** Bytes of a request that is looked at when it is answered. */
 const REQUEST_BYTES_MAX = 64 * 1024;
+
+/** Values of headers that every answer may have. */
+const PLAIN = /^[\t\x20-\x7e]*$/;
 
 /** Headers that belong to one connection (RFC 9110, section 7.6.1), and those that this process writes itself. */
 const ownHeaders = new Set([
@@ -45,32 +51,54 @@ export async function passOnCall(
     "content-length": String(Buffer.byteLength(text)),
     "x-forwarded-for": forwarded(address),
   };
-  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
   // Other routes, such as that for proxies, call an operation too.
   const target = path.startsWith(pathOf("")) ? path : pathOf(name);
-  const started = home.request(
-    { method: "POST", path: target, headers: given(headers), timeout: SILENCE_MAX },
-    resolve,
-  );
-  started.on("error", reject);
-  started.end(text);
-  const answer = await promise;
-  const answered = await collected(answer, ANSWER_BYTES_MAX);
+  const asked = { method: "POST", path: target, headers: given(headers), timeout: SILENCE_MAX, within: CALL_TIME_MAX };
+  const answer = await exchange(home, asked, text);
   const requestId = answer.headers["x-request-id"];
   return {
-    status: statusOf(answer),
-    body: answered,
+    status: answer.status,
+    body: answer.body,
     requestId: typeof requestId === "string" ? requestId : newRequestId(random),
     headers: furtherHeaders(answer.headers),
   };
 }
 
-/** The headers of an answer beyond those that each answer has. */
+/** Sends a request whose body has arrived, once there is a place for it, and reads the answer. */
+function exchange(home: HttpHome, request: HomeRequest, body: string): Promise<RpcAnswer> {
+  const { promise, resolve, reject } = Promise.withResolvers<RpcAnswer>();
+  const passedOn: PassedOn = {
+    waitsForCaller: () => false,
+    fail: reject,
+    begin() {
+      const passed = home.request(request, (answer) => {
+        const { headers } = answer;
+        collected(answer, ANSWER_BYTES_MAX).then(
+          (text) => resolve({ status: statusOf(answer), body: text, headers }),
+          reject,
+        );
+      });
+      passed.on("error", reject);
+      passed.on("close", () => home.places.leave(passedOn));
+      passed.end(body);
+    },
+  };
+  home.places.enter(passedOn);
+  return promise;
+}
+
+interface RpcAnswer {
+  readonly status: number;
+  readonly body: string;
+  readonly headers: IncomingHttpHeaders;
+}
+
+/** The headers of an answer beyond those that each answer has, and without those that cannot be written: home may be behind a proxy. */
 function furtherHeaders(headers: IncomingHttpHeaders): Record<string, string> {
   const further: Record<string, string> = {};
   for (const [name, value] of Object.entries(headers)) {
     if (ownHeaders.has(name) || ["content-type", "content-length", "x-request-id", "date"].includes(name)) continue;
-    if (typeof value === "string") further[name] = value;
+    if (typeof value === "string" && PLAIN.test(value)) further[name] = value;
   }
   return further;
 }
@@ -92,36 +120,56 @@ export function passOnRequest(
   response: ServerResponse,
   { address, complete, onFailure }: PassedOnRequest,
 ): void {
-  const headers = withoutOwn(request.headers);
-  headers["x-forwarded-for"] = forwarded(address);
-  const asked = complete && beginningOf(request);
+  const headers: Record<string, string | string[]> = {
+    ...withoutOwn(request.headers),
+    ...delimitation(request.headers),
+    "x-forwarded-for": forwarded(address),
+  };
   // What is completed must be readable.
   if (complete) delete headers["accept-encoding"];
-  const passed = home.request(
-    { method: request.method ?? "GET", path: request.url ?? "/", headers, timeout: SILENCE_MAX },
-    (answer) => {
-      if (complete && asked && answer.statusCode === 200) {
-        collected(answer, ANSWER_BYTES_MAX)
-          .then((text) => complete(text, asked()))
-          .then((text) => {
-            const length = String(Buffer.byteLength(text));
-            response.writeHead(200, { ...withoutOwn(answer.headers), "content-length": length }).end(text);
-          })
-          .catch(fail);
-        return;
-      }
-      response.writeHead(statusOf(answer), withoutOwn(answer.headers));
-      answer.pipe(response);
-      answer.on("error", () => response.destroy());
-    },
-  );
+  const sent = { method: request.method ?? "GET", path: request.url ?? "/", headers, timeout: SILENCE_MAX };
+  let passed: ClientRequest | undefined;
+  let beginning: (() => string) | undefined;
+  let hasFailed = false;
+  const answerWith = (answer: IncomingMessage) => {
+    const asked = beginning;
+    if (complete && asked && answer.statusCode === 200) {
+      collected(answer, ANSWER_BYTES_MAX)
+        .then((text) => complete(text, asked()))
+        .then((text) => {
+          const length = String(Buffer.byteLength(text));
+          response.writeHead(200, { ...withoutOwn(answer.headers), "content-length": length }).end(text);
+        })
+        .catch(fail);
+      return;
+    }
+    response.writeHead(statusOf(answer), withoutOwn(answer.headers));
+    answer.pipe(response);
+    answer.on("error", () => response.destroy());
+  };
   const fail = (error: Error) => {
+    if (hasFailed) return;
+    hasFailed = true;
+    passed?.destroy();
     if (response.headersSent) response.destroy();
     else onFailure(error);
   };
-  passed.on("error", fail);
-  response.on("close", () => passed.destroy());
-  request.pipe(passed);
+  const passedOn: PassedOn = {
+    waitsForCaller: () => !request.complete || response.writableNeedDrain,
+    fail,
+    begin() {
+      passed = home.request(sent, answerWith);
+      passed.on("error", fail);
+      passed.on("close", () => home.places.leave(passedOn));
+      beginning = complete && beginningOf(request);
+      request.pipe(passed);
+    },
+  };
+  response.on("close", () => {
+    home.places.leave(passedOn);
+    passed?.destroy();
+  });
+  home.places.enter(passedOn);
 }
 
 /** Keeps the body of a request that goes elsewhere; returns what reads it. Of a longer one than is ever completed, it is empty. */
@@ -139,6 +187,17 @@ function beginningOf(request: IncomingMessage): () => string {
 /** For home, an address that cannot be read must not become that of this edge. */
 function forwarded(address: string): string {
   return address === UNREADABLE_ADDRESS ? "unknown" : address;
+}
+
+/**
+ * How the body of a request is delimited, as it arrived. Node would write a body of `DELETE` without any: home would read it as
+ * further requests, from this edge, and their answers would go to other callers (request smuggling). So `Connection` cannot name
+ * these headers either.
+ */
+function delimitation(headers: IncomingHttpHeaders): Record<string, string> {
+  if (headers["transfer-encoding"] !== undefined) return { "transfer-encoding": "chunked" };
+  const length = headers["content-length"];
+  return length === undefined ? {} : { "content-length": length };
 }
 
 function withoutOwn(headers: IncomingHttpHeaders): Record<string, string | string[]> {
