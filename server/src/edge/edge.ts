@@ -1,4 +1,4 @@
-import { chmodSync, rmSync, statSync } from "node:fs";
+import { chmodSync, lstatSync, rmSync } from "node:fs";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 import type { Clock, Milliseconds } from "../../../engine/src/clock/clock.ts";
 import { pause } from "../../../engine/src/clock/pause.ts";
@@ -75,6 +75,9 @@ export interface Edge {
 const RETRY_INTERVAL: Milliseconds = 1_000;
 /** How long open requests may take to finish after the drain. */
 const REQUESTS_STOP_MAX: Milliseconds = 5_000;
+
+/** What connecting to a socket ends with if no process has it open. */
+const UNUSED = "ECONNREFUSED";
 
 /** The only peer that is not on the network, and on this machine all the same. */
 const THIS_MACHINE = "127.0.0.1";
@@ -317,20 +320,30 @@ async function listenAt(path: string, http: HttpServer): Promise<Server> {
 }
 
 /**
- * Removes the socket of a process that was killed. Anything else at this path stays.
+ * Removes the socket of a process that was killed. Anything else at this path stays, also what a link leads to.
  *
- * @throws {OperatorError} if a process listens there.
+ * @throws {OperatorError} unless nobody listens there: a process that is busy, or belongs to another user, does not answer.
  */
 async function removeSocket(path: string): Promise<void> {
-  if (!statSync(path, { throwIfNoEntry: false })?.isSocket()) return;
-  const isUsed = await new Promise<boolean>((resolve) => {
-    const connection = connect(path, () => resolve(true));
-    connection.on("error", () => resolve(false));
-    connection.on("connect", () => connection.destroy());
-  });
-  if (isUsed)
+  const found = lstatSync(path, { throwIfNoEntry: false });
+  if (found === undefined) return;
+  if (!found.isSocket()) {
+    throw new OperatorError(`--socket ${path}: there is something else. Remove it, or choose another path`);
+  }
+  const { promise, resolve } = Promise.withResolvers<string | undefined>();
+  const connection = connect(path, () => resolve(undefined));
+  connection.on("error", ({ code }: NodeJS.ErrnoException) => resolve(code));
+  const failure = await promise;
+  connection.destroy();
+  // Its process may have removed it meanwhile.
+  if (failure === UNUSED || failure === "ENOENT") rmSync(path, { force: true });
+  else if (failure === undefined) {
     throw new OperatorError(`--socket ${path}: another process listens there. Stop it, or choose another path`);
-  rmSync(path);
+  } else {
+    throw new OperatorError(
+      `--socket ${path}: another process may listen there (${failure}). Remove it if not, or choose another path`,
+    );
+  }
 }
 
 async function closeRequests(
