@@ -23,7 +23,6 @@ import { grpcMetrics } from "../platform/grpc/metrics.ts";
 import { addressOf } from "../platform/http/caller-address.ts";
 import type { Readiness } from "../platform/http/health.ts";
 import { openMetricsListener } from "../platform/http/metrics.ts";
-import { respond } from "../platform/http/respond.ts";
 import { type HttpServer, openHttp } from "../platform/http/server.ts";
 import { Authenticator } from "../platform/rpc/authenticate.ts";
 import { CallQueues } from "../platform/rpc/call-queues.ts";
@@ -180,19 +179,16 @@ export async function openEdge(config: Config, options: EdgeOptions, dependencie
     pages: null,
     publicUrl: "",
     routes: [forwardAuthRoutes(verifyKey)],
-    async answerUnrouted(request, reply) {
+    async answerUnrouted(request, reply, { sendUnread }) {
       const [asked, response] = [request.raw, reply.hijack().raw];
       const address = addressOf(asked, trustedProxies);
       passOnRequest(home, asked, response, {
         address,
+        random,
         complete: explaining(asked, address, { replica, rpc }),
+        answerUnread: (answer) => sendUnread(reply, answer, ""),
         onFailure: (error) =>
-          respond(
-            response,
-            edgeCalls.failed(new HomeUnavailable(`Home does not answer (${error.message})`), ""),
-            "",
-            true,
-          ),
+          sendUnread(reply, edgeCalls.failed(new HomeUnavailable(`Home does not answer (${error.message})`), ""), ""),
       });
       return reply;
     },

@@ -55,12 +55,16 @@ export async function passOnCall(
   const target = path.startsWith(pathOf("")) ? path : pathOf(name);
   const asked = { method: "POST", path: target, headers: given(headers), timeout: SILENCE_MAX, within: CALL_TIME_MAX };
   const answer = await exchange(home, asked, text);
-  const requestId = answer.headers["x-request-id"];
+  return responseOf(answer, random);
+}
+
+function responseOf({ status, body, headers }: RpcAnswer, random: Random): RpcResponse {
+  const requestId = headers["x-request-id"];
   return {
-    status: answer.status,
-    body: answer.body,
+    status,
+    body,
     requestId: typeof requestId === "string" ? requestId : newRequestId(random),
-    headers: furtherHeaders(answer.headers),
+    headers: furtherHeaders(headers),
   };
 }
 
@@ -108,8 +112,11 @@ export type Completion = (answer: string, request: string) => Promise<string>;
 
 export interface PassedOnRequest {
   readonly address: string;
+  readonly random: Random;
   /** Undefined: the answer is passed on piece by piece. */
   readonly complete: Completion | undefined;
+  /** Takes the answer to a request whose body has not arrived: the rest of it is read for a limited time, and the connection ends. */
+  readonly answerUnread: (answer: RpcResponse) => void;
   readonly onFailure: (error: Error) => void;
 }
 
@@ -118,7 +125,7 @@ export function passOnRequest(
   home: HttpHome,
   request: IncomingMessage,
   response: ServerResponse,
-  { address, complete, onFailure }: PassedOnRequest,
+  { address, random, complete, answerUnread, onFailure }: PassedOnRequest,
 ): void {
   const headers: Record<string, string | string[]> = {
     ...withoutOwn(request.headers),
@@ -139,6 +146,16 @@ export function passOnRequest(
         .then((text) => {
           const length = String(Buffer.byteLength(text));
           response.writeHead(200, { ...withoutOwn(answer.headers), "content-length": length }).end(text);
+        })
+        .catch(fail);
+      return;
+    }
+    if (!request.complete && passed && statusOf(answer) >= 400) {
+      request.unpipe(passed);
+      collected(answer, ANSWER_BYTES_MAX)
+        .then((text) => {
+          passed?.destroy();
+          answerUnread(responseOf({ status: statusOf(answer), body: text, headers: answer.headers }, random));
         })
         .catch(fail);
       return;

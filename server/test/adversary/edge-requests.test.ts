@@ -92,6 +92,23 @@ describe("a request that an edge passes on", () => {
     });
   }
 
+  it("ends its connection if home answers before the body has arrived, and the caller gets the answer", async () => {
+    hostile.rejects = (path, response) => {
+      if (path !== "/v2/rejected") return false;
+      response.writeHead(413, { "x-request-id": "req_a" }).end(END);
+      return true;
+    };
+    const length = 20_000_000;
+    const head = `POST /v2/rejected HTTP/1.1\r\nHost: x\r\nContent-Length: ${length}\r\n\r\n`;
+    // The client reads no answer before it has sent the request.
+    const answer = await sent(head + " ".repeat(length), "never");
+    assert.match(answer, /^HTTP\/1\.1 413 .*\r\nConnection: close\r\n/s);
+    assert(answer.endsWith(END));
+    assert.equal(answer.split("HTTP/1.1").length, 2);
+    hostile.rejects = () => false;
+    await isServing();
+  });
+
   it("keeps nobody from home while its caller sends no more (rule 222)", async () => {
     hostile.answer = (_, response) => response.end(END);
     const { hostname, port } = new URL(edge.address);

@@ -19,6 +19,8 @@ export class HostileHome {
   readonly seen: SeenRequest[] = [];
   /** Answers a request of a caller. */
   answer: Answer = (_, response) => response.end("{}");
+  /** Answers a request of a caller before its body has arrived, if it returns true. */
+  rejects: (path: string, response: ServerResponse) => boolean = () => false;
   readonly #home: Server;
   readonly #server: HttpServer;
 
@@ -51,8 +53,9 @@ export class HostileHome {
     request.on("error", () => {});
     response.on("error", () => {});
     request.on("data", (chunk: Buffer) => chunks.push(chunk));
-    await once(request, "end").catch(() => {});
     const { method = "", url = "", headers } = request;
+    if (this.rejects(url, response)) return;
+    await once(request, "end").catch(() => {});
     const seen = { method, path: url, headers, body: Buffer.concat(chunks).toString() };
     if (!url.startsWith("/v2/replica.")) {
       this.seen.push(seen);

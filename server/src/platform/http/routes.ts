@@ -29,4 +29,8 @@ export interface RouteParts {
 export type AddRoutes = (app: FastifyInstance, parts: RouteParts) => void;
 
 /** Answers a request without a route; undefined: it gets a problem. */
-export type AnswerUnrouted = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply> | undefined;
+export type AnswerUnrouted = (
+  request: FastifyRequest,
+  reply: FastifyReply,
+  parts: Pick<RouteParts, "sendUnread">,
+) => Promise<FastifyReply> | undefined;

@@ -370,11 +370,11 @@ function addOperations(groups: RouteGroups, { options, paths, pace, budget, send
 function addErrorHandlers(
   app: FastifyInstance,
   groups: RouteGroups,
-  { options: { operations, rpc, answerUnrouted }, send }: Parts,
+  { options: { operations, rpc, answerUnrouted }, send, sendUnread }: Parts,
 ): void {
   const questionFor = suggestOperation(operations.map(({ name }) => name));
   app.setNotFoundHandler((request, reply) => {
-    const answered = answerUnrouted?.(request, reply);
+    const answered = answerUnrouted?.(request, reply, { sendUnread });
     if (answered !== undefined) return answered;
     const path = request.url.split("?")[0]!;
     const allowed = (["GET", "POST"] as const).filter((method) => groups.has(method, path));
