@@ -9,7 +9,7 @@ import { isDashboardToken } from "../../../../engine/src/rules/session-token.ts"
 import type { Authenticator } from "../../platform/rpc/authenticate.ts";
 import type { CallQueues } from "../../platform/rpc/call-queues.ts";
 import type { RecordedChange } from "../../platform/rpc/execute.ts";
-import { findSession, type SessionSource } from "../../platform/rpc/find-session.ts";
+import { findSession, isCurrentSession, type SessionSource } from "../../platform/rpc/find-session.ts";
 import { Principal, requireUsable } from "../../platform/rpc/principal.ts";
 import { Problem, problemFrom } from "../../platform/rpc/problems.ts";
 import type { Caller, CallerAuthentication } from "../../platform/rpc/server.ts";
@@ -109,22 +109,31 @@ export class DashboardSessions implements CallerAuthentication {
 
   /** The session of a token. @throws {Problem} if it has ended, or its root key may not make calls. */
   async find(token: string, address: string): Promise<SessionOutput> {
-    return sessionOutput(await this.#use(token, address));
+    return sessionOutput((await this.#use(token, address)).stored);
   }
 
   /** The same without using it: a request that waits does not make the session last longer. */
   async look(token: string, address: string): Promise<SessionOutput> {
-    const record = await this.#find(token, address);
-    if (record === null) throw ended();
-    requireUsable(rootKeyRecord(record.stored.rootKey).record, this.#clock.now());
-    return sessionOutput(record.stored);
+    return sessionOutput((await this.#require(token, address)).stored);
   }
 
   /** The principal of the root key of a session. @throws {Problem} as `find` does. */
-  async authenticate({ session: token, address }: Caller): Promise<Principal> {
-    const { session, rootKey } = await this.#use(token!, address);
-    const record = rootKeyRecord(rootKey).record!;
-    return new Principal({ ...record, session: { kind: DASHBOARD, id: session.id } }, record.requestsPerMinute);
+  async authenticate({ session, address }: Caller): Promise<Principal> {
+    const token = session!;
+    return this.#principalOf(await this.#use(token, address), token, address);
+  }
+
+  #principalOf(session: SessionRecord, token: string, address: string): Principal {
+    const { sessions } = this.#options.directories;
+    const record = rootKeyRecord(session.stored.rootKey).record!;
+    const caller = { ...record, session: { kind: DASHBOARD, id: session.stored.session.id } };
+    return new Principal(caller, record.requestsPerMinute, {
+      isCurrent: (at) =>
+        isCurrentSession(token, session, sessions) &&
+        at < Math.min(endOf(session), record.expiresAt ?? Number.POSITIVE_INFINITY),
+      // The session is not used again.
+      renew: async () => this.#principalOf(await this.#require(token, address), token, address),
+    });
   }
 
   /** Ends a session. A token of none is looked up within the rate limit, and causes no transaction. */
@@ -138,23 +147,24 @@ export class DashboardSessions implements CallerAuthentication {
     this.#apply(change);
   }
 
-  async #use(token: string, address: string): Promise<DirectorySession> {
-    const now = this.#clock.now();
+  async #use(token: string, address: string): Promise<SessionRecord> {
+    const record = await this.#require(token, address);
+    await this.#touch(record, this.#clock.now());
+    return record;
+  }
+
+  /** @throws {Problem} if the session has ended, or its root key may not make calls. */
+  async #require(token: string, address: string): Promise<SessionRecord> {
     const record = await this.#find(token, address);
     if (record === null) throw ended();
-    const { stored } = record;
-    requireUsable(rootKeyRecord(stored.rootKey).record, now);
-    await this.#touch(record, now);
-    return stored;
+    requireUsable(rootKeyRecord(record.stored.rootKey).record, this.#clock.now());
+    return record;
   }
 
   async #find(token: string, address: string): Promise<SessionRecord | null> {
     if (!isDashboardToken(token)) return null;
     const record = await findSession(token, address, this.#options.directories.sessions, this.#options);
-    if (record === null) return null;
-    const { expires_at } = record.stored.session;
-    const isLive = this.#clock.now() < sessionEnd({ expires_at, last_used_at: record.touchedAt });
-    return isLive ? record : null;
+    return record !== null && this.#clock.now() < endOf(record) ? record : null;
   }
 
   /** Extends the session. A failed write is ignored: a call repeats it after the session was read again. */
@@ -194,6 +204,10 @@ const LINK_INVALID =
 
 function ended(): Problem {
   return new Problem("authentication_failed", "The session has ended. Sign in again.");
+}
+
+function endOf({ stored, touchedAt }: SessionRecord): number {
+  return sessionEnd({ expires_at: stored.session.expires_at, last_used_at: touchedAt });
 }
 
 function sessionOutput({ session, rootKey, workspaceName }: DirectorySession): SessionOutput {

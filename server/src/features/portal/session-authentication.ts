@@ -1,7 +1,8 @@
 import type { CallDirectories } from "../../../../engine/src/directory/directories.ts";
+import type { PortalSessionRecord } from "../../../../engine/src/directory/records.ts";
 import type { Limiter } from "../../../../engine/src/limits/limiter.ts";
 import { isPortalToken } from "../../../../engine/src/rules/session-token.ts";
-import { findSession, type SessionSource } from "../../platform/rpc/find-session.ts";
+import { findSession, isCurrentSession, type SessionSource } from "../../platform/rpc/find-session.ts";
 import { Principal } from "../../platform/rpc/principal.ts";
 import { Problem } from "../../platform/rpc/problems.ts";
 import type { Caller, CallerAuthentication } from "../../platform/rpc/server.ts";
@@ -45,13 +46,28 @@ export class PortalSessions implements CallerAuthentication {
     }
     const token = BEARER.exec(authorization.trim())?.[1];
     if (token === undefined || !isPortalToken(token)) throw ended();
-    const { clock, directories, limiter } = this.#options;
-    const record = await findSession(token, address, directories.portalSessions, this.#options);
+    const record = await this.#find(token, address);
+    const principal = this.#principalOf(record, token, address);
+    await admitSession(record.stored.session, this.#options.limiter);
+    return principal.atPresent(this.#options.clock.now());
+  }
+
+  /** @throws {Problem} if there is no such session. */
+  async #find(token: string, address: string): Promise<PortalSessionRecord> {
+    const record = await findSession(token, address, this.#options.directories.portalSessions, this.#options);
     if (record === null) throw ended();
-    const { stored } = record;
-    const principal = new Principal(portalPrincipal(stored, clock.now()), stored.rootKey.workspace_requests_per_minute);
-    await admitSession(stored.session, limiter);
-    return principal;
+    return record;
+  }
+
+  /** @throws {Problem} if the session has ended. */
+  #principalOf(record: PortalSessionRecord, token: string, address: string): Principal {
+    const { clock, directories } = this.#options;
+    const { session, rootKey } = record.stored;
+    const endsAt = Math.min(session.expires_at, rootKey.expires_at ?? Number.POSITIVE_INFINITY);
+    return new Principal(portalPrincipal(record.stored, clock.now()), rootKey.workspace_requests_per_minute, {
+      isCurrent: (at) => at < endsAt && isCurrentSession(token, record, directories.portalSessions),
+      renew: async () => this.#principalOf(await this.#find(token, address), token, address),
+    });
   }
 }
 

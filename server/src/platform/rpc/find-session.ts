@@ -1,7 +1,9 @@
+import { isDeepStrictEqual } from "node:util";
 import type { Clock, Milliseconds } from "../../../../engine/src/clock/clock.ts";
 import { hashSecret } from "../../../../engine/src/crypto/hash.ts";
 import type { CallDirectories } from "../../../../engine/src/directory/directories.ts";
 import type { RecordCache } from "../../../../engine/src/directory/record-cache.ts";
+import type { DirectoryRootKey } from "../../../../engine/src/directory/stored.ts";
 import { addressNetwork } from "../../../../engine/src/rules/address.ts";
 import { isSignedToken } from "../../../../engine/src/rules/session-token.ts";
 
@@ -18,6 +20,13 @@ export interface SessionSource {
   tokenKey: string;
 }
 
+/** What is cached of a session. */
+interface ReadSession {
+  /** By the monotonic clock. */
+  readonly readAt: Milliseconds;
+  readonly stored: { readonly rootKey: DirectoryRootKey };
+}
+
 /**
  * The session of a token, from the cache if it was read within the last second; null if there is none.
  *
@@ -26,7 +35,7 @@ export interface SessionSource {
  *
  * @throws {LookupsExhausted}
  */
-export async function findSession<R extends { readAt: Milliseconds }>(
+export async function findSession<R extends ReadSession>(
   token: string,
   address: string,
   sessions: RecordCache<R>,
@@ -42,4 +51,11 @@ export async function findSession<R extends { readAt: Milliseconds }>(
   }
   if (sessions.has(hash) || isSignedToken(tokenKey, token)) return sessions.load(hash);
   return directories.sessionLookups.spend(addressNetwork(address), () => sessions.load(hash));
+}
+
+/** Whether the session of a call that has waited is still cached, and its root key is as it was in the record. */
+export function isCurrentSession<R extends ReadSession>(token: string, record: R, sessions: RecordCache<R>): boolean {
+  const cached = sessions.peek(hashSecret(token));
+  // Sessions are read again each second.
+  return cached === record || (cached !== undefined && isDeepStrictEqual(cached.stored.rootKey, record.stored.rootKey));
 }

@@ -65,15 +65,15 @@ export class Principal {
     return this.#renewal?.rootKeyHash;
   }
 
-  /** Whether the cached record of the root key is unchanged and not expired. */
+  /** Whether the cached record of the root key or of the session is unchanged and not expired. */
   isCurrent(now: Instant): boolean {
     return this.#renewal === undefined || this.#renewal.isCurrent(now);
   }
 
   /**
-   * The principal of the same root key now.
+   * The principal of the same root key or session now.
    *
-   * @throws {Problem} or rejects with one if the root key may no longer make calls.
+   * @throws {Problem} or rejects with one if the root key may no longer make calls, or the session has ended.
    */
   renew(now: Instant): Principal | Promise<Principal> {
     return this.#renewal === undefined ? this : this.#renewal.renew(now);
@@ -88,7 +88,7 @@ export class Principal {
    * The caller after a wait: this one, unless what it may has changed. Its record is read again for other reasons too, such as a
    * change of the workspace, and then what was decided for it stays right.
    *
-   * @throws {Problem} or rejects with one if the root key may no longer make calls.
+   * @throws {Problem} or rejects with one if the root key may no longer make calls, or the session has ended.
    */
   async renewIfChanged(now: Instant): Promise<Principal> {
     const renewed = await this.atPresent(now);
@@ -199,7 +199,8 @@ export class JointPrincipal extends Principal {
 
 /** Looks up the principal again, for calls that waited. */
 export interface Renewal {
-  readonly rootKeyHash: string;
+  /** Absent: the caller sent the token of a session. */
+  readonly rootKeyHash?: string;
   isCurrent(now: Instant): boolean;
   renew(now: Instant): Principal | Promise<Principal>;
 }

@@ -524,7 +524,7 @@ export class Rpc {
     return call;
   }
 
-  /** What a call is answered whose root key was changed or revoked meanwhile is decided again. */
+  /** A call whose root key or session was changed or revoked meanwhile is decided again. */
   async #runQuery(
     operation: Query,
     call: OperationCall,
@@ -537,14 +537,18 @@ export class Rpc {
     let principal = caller;
     const again = (renewed: Principal) => {
       if (attempt === QUERY_ATTEMPTS_MAX)
-        throw new StoreUnavailable("The root key changed faster than it could be judged");
+        throw new StoreUnavailable("The caller changed faster than it could be judged");
       const now = clock.now();
       return this.#runQuery(operation, { ...call, principal: renewed.plain(), now }, request, renewed, attempt + 1);
     };
     const { outcome, revealed, required } = await this.#queues.reads.run(workspaceId, async (hasWaited) => {
       if (!hasWaited) return store.read("query", call);
       const [now, monotonic] = [clock.now(), clock.monotonic()];
-      principal = (await this.#identify(request, now, monotonic)) ?? missingRootKey();
+      // A session is not counted again.
+      principal =
+        caller.session === undefined
+          ? ((await this.#identify(request, now, monotonic)) ?? missingRootKey())
+          : await caller.renew(now);
       return store.read("query", { ...call, principal: principal.plain(), now });
     });
     const afterRead = await principal.renewIfChanged(clock.now());
