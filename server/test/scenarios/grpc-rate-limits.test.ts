@@ -207,6 +207,7 @@ for (const store of stores) {
       const invalid: [Buffer, RegExp][] = [
         [rateLimitRequest("", [one]), /domain is empty/],
         [rateLimitRequest("x".repeat(513), [one]), /512 characters/],
+        [rateLimitRequest("a\0b", [one]), /U\+0000/],
         [rateLimitRequest(namespace, []), /no descriptor/],
         [
           rateLimitRequest(
@@ -227,6 +228,17 @@ for (const store of stores) {
       ];
       for (const [message, detail] of invalid) assert.match(await fails(message, INVALID_ARGUMENT), detail);
       await fails(Buffer.alloc(65 * 1_024), RESOURCE_EXHAUSTED);
+    });
+
+    it("counts the characters of a domain as other calls do, and fails no look-up of others (rule 226)", async () => {
+      const namespace = "\u{1f511}".repeat(512);
+      await server.ok("ratelimits.limit", { namespace, identifier: "first", limit: 1, duration: 1_000, cost: 0 });
+      assert.equal((await ask(namespace, [descriptor("a", 1)])).code, OK);
+      const others = ["not", "looked", "up", "before"].map((one) =>
+        server.call("ratelimits.limit", { namespace: `${one} ${store}`, identifier: "a", limit: 1, duration: 1_000 }),
+      );
+      await fails(rateLimitRequest("a\0b", [descriptor("a", 1)]), INVALID_ARGUMENT);
+      for (const { status } of await Promise.all(others)) assert.equal(status, 200);
     });
 
     it("needs a root key that may count in the namespace (rule 122)", async () => {

@@ -177,6 +177,18 @@ function testLists(server: TestServer): void {
     });
   }
 
+  it("reject a made-up place that no database can compare (rule 226)", async () => {
+    const apiId = await server.createApi();
+    for (const [list, orderBy, within] of [
+      ["apis.listKeys", "name", { apiId }],
+      ["identities.listIdentities", "externalId", {}],
+    ] as const) {
+      const placed = (text: string) => writeCursor(list, { at: 0, id: "key_1", sorted: { by: orderBy, text } });
+      await server.rejected(list, { ...within, orderBy, cursor: placed("a\0b") }, "invalid_input");
+      await server.ok(list, { ...within, orderBy, cursor: placed("\u{10ffff}\u202e\n") });
+    }
+  });
+
   it("read a page from an index, without sorting", async () => {
     const plans = await server.change([], async (sql) => {
       const found: string[] = [];

@@ -26,7 +26,8 @@ export function readCursor(list: string, cursor: string): Place | undefined {
   const [encoded, sum] = cursor.split(".");
   const content = Buffer.from(encoded ?? "", "base64url").toString();
   const [, time, id, begunAt, by, text] = /^(\d{1,15}) (\w+)(?: since (\d{1,15})| (\w+) (.*))?$/s.exec(content) ?? [];
-  if (time === undefined || id === undefined) return undefined;
+  // No database compares a text with U+0000, and no list has written one.
+  if (time === undefined || id === undefined || text?.includes("\0")) return undefined;
   const place: Place = {
     at: Number(time),
     id,

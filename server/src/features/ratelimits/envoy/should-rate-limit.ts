@@ -48,9 +48,11 @@ export function readQuestion(message: Buffer, { fail }: Pick<GrpcContext, "fail"
   const request = decodeRequest(message);
   const { domain, descriptors } = request;
   if (domain === "") fail("invalid_input", "The domain is empty: it names the namespace whose limits apply.");
-  if (domain.length > DOMAIN_LENGTH_MAX) {
+  if (domain.length > DOMAIN_LENGTH_MAX && [...domain].length > DOMAIN_LENGTH_MAX) {
     fail("invalid_input", `The domain has more than ${DOMAIN_LENGTH_MAX} characters.`);
   }
+  // PostgreSQL looks no such text up, and refuses the names with it that other callers wait for.
+  if (domain.includes("\0")) fail("invalid_input", "The domain holds U+0000, which no namespace has in its name.");
   if (descriptors.length === 0) fail("invalid_input", "There is no descriptor.");
   if (descriptors.length > DESCRIPTORS_MAX) {
     fail("invalid_input", `There are more than ${DESCRIPTORS_MAX} descriptors.`);
