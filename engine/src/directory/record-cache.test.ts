@@ -3,6 +3,7 @@ import { describe, it } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import fc from "fast-check";
 import { SimulatedClock } from "../clock/simulated.ts";
+import { StoreUnavailable } from "../errors/store-unavailable.ts";
 import { Generations, newGenerationsBuffer } from "./generations.ts";
 import { type LoadedRecord, newRecordCacheCounts, RecordCache } from "./record-cache.ts";
 
@@ -15,6 +16,8 @@ function openCache({ bytesMax = 10_000, loadsAtOnce }: { bytesMax?: number; load
   const stored = new Map<string, LoadedRecord<string>>();
   const queries: { names: readonly string[]; answer(): void; fail(error: Error): void }[] = [];
   let isPaused = false;
+  /** Names that fail the queries with them. */
+  const poison = new Set<string>();
   const cache = new RecordCache<string>({
     clock,
     generations,
@@ -27,7 +30,8 @@ function openCache({ bytesMax = 10_000, loadsAtOnce }: { bytesMax?: number; load
       const found = new Map(names.flatMap((name) => (stored.has(name) ? [[name, stored.get(name)!]] : [])));
       const { promise, resolve, reject } = Promise.withResolvers<ReadonlyMap<string, LoadedRecord<string>>>();
       queries.push({ names, answer: () => resolve(found), fail: reject });
-      if (!isPaused) resolve(found);
+      if (names.some((name) => poison.has(name))) reject(new Error("a name cannot be looked up"));
+      else if (!isPaused) resolve(found);
       return promise;
     },
   });
@@ -38,6 +42,7 @@ function openCache({ bytesMax = 10_000, loadsAtOnce }: { bytesMax?: number; load
     counts,
     cache,
     queries,
+    poison,
     pause() {
       isPaused = true;
     },
@@ -252,13 +257,36 @@ describe("RecordCache", () => {
     put("a", "record");
     const waiting = [cache.load("a"), cache.load("b"), cache.load("a")];
     await setImmediate();
-    queries[0]!.fail(new Error("the database is away"));
+    queries[0]!.fail(new StoreUnavailable("the database is away"));
     for (const outcome of await Promise.allSettled(waiting)) assert.equal(outcome.status, "rejected");
     assert.equal(cache.get("a"), undefined);
     const again = cache.load("a");
     await setImmediate();
     queries[1]!.answer();
     assert.equal(await again, "record");
+  });
+
+  it("rejects only those who wait for a record that cannot be read (rule 227)", async () => {
+    const { cache, put, queries, poison } = openCache();
+    for (let i = 0; i < 128; i++) put(`name ${i}`, `record ${i}`);
+    poison.add("name 17").add("name 90");
+    const waiting = Array.from({ length: 128 }, (_, i) => cache.load(`name ${i}`));
+    const outcomes = await Promise.allSettled(waiting);
+    const failed = outcomes.flatMap(({ status }, i) => (status === "rejected" ? [i] : []));
+    assert.deepEqual(failed, [17, 90]);
+    assert.equal(cache.get("name 18"), "record 18");
+    // Both at once: two ways down from 128 names to one.
+    assert(queries.length <= 2 * 2 * 7 + 1, `${queries.length} queries`);
+    poison.clear();
+    assert.equal(await cache.load("name 17"), "record 17");
+  });
+
+  it("asks for few names apart if most of them cannot be read", async () => {
+    const { cache, queries, poison } = openCache();
+    for (let i = 0; i < 128; i++) poison.add(`name ${i}`);
+    const waiting = Array.from({ length: 128 }, (_, i) => cache.load(`name ${i}`));
+    for (const { status } of await Promise.allSettled(waiting)) assert.equal(status, "rejected");
+    assert.equal(queries.length, 32);
   });
 
   it("stays within its memory bound, and keeps used records", async () => {

@@ -1,4 +1,5 @@
 import type { Clock, Milliseconds } from "../clock/clock.ts";
+import { DecidedElsewhere } from "../errors/decided-elsewhere.ts";
 import { StoreUnavailable } from "../errors/store-unavailable.ts";
 import type { Generations } from "./generations.ts";
 import { NegativeCache } from "./negative-cache.ts";
@@ -95,6 +96,8 @@ const CHANCES_PER_EVICTION = 16;
 /** A Map rehashes all its entries when it grows, so the names are spread over many small ones. A power of two. */
 const SHARDS = 64;
 const LOADS_AT_ONCE = 2;
+/** Failed queries of one look-up, after which no more names are asked for apart. Enough for four names of 128 that cannot be read. */
+const FAILURES_MAX = 32;
 /** For how long a record is read again because it changed during each of its queries. */
 const LOAD_TIME_MAX: Milliseconds = 5_000;
 
@@ -221,12 +224,31 @@ export class RecordCache<R> {
     while (this.#queue.length > 0 && this.#loads < loadsAtOnce) {
       const names = this.#queue.splice(0, NAMES_PER_LOAD_MAX);
       this.#loads++;
-      this.#loadBatch(names)
-        .catch((error) => this.#fail(names, error))
-        .finally(() => {
-          this.#loads--;
-          this.#startLoads();
-        });
+      void this.#loadApart(names).finally(() => {
+        this.#loads--;
+        this.#startLoads();
+      });
+    }
+  }
+
+  /**
+   * Loads records. A name that the store cannot look up, or a record that it cannot read, fails only those who wait for it, although
+   * it fails the query for all.
+   */
+  async #loadApart(names: readonly string[]): Promise<void> {
+    const batches = [names];
+    let failures = 0;
+    for (let batch = batches.pop(); batch !== undefined; batch = batches.pop()) {
+      try {
+        await this.#loadBatch(batch);
+      } catch (error) {
+        failures++;
+        const isOfAll = error instanceof StoreUnavailable || error instanceof DecidedElsewhere;
+        if (isOfAll || failures === FAILURES_MAX) return this.#fail([batch, ...batches].flat(), error);
+        const half = batch.length >> 1;
+        if (half === 0) this.#fail(batch, error);
+        else batches.push(batch.slice(0, half), batch.slice(half));
+      }
     }
   }
 

@@ -271,6 +271,52 @@ describeOnStores(
       assert(!JSON.stringify(await server.rows()).includes("white pepper"));
     });
 
+    it("verify while a pepper of another workspace, which is looked up at the same moment, cannot be read (rule 227)", async () => {
+      const key = foreignKey();
+      const algorithm = "hmac-sha256";
+      const migrationId = unique("whole");
+      await migrate(server, [{ hash: hmac("pepper", key) }], { migrationId, algorithm, pepper: "pepper" });
+      const { key: as, workspaceId } = await server.workspace(unique("broken"));
+      const { apiId } = await server.ok("apis.createApi", { name: "theirs" }, { as });
+      const theirs = {
+        migrationId: "broken",
+        apiId,
+        algorithm,
+        pepper: "pepper",
+        keys: [{ hash: hmac("pepper", key) }],
+      };
+      await server.ok("keys.migrateKeys", theirs, { as });
+      await server.change([], ({ db }) =>
+        db.updateTable("key_migrations").set({ pepper: "altered" }).where("workspace_id", "=", workspaceId).execute(),
+      );
+      // At most two queries at a time, so that the next look-ups share one.
+      const gate = Promise.withResolvers<void>();
+      const held = Promise.withResolvers<void>();
+      server.store.interception = async (name, proceed) => {
+        if (name !== "keyMigrationsByReferences") return proceed();
+        held.resolve();
+        await gate.promise;
+        return proceed();
+      };
+      const ask = (id: string, caller = server.rootKey) =>
+        server.call("keys.verifyKey", { key, migrationId: id }, { as: caller });
+      const turns = async () => {
+        for (let turn = 0; turn < 20; turn++) await setImmediate();
+      };
+      const first = ask(unique("first"));
+      await held.promise;
+      const second = ask(unique("second"));
+      await turns();
+      const both = [ask("broken", as), ask(migrationId)] as const;
+      await turns();
+      gate.resolve();
+      server.store.interception = undefined;
+      await Promise.all([first, second]);
+      const [broken, whole] = await Promise.all(both);
+      assert.equal(broken.problem, "unexpected_error");
+      assert.equal(whole.body.data?.code, "VALID");
+    });
+
     it("with three parts verify with their migration once, and without it from then on", async () => {
       const token = "acme_BRTRKFsL_51FwqftsmMDHHbJAMEXXHCgG";
       const migrationId = unique("tokens");

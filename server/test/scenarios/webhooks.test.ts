@@ -322,6 +322,55 @@ describeOnStores(
       await server.pass(15_000);
     });
 
+    it("go on for others while the secrets of a workspace cannot be read, and after a rotation for it (rule 227)", async (t) => {
+      const { receiver } = await openWebhook(t, { eventTypes: ["api.created"] });
+      const { key: as, workspaceId } = await server.workspace("with a broken vault");
+      const broken = await WebhookReceiver.open(t);
+      const { webhookId } = await server.ok(
+        "webhooks.createWebhook",
+        { endpoint: broken.url, eventTypes: ["api.created"] },
+        { as },
+      );
+      t.after(() => server.call("webhooks.deleteWebhook", { webhookId }, { as }).then(() => {}));
+      let events = 0;
+      // Of another master key, altered, and lost.
+      for (const damage of [{ fingerprint: "0".repeat(32) }, { sealed: "" }, undefined]) {
+        const kept = await server.change([], async ({ db }) => {
+          const row = await db
+            .deleteFrom("vault_data_keys")
+            .where("workspace_id", "=", workspaceId)
+            .returningAll()
+            .executeTakeFirstOrThrow();
+          if (damage)
+            await db
+              .insertInto("vault_data_keys")
+              .values({ ...row, ...damage })
+              .execute();
+          return row;
+        });
+        await server.ok("apis.createApi", { name: "api" }, { as });
+        await server.createApi();
+        await passDelivering(server, 1_000);
+        assert.equal(receiver.received.length, ++events, JSON.stringify(damage));
+        assert.equal(broken.received.length, 0);
+        const [latest] = await server.ok("webhooks.listDeliveries", { webhookId }, { as });
+        assert.match(latest.lastAttempt.error, /cannot be read/);
+        await server.change([], async ({ db }) => {
+          await db.deleteFrom("vault_data_keys").where("workspace_id", "=", workspaceId).execute();
+          await db.insertInto("vault_data_keys").values(kept).execute();
+        });
+      }
+      // The former secret, which cannot be read, signs nothing while it would be valid.
+      await server.change([], ({ db }) =>
+        db.updateTable("webhooks").set({ secret: "altered" }).where("id", "=", webhookId).execute(),
+      );
+      const { secret } = await server.ok("webhooks.rotateSecret", { webhookId }, { as });
+      await server.ok("apis.createApi", { name: "last" }, { as });
+      await passDelivering(server, 1_000);
+      verify(secret, broken.received.at(-1)!);
+      assert.equal(broken.received.at(-1)?.event.data.name, "last");
+    });
+
     it("need the permission to read events, and a URL that can be called", async () => {
       const url = "https://receiver.invalid/";
       const { key: narrow } = await server.grant("webhooks.*.create_webhook");

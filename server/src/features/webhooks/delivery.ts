@@ -225,7 +225,10 @@ export class WebhookDelivery {
     const headers = webhookHeaders(delivery.event_id, body, webhook.secrets, at);
     const { answerStatus, error } =
       webhook.secrets.length === 0
-        ? { answerStatus: null, error: "The secret of the webhook cannot be read: rotate it" }
+        ? {
+            answerStatus: null,
+            error: "The secret of the webhook cannot be read: rotate it, unless the key of the vault is missing",
+          }
         : await client.send({ url: webhook.url, method: "POST", headers, body }).then(
             ({ status }) => ({
               answerStatus: status,

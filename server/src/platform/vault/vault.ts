@@ -88,7 +88,7 @@ export class Vault {
     const secrets = await findVaultSecrets(sql, workspaceId, keyIds);
     if (secrets.length === 0) return new Map();
     const dataKey = await this.#findDataKey(sql, workspaceId);
-    if (!dataKey) throw new Error("A vault secret has no data key");
+    if (!dataKey) throw new SealBroken(new Error("A vault secret has no data key"));
     // Only reads fill the cache: a transaction might still roll back the data key that it created.
     if (this.#dataKeys.size >= DATA_KEYS_CACHED_MAX) this.#dataKeys.clear();
     this.#dataKeys.set(workspaceId, dataKey);
@@ -217,7 +217,7 @@ export class Vault {
 
   async #unseal(sql: Sql, workspaceId: string, context: string, sealed: string): Promise<Buffer> {
     const dataKey = await this.#findDataKey(sql, workspaceId);
-    if (!dataKey) throw new Error("A sealed value has no data key");
+    if (!dataKey) throw new SealBroken(new Error("A sealed value has no data key"));
     return unseal(dataKey, context, sealed);
   }
 
