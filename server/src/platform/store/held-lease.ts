@@ -1,5 +1,6 @@
+import { isDeepStrictEqual } from "node:util";
 import type { Clock, Milliseconds } from "../../../../engine/src/clock/clock.ts";
-import { LEASE_LENGTH, type Lease, type leaseProcedures } from "./lease.ts";
+import { LEASE_LENGTH, type Lease, type LeaseOfOther, type leaseProcedures } from "./lease.ts";
 import type { Store } from "./store.ts";
 
 /** Interval between two attempts to take a lease, and the age at which it is renewed. */
@@ -25,6 +26,8 @@ export class HeldLease {
   #until: Milliseconds = 0;
   #askedAt: Milliseconds = Number.NEGATIVE_INFINITY;
   #isReleased = false;
+  /** What another process has, and the monotonic time since when it has not renewed it. */
+  #other: { readonly lease: LeaseOfOther; readonly since: Milliseconds } | undefined;
 
   constructor(options: HeldLeaseOptions) {
     this.#options = options;
@@ -53,7 +56,10 @@ export class HeldLease {
     this.#askedAt = startedAt;
     const now = clock.now();
     if (this.#lease === undefined) {
-      const lease = await store.transact("takeLease", { name, holder, formerHolders, now });
+      const abandoned = this.#abandoned(startedAt);
+      const found = await store.transact("takeLease", { name, holder, formerHolders, abandoned, now });
+      const lease = found !== undefined && "holder" in found ? found : undefined;
+      this.#see(found !== undefined && "expiresAt" in found ? found : undefined);
       if (this.#isReleased) {
         if (lease !== undefined) await store.transact("releaseLease", lease);
         return undefined;
@@ -62,6 +68,20 @@ export class HeldLease {
     } else if (!store.isEmbedded) await store.transact("renewLease", { lease: this.#lease, now });
     this.#until = store.isEmbedded ? Number.POSITIVE_INFINITY : startedAt + LEASE_LENGTH;
     return this.#lease;
+  }
+
+  #see(lease: LeaseOfOther | undefined): void {
+    if (lease === undefined) this.#other = undefined;
+    else if (!isDeepStrictEqual(lease, this.#other?.lease))
+      this.#other = { lease, since: this.#options.clock.monotonic() };
+  }
+
+  /**
+   * What another process has not renewed for as long as a lease lasts. It has ended, although the lease may expire hours later: the
+   * clock was set back since.
+   */
+  #abandoned(now: Milliseconds): LeaseOfOther | undefined {
+    return this.#other !== undefined && now - this.#other.since > LEASE_LENGTH ? this.#other.lease : undefined;
   }
 
   /** Another process has taken the lease. */

@@ -27,7 +27,15 @@ export class LeaseLost extends Error {
 export interface LeaseRequest extends Pick<Lease, "name" | "holder"> {
   /** Names of processes that have ended. A lease of theirs is taken before it expires. */
   formerHolders?: readonly string[];
+  /** What another node has not renewed for too long. It is taken before it expires. */
+  abandoned?: LeaseOfOther | undefined;
   now: Instant;
+}
+
+/** A lease that another node has. */
+export interface LeaseOfOther extends Pick<Lease, "token"> {
+  /** By the clock that was read when it was renewed, in epoch milliseconds. */
+  expiresAt: number;
 }
 
 /**
@@ -36,15 +44,25 @@ export interface LeaseRequest extends Pick<Lease, "name" | "holder"> {
  */
 export async function takeLease(
   sql: Sql,
-  { name, holder, formerHolders = [], now }: LeaseRequest,
+  { name, holder, formerHolders = [], abandoned, now }: LeaseRequest,
 ): Promise<Lease | undefined> {
   const time = sql.dialect.time.common(now);
   const { skipping } = sql.dialect.locks;
   const { rows } = await raw<{ token: number }>`
     update leases set holder = ${holder}, token = token + 1, expires_at = ${time} + ${LEASE_LENGTH}
-    where name in (select name from leases where name = ${name} and (expires_at <= ${time} or ${sql.dialect.values.isOneOf("holder", formerHolders)}) ${skipping})
+    where name in (
+      select name from leases where name = ${name} and (
+        expires_at <= ${time} or ${sql.dialect.values.isOneOf("holder", formerHolders)}
+        or (token = ${abandoned?.token ?? -1} and expires_at = ${abandoned?.expiresAt ?? -1})
+      ) ${skipping}
+    )
     returning token`.execute(sql.db);
   return rows[0] && { name, holder, token: Number(rows[0].token) };
+}
+
+async function leaseOfOther({ db }: Sql, name: string): Promise<LeaseOfOther | undefined> {
+  const row = await db.selectFrom("leases").selectAll().where("name", "=", name).executeTakeFirst();
+  return row && { token: Number(row.token), expiresAt: Number(row.expires_at) };
 }
 
 /**
@@ -71,7 +89,9 @@ export async function releaseLease({ db }: Sql, { name, holder, token }: Lease):
 export const leaseProcedures = {
   reading: {},
   writing: {
-    takeLease: (sql: Sql, wanted: LeaseRequest) => takeLease(sql, wanted),
+    /** The lease, or what another node has. */
+    takeLease: async (sql: Sql, wanted: LeaseRequest) =>
+      (await takeLease(sql, wanted)) ?? (await leaseOfOther(sql, wanted.name)),
     renewLease: (sql: Sql, { lease, now }: { lease: Lease; now: Instant }) => holdLease(sql, lease, now),
     releaseLease: (sql: Sql, lease: Lease) => releaseLease(sql, lease),
   },
