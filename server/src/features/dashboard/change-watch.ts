@@ -1,4 +1,5 @@
 import type { Clock, Milliseconds, Timer } from "../../../../engine/src/clock/clock.ts";
+import { Places } from "../../platform/outbound/places.ts";
 import { Problem } from "../../platform/rpc/problems.ts";
 import type { ChangesQuestion, RecordedChanges } from "./changed-kinds.ts";
 
@@ -7,7 +8,7 @@ const LOOK_INTERVAL: Milliseconds = 1_000;
 /** After this time without a change the answer is empty, so that proxies do not end the request. */
 const HOLD_MAX: Milliseconds = 20_000;
 
-/** Waiting requests of a session, of a workspace, and of this node. */
+/** Waiting requests of a session, of a workspace, and of this node. Workspaces share the last as `Places` says. */
 export const WAITING_MAX = { session: 8, workspace: 64, node: 512 } as const;
 
 /** What changed after a place in the events. */
@@ -48,6 +49,8 @@ export interface ChangeWatchOptions {
 export class ChangeWatch {
   readonly #options: ChangeWatchOptions;
   readonly #waiting = new Set<Waiting>();
+  /** Those of the waiting requests, by workspace. */
+  readonly #places = new Places(WAITING_MAX.node);
   #timer: Timer | undefined;
   #isClosed = false;
 
@@ -75,12 +78,14 @@ export class ChangeWatch {
     const waiting: Waiting = { session, after, until: now + HOLD_MAX, settle: resolve, fail: reject };
     if (this.#isClosed || signal.aborted) return { cursor: after, kinds: [] };
     this.#waiting.add(waiting);
+    this.#places.take(session.workspaceId);
     signal.addEventListener("abort", () => resolve({ cursor: after, kinds: [] }), { once: true });
     this.#timer ??= this.#options.clock.schedule(0, () => void this.#look());
     try {
       return await promise;
     } finally {
       this.#waiting.delete(waiting);
+      this.#places.giveBack(session.workspaceId);
     }
   }
 
@@ -92,13 +97,11 @@ export class ChangeWatch {
   }
 
   #admit({ sessionId, workspaceId }: WatchingSession): void {
-    let [ofSession, ofWorkspace] = [0, 0];
-    for (const { session } of this.#waiting) {
-      if (session.sessionId === sessionId) ofSession++;
-      if (session.workspaceId === workspaceId) ofWorkspace++;
-    }
-    const { session, workspace, node } = WAITING_MAX;
-    if (ofSession < session && ofWorkspace < workspace && this.#waiting.size < node) return;
+    let ofSession = 0;
+    for (const { session } of this.#waiting) if (session.sessionId === sessionId) ofSession++;
+    const ofWorkspace = this.#places.of(workspaceId);
+    const { session, workspace } = WAITING_MAX;
+    if (ofSession < session && ofWorkspace < workspace && this.#places.hasRoom(workspaceId)) return;
     throw new Problem("workspace_busy", "Too many windows wait for changes. Try again later.", {
       headers: { "retry-after": "30" },
     });
