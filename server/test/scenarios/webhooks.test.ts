@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import type { ServerResponse } from "node:http";
 import { describe, it, mock } from "node:test";
 import { Webhook } from "standardwebhooks";
 import { describeOnStores, openTestServer, stores, type TestServer, VAULT_KEY } from "../harness.ts";
@@ -262,6 +263,22 @@ describeOnStores(
       assert.equal(after.lastDeliveredAt, newest.completedAt);
       await server.ok("webhooks.updateWebhook", { webhookId, enabled: false });
       assert.deepEqual(await found(), [[], []]);
+    });
+
+    it("stays enabled when its former endpoint answers 410 after it was replaced, and sends the event to the new one", async (t) => {
+      const { receiver, webhookId } = await openWebhook(t, { eventTypes: ["api.created"] });
+      const late = Promise.withResolvers<ServerResponse>();
+      receiver.answer = (_, response) => void late.resolve(response);
+      await server.createApi("moved");
+      await server.pass(500);
+      const response = await late.promise;
+      const next = await WebhookReceiver.open(t);
+      await server.ok("webhooks.updateWebhook", { webhookId, endpoint: next.url });
+      response.writeHead(410).end();
+      await passDelivering(server, 1_000);
+      await passDelivering(server, 1_000);
+      const { enabled, dead } = await show(webhookId);
+      assert.deepEqual([enabled, dead, next.types], [true, 0, ["api.created"]]);
     });
 
     it("does not follow redirects", async (t) => {

@@ -246,9 +246,9 @@ export class WebhookDelivery {
     const nextAttemptAt =
       error === null || isGone ? null : nextAttempt(delivery.attempts + 1, endedAt, delivery.deadline, chance);
     this.attempts[error === null ? "delivered" : nextAttemptAt === null ? "dead" : "failed"]++;
-    const { webhookId } = webhook;
+    const { webhookId, url } = webhook;
     const { event_number: eventNumber } = delivery;
-    const attempt = { webhookId, eventNumber, at: endedAt, answerStatus, error, duration, nextAttemptAt, isGone };
+    const attempt = { webhookId, url, eventNumber, at: endedAt, answerStatus, error, duration, nextAttemptAt, isGone };
     this.#recording.push({ attempt, webhook });
     void this.#run();
   }

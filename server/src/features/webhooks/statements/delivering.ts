@@ -341,6 +341,8 @@ async function insertDeliveries(sql: Sql, handed: readonly Handed[], now: Instan
 /** What came of one attempt. */
 export interface Attempt {
   webhookId: string;
+  /** The endpoint to which it went. */
+  url: string;
   eventNumber: number;
   at: number;
   /** The status of the answer; null if there was none. */
@@ -379,14 +381,15 @@ const attemptTypes = {
  */
 export async function recordAttempts(
   sql: Sql,
-  { lease, attempts, now }: { lease: Lease; attempts: readonly Attempt[]; now: Instant },
+  { lease, attempts: made, now }: { lease: Lease; attempts: readonly Attempt[]; now: Instant },
   random: Random,
 ): Promise<DisabledWebhook[]> {
   await holdLease(sql, lease, now);
   await lockWebhooks(
     sql,
-    attempts.map(({ webhookId }) => webhookId),
+    made.map(({ webhookId }) => webhookId),
   );
+  const attempts = await withoutFormerEndpoints(sql, made, now);
   const rows = attempts.map((attempt) => ({
     webhook_id: attempt.webhookId,
     event_number: attempt.eventNumber,
@@ -423,6 +426,23 @@ export async function recordAttempts(
     if (one) disabled.push(one);
   }
   return disabled;
+}
+
+/** An endpoint that wants no more says nothing about the one that has replaced it meanwhile, which gets the event at once. */
+async function withoutFormerEndpoints(
+  { db, dialect }: Sql,
+  attempts: readonly Attempt[],
+  now: Instant,
+): Promise<readonly Attempt[]> {
+  const ids = attempts.flatMap(({ webhookId, isGone }) => (isGone ? [webhookId] : []));
+  if (ids.length === 0) return attempts;
+  const webhooks = db.selectFrom("webhooks").select(["id", "url"]).where(dialect.values.isOneOf("id", ids));
+  const urls = new Map((await webhooks.execute()).map(({ id, url }) => [id, url]));
+  return attempts.map((attempt) =>
+    attempt.isGone && urls.get(attempt.webhookId) !== attempt.url
+      ? { ...attempt, isGone: false, nextAttemptAt: now }
+      : attempt,
+  );
 }
 
 /** Records in a webhook whether it fails, and disables it after too long. */
