@@ -290,6 +290,12 @@ describeOnStores(
       }
     });
 
+    it("is one of at most 20 of its root key, also of many that sign in at once", async () => {
+      const { key, rootKeyId } = await server.grant("*");
+      await Promise.all(Array.from({ length: 60 }, () => signIn(server, key)));
+      assert.equal((await server.ok("rootKeys.listSessions", { rootKeyId })).length, 20);
+    });
+
     it("is one of at most 20 of its root key: the least recently used one makes room", async () => {
       const { key, rootKeyId } = await server.grant("*");
       const first = await signIn(server, key);

@@ -412,6 +412,14 @@ describeOnStores(
       assert.deepEqual(statuses, [200, 200, 200, 429]);
     });
 
+    it("is one of at most 20 of its owner, also of many that are created at once", async () => {
+      const apiId = await server.createApi();
+      await server.ok("identities.createIdentity", { externalId: "many" });
+      const body = { apiId, externalId: "many", actions: ["list"] };
+      await Promise.all(Array.from({ length: 60 }, () => server.ok("portal.createSession", body)));
+      assert.equal((await server.ok("portal.listPortalSessions", { apiId, limit: 100 })).length, 20);
+    });
+
     it("is one of at most 20 of its owner: a new one ends the oldest", async () => {
       const apiId = await server.createApi();
       const first = await owner(apiId, "ada", { expiresIn: HOUR });

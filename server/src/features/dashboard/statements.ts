@@ -101,6 +101,9 @@ export async function createSession(
 ): Promise<NewSession | undefined> {
   const rootKey = await findRootKey(sql, rootKeyId);
   if (rootKey === undefined) return undefined;
+  // So that sign-ins at once do not exceed the maximum together.
+  const row = sql.db.selectFrom("root_keys").select("id").where("id", "=", rootKeyId);
+  await sql.dialect.locks.lockRows(row, "no key update");
   const token = newDashboardToken(await findTokenKey(sql), secrets);
   const session: SessionRow = {
     id: newId(random, "ses"),

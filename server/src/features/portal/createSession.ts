@@ -123,6 +123,8 @@ export const createSession = mutation("portal.createSession", {
       ? (await identities.find(input.identity!))?.id
       : await identities.ensure(externalId, random, now);
   if (identityId === undefined) return fail("identity_not_found");
+  // So that sessions that are created at once do not exceed the maximum together.
+  await identities.lock(identityId);
 
   const portalSessions = store.of(PortalSessionWriter);
   const token = await portalSessions.newToken(secrets);
