@@ -31,8 +31,8 @@ const STREAMS = Number(process.env.FUZZ_STREAMS ?? 20_000);
 const QUIET_TURNS = 8;
 /** Streams that are sent at the same time. */
 const AT_ONCE = 16;
-/** A stream is looked at for this many turns at most. */
-const TURNS_MAX = 60;
+/** A stream is looked at for this many turns at most. Large answers from another thread take several for each 64 KiB. */
+const TURNS_MAX = 600;
 
 /** The calls that servers passed to the operations. */
 let calls = 0;
