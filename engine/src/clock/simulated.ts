@@ -2,17 +2,19 @@ import { type Clock, type Instant, instantAt, type Milliseconds, type Timer } fr
 
 /** A clock that moves only by `advance` and `step`. Timers run in the order of their due times. */
 export class SimulatedClock implements Clock {
-  #now: number;
+  /** The wall clock when the monotonic clock was 0, as steps have set it. */
+  #start: number;
   #monotonic = 0;
   #timers: { due: number; order: number; task: () => void }[] = [];
   #order = 0;
 
   constructor(start: number) {
-    this.#now = start;
+    this.#start = start;
   }
 
+  /** Whole milliseconds, as of the system's clock, also at a timer of random length. */
   now(): Instant {
-    return instantAt(this.#now);
+    return instantAt(Math.floor(this.#start + this.#monotonic));
   }
 
   monotonic(): Milliseconds {
@@ -38,19 +40,14 @@ export class SimulatedClock implements Clock {
         .sort((a, b) => a.due - b.due || a.order - b.order)[0];
       if (!next) break;
       this.#timers.splice(this.#timers.indexOf(next), 1);
-      this.#pass(Math.max(0, next.due - this.#monotonic));
+      this.#monotonic = Math.max(this.#monotonic, next.due);
       next.task();
     }
-    this.#pass(end - this.#monotonic);
+    this.#monotonic = Math.max(this.#monotonic, end);
   }
 
   /** Steps the wall clock without elapsed time, as an operator or NTP does. */
   step(difference: Milliseconds): void {
-    this.#now += difference;
-  }
-
-  #pass(length: number): void {
-    this.#monotonic += length;
-    this.#now += length;
+    this.#start += difference;
   }
 }
