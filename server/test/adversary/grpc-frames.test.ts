@@ -1,9 +1,10 @@
 /** Peers of gRPC that flood with frames of HTTP/2. What they can make a node keep has a bound, and others are answered. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { framed, GrpcClient } from "../grpc/client.ts";
+import { framed } from "../grpc/client.ts";
 import { CHECK, checkRequest } from "../grpc/envoy-check.ts";
-import { rateLimitRequest, readResponse, SHOULD_RATE_LIMIT } from "../grpc/rate-limit-messages.ts";
+import { InnocentCaller, innocentQuestion } from "../grpc/innocent-caller.ts";
+import { rateLimitRequest, SHOULD_RATE_LIMIT } from "../grpc/rate-limit-messages.ts";
 import {
   callHeaders,
   DATA,
@@ -21,7 +22,6 @@ import {
 import { TestServer } from "../harness.ts";
 import { eventually } from "../process.ts";
 
-const OK = 0;
 const [PRIORITY, PING, WINDOW_UPDATE] = [2, 6, 8];
 const [REFUSED_STREAM, ENHANCE_YOUR_CALM] = [7, 11];
 const INITIAL_WINDOW_SIZE = 4;
@@ -31,7 +31,7 @@ describe("a flood of frames (rule 153)", () => {
   const server = new TestServer({
     settings: { PORT: "0", GRPC_PORT: "0", WORKSPACE_REQUESTS_PER_MINUTE: "1000000" },
   });
-  let innocent: GrpcClient;
+  let innocent: InnocentCaller;
   let port: number;
   let apiId: string;
   before(async () => {
@@ -41,22 +41,13 @@ describe("a flood of frames (rule 153)", () => {
     const { key } = await server.workspace("innocent");
     const first = { namespace: "edge", identifier: "first", limit: 1, duration: 1_000, cost: 0 };
     await server.ok("ratelimits.limit", first, { as: key });
-    innocent = new GrpcClient(`http://127.0.0.1:${port}`, key);
+    innocent = new InnocentCaller(`http://127.0.0.1:${port}`, key);
     apiId = await server.createApi();
   });
   after(async () => {
     await innocent.close();
     await server.close();
   });
-
-  const message = rateLimitRequest("edge", [{ entries: [["user", "innocent"]], limit: [1_000_000, 2] }]);
-
-  async function innocentIsAnswered(times = 1): Promise<void> {
-    for (let i = 0; i < times; i++) {
-      const { status, body } = await innocent.call(SHOULD_RATE_LIMIT, message);
-      assert.deepEqual([status, readResponse(body).code], [OK, 1]);
-    }
-  }
 
   const number = (value: number): Buffer => {
     const bytes = Buffer.alloc(4);
@@ -78,17 +69,17 @@ describe("a flood of frames (rule 153)", () => {
 
   it("that ask for answers nobody reads is not read either, and the connection ends", async () => {
     const { socket, closed } = await rawPeer(port);
-    await innocentIsAnswered();
+    await innocent.isAnswered();
     socket.pause();
     const pings = Buffer.concat(Array.from({ length: 10_000 }, () => frame(PING, 0, 0, Buffer.alloc(8))));
     // Far more than the buffers of both kernels.
     for (let i = 0; i < 400; i++) socket.write(pings);
-    await innocentIsAnswered(20);
+    await innocent.isAnswered(20);
     assert(socket.writableLength > 20 * MEGABYTE, `${socket.writableLength} bytes were not read`);
     await server.pass(62_000);
     socket.resume();
     await closed;
-    await innocentIsAnswered();
+    await innocent.isAnswered();
   });
 
   it("SETTINGS ends the connection", async () => {
@@ -96,7 +87,7 @@ describe("a flood of frames (rule 153)", () => {
     peer.socket.write(Buffer.concat(Array.from({ length: 5_000 }, (_, i) => window(i))));
     await peer.closed;
     assert.equal(goawayOf(peer), ENHANCE_YOUR_CALM);
-    await innocentIsAnswered();
+    await innocent.isAnswered();
   });
 
   it("of frames without effect costs others nothing", async () => {
@@ -109,8 +100,8 @@ describe("a flood of frames (rule 153)", () => {
       frame(200, 0, 1, Buffer.alloc(20)),
     ];
     peer.socket.write(Buffer.concat(Array.from({ length: 40_000 }, (_, i) => useless[i % useless.length]!)));
-    await innocentIsAnswered(20);
-    peer.socket.write(Buffer.concat([frame(DATA, END_STREAM, 1, framed(message))]));
+    await innocent.isAnswered(20);
+    peer.socket.write(Buffer.concat([frame(DATA, END_STREAM, 1, framed(innocentQuestion))]));
     await eventually("its own call to be answered", async () =>
       peer.frames.some(({ type, flags, stream }) => type === HEADERS && stream === 1 && (flags & END_STREAM) > 0),
     );
@@ -131,7 +122,7 @@ describe("a flood of frames (rule 153)", () => {
     peer.socket.write(Buffer.concat(frames));
     await peer.closed;
     assert.equal(goawayOf(peer), ENHANCE_YOUR_CALM);
-    await innocentIsAnswered();
+    await innocent.isAnswered();
   });
 
   it("of calls whose answers are large and not taken is refused when they fill their room", async () => {
@@ -150,14 +141,14 @@ describe("a flood of frames (rule 153)", () => {
     const resets = () => peer.frames.filter(({ type }) => type === RST_STREAM);
     await eventually("calls to be refused", async () => resets().length > 0);
     assert(resets().every(({ payload }) => payload.readUInt32BE(0) === REFUSED_STREAM));
-    await innocentIsAnswered(20);
+    await innocent.isAnswered(20);
     peer.socket.destroy();
     await peer.closed;
   });
 
   it("of windows of one byte gets an answer byte by byte", async () => {
     const peer = await rawPeer(port);
-    peer.socket.write(Buffer.concat([window(0), call(1, SHOULD_RATE_LIMIT, message)]));
+    peer.socket.write(Buffer.concat([window(0), call(1, SHOULD_RATE_LIMIT, innocentQuestion)]));
     const content = () => peer.frames.filter(({ type, stream }) => type === DATA && stream === 1);
     const isAnswered = async () =>
       peer.frames.some(({ type, flags, stream }) => type === HEADERS && stream === 1 && (flags & END_STREAM) > 0);
@@ -190,7 +181,7 @@ describe("a flood of frames (rule 153)", () => {
         );
       }
     }
-    await innocentIsAnswered(50);
+    await innocent.isAnswered(50);
     for (const { socket, closed } of peers) {
       socket.destroy();
       await closed;

@@ -6,12 +6,13 @@ import { setImmediate } from "node:timers/promises";
 import { SimulatedClock } from "../../../engine/src/clock/simulated.ts";
 import type { GrpcCall } from "../../src/platform/grpc/call.ts";
 import { type ConnectionLimits, GrpcConnections } from "../../src/platform/grpc/connections.ts";
+import { PING, PREFACE } from "../../src/platform/grpc/http2/frames.ts";
 import { HpackDecoder } from "../../src/platform/grpc/http2/hpack.ts";
 import { MessageBudget } from "../../src/platform/grpc/message-bytes.ts";
 import { MemorySocket } from "../fast-lane/memory-socket.ts";
-import { framed, GrpcClient } from "../grpc/client.ts";
+import { framed } from "../grpc/client.ts";
 import { CHECK, checkRequest } from "../grpc/envoy-check.ts";
-import { rateLimitRequest, readResponse, SHOULD_RATE_LIMIT } from "../grpc/rate-limit-messages.ts";
+import { InnocentCaller, openCallsOf } from "../grpc/innocent-caller.ts";
 import {
   callHeaders,
   DATA,
@@ -27,15 +28,13 @@ import {
 import { TestServer } from "../harness.ts";
 import { eventually } from "../process.ts";
 
-const [OK, RESOURCE_EXHAUSTED] = [0, 8];
+const RESOURCE_EXHAUSTED = 8;
 const STREAMS = 256;
 const CALLS_MAX = 20_000;
 const CONNECTIONS_MAX = 100;
 const MIB = 1024 * 1024;
 const BODIES_BYTES = 16 * MIB;
 const ATTACKER = "127.0.0.2";
-const PING = 6;
-const PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
 
 describe("a peer of gRPC that takes what all share (rule 219)", () => {
   const server = new TestServer({
@@ -46,14 +45,14 @@ describe("a peer of gRPC that takes what all share (rule 219)", () => {
       CONNECTIONS_MAX: String(CONNECTIONS_MAX),
     },
   });
-  let innocent: GrpcClient;
+  let innocent: InnocentCaller;
   let port: number;
   const peers: RawPeer[] = [];
   before(async () => {
     await server.open();
     await server.service.listen();
     port = server.service.grpcAddress!.port;
-    innocent = new GrpcClient(`http://127.0.0.1:${port}`, server.rootKey);
+    innocent = new InnocentCaller(`http://127.0.0.1:${port}`, server.rootKey);
     await server.ok("ratelimits.limit", { namespace: "edge", identifier: "first", limit: 1, duration: 1_000, cost: 0 });
   });
   after(async () => {
@@ -61,17 +60,6 @@ describe("a peer of gRPC that takes what all share (rule 219)", () => {
     await innocent.close();
     await server.close();
   });
-
-  const message = rateLimitRequest("edge", [{ entries: [["user", "innocent"]], limit: [1_000_000, 2] }]);
-  const openCalls = async () => Number(/^latchkey_grpc_calls (\d+)$/m.exec(await server.scrape())![1]);
-
-  async function isAnswered(client = innocent): Promise<void> {
-    for (let i = 0; i < 5; i++) {
-      const { status, body, message: detail } = await client.call(SHOULD_RATE_LIMIT, message);
-      assert.equal(status, OK, detail);
-      assert.equal(readResponse(body).code, 1);
-    }
-  }
 
   async function connectPeers(count: number): Promise<RawPeer[]> {
     for (let i = 0; i < count; i++) peers.push(await rawPeer(port, ATTACKER));
@@ -81,7 +69,7 @@ describe("a peer of gRPC that takes what all share (rule 219)", () => {
   async function leave(): Promise<void> {
     for (const { socket } of peers) socket.destroy();
     await Promise.all(peers.splice(0).map(({ closed }) => closed));
-    await eventually("its calls to end", async () => (await openCalls()) === 0);
+    await eventually("its calls to end", async () => (await openCallsOf(server)) === 0);
   }
 
   it("has all calls open and ends no message: the oldest ones make room", async () => {
@@ -91,8 +79,8 @@ describe("a peer of gRPC that takes what all share (rule 219)", () => {
       );
       socket.write(Buffer.concat(begun));
     }
-    await eventually("all calls to be open", async () => (await openCalls()) === CALLS_MAX);
-    await isAnswered();
+    await eventually("all calls to be open", async () => (await openCallsOf(server)) === CALLS_MAX);
+    await innocent.isAnswered(5);
     await leave();
   });
 
@@ -125,19 +113,19 @@ describe("a peer of gRPC that takes what all share (rule 219)", () => {
       ]);
       socket.write(Buffer.concat(begun.flat()));
     }
-    await eventually("more calls to be open", async () => (await openCalls()) > 60 * (STREAMS - 1));
-    await isAnswered();
+    await eventually("more calls to be open", async () => (await openCallsOf(server)) > 60 * (STREAMS - 1));
+    await innocent.isAnswered(5);
     await leave();
   });
 
   it("has all connections, each with a call that never ends: only its own make room", async () => {
-    await isAnswered();
+    await innocent.isAnswered(5);
     const begun = frame(HEADERS, END_HEADERS, 1, callHeaders(CHECK));
     for (const { socket } of await connectPeers(CONNECTIONS_MAX + 20)) socket.write(begun);
-    await eventually("all to be in use", async () => (await openCalls()) === CONNECTIONS_MAX - 1);
-    const another = new GrpcClient(`http://127.0.0.1:${port}`, server.rootKey);
-    await isAnswered(another);
-    await isAnswered();
+    await eventually("all to be in use", async () => (await openCallsOf(server)) === CONNECTIONS_MAX - 1);
+    const another = new InnocentCaller(`http://127.0.0.1:${port}`, server.rootKey);
+    await another.isAnswered(5);
+    await innocent.isAnswered(5);
     await another.close();
     await leave();
   });
@@ -172,7 +160,7 @@ describe("a peer of gRPC that takes what all share (rule 219)", () => {
       answers += frames.filter(({ type }) => type === HEADERS).length;
     }
     assert(answers * 75_000 < BODIES_BYTES + 10 * 100_000, `${answers} answers wait`);
-    await isAnswered();
+    await innocent.isAnswered(5);
     await leave();
   });
 });

@@ -7,7 +7,8 @@ import { MessageReader } from "../../src/platform/grpc/protobuf.ts";
 import { encodeMessage } from "../../src/platform/grpc/status.ts";
 import { framed, GrpcClient } from "../grpc/client.ts";
 import { CHECK, type CheckQuestion, checkRequest, readCheckResponse } from "../grpc/envoy-check.ts";
-import { rateLimitRequest, readResponse, SHOULD_RATE_LIMIT } from "../grpc/rate-limit-messages.ts";
+import { InnocentCaller, innocentQuestion, openCallsOf } from "../grpc/innocent-caller.ts";
+import { rateLimitRequest, SHOULD_RATE_LIMIT } from "../grpc/rate-limit-messages.ts";
 import {
   CONTINUATION,
   callHeaders,
@@ -28,13 +29,13 @@ const headers = callHeaders(SHOULD_RATE_LIMIT);
 
 describe("a hostile peer of gRPC", () => {
   const server = new TestServer({ settings: { PORT: "0", GRPC_PORT: "0" } });
-  let victim: GrpcClient;
+  let victim: InnocentCaller;
   let port: number;
   before(async () => {
     await server.open();
     await server.service.listen();
     port = server.service.grpcAddress!.port;
-    victim = new GrpcClient(`http://127.0.0.1:${port}`, server.rootKey);
+    victim = new InnocentCaller(`http://127.0.0.1:${port}`, server.rootKey);
     await server.ok("ratelimits.limit", { namespace: "edge", identifier: "first", limit: 1, duration: 1_000, cost: 0 });
   });
   after(async () => {
@@ -42,23 +43,13 @@ describe("a hostile peer of gRPC", () => {
     await server.close();
   });
 
-  const message = rateLimitRequest("edge", [{ entries: [["user", "victim"]], limit: [1_000_000, 2] }]);
-
-  async function victimIsAnswered(): Promise<void> {
-    const { status, body } = await victim.call(SHOULD_RATE_LIMIT, message);
-    assert.equal(status, OK);
-    assert.equal(readResponse(body).code, 1);
-  }
-
-  const openCalls = async () => Number(/^latchkey_grpc_calls (\d+)$/m.exec(await server.scrape())![1]);
-
   it("sends giant messages: they are rejected before they are read", async () => {
     const peer = new GrpcClient(`http://127.0.0.1:${port}`, server.rootKey);
     const promise = Buffer.from([0, 0xff, 0xff, 0xff, 0xff]);
     for (const raw of [promise, Buffer.concat([promise, Buffer.alloc(1_000_000)]), framed(Buffer.alloc(1_000_000))]) {
-      assert.equal((await peer.call(SHOULD_RATE_LIMIT, message, { raw })).status, RESOURCE_EXHAUSTED);
+      assert.equal((await peer.call(SHOULD_RATE_LIMIT, innocentQuestion, { raw })).status, RESOURCE_EXHAUSTED);
     }
-    assert.equal((await peer.call(SHOULD_RATE_LIMIT, message)).status, OK);
+    assert.equal((await peer.call(SHOULD_RATE_LIMIT, innocentQuestion)).status, OK);
     await peer.close();
   });
 
@@ -75,13 +66,13 @@ describe("a hostile peer of gRPC", () => {
       Array.from({ length: 32_000 }, () => ({ entries: [] })),
     );
     assert.equal((await victim.call(SHOULD_RATE_LIMIT, empty)).status, INVALID_ARGUMENT);
-    await victimIsAnswered();
+    await victim.isAnswered();
   });
 
   it("sends any bytes: they are a message or invalid, never a failure of the service (seeded)", async () => {
     const random = seededRandom(35);
     for (let round = 0; round < 400; round++) {
-      const bytes = Buffer.from(message);
+      const bytes = Buffer.from(innocentQuestion);
       for (let change = 0; change <= random.below(4); change++) bytes[random.below(bytes.length)] = random.below(256);
       const cut = random.below(3) === 0 ? bytes.subarray(0, random.below(bytes.length)) : bytes;
       const { status } = await victim.call(SHOULD_RATE_LIMIT, cut);
@@ -115,30 +106,30 @@ describe("a hostile peer of gRPC", () => {
     const { socket, closed } = await rawPeer(port);
     beginCalls(socket, 2_000);
     await closed;
-    await victimIsAnswered();
-    await eventually("its calls to end", async () => (await openCalls()) === 0);
+    await victim.isAnswered();
+    await eventually("its calls to end", async () => (await openCallsOf(server)) === 0);
   });
 
   it("opens as many streams as it may and ends none: they are cancelled", async () => {
     const { socket, closed } = await rawPeer(port);
     beginCalls(socket, 256);
-    await eventually("the streams to be open", async () => (await openCalls()) === 256);
-    await victimIsAnswered();
+    await eventually("the streams to be open", async () => (await openCallsOf(server)) === 256);
+    await victim.isAnswered();
     await server.pass(62_000);
-    await eventually("the streams to be cancelled", async () => (await openCalls()) === 0);
+    await eventually("the streams to be cancelled", async () => (await openCallsOf(server)) === 0);
     socket.destroy();
     await closed;
-    await victimIsAnswered();
+    await victim.isAnswered();
   });
 
   it("reads no answer: its calls are cancelled", async () => {
     const peer = new GrpcClient(`http://127.0.0.1:${port}`, server.rootKey, { settings: { initialWindowSize: 0 } });
-    const calls = Array.from({ length: 200 }, () => peer.call(SHOULD_RATE_LIMIT, message));
-    await eventually("the calls to be open", async () => (await openCalls()) === 200);
-    await victimIsAnswered();
+    const calls = Array.from({ length: 200 }, () => peer.call(SHOULD_RATE_LIMIT, innocentQuestion));
+    await eventually("the calls to be open", async () => (await openCallsOf(server)) === 200);
+    await victim.isAnswered();
     await server.pass(62_000);
     for (const { body } of await Promise.all(calls)) assert.equal(body.length, 0);
-    assert.equal(await openCalls(), 0);
+    assert.equal(await openCallsOf(server), 0);
     peer.session.destroy();
   });
 
@@ -150,10 +141,10 @@ describe("a hostile peer of gRPC", () => {
       frames.push(frame(HEADERS, END_HEADERS, stream, headers), frame(RST_STREAM, 0, stream, reset));
     }
     socket.write(Buffer.concat(frames));
-    await victimIsAnswered();
+    await victim.isAnswered();
     await closed;
-    await victimIsAnswered();
-    await eventually("the calls to end", async () => (await openCalls()) === 0);
+    await victim.isAnswered();
+    await eventually("the calls to end", async () => (await openCallsOf(server)) === 0);
   });
 
   it("floods with CONTINUATION frames: its connection ends", async () => {
@@ -162,7 +153,7 @@ describe("a hostile peer of gRPC", () => {
     const more = Array.from({ length: 10_000 }, (_, i) => frame(CONTINUATION, 0, 1, field(`x-${i}`, "a")));
     socket.write(Buffer.concat(more));
     await closed;
-    await victimIsAnswered();
+    await victim.isAnswered();
   });
 
   it("sends headers that become large when they are decoded: the call never runs", async () => {
@@ -179,8 +170,8 @@ describe("a hostile peer of gRPC", () => {
       const block = Buffer.concat([headers, entry, Buffer.alloc(4_000, 0x80 | 62)]);
       socket.write(frame(HEADERS, END_HEADERS | END_STREAM, stream, block));
     }
-    await victimIsAnswered();
-    await eventually("its calls to be refused", async () => (await openCalls()) === 0);
+    await victim.isAnswered();
+    await eventually("its calls to be refused", async () => (await openCallsOf(server)) === 0);
     socket.destroy();
     await closed;
   });
@@ -250,7 +241,7 @@ describe("a hostile peer of gRPC", () => {
       assert.equal(denied!.status, 400);
       assert(denied!.body.length < 2_000);
     }
-    await victimIsAnswered();
+    await victim.isAnswered();
   });
 
   it("has a key with metadata that Envoy could not read: it is left out", async () => {
