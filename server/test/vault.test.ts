@@ -455,6 +455,27 @@ describe("latchkey vault rotate", () => {
     assert.match(foreign.stderr, MASTER_KEY_ERROR);
   });
 
+  it("names the workspaces whose data keys cannot be opened, and goes on when they are restored", async (t) => {
+    const deployment = await openDeployment(t, "sqlite");
+    const server = await deployment.start();
+    const { apiId } = await server.ok("apis.createApi", { name: "vaulted" });
+    const keys = [await createRecoverable(server, apiId)];
+    await server.kill("SIGTERM");
+    const { workspaceId, restore } = await deployment.alterDataKey();
+    const rotation = deployment.rotate();
+    assert.equal((await rotation.ended).code, 1);
+    const { stderr } = rotation;
+    assert.match(
+      stderr,
+      /not complete: 1 of the data keys cannot be opened by these master keys; 0 were encrypted again\. Keep both/,
+    );
+    assert(stderr.includes(workspaceId));
+    await restore();
+    const { wrapped } = JSON.parse((await deployment.rotated()).stdout);
+    assert.equal(wrapped, 1);
+    await revealsAll(await deployment.start(), keys);
+  });
+
   it("reports that there is no vault", async (t) => {
     const deployment = await openDeployment(t, "postgres");
     delete deployment.settings.VAULT_KEY;
@@ -565,6 +586,20 @@ class VaultDeployment {
         await db.insertInto("vault_data_keys").values(dataKeys).execute();
       }
     });
+  }
+
+  /** Alters the data key of a workspace. */
+  async alterDataKey(): Promise<{ workspaceId: string; restore(): Promise<unknown> }> {
+    const store = await this.#open();
+    const { workspace_id, sealed } = (await store.read("run", ({ db }) =>
+      db.selectFrom("vault_data_keys").selectAll().executeTakeFirstOrThrow(),
+    )) as VaultDataKeyRow;
+    const put = (value: string) =>
+      store.transact("run", ({ db }) =>
+        db.updateTable("vault_data_keys").set({ sealed: value }).where("workspace_id", "=", workspace_id).execute(),
+      );
+    await put(`${sealed.slice(0, -4)}AAAA`);
+    return { workspaceId: workspace_id, restore: () => put(sealed) };
   }
 
   /** The number of data keys under another master key than this one. */

@@ -602,7 +602,7 @@ for (const store of ["sqlite", "postgres"] as const) {
       }).open();
       t.after(() => both.close());
       const { to } = await both.store.transact("vaultRotation", null);
-      for (let done = false; !done; ) ({ done } = await both.store.transact("rotateVault", to!));
+      for (let done = false; !done; ) ({ done } = await both.store.transact("rotateVault", { to: to! }));
       const after = await new TestServer({ store, settings: { ...settings, VAULT_KEY: next }, beside: server }).open();
       t.after(() => after.close());
       assert.equal((await introspect(after, access_token)).active, true);

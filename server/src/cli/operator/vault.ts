@@ -1,4 +1,5 @@
 import { CommandError, print } from "../../../../cli/src/output.ts";
+import { UNREADABLE_MAX } from "../../platform/vault/vault.ts";
 import type { Invocation } from "./invocation.ts";
 import { withPreparedStore } from "./store.ts";
 
@@ -16,11 +17,13 @@ export function rotateVault(invocation: Invocation): Promise<void> {
       );
     }
     let wrapped = 0;
+    let unreadable: readonly string[] = [];
     for (let done = false; !done; ) {
-      const step = await store.transact("rotateVault", to);
+      const step = await store.transact("rotateVault", { to, unreadable });
       wrapped += step.wrapped;
-      done = step.done;
+      ({ done, unreadable } = step);
     }
+    if (unreadable.length > 0) throw unfinished(wrapped, unreadable);
     // In the data folder, this replaces the current key with the next one.
     await store.transact("checkVault", null);
     print(invocation.json, { from, to, wrapped }, () => [
@@ -30,4 +33,15 @@ export function rotateVault(invocation: Invocation): Promise<void> {
         : []),
     ]);
   });
+}
+
+/** The former master key stays the current one, so that nobody destroys it. */
+function unfinished(wrapped: number, unreadable: readonly string[]): CommandError {
+  const count = Math.min(unreadable.length, UNREADABLE_MAX);
+  return new CommandError(
+    `The rotation is not complete: ${unreadable.length > count ? "more than " : ""}${count} of the data keys cannot be opened ` +
+      `by these master keys; ${wrapped} were encrypted again. Keep both master keys. Restore these rows of ` +
+      "`vault_data_keys` from a backup, and run this command again. Their workspaces:",
+    { details: unreadable.slice(0, count) },
+  );
 }

@@ -26,12 +26,18 @@ export function findDataKey(sql: Sql, workspaceId: string): Promise<VaultDataKey
   return sql.db.selectFrom("vault_data_keys").selectAll().where("workspace_id", "=", workspaceId).executeTakeFirst();
 }
 
-/** Up to `limit` data keys that are sealed under another master key. */
-export function findDataKeysNotUnder(sql: Sql, fingerprint: string, limit: number): Promise<VaultDataKeyRow[]> {
+/** Up to `limit` data keys that are sealed under another master key, but those of some workspaces. */
+export function findDataKeysNotUnder(
+  sql: Sql,
+  fingerprint: string,
+  except: readonly string[],
+  limit: number,
+): Promise<VaultDataKeyRow[]> {
   return sql.db
     .selectFrom("vault_data_keys")
     .selectAll()
     .where("fingerprint", "<>", fingerprint)
+    .$if(except.length > 0, (query) => query.where("workspace_id", "not in", except))
     .orderBy("workspace_id")
     .limit(limit)
     .execute();

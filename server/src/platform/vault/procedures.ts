@@ -1,5 +1,5 @@
 import type { PoolsOf, Sql } from "../store/store.ts";
-import type { Vault } from "./vault.ts";
+import type { RotationStep, Vault } from "./vault.ts";
 
 /** The procedures of the vault. */
 export function vaultProcedures(vault: Vault) {
@@ -8,8 +8,8 @@ export function vaultProcedures(vault: Vault) {
       revealSample: (sql: Sql, _: null) => vault.revealSample(sql),
     },
     writing: {
-      /** One step of a rotation of the vault's master key, to the key with this fingerprint. */
-      rotateVault: (sql: Sql, to: string) => vault.rotateStep(sql, to),
+      /** One step of a rotation of the vault's master key. */
+      rotateVault: (sql: Sql, step: RotationStep) => vault.rotateStep(sql, step),
       vaultRotation: (sql: Sql, _: null) => vault.rotation(sql),
       checkVault: (sql: Sql, _: null) => vault.check(sql),
     },

@@ -14,7 +14,7 @@ import type { Schema } from "../store/schema.ts";
 import { openSqliteStoreHere } from "../store/sqlite/store-here.ts";
 import { Rollback, type Sql, type Store } from "../store/store.ts";
 import { KeyRing } from "./key-ring.ts";
-import { MasterKeyMissing, Vault } from "./vault.ts";
+import { MasterKeyMissing, type RotatedStep, UNREADABLE_MAX, Vault } from "./vault.ts";
 
 const procedures = {
   reading: { run: (sql: Sql, work: (sql: Sql) => Promise<unknown>) => work(sql) },
@@ -55,6 +55,17 @@ for (const [name, open] of Object.entries(databases)) {
       await remove();
     });
 
+    /** All steps of a rotation. */
+    const rotateAll = async (vault: Vault, to = "") => {
+      let step: RotatedStep = { wrapped: 0, unreadable: [], done: false };
+      let wrapped = 0;
+      while (!step.done) {
+        const { unreadable } = step;
+        step = await write((sql) => vault.rotateStep(sql, { to, unreadable }));
+        wrapped += step.wrapped;
+      }
+      return { wrapped, unreadable: step.unreadable };
+    };
     const write = <T>(work: (sql: Sql) => Promise<T>) => store.transact("run", work) as Promise<T>;
     const reveal = (vault: Vault, workspaceId: string, ...keyIds: string[]) =>
       store.read("run", (sql) => vault.reveal(sql, workspaceId, keyIds)) as Promise<Map<string, string>>;
@@ -298,7 +309,7 @@ for (const [name, open] of Object.entries(databases)) {
           // A new process for each step.
           const vault = openVault(master, next);
           assert.deepEqual(await write((sql) => vault.rotation(sql)), { from, to });
-          const step = await write((sql) => vault.rotateStep(sql, to));
+          const step = await write((sql) => vault.rotateStep(sql, { to }));
           steps.push(step.wrapped);
           done = step.done;
 
@@ -315,7 +326,11 @@ for (const [name, open] of Object.entries(databases)) {
         // A repeated rotation does nothing and does not reverse it.
         const again = openVault(master, next);
         assert.deepEqual(await write((sql) => again.rotation(sql)), { from: to, to });
-        assert.deepEqual(await write((sql) => again.rotateStep(sql, to)), { wrapped: 0, done: true });
+        assert.deepEqual(await write((sql) => again.rotateStep(sql, { to })), {
+          wrapped: 0,
+          unreadable: [],
+          done: true,
+        });
 
         await write((sql) => openVault(next).check(sql));
         await assert.rejects(
@@ -339,10 +354,10 @@ for (const [name, open] of Object.entries(databases)) {
         const [from, to] = new KeyRing({ kind: "given", keys: [master, next] }).fingerprints as [string, string];
         const ids = new Map<string, string>();
         for (const workspace of workspaces) ids.set(workspace, await saveSecret(openVault(master), workspace));
-        await write((sql) => openVault(master, next).rotateStep(sql, to));
+        await write((sql) => openVault(master, next).rotateStep(sql, { to }));
         const back = openVault(next, master);
         assert.deepEqual(await write((sql) => back.rotation(sql)), { from, to: from });
-        for (let done = false; !done; ) ({ done } = await write((sql) => back.rotateStep(sql, from)));
+        for (let done = false; !done; ) ({ done } = await write((sql) => back.rotateStep(sql, { to: from })));
         await write((sql) => openVault(master).check(sql));
         const vault = openVault(master);
         for (const [workspace, id] of ids) await revealsAll(vault, workspace, id);
@@ -351,29 +366,49 @@ for (const [name, open] of Object.entries(databases)) {
       it("fails without a next key, or with an unknown one", async () => {
         assert.equal((await write((sql) => openVault(master).rotation(sql))).to, undefined);
         await assert.rejects(
-          write((sql) => openVault(master).rotateStep(sql, "unknown")),
+          write((sql) => openVault(master).rotateStep(sql, { to: "unknown" })),
           MasterKeyMissing,
         );
       });
 
-      it("fails if a data key cannot be opened", async () => {
-        const [workspace] = (await makeWorkspaces(1)) as [string];
-        const id = await saveSecret(openVault(master), workspace);
-        const { sealed } = await dataKeyOf(workspace);
-        await setDataKey(workspace, { sealed: sealed.slice(0, -4) });
+      it("seals all data keys but those that cannot be opened, and keeps the former master key", async () => {
+        const workspaces = await makeWorkspaces(503);
+        const ids = new Map<string, string>();
+        for (const workspace of workspaces) ids.set(workspace, await saveSecret(openVault(master), workspace));
+        const [altered, foreign] = workspaces.toSorted() as [string, string];
+        const { sealed, fingerprint } = await dataKeyOf(altered);
+        await setDataKey(altered, { sealed: sealed.slice(0, -4) });
+        await setDataKey(foreign, { fingerprint: "unknown" });
         const next = newMasterKey();
         const vault = openVault(master, next);
         const { from, to } = await write((sql) => vault.rotation(sql));
-        const rotate = async () => {
-          for (let done = false; !done; ) ({ done } = await write((sql) => vault.rotateStep(sql, to!)));
-        };
-        await assert.rejects(rotate(), SealBroken);
+        const rotate = () => rotateAll(vault, to);
+        assert.deepEqual((await rotate()).unreadable, [altered, foreign]);
         // The old master key stays current, so that the operator does not delete it.
         assert.equal((await write((sql) => vault.rotation(sql))).from, from);
-        await setDataKey(workspace, { sealed });
-        await rotate();
+        for (const workspace of workspaces) {
+          if (workspace !== altered && workspace !== foreign)
+            assert.equal((await dataKeyOf(workspace)).fingerprint, to);
+        }
+        await setDataKey(altered, { sealed });
+        await setDataKey(foreign, { fingerprint });
+        assert.deepEqual(await rotate(), { unreadable: [], wrapped: 2 });
         master = next;
-        await revealsAll(openVault(master), workspace, id);
+        for (const [workspace, id] of ids) await revealsAll(openVault(master), workspace, id);
+      });
+
+      it("ends where it cannot open more than a hundred data keys", async () => {
+        const workspaces = await makeWorkspaces(UNREADABLE_MAX + 1);
+        for (const workspace of workspaces) await saveSecret(openVault(master), workspace);
+        const rows = await Promise.all(
+          workspaces.map(async (workspace) => ({ workspace, ...(await dataKeyOf(workspace)) })),
+        );
+        for (const { workspace, sealed } of rows) await setDataKey(workspace, { sealed: sealed.slice(0, -4) });
+        const vault = openVault(master, newMasterKey());
+        const { from, to } = await write((sql) => vault.rotation(sql));
+        assert.deepEqual((await rotateAll(vault, to)).unreadable.toSorted(), workspaces.toSorted());
+        assert.equal((await write((sql) => vault.rotation(sql))).from, from);
+        for (const { workspace, sealed } of rows) await setDataKey(workspace, { sealed });
       });
     });
   });

@@ -34,7 +34,27 @@ export type VaultSample =
   | { kind: "locked"; fingerprint: string }
   | { kind: "broken"; keyId: string };
 
+/** A step of a rotation of the master key. */
+export interface RotationStep {
+  /** The fingerprint of the next master key. */
+  to: string;
+  /** Workspaces whose data keys earlier steps could not open. */
+  unreadable?: readonly string[];
+}
+
+/** What a step of a rotation has done. */
+export interface RotatedStep {
+  /** Data keys that are sealed under the next master key now. */
+  wrapped: number;
+  /** Workspaces whose data keys no step could open: they were altered, or stand under another master key. */
+  unreadable: readonly string[];
+  /** No step follows. */
+  done: boolean;
+}
+
 const DATA_KEYS_PER_STEP = 500;
+/** A rotation that finds more data keys that it cannot open ends. */
+export const UNREADABLE_MAX = 100;
 const DATA_KEYS_CACHED_MAX = 10_000;
 
 /**
@@ -169,28 +189,38 @@ export class Vault {
 
   /**
    * One step of a rotation: seals up to 500 data keys under the new master key. The last step makes it the current master
-   * key. An interrupted rotation continues with the next call.
+   * key, unless a data key could not be opened. An interrupted rotation continues with the next call.
    *
-   * @throws {MasterKeyMissing} when one of the two keys is missing.
+   * @throws {MasterKeyMissing} when the next master key is missing.
    */
-  async rotateStep(sql: Sql, to: string): Promise<{ wrapped: number; done: boolean }> {
+  async rotateStep(sql: Sql, { to, unreadable = [] }: RotationStep): Promise<RotatedStep> {
     const target = this.#keyRing.find(to);
     await lockVaultFingerprint(sql);
     if (!target) throw new MasterKeyMissing();
-    const dataKeys = await findDataKeysNotUnder(sql, to, DATA_KEYS_PER_STEP);
+    const dataKeys = await findDataKeysNotUnder(sql, to, unreadable, DATA_KEYS_PER_STEP);
+    const failed: string[] = [];
     for (const dataKey of dataKeys) {
-      const previous = this.#keyRing.find(dataKey.fingerprint);
-      if (!previous) throw new MasterKeyMissing();
-      const context = dataKeyContext(dataKey.workspace_id);
-      await updateDataKey(sql, {
-        ...dataKey,
-        fingerprint: to,
-        sealed: seal(target, context, unseal(previous, context, dataKey.sealed)),
-      });
+      const sealed = this.#sealUnder(target, dataKey);
+      if (sealed === undefined) failed.push(dataKey.workspace_id);
+      else await updateDataKey(sql, { ...dataKey, fingerprint: to, sealed });
     }
-    const done = dataKeys.length < DATA_KEYS_PER_STEP;
-    if (done) await putVaultFingerprint(sql, to);
-    return { wrapped: dataKeys.length, done };
+    const all = [...unreadable, ...failed];
+    const done = dataKeys.length < DATA_KEYS_PER_STEP || all.length > UNREADABLE_MAX;
+    if (done && all.length === 0) await putVaultFingerprint(sql, to);
+    return { wrapped: dataKeys.length - failed.length, unreadable: all, done };
+  }
+
+  /** A data key, sealed under another master key; undefined if it cannot be opened. */
+  #sealUnder(target: Buffer, { workspace_id, fingerprint, sealed }: VaultDataKeyRow): string | undefined {
+    const master = this.#keyRing.find(fingerprint);
+    if (!master) return undefined;
+    const context = dataKeyContext(workspace_id);
+    try {
+      return seal(target, context, unseal(master, context, sealed));
+    } catch (error) {
+      if (error instanceof SealBroken) return undefined;
+      throw error;
+    }
   }
 
   /** Decrypts some recoverable keys, to check that the master key fits and that nothing was altered. */
