@@ -296,7 +296,7 @@ async function compareAll(title: string, contenders: readonly Contender[]): Prom
     rows.push([
       name,
       writeSpread(rateOf(windows)),
-      writeSpread(ratio, 2),
+      writeSpread(ratio, ratio.median < 0.1 ? 4 : 2),
       writeSpread(of("cpu"), 1),
       writeSpread(of("p99"), 1),
       `${p50}, ${p99} at ${perSecond}/s`,
