@@ -81,7 +81,7 @@ export async function openHostileEndpoint(
 }
 
 /** A key for tests, which nothing else trusts. */
-const TEST_KEY = `-----BEGIN PRIVATE KEY-----
+export const TEST_KEY = `-----BEGIN PRIVATE KEY-----
 MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgnGqrB45/3HAIJfEB
 gyQ7db/FP6YanPyVVYPMuMdUF4ahRANCAATY2kFRaUFJUMIitzlDvaedfwp+NEhG
 dC6Utu27DPDapVSMKz0OoqGOfJJYOYqCsnB1Shp0mD1RAGmCpLnCoxZD

@@ -5,11 +5,12 @@ import { every } from "../../../../engine/src/clock/every.ts";
 import type { GrpcCall } from "./call.ts";
 import type { Certificates } from "./certificates.ts";
 import { type ConnectionLimits, GrpcConnections, SWEEP_INTERVAL } from "./connections.ts";
+import { HANDSHAKES_MAX, Handshakes } from "./handshakes.ts";
 import { MessageBudget } from "./message-bytes.ts";
 import type { UnaryMethod } from "./method.ts";
 
-/** Connections beside the maximum, whose handshake has not ended. */
-const HANDSHAKES_MAX = 1_000;
+/** Connections beside the maximum, which are refused or end. */
+const ENDING_MAX = 1_000;
 
 const CERTIFICATES_INTERVAL: Milliseconds = 60_000;
 
@@ -50,10 +51,14 @@ export function openGrpcListener({ clock, methods, limits, certificates, chance 
     chance,
   );
   const accept = (socket: Socket) => connections.add(socket);
-  const secure = certificates && openSecureServer(limits, certificates, accept);
+  const handshakes = new Handshakes(clock, limits.headersTimeout);
+  const secure = certificates && openSecureServer(certificates, handshakes, accept);
   const server: Server = secure ?? createServer({ noDelay: true }, accept);
-  server.maxConnections = limits.connectionsMax + HANDSHAKES_MAX;
-  const sweep = every(clock, SWEEP_INTERVAL, async () => connections.sweep());
+  server.maxConnections = limits.connectionsMax + HANDSHAKES_MAX + ENDING_MAX;
+  const sweep = every(clock, SWEEP_INTERVAL, async () => {
+    handshakes.sweep();
+    connections.sweep();
+  });
   const renewal = certificates && every(clock, CERTIFICATES_INTERVAL, async () => renew(secure, certificates));
   return {
     counts: connections,
@@ -72,32 +77,40 @@ export function openGrpcListener({ clock, methods, limits, certificates, chance 
       const closed = Promise.withResolvers<void>();
       // It reports that it never listened.
       server.close(() => closed.resolve());
+      handshakes.destroy();
       connections.close();
       await closed.promise;
     },
-    destroy: () => connections.destroy(),
+    destroy() {
+      handshakes.destroy();
+      connections.destroy();
+    },
   };
 }
 
 /** Clients have to name HTTP/2 in their handshake (RFC 9113, section 3.2). */
 function openSecureServer(
-  { headersTimeout }: GrpcLimits,
   certificates: Certificates,
+  handshakes: Handshakes,
   accept: (socket: Socket) => void,
 ): SecureServer {
   const options = {
     ...certificates.read(),
     ALPNProtocols: ["h2"],
     noDelay: true,
-    handshakeTimeout: headersTimeout,
     minVersion: "TLSv1.2",
     requestCert: certificates.asksClient,
     rejectUnauthorized: certificates.asksClient,
   } as const;
-  return createSecureServer(options, (socket) => {
+  const server = createSecureServer(options, (socket) => {
+    handshakes.end(socket);
     if (socket.alpnProtocol === "h2") accept(socket);
     else socket.destroy();
   });
+  // Before Node begins the handshake.
+  server.prependListener("connection", (socket) => handshakes.begin(socket));
+  server.on("tlsClientError", (_error, socket) => socket.destroy());
+  return server;
 }
 
 /** Takes renewed certificates for new connections. */
