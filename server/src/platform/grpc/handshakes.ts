@@ -2,82 +2,132 @@ import type { Socket } from "node:net";
 import type { Clock, Milliseconds } from "../../../../engine/src/clock/clock.ts";
 import { addressNetwork } from "../../../../engine/src/rules/address.ts";
 
-/** Handshakes that are open at once. */
+/** Connections whose handshake has not ended. */
 export const HANDSHAKES_MAX = 1_000;
+/** Handshakes that go on at once. Each takes some 0.6 ms of CPU, and all can be in one turn of the loop. */
+export const BEGUN_MAX = 32;
+/** A peer ends its handshake within this time. Only a slower one gives way to one that waits. */
+const PROMPT: Milliseconds = 1_000;
 
 interface Handshake {
+  readonly peer: string;
   readonly socket: Socket;
   readonly network: string;
-  readonly startedAt: Milliseconds;
+  readonly since: Milliseconds;
+}
+
+export interface HandshakesOptions {
+  clock: Clock;
+  /** How long one may last, with the time that it waits. */
+  timeMax: Milliseconds;
+  /** Reads the connection, whose handshake begins. */
+  begin(socket: Socket): void;
 }
 
 /**
- * The connections whose TLS handshake has not ended. A further one replaces the oldest one of the network that has the most, so that
- * no network keeps another one from connecting. Node reports a handshake that takes too long, and leaves it open.
+ * The TLS handshakes of connections: a few go on at once, and the networks of the others have their turns. When too many wait, a
+ * further one replaces the oldest one of the network that has the most. Node reports a handshake that takes too long, and leaves its
+ * connection open.
  */
 export class Handshakes {
-  readonly #clock: Clock;
-  readonly #timeMax: Milliseconds;
+  readonly #options: HandshakesOptions;
   /** By their peers, the oldest first. */
   readonly #open = new Map<string, Handshake>();
-  /** The peers of each network, the oldest first. */
-  readonly #ofNetwork = new Map<string, Set<string>>();
+  /** Those that go on, with the time since when. */
+  readonly #begun = new Map<Handshake, Milliseconds>();
+  /** Those that wait, of each network, the oldest first. The first network has the next turn. */
+  readonly #waiting = new Map<string, Set<Handshake>>();
 
-  constructor(clock: Clock, timeMax: Milliseconds) {
-    this.#clock = clock;
-    this.#timeMax = timeMax;
+  constructor(options: HandshakesOptions) {
+    this.#options = options;
   }
 
-  begin(socket: Socket): void {
+  /** @param socket a connection that is not read yet. */
+  add(socket: Socket): void {
     if (this.#open.size >= HANDSHAKES_MAX) this.#makeRoom();
     const peer = peerOf(socket);
     const network = addressNetwork(socket.remoteAddress ?? "");
-    this.#open.set(peer, { socket, network, startedAt: this.#clock.monotonic() });
-    const neighbours = this.#ofNetwork.get(network) ?? new Set();
-    this.#ofNetwork.set(network, neighbours.add(peer));
-    socket.once("close", () => {
-      if (this.#open.get(peer)?.socket === socket) this.#remove(peer);
-    });
+    const handshake = { peer, socket, network, since: this.#options.clock.monotonic() };
+    this.#open.set(peer, handshake);
+    const neighbours = this.#waiting.get(network) ?? new Set();
+    this.#waiting.set(network, neighbours.add(handshake));
+    // "close" follows.
+    socket.on("error", ignore);
+    socket.once("close", () => this.#remove(handshake));
+    this.#advance();
   }
 
   /** The handshake of a connection has ended. */
   end(socket: Socket): void {
-    this.#remove(peerOf(socket));
+    const handshake = this.#open.get(peerOf(socket));
+    if (handshake !== undefined) this.#remove(handshake);
   }
 
   /** Ends those that take too long. To be called about once a second. */
   sweep(): void {
-    const now = this.#clock.monotonic();
-    for (const [peer, { startedAt }] of this.#open) {
-      if (now - startedAt <= this.#timeMax) break;
-      this.#destroy(peer);
+    const now = this.#options.clock.monotonic();
+    for (const handshake of this.#open.values()) {
+      if (now - handshake.since <= this.#options.timeMax) break;
+      this.#destroy(handshake);
     }
+    this.#advance();
   }
 
   destroy(): void {
-    for (const peer of this.#open.keys()) this.#destroy(peer);
+    this.#waiting.clear();
+    for (const handshake of this.#open.values()) this.#destroy(handshake);
+  }
+
+  /** Begins those that have a turn. */
+  #advance(): void {
+    const now = this.#options.clock.monotonic();
+    for (const [network, neighbours] of this.#waiting) {
+      if (this.#begun.size >= BEGUN_MAX && !this.#replaceSlow(now)) return;
+      const [handshake] = neighbours as Iterable<Handshake>;
+      this.#waiting.delete(network);
+      if (handshake === undefined) continue;
+      neighbours.delete(handshake);
+      // It comes last now, and this loop reaches it again.
+      if (neighbours.size > 0) this.#waiting.set(network, neighbours);
+      this.#begun.set(handshake, now);
+      this.#options.begin(handshake.socket);
+    }
+  }
+
+  #replaceSlow(now: Milliseconds): boolean {
+    for (const [handshake, begunAt] of this.#begun) {
+      if (now - begunAt < PROMPT) return false;
+      this.#destroy(handshake);
+      return true;
+    }
+    return false;
   }
 
   #makeRoom(): void {
-    let most = new Set<string>();
-    for (const neighbours of this.#ofNetwork.values()) if (neighbours.size > most.size) most = neighbours;
+    let most = new Set<Handshake>();
+    for (const neighbours of this.#waiting.values()) if (neighbours.size > most.size) most = neighbours;
     const [oldest] = most;
     if (oldest !== undefined) this.#destroy(oldest);
   }
 
-  #destroy(peer: string): void {
-    const socket = this.#open.get(peer)?.socket;
-    this.#remove(peer);
-    socket?.destroy();
+  #destroy(handshake: Handshake): void {
+    this.#forget(handshake);
+    handshake.socket.destroy();
   }
 
-  #remove(peer: string): void {
-    const handshake = this.#open.get(peer);
-    if (handshake === undefined) return;
+  #remove(handshake: Handshake): void {
+    if (this.#forget(handshake)) this.#advance();
+  }
+
+  #forget(handshake: Handshake): boolean {
+    const { peer, network } = handshake;
+    if (this.#open.get(peer) !== handshake) return false;
     this.#open.delete(peer);
-    const neighbours = this.#ofNetwork.get(handshake.network);
-    neighbours?.delete(peer);
-    if (neighbours?.size === 0) this.#ofNetwork.delete(handshake.network);
+    this.#begun.delete(handshake);
+    const neighbours = this.#waiting.get(network);
+    neighbours?.delete(handshake);
+    if (neighbours?.size === 0) this.#waiting.delete(network);
+    return true;
   }
 }
 
@@ -85,3 +135,6 @@ export class Handshakes {
 function peerOf({ remoteAddress, remotePort }: Socket): string {
   return `${remoteAddress} ${remotePort}`;
 }
+
+/** The event "close" follows an error. */
+function ignore(): void {}

@@ -1,11 +1,11 @@
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
-import { createServer as createSecureServer, type Server as SecureServer } from "node:tls";
+import { createServer as createSecureServer } from "node:tls";
 import type { Clock, Milliseconds } from "../../../../engine/src/clock/clock.ts";
 import { every } from "../../../../engine/src/clock/every.ts";
 import type { GrpcCall } from "./call.ts";
 import type { Certificates } from "./certificates.ts";
 import { type ConnectionLimits, GrpcConnections, SWEEP_INTERVAL } from "./connections.ts";
-import { HANDSHAKES_MAX, Handshakes } from "./handshakes.ts";
+import { HANDSHAKES_MAX, Handshakes, type HandshakesOptions } from "./handshakes.ts";
 import { MessageBudget } from "./message-bytes.ts";
 import type { UnaryMethod } from "./method.ts";
 
@@ -51,15 +51,14 @@ export function openGrpcListener({ clock, methods, limits, certificates, chance 
     chance,
   );
   const accept = (socket: Socket) => connections.add(socket);
-  const handshakes = new Handshakes(clock, limits.headersTimeout);
-  const secure = certificates && openSecureServer(certificates, handshakes, accept);
-  const server: Server = secure ?? createServer({ noDelay: true }, accept);
+  const secure = certificates && openSecureServer(certificates, { clock, timeMax: limits.headersTimeout }, accept);
+  const server = secure ? secure.server : createServer({ noDelay: true }, accept);
   server.maxConnections = limits.connectionsMax + HANDSHAKES_MAX + ENDING_MAX;
   const sweep = every(clock, SWEEP_INTERVAL, async () => {
-    handshakes.sweep();
+    secure?.handshakes.sweep();
     connections.sweep();
   });
-  const renewal = certificates && every(clock, CERTIFICATES_INTERVAL, async () => renew(secure, certificates));
+  const renewal = certificates && every(clock, CERTIFICATES_INTERVAL, async () => secure?.renew());
   return {
     counts: connections,
     async listen(host, port) {
@@ -77,44 +76,52 @@ export function openGrpcListener({ clock, methods, limits, certificates, chance 
       const closed = Promise.withResolvers<void>();
       // It reports that it never listened.
       server.close(() => closed.resolve());
-      handshakes.destroy();
+      secure?.handshakes.destroy();
       connections.close();
       await closed.promise;
     },
     destroy() {
-      handshakes.destroy();
+      secure?.handshakes.destroy();
       connections.destroy();
     },
   };
 }
 
+interface SecureListener {
+  readonly server: Server;
+  readonly handshakes: Handshakes;
+  /** Takes renewed certificates for new connections. */
+  renew(): void;
+}
+
 /** Clients have to name HTTP/2 in their handshake (RFC 9113, section 3.2). */
 function openSecureServer(
   certificates: Certificates,
-  handshakes: Handshakes,
+  options: Omit<HandshakesOptions, "begin">,
   accept: (socket: Socket) => void,
-): SecureServer {
-  const options = {
-    ...certificates.read(),
-    ALPNProtocols: ["h2"],
-    noDelay: true,
-    minVersion: "TLSv1.2",
-    requestCert: certificates.asksClient,
-    rejectUnauthorized: certificates.asksClient,
-  } as const;
-  const server = createSecureServer(options, (socket) => {
-    handshakes.end(socket);
-    if (socket.alpnProtocol === "h2") accept(socket);
-    else socket.destroy();
-  });
-  // Before Node begins the handshake.
-  server.prependListener("connection", (socket) => handshakes.begin(socket));
-  server.on("tlsClientError", (_error, socket) => socket.destroy());
-  return server;
-}
-
-/** Takes renewed certificates for new connections. */
-function renew(server: SecureServer | undefined, certificates: Certificates): void {
-  const renewed = certificates.readChanged();
-  if (renewed) server?.setSecureContext(renewed);
+): SecureListener {
+  const secure = createSecureServer(
+    {
+      ...certificates.read(),
+      ALPNProtocols: ["h2"],
+      minVersion: "TLSv1.2",
+      requestCert: certificates.asksClient,
+      rejectUnauthorized: certificates.asksClient,
+    },
+    (socket) => {
+      handshakes.end(socket);
+      if (socket.alpnProtocol === "h2") accept(socket);
+      else socket.destroy();
+    },
+  );
+  secure.on("tlsClientError", (_error, socket) => socket.destroy());
+  const handshakes = new Handshakes({ ...options, begin: (socket) => secure.emit("connection", socket) });
+  return {
+    server: createServer({ noDelay: true, pauseOnConnect: true }, (socket) => handshakes.add(socket)),
+    handshakes,
+    renew() {
+      const renewed = certificates.readChanged();
+      if (renewed) secure.setSecureContext(renewed);
+    },
+  };
 }
