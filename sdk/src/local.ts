@@ -8,7 +8,7 @@ import { systemRandom } from "../../engine/src/random/system.ts";
 import { AskedHome } from "../../engine/src/replica/asked-home.ts";
 import { OwnCaller } from "../../engine/src/replica/caller.ts";
 import { ReplicaCounts } from "../../engine/src/replica/counts.ts";
-import { type LimitCall, ReplicaRefused, rejectAnswer } from "../../engine/src/replica/home.ts";
+import { type LimitCall, ReplicaRefused, rejectAnswer, UnusableAnswer } from "../../engine/src/replica/home.ts";
 import { Replica } from "../../engine/src/replica/replica.ts";
 import { ChargeRejected, charged } from "../../engine/src/replica/replica-verification.ts";
 import type { VerificationRequest } from "../../engine/src/verification/request.ts";
@@ -424,6 +424,9 @@ function asLatchkeyError(error: unknown, operation: string, requestId: string): 
     const { type, detail, status, retryAfter } = error.cause;
     return new LatchkeyError({ type, operation, detail, status, retryAfter, cause: error });
   }
+  if (error instanceof UnusableAnswer) {
+    return new LatchkeyError({ type: "invalid_answer", operation, detail: error.message, status: 200, cause: error });
+  }
   return error;
 }
 
@@ -437,11 +440,11 @@ class FetchHome extends AskedHome {
     this.#connection = connectionOf({ ...options, onRequest: undefined, onResponse: undefined });
   }
 
-  protected async ask<Answer>(operation: string, question: object, wait: Milliseconds): Promise<Answer> {
+  protected async ask(operation: string, question: object, wait: Milliseconds): Promise<unknown> {
     try {
       const own = { timeout: ANSWER_TIME_MAX + wait, retries: 0 };
       const { data } = await callOperation(this.#connection, operation, {}, JSON.stringify(question), own);
-      return data as Answer;
+      return data;
     } catch (error) {
       const { status, message: detail } = error as LatchkeyError;
       rejectAnswer({ operation, status, detail, cause: error });

@@ -158,6 +158,53 @@ describe("LocalLatchkey (rules 176 to 180)", () => {
       await assert.rejects(latchkey.keys.verifyKey({ key: keys[0].key, ratelimits: named }), LatchkeyError);
   });
 
+  it("takes an answer that is none of an operation for an outage, and decides nothing by it (rule 229)", async () => {
+    const limit = { name: "r", limit: 1_000, duration: 3_600_000, autoApply: true };
+    const [free, limited] = [await createKey(), await createKey({ ratelimits: [limit] })];
+    const meta = { requestId: "req_1" };
+    const bodies = [
+      "<html>",
+      "null",
+      "[]",
+      "{}",
+      JSON.stringify({ data: null, meta }),
+      JSON.stringify({ data: {}, meta }),
+      JSON.stringify({ data: { keys: [], rootKeys: [], namespaces: [], results: [], limits: [], leases: [] }, meta }),
+      JSON.stringify({ data: { keys: [null, null, null], results: [{}, {}, {}], limits: [null], rootKeys: {} }, meta }),
+      JSON.stringify({ data: { keys: [{}], results: [{ data: { valid: true } }], limits: [{ data: {} }] }, meta }),
+    ];
+    for (const body of bodies) {
+      const damaged = new Set<string>();
+      const { latchkey } = await open({
+        fetch: (address, init) =>
+          damaged.has(String(address).replace(/^.*\//, ""))
+            ? Promise.resolve(new Response(body))
+            : fetch(address, init),
+      });
+      const outcome = async (call: Promise<unknown>) => {
+        const error = await call.then(
+          (answer) => assert.fail(`${body}: ${JSON.stringify(answer)}`),
+          (reason) => reason,
+        );
+        assert(error instanceof LatchkeyError, `${body}: ${error}`);
+        assert.equal(error.type, "invalid_answer", `${body}: ${error}`);
+      };
+      // The root key of the process is known then.
+      const { key } = await createKey();
+      assert.equal((await latchkey.keys.verifyKey({ key })).data.code, "VALID");
+      damaged.add("replica.resolveKeys");
+      await outcome(Promise.resolve(latchkey.keys.verifyKey({ key: free.key })));
+      damaged.clear();
+      damaged.add("replica.charge").add("replica.lease").add("replica.report");
+      assert.equal((await latchkey.keys.verifyKey({ key: free.key })).data.code, "VALID");
+      await outcome(Promise.resolve(latchkey.keys.verifyKey({ key: limited.key })));
+      await outcome(latchkey.ratelimits.limit({ namespace: "n", identifier: "a", limit: 5, duration: 60_000 }));
+      damaged.clear();
+      assert.equal((await latchkey.keys.verifyKey({ key: limited.key })).data.code, "VALID");
+      await latchkey.close();
+    }
+  });
+
   it("takes a part of a busy limit ahead, and returns the rest of it (rules 190 and 193)", async () => {
     const ratelimits = [{ name: "r", limit: 100_000, duration: 3_600_000, autoApply: true }];
     for (const leases of [true, false]) {

@@ -128,7 +128,7 @@ export class TestHome extends AskedHome {
     this.#as = rootKey;
   }
 
-  protected async ask<Answer>(operation: string, question: object): Promise<Answer> {
+  protected async ask(operation: string, question: object): Promise<unknown> {
     if (this.isAway) rejectAnswer({ operation, status: undefined, detail: "The network is cut" });
     const { status, body } = await this.#server.call(operation, question, { as: this.#as });
     if (status !== 200) rejectAnswer({ operation, status, detail: body.error.detail });

@@ -5,7 +5,7 @@ import { StoreUnavailable } from "../errors/store-unavailable.ts";
 
 /**
  * The service, as a replica asks it: the operations `replica.*`. Each method rejects with `HomeUnavailable` if there was no
- * answer, and with `ReplicaRefused` if home no longer accepts the replica; `charge` with `DecidedElsewhere` if home cannot read the
+ * usable answer, and with `ReplicaRefused` if home no longer accepts the replica; `charge` with `DecidedElsewhere` if home cannot read the
  * question, and each call is to be asked alone. Answers may have further members.
  */
 export interface Home {
@@ -30,6 +30,17 @@ export class OperationUnknown extends HomeUnavailable {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
     this.name = "OperationUnknown";
+  }
+}
+
+/** What answered in the place of home, or home of another release, gave an answer that is none of the operation. */
+export class UnusableAnswer extends HomeUnavailable {
+  readonly operation: string;
+
+  constructor(operation: string, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = "UnusableAnswer";
+    this.operation = operation;
   }
 }
 
@@ -65,8 +76,16 @@ export interface FailedAnswer {
   readonly cause?: unknown;
 }
 
+/** What an answer means that is none of its operation. Whoever gave it may have done so because of what is in a report. */
+export function unusableAnswer(operation: string, detail: string, cause?: unknown): HomeUnavailable {
+  const error = new UnusableAnswer(operation, detail, { cause });
+  return operation === "replica.report" ? new ReportFailed(detail, { cause: error }) : error;
+}
+
 /** Throws what an answer means that is not a success. */
 export function rejectAnswer({ operation, status = 0, detail, cause }: FailedAnswer): never {
+  // Home answers 200 with data. So somebody else has answered, such as a proxy before it.
+  if (status >= 200 && status < 400) throw unusableAnswer(operation, detail, cause);
   if (operation === "replica.report" && isRejection(status)) throw new ReportRejected(detail);
   if (operation === "replica.report" && isFailure(status)) throw new ReportFailed(detail, { cause });
   if (status === 404 || (operation === "replica.resolveKeys" && status === 400)) {
@@ -88,7 +107,7 @@ function isRejection(status: number): boolean {
 
 /** Whether home has failed at a question. Gateways and the service itself say with other statuses that it is away. */
 function isFailure(status: number): boolean {
-  return status !== 0 && (status < 400 || status >= 500) && ![502, 503, 504].includes(status);
+  return status >= 500 && ![502, 503, 504].includes(status);
 }
 
 /** What home shows of a replica. */

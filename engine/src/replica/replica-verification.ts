@@ -25,8 +25,8 @@ export class ChargeRejected extends Error {
     this.code = code;
     this.type = type;
     this.status = status;
-    const seconds = headers?.["retry-after"];
-    this.retryAfter = seconds === undefined ? undefined : Number(seconds) * 1_000;
+    const seconds = Number(headers?.["retry-after"]);
+    this.retryAfter = Number.isFinite(seconds) ? seconds * 1_000 : undefined;
   }
 }
 

@@ -89,7 +89,7 @@ const THIS_MACHINE = "127.0.0.1";
  */
 export async function openEdge(config: Config, options: EdgeOptions, dependencies: EdgeDependencies): Promise<Edge> {
   const { clock, random, events, waits } = dependencies;
-  const home = new HttpHome(options.upstream, options.rootKey, clock);
+  const home = new HttpHome(options.upstream, options.rootKey, clock, events.homeUnusable);
   const id = newId(random, "edge");
   const counts = config.analytics.enabled
     ? new EdgeCounts({

@@ -1,8 +1,9 @@
 import { Agent as HttpAgent, type IncomingMessage, request as requestHttp } from "node:http";
 import { Agent as HttpsAgent, request as requestHttps } from "node:https";
 import type { Clock, Milliseconds } from "../../../engine/src/clock/clock.ts";
+import { faultOfDecision } from "../../../engine/src/replica/answer-shapes.ts";
 import { AskedHome } from "../../../engine/src/replica/asked-home.ts";
-import { HomeUnavailable, rejectAnswer } from "../../../engine/src/replica/home.ts";
+import { HomeUnavailable, rejectAnswer, type UnusableAnswer } from "../../../engine/src/replica/home.ts";
 import { collected, statusOf } from "./answers.ts";
 import { CallerPlaces, PLACES_MAX } from "./caller-places.ts";
 
@@ -50,8 +51,9 @@ export class HttpHome extends AskedHome {
   readonly #rootKey: string;
   readonly #agents: Readonly<Record<Purpose, HttpAgent | HttpsAgent>>;
 
-  constructor(upstream: URL, rootKey: string, clock: Clock) {
-    super();
+  /** @param onUnusable told of each answer to the edge that is none of its operation. */
+  constructor(upstream: URL, rootKey: string, clock: Clock, onUnusable: (error: UnusableAnswer) => void) {
+    super(onUnusable);
     this.places = new CallerPlaces(clock);
     this.#clock = clock;
     this.#base = upstream;
@@ -110,17 +112,16 @@ export class HttpHome extends AskedHome {
     for (const agent of Object.values(this.#agents)) agent.destroy();
   }
 
-  protected async ask<Answer>(operation: string, question: object, wait: Milliseconds): Promise<Answer> {
+  /** @throws {UnusableAnswer} unless a body is that of a success of an operation, to a call that was passed on. */
+  requireDecision(operation: string, body: string): void {
+    this.require(operation, faultOfDecision(parsed(body)?.data, operation));
+  }
+
+  protected async ask(operation: string, question: object, wait: Milliseconds): Promise<unknown> {
     const { status, body } = await this.#send(operation, JSON.stringify(question), wait);
-    if (status !== 200) {
-      const detail = `Home answered ${operation} with ${status}: ${detailOf(body, status)}`;
-      rejectAnswer({ operation, status, detail });
-    }
-    const data = parsed(body)?.data;
-    if (typeof data !== "object" || data === null) {
-      rejectAnswer({ operation, status, detail: `Home answered ${operation} with no data` });
-    }
-    return data as Answer;
+    const answer = parsed(body);
+    if (status === 200 && answer !== undefined) return answer.data;
+    rejectAnswer({ operation, status, detail: `Home answered ${operation} with ${status}: ${detailOf(answer, body)}` });
   }
 
   #send(operation: string, body: string, wait: Milliseconds): Promise<{ status: number; body: string }> {
@@ -145,15 +146,20 @@ export class HttpHome extends AskedHome {
   }
 }
 
+/** The envelope of an answer; undefined if it has none. */
 function parsed(body: string): { data?: unknown; error?: { detail?: unknown } } | undefined {
   try {
-    return JSON.parse(body);
+    return Object(JSON.parse(body));
   } catch {
     return undefined;
   }
 }
 
-function detailOf(body: string, status: number): string {
-  const detail = parsed(body)?.error?.detail;
-  return typeof detail === "string" ? detail : `status ${status}`;
+/** Of a text of somebody else, so much that its origin can be seen. */
+const EXCERPT_LENGTH = 80;
+
+function detailOf(answer: ReturnType<typeof parsed>, body: string): string {
+  if (answer === undefined) return `no JSON, but ${JSON.stringify(body.slice(0, EXCERPT_LENGTH))}`;
+  const detail = answer.error?.detail;
+  return typeof detail === "string" ? detail : "no detail";
 }

@@ -34,7 +34,9 @@ const ownHeaders = new Set([
   "x-forwarded-for",
 ]);
 
-/** A call to home as it arrived: with the credential of its caller, and the address. */
+/**
+ * A call to home as it arrived: with the credential of its caller, and the address. Rejects if there is no answer of the operation.
+ */
 export async function passOnCall(
   home: HttpHome,
   { name }: Operation,
@@ -55,6 +57,7 @@ export async function passOnCall(
   const target = path.startsWith(pathOf("")) ? path : pathOf(name);
   const asked = { method: "POST", path: target, headers: given(headers), timeout: SILENCE_MAX, within: CALL_TIME_MAX };
   const answer = await exchange(home, asked, text);
+  if (answer.status === 200) home.requireDecision(name, answer.body);
   return responseOf(answer, random);
 }
 

@@ -50,6 +50,13 @@ export function openEvents(log: Log, monotonic: () => number) {
         : log.error(loggable(cause), "home does not answer: cached keys are verified as long as --stale allows"),
     homeWithoutEdges: (cause: unknown) =>
       log.error(loggable(cause), "home has no operations of edges: upgrade the service first, or correct --upstream"),
+    homeUnusable: (error: Error & { operation: string }) =>
+      sampled(
+        `home ${error.operation}`,
+        error,
+        { operation: error.operation, ...loggable(error) },
+        "an answer is not one of the service: the edge takes it for an outage. A proxy before the service may have given it",
+      ),
     countsRejected: (verifications: number, cause: unknown) =>
       sampled("counts", cause, { verifications, ...loggable(cause) }, "home does not count verifications of this edge"),
     homeBack: () => log.info({}, "home answers again"),

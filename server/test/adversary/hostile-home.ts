@@ -13,7 +13,7 @@ export interface SeenRequest {
 
 type Answer = (request: SeenRequest, response: ServerResponse) => void;
 
-/** What an edge takes for its service. It answers edges as a real one does, and all other requests as a test wants. */
+/** What an edge takes for its service. It answers edges as a real one does, unless it damages that, and all other requests as a test wants. */
 export class HostileHome {
   /** Requests of callers. */
   readonly seen: SeenRequest[] = [];
@@ -21,6 +21,8 @@ export class HostileHome {
   answer: Answer = (_, response) => response.end("{}");
   /** Answers a request of a caller before its body has arrived, if it returns true. */
   rejects: (path: string, response: ServerResponse) => boolean = () => false;
+  /** What the edge gets in the place of an answer to it. */
+  damage: (operation: string, answer: string) => string = (_, answer) => answer;
   readonly #home: Server;
   readonly #server: HttpServer;
 
@@ -65,7 +67,8 @@ export class HostileHome {
       const sent = { method, headers: { authorization, "content-type": "application/json" }, body: seen.body };
       try {
         const answer = await fetch(`${this.#home.address}${url}`, sent);
-        response.writeHead(answer.status, { "content-type": "application/json" }).end(await answer.text());
+        const text = this.damage(url.slice("/v2/".length), await answer.text());
+        response.writeHead(answer.status, { "content-type": "application/json" }).end(text);
       } catch {
         // The test has ended.
         response.destroy();
