@@ -493,7 +493,7 @@ describe("an edge", () => {
       settings: { DATA_DIR: join(folder, "second") },
     });
     assert.equal((await second.ended).code, 1);
-    assert.match(second.stderr, /another process listens there/);
+    assert.match(second.stderr, /another edge listens there/);
   });
 });
 

@@ -1,5 +1,4 @@
-import { chmodSync, lstatSync, rmSync } from "node:fs";
-import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
+import type { AddressInfo } from "node:net";
 import type { Clock, Milliseconds } from "../../../engine/src/clock/clock.ts";
 import { pause } from "../../../engine/src/clock/pause.ts";
 import { decideByCall } from "../../../engine/src/errors/decided-elsewhere.ts";
@@ -13,7 +12,6 @@ import { forwardAuthRoutes } from "../features/keys/forward-auth.ts";
 import { verifyKey } from "../features/keys/verifyKey.ts";
 import type { Services } from "../features/services.ts";
 import type { Events } from "../log/events.ts";
-import { OperatorError } from "../log/operator-error.ts";
 import { CallMetrics } from "../metrics/calls.ts";
 import { Metrics } from "../metrics/metrics.ts";
 import type { Config } from "../platform/config/config.ts";
@@ -38,6 +36,7 @@ import { HttpHome } from "./http-home.ts";
 import { type EdgeLimitServices, edgeLimits } from "./limits.ts";
 import { passOnRequest } from "./pass-on.ts";
 import { RootKeyUses } from "./root-key-uses.ts";
+import { listenAt, type UnixSocket } from "./unix-socket.ts";
 
 /** What an edge is told on its command line, besides the settings of the service. */
 export interface EdgeOptions {
@@ -74,12 +73,6 @@ export interface Edge {
 const RETRY_INTERVAL: Milliseconds = 1_000;
 /** How long open requests may take to finish after the drain. */
 const REQUESTS_STOP_MAX: Milliseconds = 5_000;
-
-/** What connecting to a socket ends with if no process has it open. */
-const UNUSED = "ECONNREFUSED";
-
-/** The only peer that is not on the network, and on this machine all the same. */
-const THIS_MACHINE = "127.0.0.1";
 
 /**
  * Opens an edge: the HTTP API of the service on this machine. Verifications are decided here as far as records say, and everything
@@ -193,7 +186,7 @@ export async function openEdge(config: Config, options: EdgeOptions, dependencie
       return reply;
     },
   });
-  let socket: Server | undefined;
+  let socket: UnixSocket | undefined;
   let grpcAddress: AddressInfo | undefined;
   opened.defer(() => closeRequests(http, socket, grpc, clock));
   return {
@@ -206,7 +199,8 @@ export async function openEdge(config: Config, options: EdgeOptions, dependencie
         opened.defer(() => listener.close());
       }
       if (grpc && grpcModule) grpcAddress = await grpcModule.listenForGrpc({ config, events }, grpc);
-      if (options.socket !== undefined) socket = await listenAt(options.socket, http);
+      if (options.socket !== undefined)
+        socket = await listenAt(options.socket, (connection) => http.accept(connection));
       return http.listen(config.host, config.port);
     },
     async stop(drain = 0) {
@@ -299,52 +293,9 @@ function verifying(verification: ReplicaVerification): Services["verification"][
   };
 }
 
-/** Listens on a Unix socket, which this user and its group may use. */
-async function listenAt(path: string, http: HttpServer): Promise<Server> {
-  const server = createServer({ allowHalfOpen: true }, (connection: Socket) => {
-    // Its peers are on this machine.
-    Object.defineProperty(connection, "remoteAddress", { value: THIS_MACHINE });
-    http.accept(connection);
-  });
-  await removeSocket(path);
-  const { promise, resolve, reject } = Promise.withResolvers<void>();
-  server.once("error", (error) => reject(new OperatorError(`--socket ${path}: ${error.message}`, { cause: error })));
-  server.listen(path, resolve);
-  await promise;
-  chmodSync(path, 0o660);
-  return server;
-}
-
-/**
- * Removes the socket of a process that was killed. Anything else at this path stays, also what a link leads to.
- *
- * @throws {OperatorError} unless nobody listens there: a process that is busy, or belongs to another user, does not answer.
- */
-async function removeSocket(path: string): Promise<void> {
-  const found = lstatSync(path, { throwIfNoEntry: false });
-  if (found === undefined) return;
-  if (!found.isSocket()) {
-    throw new OperatorError(`--socket ${path}: there is something else. Remove it, or choose another path`);
-  }
-  const { promise, resolve } = Promise.withResolvers<string | undefined>();
-  const connection = connect(path, () => resolve(undefined));
-  connection.on("error", ({ code }: NodeJS.ErrnoException) => resolve(code));
-  const failure = await promise;
-  connection.destroy();
-  // Its process may have removed it meanwhile.
-  if (failure === UNUSED || failure === "ENOENT") rmSync(path, { force: true });
-  else if (failure === undefined) {
-    throw new OperatorError(`--socket ${path}: another process listens there. Stop it, or choose another path`);
-  } else {
-    throw new OperatorError(
-      `--socket ${path}: another process may listen there (${failure}). Remove it if not, or choose another path`,
-    );
-  }
-}
-
 async function closeRequests(
   http: HttpServer,
-  socket: Server | undefined,
+  socket: UnixSocket | undefined,
   grpc: GrpcListener | undefined,
   clock: Clock,
 ): Promise<void> {

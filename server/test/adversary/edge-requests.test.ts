@@ -236,6 +236,31 @@ describe("the Unix socket of an edge (rule 223)", () => {
     assert(existsSync(link));
   });
 
+  it("is that of one edge if several start at once after a kill (rule 230)", async () => {
+    const path = join(folder, "left.sock");
+    const begin = (n: number) =>
+      launchEdge(home, rootKey, {
+        directory: folder,
+        args: ["--socket", path],
+        settings: { DATA_DIR: join(folder, `other-${n}`) },
+      });
+    const isListening = ({ stdout }: Server) => stdout.includes("the edge is listening");
+    const first = begin(0);
+    await eventually("the first edge", () => isListening(first));
+    await first.kill("SIGKILL");
+    assert(existsSync(path));
+    const edges = [1, 2, 3].map(begin);
+    await eventually("each edge to listen or to end", () => edges.every((one) => isListening(one) || one.hasEnded));
+    const [winner, ...others] = edges.filter((one) => !one.hasEnded);
+    assert(winner !== undefined && others.length === 0, edges.map(({ output }) => output).join("\n"));
+    for (const one of edges) if (one !== winner) assert.match(one.stderr, /another edge listens there/);
+    const socket = connect(path);
+    await once(socket, "connect");
+    socket.destroy();
+    await winner.kill("SIGTERM");
+    assert(!existsSync(path) && !existsSync(`${path}.lock`));
+  });
+
   it("does not take the place of a file", async () => {
     const path = join(folder, "file.sock");
     writeFileSync(path, "precious");
