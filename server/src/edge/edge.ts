@@ -176,6 +176,7 @@ export async function openEdge(config: Config, options: EdgeOptions, dependencie
       const [asked, response] = [request.raw, reply.hijack().raw];
       const address = addressOf(asked, trustedProxies);
       passOnRequest(home, asked, response, {
+        clock,
         address,
         random,
         complete: explaining(asked, address, { replica, rpc }),

@@ -1,9 +1,10 @@
 import type { ClientRequest, IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
-import type { Milliseconds } from "../../../engine/src/clock/clock.ts";
+import type { Clock, Milliseconds } from "../../../engine/src/clock/clock.ts";
 import { newRequestId, type Random } from "../../../engine/src/random/random.ts";
 import { UNREADABLE_ADDRESS } from "../../../engine/src/rules/address.ts";
 import { type Operation, pathOf } from "../platform/rpc/operation.ts";
 import type { RpcRequest, RpcResponse } from "../platform/rpc/server.ts";
+import { AnswerPace } from "./answer-pace.ts";
 import { collected, statusOf } from "./answers.ts";
 import type { PassedOn } from "./caller-places.ts";
 import type { HomeRequest, HttpHome } from "./http-home.ts";
@@ -114,6 +115,7 @@ function furtherHeaders(headers: IncomingHttpHeaders): Record<string, string> {
 export type Completion = (answer: string, request: string) => Promise<string>;
 
 export interface PassedOnRequest {
+  readonly clock: Clock;
   readonly address: string;
   readonly random: Random;
   /** Undefined: the answer is passed on piece by piece. */
@@ -128,7 +130,7 @@ export function passOnRequest(
   home: HttpHome,
   request: IncomingMessage,
   response: ServerResponse,
-  { address, random, complete, answerUnread, onFailure }: PassedOnRequest,
+  { clock, address, random, complete, answerUnread, onFailure }: PassedOnRequest,
 ): void {
   const headers: Record<string, string | string[]> = {
     ...withoutOwn(request.headers),
@@ -139,9 +141,11 @@ export function passOnRequest(
   if (complete) delete headers["accept-encoding"];
   const sent = { method: request.method ?? "GET", path: request.url ?? "/", headers, timeout: SILENCE_MAX };
   let passed: ClientRequest | undefined;
+  let pace: AnswerPace | undefined;
   let beginning: (() => string) | undefined;
   let hasFailed = false;
   const answerWith = (answer: IncomingMessage) => {
+    pace?.answered(answer);
     const asked = beginning;
     if (complete && asked && answer.statusCode === 200) {
       collected(answer, ANSWER_BYTES_MAX)
@@ -179,12 +183,14 @@ export function passOnRequest(
     fail,
     begin() {
       passed = home.request(sent, answerWith);
+      pace = new AnswerPace(clock, request, passed, passedOn.waitsForCaller);
       passed.on("error", fail);
       passed.on("close", () => home.places.leave(passedOn));
       beginning = complete && beginningOf(request);
       request.pipe(passed);
     },
   };
+  response.on("drain", () => pace?.drained());
   response.on("close", () => {
     home.places.leave(passedOn);
     passed?.destroy();
