@@ -95,7 +95,8 @@ const limits = listOf(
     name: text,
     limit: count,
     duration: count,
-    mode: oneOf("standard", "strict"),
+    // A later release can have others, which `needs` then says.
+    mode: name,
     auto_apply: storedFlag,
     shadow: optional(storedFlag),
   }),
