@@ -91,10 +91,8 @@ export function parseUrl(text: string): string {
 }
 
 /** The address of a service on this machine, by the settings that it would have. */
-export function localUrl({
-  LATCHKEY_HOST: host = "127.0.0.1",
-  LATCHKEY_PORT: port = "3000",
-}: NodeJS.ProcessEnv): string {
+export function localUrl({ LATCHKEY_HOST, LATCHKEY_PORT }: NodeJS.ProcessEnv): string {
+  const [host, port] = [LATCHKEY_HOST || "127.0.0.1", LATCHKEY_PORT || "3000"];
   const reachable = host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "::1" : host;
   return parseUrl(`http://${reachable.includes(":") ? `[${reachable}]` : reachable}:${port}`);
 }

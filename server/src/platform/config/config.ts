@@ -7,10 +7,11 @@ import {
   bytes,
   choice,
   duration,
+  host,
+  path,
   readSettings,
   type Setting,
   setting,
-  text,
   toggle,
   type ValuesOf,
   wholeNumber,
@@ -23,20 +24,19 @@ const AUTOMATIC = 0;
 /** Memory for cached keys that each thread should have, in bytes. */
 const CACHE_BYTES_MIN = 32 * 1024 ** 2;
 
-const dataDirectory = setting(
-  "DATA_DIR",
-  { default: "./data", help: "folder for the embedded databases, the vault key, the counters and waiting analytics" },
-  (path) => resolve(path),
-);
+const dataDirectory = path("DATA_DIR", {
+  default: "./data",
+  help: "folder for the embedded databases, the vault key, the counters and waiting analytics",
+});
 
 /** The path of a file of certificates. */
 function file(name: string, help: string): Setting<string | undefined> {
-  return setting(name, { unset: undefined, shownDefault: "none", help }, (path) => resolve(path));
+  return path(name, { unset: undefined, shownDefault: "none", help });
 }
 
 /** Every setting that is not a secret, at the place of its value in `Config`. */
 export const configSettings = {
-  host: text("HOST", { default: "127.0.0.1", help: "address to listen on" }),
+  host: host("HOST", { default: "127.0.0.1", help: "address to listen on" }),
   port: wholeNumber("PORT", {
     default: 3000,
     min: 0,
@@ -202,11 +202,11 @@ export const configSettings = {
       max: 10_000,
       help: "how many of these backups stay",
     }),
-    folder: setting(
-      "BACKUP_FOLDER",
-      { unset: undefined, shownDefault: "backups in the data folder", help: "folder for these backups" },
-      (path) => resolve(path),
-    ),
+    folder: path("BACKUP_FOLDER", {
+      unset: undefined,
+      shownDefault: "backups in the data folder",
+      help: "folder for these backups",
+    }),
   },
   githubKeys: setting(
     "GITHUB_KEYS",
@@ -217,7 +217,7 @@ export const configSettings = {
       help: "public keys of GitHub's secret scanning, which sign its reports of leaked keys: an https:// address or a JSON file",
     },
     (given, reject) => {
-      if (!/^[a-z][a-z0-9+.-]+:\/\//i.test(given)) return resolve(given);
+      if (given !== "" && !/^[a-z][a-z0-9+.-]+:\/\//i.test(given)) return resolve(given);
       return /^https:/i.test(given) && URL.canParse(given)
         ? given
         : reject("give https://api.github.com/meta/public_keys/secret_scanning, or a file with its answer");
@@ -537,8 +537,9 @@ function contacts(name: string, options: Options<string[]>): Setting<string[]> {
 function listener(name: string, options: Options<never>): Setting<"on" | "off" | { host: string; port: number }> {
   return setting(name, options, (given, reject) => {
     if (given === "on" || given === "off") return given;
-    const [, host, port] = /^(.+):(\d{1,5})$/.exec(given) ?? [];
+    const [, address, port] = /^(.+):(\d{1,5})$/.exec(given) ?? [];
+    const host = address?.replace(/^\[|\]$/g, "");
     if (!host || Number(port) > 65_535) return reject("give on, off, or an address such as 127.0.0.1:9464");
-    return { host: host.replace(/^\[|\]$/g, ""), port: Number(port) };
+    return { host, port: Number(port) };
   });
 }

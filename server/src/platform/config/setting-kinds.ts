@@ -1,3 +1,4 @@
+import { resolve } from "node:path";
 import { ConfigurationError, PREFIX, type SettingName, type SettingTexts } from "./env.ts";
 
 /** One setting. The configuration's type, its reader, `--help` and the check of its documentation derive from it. */
@@ -57,9 +58,16 @@ export function setting<T, D = never>(
   };
 }
 
-/** A text that is taken as it is. */
-export function text<D = never>(name: string, options: SettingOptions<D>): Setting<string | D> {
-  return setting(name, options, (given) => given);
+/** The name or the address of a machine. An empty one would be all addresses of this machine. */
+export function host(name: string, options: SettingOptions<never>): Setting<string> {
+  return setting(name, options, (given, reject) => given || reject("give an address or a name, or unset it"));
+}
+
+/** The path of a file or a folder. An empty one would be the folder in which the program was started. */
+export function path<D = never>(name: string, options: SettingOptions<D>): Setting<string | D> {
+  return setting(name, options, (given, reject) =>
+    given === "" ? reject("give a path, or unset it") : resolve(given),
+  );
 }
 
 /** A whole number between two bounds, both included. */

@@ -58,6 +58,22 @@ function namesIn(value: object): string[] {
   ]);
 }
 
+describe("an empty text", () => {
+  const rejects = (name: string, remedy: string) =>
+    assert.throws(() => readConfig(new Map([[name, ""]])), new ConfigurationError(`LATCHKEY_${name}`, "", remedy));
+
+  it("is no host: node:http would listen on all addresses of the machine", () => {
+    rejects("HOST", "give an address or a name, or unset it");
+    assert.throws(() => readConfig(new Map([["METRICS", "[]:9464"]])), ConfigurationError);
+  });
+
+  it("is no path: files would be in the folder in which the program was started", () => {
+    for (const name of ["DATA_DIR", "BACKUP_FOLDER", "GRPC_TLS_CERT", "GRPC_TLS_KEY", "GRPC_TLS_CLIENT_CA"])
+      rejects(name, "give a path, or unset it");
+    assert.throws(() => readConfig(new Map([["GITHUB_KEYS", ""]])), ConfigurationError);
+  });
+});
+
 describe("LATCHKEY_WORKERS", () => {
   const workersOf = (texts: Record<string, string>) => readConfig(new Map(Object.entries(texts))).workers;
 
