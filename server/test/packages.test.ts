@@ -64,6 +64,16 @@ describe("packages.json", () => {
   });
 });
 
+describe("the package of the TypeScript client", () => {
+  it("has every entry point for programs whose TypeScript does not read `exports`", () => {
+    const { main, types, exports, typesVersions } = JSON.parse(read("sdk/package.json"));
+    const { ".": first, ...others } = exports as Record<string, { require: { types: string; default: string } }>;
+    assert.deepEqual({ types, default: main }, first!.require);
+    const expected = Object.entries(others).map(([name, { require }]) => [name.replace("./", ""), [require.types]]);
+    assert.deepEqual(typesVersions, { "*": Object.fromEntries(expected) });
+  });
+});
+
 describe("npm run packages", () => {
   const program = fileURLToPath(new URL("../packages.ts", import.meta.url));
   const make = (args: readonly string[], env: NodeJS.ProcessEnv = process.env) =>
