@@ -494,6 +494,41 @@ describe("an edge", () => {
     });
     assert.equal((await second.ended).code, 1);
     assert.match(second.stderr, /another edge listens there/);
+    // It is the edge that ends, not the service.
+    assert.doesNotMatch(second.stdout, /home does not answer/);
+  });
+
+  it("says in one line what ends its start", async (t) => {
+    const folder = makeFolder(t);
+    const home = await start({ directory: folder });
+    const idle = await home.ok("rootKeys.createRootKey", { name: "idle", permissions: ["apis.*.verify_key"] });
+    const { key } = await home.ok("rootKeys.createRootKey", { name: "edge", permissions: ["replicas.*.open"] });
+    const socket = join(folder, "absent/edge.sock");
+    const { port } = new URL(home.address);
+    const starts: [rootKey: string, args: string[], message: RegExp][] = [
+      [
+        ROOT_KEY.replace(/.$/, "-"),
+        [],
+        /^latchkey: http:\/\/\S+ refuses the root key of this edge \(.* 401: .*replicas\.\*\.open\n$/,
+      ],
+      [idle.key, [], /^latchkey: http:\/\/\S+ refuses the root key of this edge \(.* 403: .*replicas\.\*\.open\n$/],
+      [
+        key,
+        ["--socket", socket],
+        /^latchkey: --socket \S+: the folder \S+absent does not exist\. Make it, or choose another path\n$/,
+      ],
+      [
+        key,
+        ["--port", port],
+        /^latchkey: LATCHKEY_PORT=\d+: another process listens on 127\.0\.0\.1:\d+\. .*\(EADDRINUSE\)\n$/,
+      ],
+    ];
+    for (const [i, [rootKey, args, message]] of starts.entries()) {
+      const settings = { DATA_DIR: join(folder, `edge-${i}`) };
+      const edge = launchEdge(home, rootKey, { directory: folder, args, settings });
+      assert.equal((await edge.ended).code, 1);
+      assert.match(edge.stderr, message);
+    }
   });
 });
 

@@ -227,6 +227,8 @@ export class ReplicaStream {
   }
 
   #fail(error: unknown): void {
+    // The question under way ends with the connections.
+    if (this.#closed) return;
     this.#failures++;
     if (error instanceof ReplicaRefused) {
       if (this.#state !== "refused") this.#options.generations.bumpAll();

@@ -1,5 +1,6 @@
-import { chmodSync, lstatSync, rmSync } from "node:fs";
+import { chmodSync, existsSync, lstatSync, rmSync } from "node:fs";
 import { connect, createServer, type Socket } from "node:net";
+import { dirname } from "node:path";
 import { OperatorError } from "../log/operator-error.ts";
 import { lockPath, removeLock } from "../platform/store/sqlite/claim.ts";
 
@@ -23,6 +24,11 @@ export interface UnixSocket {
  * @throws {OperatorError} if another process listens there, or there is something else.
  */
 export async function listenAt(path: string, accept: (connection: Socket) => void): Promise<UnixSocket> {
+  if (!existsSync(dirname(path))) {
+    throw new OperatorError(
+      `--socket ${path}: the folder ${dirname(path)} does not exist. Make it, or choose another path`,
+    );
+  }
   const unlock = lock(path);
   try {
     await removeSocket(path);

@@ -2,10 +2,13 @@ import { UsageError } from "../../../../cli/src/output.ts";
 import { keepProcessAlive } from "../../../../engine/src/clock/keep-alive.ts";
 import { systemClock } from "../../../../engine/src/clock/system.ts";
 import { systemRandom } from "../../../../engine/src/random/system.ts";
+import { ReplicaRefused } from "../../../../engine/src/replica/home.ts";
 import { openEdge } from "../../edge/edge.ts";
 import { openEvents } from "../../log/events.ts";
 import { openProcessLog } from "../../log/log.ts";
+import { OperatorError } from "../../log/operator-error.ts";
 import { parseDuration } from "../../platform/config/setting-kinds.ts";
+import { cannotListen } from "./cannot-listen.ts";
 import type { Invocation } from "./invocation.ts";
 import { Shutdown } from "./shutdown.ts";
 
@@ -41,9 +44,13 @@ export async function edge(
         leases: options.leases !== false,
       },
       { clock: systemClock, random: systemRandom, events, waits: starting.signal },
-    );
+    ).catch((error: unknown) => {
+      throw refused(upstream, error);
+    });
     shutdown.service = opened;
-    const { address, port } = await opened.listen();
+    const { address, port } = await opened.listen().catch((error: unknown) => {
+      throw cannotListen(config, error);
+    });
     const url = `http://${address.includes(":") ? `[${address}]` : address}:${port}`;
     events.edgeStarted({ address: url, home: upstream.origin, socket: options.socket });
     if (!json && process.stdout.isTTY) {
@@ -57,6 +64,16 @@ export async function edge(
     events.stopped();
     shutdown.exit(shutdown.code);
   }
+}
+
+/** The error of an edge that its service refuses, with what to do. Other errors stay as they are. */
+function refused(upstream: URL, error: unknown): unknown {
+  if (!(error instanceof ReplicaRefused)) return error;
+  return new OperatorError(
+    `${upstream.origin} refuses the root key of this edge (${error.message}). Set LATCHKEY_ROOT_KEY or ` +
+      "LATCHKEY_ROOT_KEY_FILE to a root key of it with the permission replicas.*.open",
+    { cause: error },
+  );
 }
 
 /** @throws {UsageError} */

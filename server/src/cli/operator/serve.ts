@@ -6,9 +6,9 @@ import { systemRandom } from "../../../../engine/src/random/system.ts";
 import type { IssuedRootKey } from "../../features/workspaces/procedures.ts";
 import { openEvents } from "../../log/events.ts";
 import { openProcessLog } from "../../log/log.ts";
-import { OperatorError } from "../../log/operator-error.ts";
 import { openService, type Service } from "../../service/service.ts";
 import { banner, quoted } from "./banner.ts";
+import { cannotListen } from "./cannot-listen.ts";
 import type { Invocation } from "./invocation.ts";
 import { Shutdown } from "./shutdown.ts";
 import { signInUrl } from "./sign-in-link.ts";
@@ -101,28 +101,6 @@ function lastUsedBuild(folder: string): string {
 /** The shell command that starts this program from the current folder. It does not depend on installed programs. */
 function programCall(): string {
   return `node ${quoted(relative(process.cwd(), process.argv[1]!))}`;
-}
-
-/** The error of an address that the service cannot listen on. It names the setting. */
-function cannotListen({ host, port, metrics }: Invocation["config"], error: unknown): unknown {
-  const { code, syscall, port: triedPort } = error as NodeJS.ErrnoException & { port?: number };
-  if (syscall !== "listen" && syscall !== "bind" && syscall !== "getaddrinfo") return error;
-  const isMetrics = typeof metrics === "object" && triedPort === metrics.port && triedPort !== port;
-  const [name, value] = isMetrics
-    ? ["LATCHKEY_METRICS", `${metrics.host}:${metrics.port}`]
-    : code === "EADDRINUSE" || code === "EACCES"
-      ? ["LATCHKEY_PORT", String(port)]
-      : ["LATCHKEY_HOST", host];
-  const reasons: Record<string, string> = {
-    EADDRINUSE: `another process listens on ${host}:${port}. Stop it, or choose another port`,
-    EACCES: "this account may not listen on that port. Choose a port from 1024 upwards",
-    EADDRNOTAVAIL: "this machine does not have that address. Give one of its addresses, or 0.0.0.0 for all of them",
-    ENOTFOUND: "this name does not resolve to an address",
-    EAI_AGAIN: "this name does not resolve to an address",
-  };
-  return new OperatorError(`${name}=${value}: ${reasons[code ?? ""] ?? (error as Error).message} (${code})`, {
-    cause: error,
-  });
 }
 
 /** Without a terminal, the root key goes into a file that only its owner may read, and never into a log. */
