@@ -24,6 +24,7 @@ import {
   type Server,
   start,
 } from "./process.ts";
+import { freePort } from "./services/free-port.ts";
 
 const OTHER_ROOT_KEY = "another_root_key_of_a_test_7Yh3";
 
@@ -133,6 +134,19 @@ describe("the command line without arguments", () => {
 });
 
 describe("commands beside a service", () => {
+  it("say that a link to sign in leads to no service", async (t) => {
+    const directory = makeFolder(t);
+    const server = await start({ directory });
+    const { port } = new URL(server.address);
+    const link = (...args: string[]) => beside(directory, ["sign-in-link", ...args]);
+    const [[right], [wrong]] = [await link("--port", port), await link("--port", String(await freePort()))];
+    assert.match(right!.stdout, new RegExp(`^http://127\\.0\\.0\\.1:${port}/#link=\\S+\nIt signs in as .*\n$`));
+    assert.match(
+      wrong!.stdout,
+      /^http\S+\nIt signs in as .*\nNo service answers at http:\S+\. .* its --host and --port\.\n$/,
+    );
+  });
+
   it("say so when there is no database yet", async (t) => {
     const [ran] = await beside(makeFolder(t), ["workspace", "list"]);
     assert.deepEqual({ code: ran!.code, stdout: ran!.stdout }, { code: 1, stdout: "" });

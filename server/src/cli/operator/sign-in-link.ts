@@ -1,9 +1,13 @@
+import { getPage } from "../../../../cli/src/call.ts";
 import { CommandError, print } from "../../../../cli/src/output.ts";
 import { systemClock } from "../../../../engine/src/clock/system.ts";
 import { LINK_LIFE } from "../../features/dashboard/statements.ts";
 import { isAdministrator } from "../../platform/store/access/root-key-lookup.ts";
 import type { CommandHandler } from "./invocation.ts";
 import { withPreparedStore } from "./store.ts";
+
+/** The time that a service on this machine has for an answer, in milliseconds. */
+const ANSWER_TIME_MAX = 1_000;
 
 /** The address that signs in. Browsers do not send the part after `#`, so no log and no proxy sees the token. */
 export function signInUrl(url: string, token: string): string {
@@ -35,9 +39,19 @@ export const signInLink: CommandHandler = (invocation, options) =>
       now: systemClock.now(),
     });
     const name = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;
-    const url = signInUrl(`http://${name.includes(":") ? `[${name}]` : name}:${port}`, token);
-    print(invocation.json, { url, rootKeyId: rootKey.id, expiresAt }, () => [
+    const address = `http://${name.includes(":") ? `[${name}]` : name}:${port}`;
+    const url = signInUrl(address, token);
+    const lines = [
       url,
       `It signs in as ${rootKey.name} (${rootKey.id}), once, within ${LINK_LIFE / 60_000} minutes, on this machine.`,
-    ]);
+    ];
+    // The command reads the database, which does not say where its service listens.
+    const answers = await getPage(address, "/health/live", ANSWER_TIME_MAX).then(
+      ({ status }) => status === 200,
+      () => false,
+    );
+    if (!answers) {
+      lines.push(`No service answers at ${address}. If it listens elsewhere, give this command its --host and --port.`);
+    }
+    print(invocation.json, { url, rootKeyId: rootKey.id, expiresAt }, () => lines);
   });
