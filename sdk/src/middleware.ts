@@ -109,6 +109,54 @@ export interface RatelimitOptions<Request, FailOpen extends boolean = false>
   readonly identifier: "owner" | "address" | ((request: Request) => string | Promise<string>);
 }
 
+/** The names of all options. The compiler compares them with the types. */
+type Names<Options> = Readonly<Record<keyof Options, true>>;
+
+const SHARED_NAMES: Names<MiddlewareOptions<object, false>> = {
+  latchkey: true,
+  failOpen: true,
+  onError: true,
+  onReject: true,
+  address: true,
+};
+const VERIFY_NAMES: Names<VerifyOptions<object>> = {
+  ...SHARED_NAMES,
+  apiId: true,
+  permissions: true,
+  cost: true,
+  hold: true,
+  limits: true,
+  header: true,
+  key: true,
+  path: true,
+  tags: true,
+};
+const HOLD_NAMES: Names<HoldOptions<object>> = {
+  settle: true,
+  ttl: true,
+  onExpiry: true,
+  lifetimeMax: true,
+  waitUntil: true,
+};
+const RATELIMIT_NAMES: Names<RatelimitOptions<object>> = {
+  ...SHARED_NAMES,
+  namespace: true,
+  limit: true,
+  duration: true,
+  cost: true,
+  identifier: true,
+};
+
+/** A misspelled option must not be ignored: without `permissions`, every key passes. */
+function checkNames(options: object, names: object, place = ""): void {
+  if (Object(options) !== options) throw new TypeError("The options are missing: give an object.");
+  for (const name of Object.keys(options)) {
+    if (Object.hasOwn(names, name)) continue;
+    const known = Object.keys(names).map((each) => `\`${place}${each}\``);
+    throw new TypeError(`There is no option \`${place}${name}\`. The options are ${known.join(", ")}.`);
+  }
+}
+
 /** How the middleware reads the requests of a framework. */
 export interface RequestReader<Request> {
   method(request: Request): string;
@@ -161,8 +209,10 @@ export function verifier<Request extends object>(
   options: VerifyOptions<Request, boolean>,
   reader: RequestReader<Request>,
 ): Decide<Request> {
+  checkNames(options, VERIFY_NAMES);
   const { keys: operations, holds } = clientOf(options);
   const { hold, onError = print } = options;
+  if (hold) checkNames(hold, HOLD_NAMES, "hold.");
   const times = hold && timesOf(hold, "hold.");
   const apis = typeof options.apiId === "string" ? [options.apiId] : options.apiId;
   if (!Array.isArray(apis) || apis.length === 0 || apis.some((api) => typeof api !== "string" || api === "")) {
@@ -244,6 +294,7 @@ export function limiter<Request extends object>(
   options: RatelimitOptions<Request, boolean>,
   reader: RequestReader<Request>,
 ): Decide<Request> {
+  checkNames(options, RATELIMIT_NAMES);
   const { ratelimits: operations } = clientOf(options);
   const { namespace, identifier } = options;
   const address = options.address ?? reader.address;

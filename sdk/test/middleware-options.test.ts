@@ -67,9 +67,16 @@ describe("options that cannot be used", () => {
       [{ latchkey, apiId: "api_1", header: "X-Key\r\nX: 1" }, /`header`/],
       [{ latchkey, apiId: "api_1", header: "X-Key", key: () => KEY }, /`header`.*`key`/],
       [{ apiId: "api_1" }, /`url`/],
+      [
+        { latchkey, apiId: "api_1", permission: "documents.write" },
+        /no option `permission`\. The options are .*`permissions`/,
+      ],
+      [{ latchkey, apiId: "api_1", hold: { tll: 1_000 } }, /no option `hold\.tll`\. The options are .*`hold\.ttl`/],
     ] as const) {
       rejected(options, name, verify as never);
     }
+    for (const start of [verify, ratelimit, forExpress.verify, forHono.verify])
+      rejected(undefined as never, /The options are missing/, start as never);
     const limit = { latchkey, namespace: "n", limit: 1, duration: 1_000, identifier: "owner" };
     for (const [options, name] of [
       [{ ...limit, namespace: undefined }, /`namespace`/],
@@ -79,6 +86,7 @@ describe("options that cannot be used", () => {
       [{ ...limit, identifier: "addres" }, /`identifier`/],
       [{ ...limit, identifier: "address" }, /`address`/],
       [{ ...limit, latchkey: undefined }, /`url`/],
+      [{ ...limit, costs: 2 }, /no option `costs`\. The options are .*`cost`/],
     ] as const) {
       rejected(options, name, ratelimit as never);
     }

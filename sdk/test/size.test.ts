@@ -13,7 +13,7 @@ const BYTES_MAX: Record<string, number> = {
   index: 10_000,
   // With the engine, and its leases.
   local: 41_000,
-  hono: 11_500,
+  hono: 11_700,
   express: 11_500,
   fastify: 11_500,
   next: 11_500,
