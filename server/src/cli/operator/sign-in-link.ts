@@ -1,4 +1,3 @@
-import { getPage } from "../../../../cli/src/call.ts";
 import { CommandError, print } from "../../../../cli/src/output.ts";
 import { systemClock } from "../../../../engine/src/clock/system.ts";
 import { LINK_LIFE } from "../../features/dashboard/statements.ts";
@@ -46,6 +45,7 @@ export const signInLink: CommandHandler = (invocation, options) =>
       `It signs in as ${rootKey.name} (${rootKey.id}), once, within ${LINK_LIFE / 60_000} minutes, on this machine.`,
     ];
     // The command reads the database, which does not say where its service listens.
+    const { getPage } = await import("../../../../cli/src/call.ts");
     const answers = await getPage(address, "/health/live", ANSWER_TIME_MAX).then(
       ({ status }) => status === 200,
       () => false,
