@@ -25,7 +25,7 @@ export function verify<FailOpen extends boolean = false, Rest extends unknown[] 
     if (decision.rejection) return rejected(decision.rejection);
     const { key, headers, held } = decision;
     const handle = () => handler(request, key as KeyOf<FailOpen>, ...rest);
-    return withHeaders(await answered(held, request.signal, rest, handle), headers);
+    return withHeaders(await answered(held, request, rest, handle), headers);
   };
 }
 

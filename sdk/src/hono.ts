@@ -60,8 +60,7 @@ export function verify<FailOpen extends boolean = false>(
 
 /** Runs what comes after the middleware, and ends the hold of its answer when that has ended. */
 async function whileHeld(context: Context, held: HeldAnswer, next: Next): Promise<void> {
-  // Servers make the signal of a request when it is read, which takes as long as a verification.
-  const answer = await answered(held, context.req.raw.signal, platformOf(context), async () => {
+  const answer = await answered(held, context.req.raw, platformOf(context), async () => {
     await next();
     return context.res;
   });

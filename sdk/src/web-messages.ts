@@ -41,11 +41,13 @@ export function withHeaders(
 /** Runs a handler, and ends the hold of its answer when that has ended. `platform` has arguments such as `ctx` of Workers. */
 export async function answered(
   held: HeldAnswer | undefined,
-  signal: AbortSignal,
+  request: Pick<Request, "signal">,
   platform: readonly unknown[],
   handle: () => Response | Promise<Response>,
 ): Promise<Response> {
   if (!held) return await handle();
+  // Servers make it when it is read, which takes as long as a verification, and Deno prints a notice.
+  const { signal } = request;
   for (const each of platform) {
     const { waitUntil } = Object(each) as { waitUntil?: unknown };
     if (typeof waitUntil === "function") waitUntil.call(each, held.done);

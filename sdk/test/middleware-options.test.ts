@@ -114,6 +114,16 @@ describe("options that cannot be used", () => {
   });
 });
 
+it("without a hold, the signal of a request is not read: servers make it then, and Deno prints a notice", async () => {
+  const { latchkey } = clientOf(VALID);
+  const handler = () => new Response();
+  const request = requestOf();
+  Object.defineProperty(request, "signal", { get: () => assert.fail("the signal was read") });
+  assert.equal((await verify({ latchkey, apiId: "api_1" }, handler)(request)).status, 200);
+  const forRoute = forNext.verify({ latchkey, apiId: "api_1" }, handler);
+  assert.equal((await forRoute(request, {})).status, 200);
+});
+
 describe("a key", () => {
   const shown = { meta: {}, error: { type: "about:blank", title: "Unauthorized", status: 401 } };
 
