@@ -176,7 +176,10 @@ describe("a mistake", () => {
     }
     // Names nothing that the caller sent.
     for (const path of ["/v2/lk_root_secret", "/v2/secret.secret", `/v2/keys.${"a".repeat(10_000)}`, "/robots.txt"]) {
-      assert.equal(await detailOf("POST", path), nothing, path.slice(0, 30));
+      assert.equal(await detailOf("POST", path), `${nothing} The reference is at /reference.`, path.slice(0, 30));
+    }
+    for (const path of ["/health", "/healthz"]) {
+      assert.equal(await detailOf("GET", path), `${nothing} Health checks are at /health/live and /health/ready.`);
     }
   });
 });

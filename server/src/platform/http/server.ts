@@ -383,7 +383,7 @@ function addErrorHandlers(
         ? new Problem("method_not_allowed", `${path} answers to ${allowed.join(" and ")}, not to ${request.method}.`, {
             headers: { allow: allowed.join(", ") },
           })
-        : routeNotFound(questionFor(path));
+        : routeNotFound(questionFor(path) || hintFor(path));
     return send(reply, rpc.reject(problem), path);
   });
   app.setErrorHandler((error: FastifyError, request, reply) => {
@@ -399,9 +399,15 @@ function addErrorHandlers(
 }
 
 /** Without the requested address, which can contain secrets. */
-function routeNotFound(question = ""): Problem {
-  const detail = "There is nothing at this address. Operations are at POST /v2/<name>.";
-  return new Problem("route_not_found", question ? `${detail} ${question}` : detail);
+function routeNotFound(more = OF_REFERENCE): Problem {
+  return new Problem("route_not_found", `There is nothing at this address. Operations are at POST /v2/<name>. ${more}`);
+}
+
+const OF_REFERENCE = "The reference is at /reference.";
+
+/** Where to look, if no operation has a similar name. */
+function hintFor(path: string): string {
+  return path.startsWith("/health") ? "Health checks are at /health/live and /health/ready." : OF_REFERENCE;
 }
 
 function misdirected(publicUrl: string): Problem {
