@@ -58,12 +58,12 @@ export abstract class AskedHome implements Home, ReportTaker {
     wait: Milliseconds = 0,
   ): Promise<Answer> {
     const answer = await this.ask(operation, question, wait).catch((error) => this.#reject(error));
-    this.require(operation, faultOf(answer, question));
+    this.requireUsable(operation, faultOf(answer, question));
     return answer as Answer;
   }
 
   /** @throws {UnusableAnswer} if something is wrong with the data of an answer to an operation. */
-  protected require(operation: string, fault: string | undefined): void {
+  protected requireUsable(operation: string, fault: string | undefined): void {
     if (fault === undefined) return;
     this.#reject(unusableAnswer(operation, `Home answered ${operation} with another answer: data${fault}`));
   }

@@ -114,7 +114,7 @@ export class HttpHome extends AskedHome {
 
   /** @throws {UnusableAnswer} unless a body is that of a success of an operation, to a call that was passed on. */
   requireDecision(operation: string, body: string): void {
-    this.require(operation, faultOfDecision(parsed(body)?.data, operation));
+    this.requireUsable(operation, faultOfDecision(parsed(body)?.data, operation));
   }
 
   protected async ask(operation: string, question: object, wait: Milliseconds): Promise<unknown> {
