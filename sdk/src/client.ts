@@ -1,6 +1,21 @@
 import { type LatchkeyOptions, methodsOf } from "./call.ts";
 import { type Held, type HeldInput, type HeldOptions, type OpenHold, withHold } from "./hold.ts";
 import { Operations } from "./operations.ts";
+import { checkNames, type Names } from "./option-names.ts";
+
+export const CLIENT_NAMES: Names<LatchkeyOptions> = {
+  url: true,
+  rootKey: true,
+  timeout: true,
+  retries: true,
+  retryCharges: true,
+  retryWaitMax: true,
+  circuitBreaker: true,
+  answerBytesMax: true,
+  onRequest: true,
+  onResponse: true,
+  fetch: true,
+};
 
 /**
  * Calls the operations of a service.
@@ -14,9 +29,10 @@ export class Latchkey extends Operations {
   /**
    * Without options, the address and the root key are read from the environment: `LATCHKEY_URL` and `LATCHKEY_ROOT_KEY`.
    *
-   * @throws {TypeError} without an address, or with a value that cannot be used. It names the option.
+   * @throws {TypeError} without an address, with a value that cannot be used, or with an option that does not exist. It names the option.
    */
   constructor(options: LatchkeyOptions = {}) {
+    checkNames(options, CLIENT_NAMES);
     super(methodsOf(options));
   }
 

@@ -22,7 +22,7 @@ import {
   type Result,
   variableOf,
 } from "./call.ts";
-import { Latchkey } from "./client.ts";
+import { CLIENT_NAMES, Latchkey } from "./client.ts";
 import { LatchkeyError } from "./error.ts";
 import { errorOf, print } from "./on-error.ts";
 import type {
@@ -34,6 +34,7 @@ import type {
   VerifyKeyInput,
   VerifyKeyOutput,
 } from "./operations.ts";
+import { checkNames, type Names } from "./option-names.ts";
 import { Secret } from "./secret.ts";
 
 /** Options of `LocalLatchkey`, besides those of `Latchkey`. */
@@ -92,6 +93,16 @@ const [KEY_MAX, ID_MAX, APIS_MAX, PERMISSIONS_MAX, TAGS_MAX, TAG_MAX] = [512, 64
 /** The address of a call without one. The service would take that of this process, which only it knows. */
 const NO_ADDRESS = "0.0.0.0";
 
+const LOCAL_NAMES: Names<LocalLatchkeyOptions> = {
+  ...CLIENT_NAMES,
+  name: true,
+  cacheBytes: true,
+  staleMax: true,
+  leases: true,
+  onState: true,
+  onLoss: true,
+};
+
 /** The default of `onState`. */
 function printState(state: LocalState, cause: unknown): void {
   if (state !== "current") print(new Error(`LocalLatchkey cannot decide (${state}): ${errorOf(cause).message}`));
@@ -141,11 +152,13 @@ export class LocalLatchkey extends Latchkey {
 
   /** @throws {TypeError} without an address or a root key, or with a value that cannot be used. It names the option. */
   constructor(options: LocalLatchkeyOptions = {}) {
-    super(options);
+    checkNames(options, LOCAL_NAMES);
+    const { name, staleMax = 0, cacheBytes = CACHE_BYTES_DEFAULT, leases = true, ...further } = options;
+    const { onState = printState, onLoss = () => {}, ...ofClient } = further;
+    super(ofClient);
     // The program of the service needs it too; the other parts of this package do not.
     if (!("withResolvers" in Promise)) throw new TypeError("LocalLatchkey needs Node 22 or newer, Bun or Deno.");
-    const { url = variableOf("LATCHKEY_URL"), name, staleMax = 0, cacheBytes = CACHE_BYTES_DEFAULT } = options;
-    const { leases = true, onState = printState, onLoss = () => {} } = options;
+    const { url = variableOf("LATCHKEY_URL") } = options;
     const given = options.rootKey ?? variableOf("LATCHKEY_ROOT_KEY");
     const rootKey = given instanceof Secret ? given.reveal() : given?.trim();
     if (rootKey === undefined) {
@@ -157,7 +170,7 @@ export class LocalLatchkey extends Latchkey {
     if (name !== undefined && (name === "" || name.length > NAME_LENGTH_MAX)) {
       throw new TypeError(`The option \`name\` must have 1 to ${NAME_LENGTH_MAX} characters.`);
     }
-    const home = new FetchHome({ ...options, url, rootKey, retries: 0, circuitBreaker: false });
+    const home = new FetchHome({ ...ofClient, url, rootKey, retries: 0, circuitBreaker: false });
     const id = newId(systemRandom, "edge");
     this.#counts = new ReplicaCounts({ clock: systemClock, recorder: id, home, onLoss });
     this.#replica = new Replica({

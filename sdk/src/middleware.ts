@@ -7,6 +7,7 @@ import { HoldKeeper, madeHold, type OpenHold, timesOf } from "./hold.ts";
 import { limitHeaders, limitsOf } from "./limit-headers.ts";
 import { errorOf, print, safely } from "./on-error.ts";
 import type { VerifyKeyInput, VerifyKeyOutput } from "./operations.ts";
+import { checkNames, type Names } from "./option-names.ts";
 import { challenge, DETAILS, type Rejection, type RejectionAnswer, rejectionOf, retryAfter } from "./rejection.ts";
 
 /** A key in a request: printable, without space and comma, because repeated headers are joined by commas. */
@@ -109,9 +110,6 @@ export interface RatelimitOptions<Request, FailOpen extends boolean = false>
   readonly identifier: "owner" | "address" | ((request: Request) => string | Promise<string>);
 }
 
-/** The names of all options. The compiler compares them with the types. */
-type Names<Options> = Readonly<Record<keyof Options, true>>;
-
 const SHARED_NAMES: Names<MiddlewareOptions<object, false>> = {
   latchkey: true,
   failOpen: true,
@@ -146,16 +144,6 @@ const RATELIMIT_NAMES: Names<RatelimitOptions<object>> = {
   cost: true,
   identifier: true,
 };
-
-/** A misspelled option must not be ignored: without `permissions`, every key passes. */
-function checkNames(options: object, names: object, place = ""): void {
-  if (Object(options) !== options) throw new TypeError("The options are missing: give an object.");
-  for (const name of Object.keys(options)) {
-    if (Object.hasOwn(names, name)) continue;
-    const known = Object.keys(names).map((each) => `\`${place}${each}\``);
-    throw new TypeError(`There is no option \`${place}${name}\`. The options are ${known.join(", ")}.`);
-  }
-}
 
 /** How the middleware reads the requests of a framework. */
 export interface RequestReader<Request> {

@@ -144,6 +144,10 @@ describe("the options", () => {
   it("are rejected with the name of the option", () => {
     const options = { url: "http://service.test" };
     assert.throws(() => new Latchkey(), /TypeError: .*`url`.*LATCHKEY_URL/);
+    assert.throws(
+      () => new Latchkey({ url: "http://service.test", rootkey: ROOT_KEY } as object),
+      /TypeError: There is no option `rootkey`\. The options are .*`rootKey`/,
+    );
     for (const url of ["keys.example.com", "ftp://a.test", "http://user:password@a.test"]) {
       assert.throws(() => new Latchkey({ url }), /TypeError: .*`url`/);
     }

@@ -425,7 +425,15 @@ describe("LocalLatchkey (rules 176 to 180)", () => {
   it("says which option cannot be used", () => {
     const url = "http://127.0.0.1:3000";
     assert.throws(() => new LocalLatchkey({ url }), /A root key is missing/);
-    for (const options of [{ staleMax: -1 }, { cacheBytes: 10 }, { name: "" }, { leases: "no" as never }])
+    for (const options of [{ staleMax: -1 }, { cacheBytes: 10 }, { name: "" }, { leases: "no" as never }]) {
       assert.throws(() => new LocalLatchkey({ url, rootKey: "r", ...options }), TypeError);
+    }
+    for (const [name, known] of [
+      ["lease", "leases"],
+      ["timeOut", "timeout"],
+    ] as const) {
+      const options = { url, rootKey: "r", [name]: 1 } as object;
+      assert.throws(() => new LocalLatchkey(options), new RegExp(`no option \`${name}\`.*\`${known}\``));
+    }
   });
 });
