@@ -33,6 +33,14 @@ export class OperationUnknown extends HomeUnavailable {
   }
 }
 
+/** Home cannot read a position, such as one of another release. It may be asked again without one. */
+export class PositionUnreadable extends HomeUnavailable {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = "PositionUnreadable";
+  }
+}
+
 /** What answered in the place of home, or home of another release, gave an answer that is none of the operation. */
 export class UnusableAnswer extends HomeUnavailable {
   readonly operation: string;
@@ -91,6 +99,7 @@ export function rejectAnswer({ operation, status = 0, detail, cause }: FailedAns
   if (status === 404 || (operation === "replica.resolveKeys" && status === 400)) {
     throw new OperationUnknown(detail, { cause });
   }
+  if (operation === "replica.listChanges" && status === 400) throw new PositionUnreadable(detail, { cause });
   if (status === 401 || status === 403) throw new ReplicaRefused(detail);
   // One call of a question that is not valid concerns no other one: each is asked alone.
   if (operation === "replica.charge" && (status === 400 || status === 413)) decideByCall();

@@ -9,7 +9,7 @@ import { seededRandom } from "../random/seeded.ts";
 import type { VerificationEvent } from "../verification/event.ts";
 import { Namespaces } from "../verification/namespaces.ts";
 import type { VerificationRequest } from "../verification/request.ts";
-import { HomeUnavailable, type ReplicaKey, rejectAnswer } from "./home.ts";
+import { HomeUnavailable, PositionUnreadable, type ReplicaKey, rejectAnswer } from "./home.ts";
 import { Replica } from "./replica.ts";
 import { SimulatedHome } from "./simulated-home.ts";
 import { ELSEWHERE } from "./source.ts";
@@ -298,6 +298,28 @@ describe("a replica", () => {
     home.keys.clear();
     home.replaceDatabase();
     await pass(700);
+    assert.equal((await verify(1)).code, "NOT_FOUND");
+  });
+
+  it("begins anew, and forgets everything, when home cannot read its position", async () => {
+    const { add, verify, revoke, home, pass, states } = await open();
+    add(1);
+    await pass(700);
+    assert.equal((await verify(1)).code, "VALID");
+    const listChanges = home.listChanges.bind(home);
+    let former: string | undefined;
+    home.listChanges = (question) => {
+      if (former === undefined) {
+        former = question.position;
+        revoke(1);
+        home.read();
+      }
+      return question.position === former
+        ? Promise.reject(new PositionUnreadable("must be a position of replica.listChanges"))
+        : listChanges(question);
+    };
+    await pass(3_000);
+    assert.deepEqual(states, ["unreachable", "current"]);
     assert.equal((await verify(1)).code, "NOT_FOUND");
   });
 

@@ -7,6 +7,7 @@ import {
   type Home,
   HomeUnavailable,
   OperationUnknown,
+  PositionUnreadable,
   ReplicaRefused,
   type ReplicaStatus,
 } from "./home.ts";
@@ -201,15 +202,19 @@ export class ReplicaStream {
     try {
       const question = { tagKey, wait, edge: status(), ...(position !== undefined && { position }) };
       const answer = await Promise.race([home.listChanges(question), late]);
-      return this.#apply(answer, sentAt);
+      return this.#apply(answer, sentAt, position === undefined);
+    } catch (error) {
+      if (error instanceof PositionUnreadable && position === this.#position) this.#position = undefined;
+      throw error;
     } finally {
       deadline.cancel();
     }
   }
 
-  #apply(answer: ChangesAnswer, sentAt: Moment): boolean {
+  /** @param isFirst whether the question had no position: changes before that of the answer are not known. */
+  #apply(answer: ChangesAnswer, sentAt: Moment, isFirst: boolean): boolean {
     const { generations } = this.#options;
-    if (answer.isLost) generations.bumpAll();
+    if (answer.isLost || isFirst) generations.bumpAll();
     else if (answer.tags.length > 0) generations.bumpKeyed(answer.tags);
     // Two questions can be under way. What the later one has learned must stay.
     if (sentAt.monotonic < this.#appliedSentAt) return false;
