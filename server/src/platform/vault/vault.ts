@@ -211,14 +211,11 @@ export class Vault {
   }
 
   /** A data key, sealed under another master key; undefined if it cannot be opened. */
-  #sealUnder(target: Buffer, { workspace_id, fingerprint, sealed }: VaultDataKeyRow): string | undefined {
-    const master = this.#keyRing.find(fingerprint);
-    if (!master) return undefined;
-    const context = dataKeyContext(workspace_id);
+  #sealUnder(target: Buffer, row: VaultDataKeyRow): string | undefined {
     try {
-      return seal(target, context, unseal(master, context, sealed));
+      return seal(target, dataKeyContext(row.workspace_id), this.#open(row));
     } catch (error) {
-      if (error instanceof SealBroken) return undefined;
+      if (error instanceof MasterKeyMissing || error instanceof SealBroken) return undefined;
       throw error;
     }
   }
