@@ -74,7 +74,6 @@ export class Handshakes {
   }
 
   destroy(): void {
-    this.#waiting.clear();
     for (const handshake of this.#open.values()) this.#destroy(handshake);
   }
 
