@@ -20,6 +20,7 @@ export interface LimitState {
 }
 
 const NONE: readonly LimitState[] = [];
+const NO_HEADERS: Record<string, string> = Object.freeze({});
 /** What needs no encoding. */
 const PLAIN = /^[\w.~-]+$/;
 const LENGTH_MAX = 1_024;
@@ -55,8 +56,8 @@ export function limitsOf({
  * The fields of draft-ietf-httpapi-ratelimit-headers-10. The tightest limits come first, and those that do not fit are left
  * out.
  */
-export function limitHeaders(limits: readonly LimitState[], now = Date.now()): Awaitable<Record<string, string>> {
-  if (limits.length === 0) return {};
+export function limitHeaders(limits: readonly LimitState[], now?: number): Awaitable<Record<string, string>> {
+  if (limits.length === 0) return NO_HEADERS;
   const sorted = limits.length === 1 ? limits : [...limits].sort((a, b) => shareOf(a) - shareOf(b));
   const keys = sorted.map(({ partition }) => (partition === undefined ? undefined : partitionKey(partition)));
   return keys.some(isPending)
@@ -71,7 +72,7 @@ function shareOf({ exceeded, remaining, limit }: LimitState): number {
 function fieldsOf(
   limits: readonly LimitState[],
   keys: readonly (string | undefined)[],
-  now: number,
+  now = Date.now(),
 ): Record<string, string> {
   let [policies, states, length] = ["", "", 0];
   for (const [i, state] of limits.entries()) {

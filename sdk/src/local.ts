@@ -11,7 +11,8 @@ import { ReplicaCounts } from "../../engine/src/replica/counts.ts";
 import { type LimitCall, ReplicaRefused, rejectAnswer, UnusableAnswer } from "../../engine/src/replica/home.ts";
 import { Replica } from "../../engine/src/replica/replica.ts";
 import { ChargeRejected, charged } from "../../engine/src/replica/replica-verification.ts";
-import type { VerificationRequest } from "../../engine/src/verification/request.ts";
+import { type AnswerValue, valueAnswers } from "../../engine/src/verification/answers.ts";
+import { isMistake, type VerificationRequest } from "../../engine/src/verification/request.ts";
 import { type Awaitable, attempt, promising } from "./at-once.ts";
 import {
   bounded,
@@ -139,7 +140,7 @@ function closeAtExit(client: LocalLatchkey): void {
 export class LocalLatchkey extends Latchkey {
   declare readonly keys: KeysOperations;
   declare readonly ratelimits: RatelimitsOperations;
-  readonly #replica: Replica;
+  readonly #replica: Replica<AnswerValue>;
   readonly #counts: ReplicaCounts;
   readonly #caller: OwnCaller;
   readonly #remote: Pick<KeysOperations, "verifyKey" | "explainVerification"> &
@@ -174,6 +175,7 @@ export class LocalLatchkey extends Latchkey {
     const id = newId(systemRandom, "edge");
     this.#counts = new ReplicaCounts({ clock: systemClock, recorder: id, home, onLoss });
     this.#replica = new Replica({
+      form: valueAnswers,
       clock: systemClock,
       random: systemRandom,
       home,
@@ -289,11 +291,10 @@ export class LocalLatchkey extends Latchkey {
         now,
         startedAt,
       });
-      return then(answer, (text) => {
+      return then(answer, (decided) => {
         // The service describes mistakes in a call.
-        if (typeof text !== "string") return undefined;
-        const data: VerifyKeyOutput = JSON.parse(text);
-        return isUndecided({ code: data.code, address: request.address }) ? undefined : data;
+        if (isMistake(decided)) return undefined;
+        return isUndecided({ code: decided.code, address: request.address }) ? undefined : (decided as VerifyKeyOutput);
       });
     });
   }

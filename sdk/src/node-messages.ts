@@ -33,8 +33,9 @@ export function reject(response: ServerResponse, rejection: RejectionAnswer): vo
 
 /** Adds headers to the answer of the handler, after those that are there. */
 export function addHeaders(response: ServerResponse, headers: Readonly<Record<string, string>>): void {
-  if (response.headersSent) return;
-  for (const [name, value] of Object.entries(headers)) {
+  const added = Object.entries(headers);
+  if (added.length === 0 || response.headersSent) return;
+  for (const [name, value] of added) {
     const earlier = response.getHeader(name);
     response.setHeader(name, earlier === undefined ? value : `${earlier}, ${value}`);
   }
@@ -54,7 +55,7 @@ export function joinHeaders(response: ServerResponse, headers: Readonly<Record<s
         if (given) args[at] = given;
         else {
           const set = response.getHeader(name);
-          if (set !== undefined) response.setHeader(name, join(value, set));
+          if (set !== undefined && set !== value) response.setHeader(name, join(value, set));
         }
       }
     }

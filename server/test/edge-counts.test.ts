@@ -1,4 +1,5 @@
 /** What `latchkey edge` counts, and the service after outages and changed root keys: nothing waits behind what it never takes. */
+
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -10,6 +11,7 @@ import { seededRandom } from "../../engine/src/random/seeded.ts";
 import { rejectAnswer } from "../../engine/src/replica/home.ts";
 import { Replica } from "../../engine/src/replica/replica.ts";
 import { type ReportTaker, verificationsOf } from "../../engine/src/replica/report.ts";
+import { jsonAnswers } from "../../engine/src/verification/answers.ts";
 import { EdgeCounts } from "../src/edge/counts.ts";
 import { RootKeyUses } from "../src/edge/root-key-uses.ts";
 import { Authenticator } from "../src/platform/rpc/authenticate.ts";
@@ -127,6 +129,7 @@ describeOnStores("The counts of an edge", (server) => {
     const home = new TestHome(server, edgeKey.key);
     const { clock } = server;
     const replica = new Replica({
+      form: jsonAnswers,
       clock,
       random: seededRandom(1),
       home,

@@ -237,6 +237,17 @@ class CachedKey extends CacheEntry<KeyRecord> implements KeyRecord {
     return this.#traits.lastMembers;
   }
 
+  memberValues(seesAll: boolean): object {
+    const { expiresAt, metaMember, identityMember, anonymousIdentityMember } = this.#extras;
+    const { apiId, enabled, lastMembers } = this.#traits;
+    const meta = metaMember === NO_EXTRAS.metaMember ? "" : metaMember;
+    const name = this.#name === null ? "" : `,"name":${this.#name}`;
+    const further = meta + (seesAll ? identityMember + name + lastMembers : anonymousIdentityMember);
+    const values = { keyId: this.keyId, apiId, enabled, meta: {} };
+    const limited = expiresAt === null ? values : { ...values, expires: expiresAt };
+    return further === "" ? limited : { ...limited, ...JSON.parse(`{${further.slice(1)}}`) };
+  }
+
   membersOf({ keyId, expiresAt }: Pick<KeyRecord, "keyId" | "expiresAt">, grantMembers: string | null): string {
     const { metaMember, identityMember, anonymousIdentityMember } = this.#extras;
     const expires = expiresAt === null ? "" : `,"expires":${expiresAt}`;

@@ -11,6 +11,7 @@ import {
   type KeyRecord,
   keyLimit,
   members,
+  valuesOf,
 } from "./records.ts";
 import type { DerivedLevel, DirectoryDerivedKey, DirectoryLimit } from "./stored.ts";
 
@@ -221,6 +222,10 @@ class NarrowedKey implements KeyRecord {
 
   get grantMembers(): string {
     return this.#derived.grantMembersWithin(this.top.grantMembers, this.top.permissions);
+  }
+
+  memberValues(seesAll: boolean): object {
+    return valuesOf(this, seesAll);
   }
 
   membersOf(other: Pick<KeyRecord, "keyId" | "expiresAt">, grantMembers: string | null): string {

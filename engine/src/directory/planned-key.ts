@@ -2,7 +2,7 @@ import type { Instant } from "../clock/clock.ts";
 import type { AllowedAddresses } from "../rules/address.ts";
 import type { Permissions } from "../rules/permissions.ts";
 import type { PlanOwner, PlanRecord } from "./plan-record.ts";
-import type { KeyBudget, KeyConcurrency, KeyLimit, KeyRecord } from "./records.ts";
+import { type KeyBudget, type KeyConcurrency, type KeyLimit, type KeyRecord, valuesOf } from "./records.ts";
 
 /**
  * A key with what its plans give it, for one call. Nothing of it is stored: the cached key names its plans only, so that a
@@ -141,6 +141,10 @@ export class PlannedKey implements KeyRecord {
 
   get anonymousMembers(): string {
     return this.#key.anonymousMembers;
+  }
+
+  memberValues(seesAll: boolean): object {
+    return valuesOf(this, seesAll);
   }
 
   membersOf(other: Pick<KeyRecord, "keyId" | "expiresAt">, grantMembers: string | null): string {

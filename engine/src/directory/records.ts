@@ -64,6 +64,8 @@ export interface KeyRecord {
   readonly members: string;
   /** The same for a caller without a root key: without the members that end users must not see. */
   readonly anonymousMembers: string;
+  /** The same as values, as an object of the caller's own: `members`, or `anonymousMembers`. */
+  memberValues(seesAll: boolean): object;
   /** Those of `members` that say what the key is granted, with a comma before them. */
   readonly grantMembers: string;
   /** `members` of a key with another id, expiry and other `grantMembers`; null: those for a caller without a root key. */
@@ -341,6 +343,11 @@ export function ratelimitRecord({ id, name, limit, duration, mode, auto_apply, s
     autoApply: auto_apply === 1,
     ...(shadow === 1 && { shadow: true as const }),
   };
+}
+
+/** Values of JSON members, for records that do not have them in another form. */
+export function valuesOf({ members: all, anonymousMembers }: KeyRecord, seesAll: boolean): object {
+  return JSON.parse(`{${seesAll ? all : anonymousMembers}}`);
 }
 
 /** JSON members of an object, without braces. */

@@ -8,6 +8,7 @@ import type { Charge } from "../limits/counters.ts";
 import type { Random } from "../random/random.ts";
 import { seededRandom } from "../random/seeded.ts";
 import { decide, unused, type WindowState } from "../rules/window.ts";
+import { jsonAnswers } from "../verification/answers.ts";
 import type { VerificationRequest } from "../verification/request.ts";
 import { HomeUnavailable, type LeaseAnswer, type LeaseQuestion, type ReplicaKey } from "./home.ts";
 import { Replica } from "./replica.ts";
@@ -224,6 +225,7 @@ class SimulatedEdge {
         });
     };
     this.replica = new Replica({
+      form: jsonAnswers,
       clock,
       random: simulation.random,
       home: {

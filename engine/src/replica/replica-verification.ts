@@ -3,6 +3,7 @@ import { keyLocation } from "../directory/directories.ts";
 import type { RecordCache } from "../directory/record-cache.ts";
 import type { KeyRecord } from "../directory/records.ts";
 import { DecidedElsewhere, decideByCall } from "../errors/decided-elsewhere.ts";
+import type { AnswerForm } from "../verification/answers.ts";
 import { codeOfVisibility } from "../verification/checks.ts";
 import { selectLimits } from "../verification/limits.ts";
 import type { Caller, VerificationAnswer, VerificationRequest } from "../verification/request.ts";
@@ -37,8 +38,9 @@ export function charged(result: ChargeResult): Extract<ChargeResult, { data: obj
   return result;
 }
 
-export interface ReplicaVerificationParts {
-  verification: Pick<Verification, "verify">;
+export interface ReplicaVerificationParts<Answer> {
+  form: AnswerForm<Answer>;
+  verification: Pick<Verification<Answer>, "verify">;
   charges: Charges;
   /** Learns which limits are busy. */
   leases: Pick<Leases, "note"> | null;
@@ -51,14 +53,16 @@ export interface ReplicaVerificationParts {
  *
  * @throws {DecidedElsewhere} or rejects with it, if home must get the call as it is.
  */
-export class ReplicaVerification {
-  readonly #verification: Pick<Verification, "verify">;
+export class ReplicaVerification<Answer = string> {
+  readonly #form: AnswerForm<Answer>;
+  readonly #verification: Pick<Verification<Answer>, "verify">;
   readonly #charges: Charges;
   readonly #leases: Pick<Leases, "note"> | null;
   readonly #keys: Pick<RecordCache<KeyRecord>, "get">;
   readonly #workspaceId: () => string;
 
-  constructor({ verification, charges, leases, keys, workspaceId }: ReplicaVerificationParts) {
+  constructor({ form, verification, charges, leases, keys, workspaceId }: ReplicaVerificationParts<Answer>) {
+    this.#form = form;
     this.#verification = verification;
     this.#charges = charges;
     this.#leases = leases;
@@ -66,7 +70,7 @@ export class ReplicaVerification {
     this.#workspaceId = workspaceId;
   }
 
-  verify(request: VerificationRequest): VerificationAnswer | Promise<VerificationAnswer> {
+  verify(request: VerificationRequest): VerificationAnswer<Answer> | Promise<VerificationAnswer<Answer>> {
     if (mustPass(request) || request.workspaceId !== this.#workspaceId()) decideByCall();
     try {
       const answer = this.#verification.verify(request);
@@ -76,7 +80,7 @@ export class ReplicaVerification {
     }
   }
 
-  #decideElsewhere(error: unknown, request: VerificationRequest): Promise<VerificationAnswer> {
+  #decideElsewhere(error: unknown, request: VerificationRequest): Promise<VerificationAnswer<Answer>> {
     if (!(error instanceof DecidedElsewhere) || error.by === "call") throw error;
     const hash = hashSecret(request.key);
     const key = this.#keys.get(keyLocation(hash, request.workspaceId));
@@ -87,8 +91,8 @@ export class ReplicaVerification {
     return this.#charge(hash, request);
   }
 
-  async #charge(hash: string, request: VerificationRequest): Promise<VerificationAnswer> {
-    return JSON.stringify(charged(await this.#charges.charge(chargeCall(hash, request))).data);
+  async #charge(hash: string, request: VerificationRequest): Promise<VerificationAnswer<Answer>> {
+    return this.#form.of(charged(await this.#charges.charge(chargeCall(hash, request))).data);
   }
 }
 

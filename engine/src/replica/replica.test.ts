@@ -6,6 +6,7 @@ import { hashSecret } from "../crypto/hash.ts";
 import { DecidedElsewhere } from "../errors/decided-elsewhere.ts";
 import { StoreUnavailable } from "../errors/store-unavailable.ts";
 import { seededRandom } from "../random/seeded.ts";
+import { jsonAnswers } from "../verification/answers.ts";
 import type { VerificationEvent } from "../verification/event.ts";
 import { Namespaces } from "../verification/namespaces.ts";
 import type { VerificationRequest } from "../verification/request.ts";
@@ -52,6 +53,7 @@ async function open({ seed = 1, nodes = 1, staleMax = 0 } = {}) {
   const states: StreamState[] = [];
   const counted: VerificationEvent[] = [];
   const replica = new Replica({
+    form: jsonAnswers,
     clock,
     random,
     home,

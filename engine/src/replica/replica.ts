@@ -7,6 +7,7 @@ import { decideByCall, decideByCharge } from "../errors/decided-elsewhere.ts";
 import type { Charge, LimitDecision } from "../limits/counters.ts";
 import { Limiter } from "../limits/limiter.ts";
 import type { Random } from "../random/random.ts";
+import type { AnswerForm } from "../verification/answers.ts";
 import type { DecisionRecorder } from "../verification/event.ts";
 import { Verification } from "../verification/verification.ts";
 import { Charges } from "./charges.ts";
@@ -21,7 +22,8 @@ import { ReplicaStream, type StreamState } from "./stream.ts";
 /** Bytes of the key of tags. */
 const TAG_KEY_BYTES = 24;
 
-export interface ReplicaOptions {
+export interface ReplicaOptions<Answer> {
+  form: AnswerForm<Answer>;
   clock: Clock;
   random: Random;
   home: Home;
@@ -71,22 +73,23 @@ class LeasedLimiter extends Limiter {
  * Decides verifications away from the service, with its promises: records are read at home on their first use and outdated by its
  * stream of changes; what costs something is charged at home.
  */
-export class Replica {
+export class Replica<Answer = string> {
   readonly stream: ReplicaStream;
   readonly directories: CallDirectories;
   /** Charges what leases cover. Everything else leads home. */
   readonly limiter: Limiter;
   /** Null: none are used. */
   readonly leases: Leases | null;
-  readonly verification: ReplicaVerification;
+  readonly verification: ReplicaVerification<Answer>;
   /** Charges what costs something at home. */
   readonly charges: Charges;
   /** Answers that were decided here by code, for the metrics. */
   readonly counts: Verification["counts"];
   readonly #source: ReplicaSource;
-  readonly #status: ReplicaOptions["status"];
+  readonly #status: ReplicaOptions<Answer>["status"];
 
   constructor({
+    form,
     clock,
     random,
     home,
@@ -97,7 +100,7 @@ export class Replica {
     recorder,
     status,
     onState,
-  }: ReplicaOptions) {
+  }: ReplicaOptions<Answer>) {
     this.#status = status;
     const tagKey = Buffer.from(systemSecrets(TAG_KEY_BYTES)).toString("base64url");
     const generations = new KeyedGenerations(tagKey, generationsFor(bytesMax));
@@ -132,6 +135,7 @@ export class Replica {
     });
     this.limiter = new LeasedLimiter(this.leases, clock);
     const verification = new Verification({
+      form,
       clock,
       random,
       directories: this.directories,
@@ -148,6 +152,7 @@ export class Replica {
     this.counts = verification.counts;
     this.charges = new Charges(home, position);
     this.verification = new ReplicaVerification({
+      form,
       verification,
       charges: this.charges,
       leases: this.leases,

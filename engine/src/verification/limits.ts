@@ -24,6 +24,8 @@ export type CheckedLimit = KeyLimit | Omit<KeyLimit, "owner" | "applies" | "coun
 export interface SelectedLimits {
   readonly charges: readonly Charge[];
   readonly limits: readonly CheckedLimit[];
+  /** The parsed `members` of the limits, once an answer has needed them. */
+  values?: readonly object[];
 }
 
 function charge(stored: KeyLimit, cost: number, commit: boolean, owner: string): Charge {
@@ -127,6 +129,18 @@ export function limitsText(
   }
   if (allowed) return `${text}]${waitText(wait)}`;
   return retryAfter === undefined ? `${text}]` : `${text}],"retryAfter":${Math.max(retryAfter, wait)}`;
+}
+
+/** What `limitsText` has, as an object that shares nothing with others. */
+export function limitsValues(selected: SelectedLimits, { limits, allowed, retryAfter }: LimitDecision): object {
+  selected.values ??= selected.limits.map(({ members }) => JSON.parse(`{${members}}`));
+  const ratelimits: object[] = [];
+  for (let i = 0; i < limits.length; i++) {
+    const { allowed: admitted, remaining, reset, retryAfter: wait } = limits[i]!;
+    const state = { ...selected.values[i], exceeded: !admitted, remaining, reset };
+    ratelimits.push(wait === undefined ? state : { ...state, retryAfter: wait });
+  }
+  return allowed || retryAfter === undefined ? { ratelimits } : { ratelimits, retryAfter };
 }
 
 /** A wait as a JSON member; empty if there is none. */

@@ -107,5 +107,9 @@ export interface VerificationMistake {
   message?: string;
 }
 
-/** The JSON text of an answer, or an error in the request. */
-export type VerificationAnswer = string | VerificationMistake;
+/** An answer, as JSON if nothing else is said, or an error in the request. */
+export type VerificationAnswer<Answer = string> = Answer | VerificationMistake;
+
+export function isMistake(answer: unknown): answer is VerificationMistake {
+  return typeof answer === "object" && answer !== null && "kind" in answer;
+}

@@ -13,6 +13,7 @@ import type { Limiter } from "../limits/limiter.ts";
 import type { Replay, ReplayableCall } from "../limits/replay-store.ts";
 import { neighbouringIds, type Random } from "../random/random.ts";
 import { startOf, startOfToken } from "../rules/imported-keys.ts";
+import type { AnswerForm, ChargedLimits } from "./answers.ts";
 import { type BalancesLeft, balancesOf, balancesText, hasBalances } from "./balances.ts";
 import { codeOfCharge, codeOfState, codeOfVisibility } from "./checks.ts";
 import { concurrencyText, decideConcurrency, slotsOf, slotUseOf } from "./concurrency.ts";
@@ -25,6 +26,7 @@ import { excessiveHold, missingHold, mixedUnits, unknownLimit } from "./mistakes
 import { PermissionQueries } from "./queries.ts";
 import {
   COST_DEFAULT,
+  isMistake,
   type KeyPlace,
   type SoughtHash,
   type VerificationAnswer,
@@ -40,7 +42,8 @@ import { UnknownKeys, type UpstreamVerifiers } from "./unknown-keys.ts";
 const DECISION_TIME_MAX: Milliseconds = 5_000;
 
 /** The parts that a verification uses. */
-export interface VerificationParts {
+export interface VerificationParts<Answer> {
+  form: AnswerForm<Answer>;
   clock: Clock;
   directories: CallDirectories;
   limiter: Limiter;
@@ -70,42 +73,34 @@ export interface VerificationParts {
   recordFirstUses(uses: readonly ImportedKeyUse[]): Promise<void>;
 }
 
-const NOT_FOUND = '{"valid":false,"code":"NOT_FOUND"}';
-
-/** The start of an answer with the code VALID. */
-const VALID_START = '{"valid":true';
-
-/** The starts of answers. Each part of a text that is put together costs as much as a look-up in a table. */
-const answerStarts = Object.fromEntries(
-  verificationCodes.map((code) => [code, `{"valid":${code === "VALID"},"code":"${code}",`]),
-) as Record<VerificationCode, string>;
-
 /**
  * Verifies keys. A cached key without credits and budgets is verified in memory; otherwise the database is queried.
  *
  * Steps: look up the key (`KeyLookup`), check it in the order of the API contract (`#decide`), charge its limits
  * (`#chargeOnce`) or its limits and credits together (`#spend`), and build the answer (`#answer`).
  */
-export class Verification {
+export class Verification<Answer = string> {
+  readonly #form: AnswerForm<Answer>;
   readonly #clock: Clock;
   readonly #directories: CallDirectories;
   readonly #limiter: Limiter;
-  readonly #ledger: VerificationParts["ledger"];
-  readonly #balances: VerificationParts["balances"];
-  readonly #openHolds: VerificationParts["openHolds"];
+  readonly #ledger: VerificationParts<Answer>["ledger"];
+  readonly #balances: VerificationParts<Answer>["balances"];
+  readonly #openHolds: VerificationParts<Answer>["openHolds"];
   readonly #newHoldId: () => string;
-  readonly #singleCalls: VerificationParts["singleCalls"];
+  readonly #singleCalls: VerificationParts<Answer>["singleCalls"];
   readonly #lookup: KeyLookup;
   readonly #unknownKeys: UnknownKeys;
   readonly #recorder: Pick<DecisionRecorder, "verification"> | null;
   readonly #firstUses: FirstUseWriter;
-  readonly #prepare: VerificationParts["prepareBalances"];
+  readonly #prepare: VerificationParts<Answer>["prepareBalances"];
   readonly #queries = new PermissionQueries();
   readonly #watch: KeyWatch;
   /** Answers by code, for the metrics. */
   readonly counts = Object.fromEntries(verificationCodes.map((code) => [code, 0])) as Record<VerificationCode, number>;
 
   constructor({
+    form,
     clock,
     directories,
     limiter,
@@ -118,7 +113,8 @@ export class Verification {
     recorder,
     prepareBalances,
     recordFirstUses,
-  }: VerificationParts) {
+  }: VerificationParts<Answer>) {
+    this.#form = form;
     this.#clock = clock;
     this.#directories = directories;
     this.#limiter = limiter;
@@ -139,7 +135,7 @@ export class Verification {
   verify(
     request: VerificationRequest,
     monotonic = request.startedAt,
-  ): VerificationAnswer | Promise<VerificationAnswer> {
+  ): VerificationAnswer<Answer> | Promise<VerificationAnswer<Answer>> {
     const mayServe = this.#directories.changes.mayServe(request.now, monotonic);
     if (mayServe !== true) return this.#verifyLate(mayServe, request);
     return this.#verify(request);
@@ -176,8 +172,8 @@ export class Verification {
     this.#record(found, code, request, 0);
     if (code !== "VALID") return null;
     if (found.isUnused && sought.place === undefined) {
-      if (found.isTokenPending) await this.#recordToken(found, request, VALID_START);
-      else this.#recordStart(found, request, VALID_START);
+      if (found.isTokenPending) await this.#recordToken(found, request);
+      else this.#recordStart(found, request);
     }
     return found;
   }
@@ -199,14 +195,14 @@ export class Verification {
     return null;
   }
 
-  #verify(request: VerificationRequest): VerificationAnswer | Promise<VerificationAnswer> {
+  #verify(request: VerificationRequest): VerificationAnswer<Answer> | Promise<VerificationAnswer<Answer>> {
     if (request.sought !== undefined) return this.#verifySought(request, request.sought);
     const cached = this.#lookup.findCached(request);
     if (cached === undefined) return this.#verifyUncached(request);
     return cached === null ? this.#unknown(request) : this.#decide(cached, request);
   }
 
-  async #verifyUncached(request: VerificationRequest): Promise<VerificationAnswer> {
+  async #verifyUncached(request: VerificationRequest): Promise<VerificationAnswer<Answer>> {
     const generation = this.#watch.generation();
     const found = await this.#lookup.find(request);
     if (found === null) return this.#unknown(request);
@@ -214,7 +210,7 @@ export class Verification {
   }
 
   /** Verifies a key by its hash. No upstream verifier is asked: it would need the string. */
-  async #verifySought(request: VerificationRequest, sought: SoughtHash): Promise<VerificationAnswer> {
+  async #verifySought(request: VerificationRequest, sought: SoughtHash): Promise<VerificationAnswer<Answer>> {
     const generation = this.#watch.generation();
     const found = await this.#lookup.findSought(sought, request.workspaceId);
     return found === null ? this.#notFound(request) : this.#decideFound(found, request, generation);
@@ -225,18 +221,21 @@ export class Verification {
     key: KeyRecord,
     request: VerificationRequest,
     generation: number,
-  ): VerificationAnswer | Promise<VerificationAnswer> {
+  ): VerificationAnswer<Answer> | Promise<VerificationAnswer<Answer>> {
     return this.#watch.isCurrentSince(generation, key, request) ? this.#decide(key, request) : this.#retry(request);
   }
 
   /** Verifies on a node whose caches are not current: see the states of `ChangesFollower`. */
-  async #verifyLate(mayServe: false | Promise<boolean>, request: VerificationRequest): Promise<VerificationAnswer> {
+  async #verifyLate(
+    mayServe: false | Promise<boolean>,
+    request: VerificationRequest,
+  ): Promise<VerificationAnswer<Answer>> {
     if (!(await mayServe)) throw tooStale();
     return this.#verify(request);
   }
 
   /** A key that does not exist here. The upstream verifiers of the workspace may know it. */
-  #unknown(request: VerificationRequest): VerificationAnswer | Promise<VerificationAnswer> {
+  #unknown(request: VerificationRequest): VerificationAnswer<Answer> | Promise<VerificationAnswer<Answer>> {
     const isKnown = this.#unknownKeys.ask(request);
     return isKnown instanceof Promise
       ? isKnown.then((settled) => (settled ? this.#verifyCreated(request) : this.#notFound(request)))
@@ -244,16 +243,16 @@ export class Verification {
   }
 
   /** Verifies a key that was created during the call. */
-  async #verifyCreated(request: VerificationRequest): Promise<VerificationAnswer> {
+  async #verifyCreated(request: VerificationRequest): Promise<VerificationAnswer<Answer>> {
     const now = this.#clock.now();
     const principal = request.principal && (await request.principal.renew(now));
     return this.verify({ ...request, now, principal, isKnownUpstream: true }, this.#clock.monotonic());
   }
 
   /** The answer NOT_FOUND. A key that exists but must look missing is given, so that the attempt counts for its owner. */
-  #notFound(request: VerificationRequest, key: KeyRecord | null = null): string {
+  #notFound(request: VerificationRequest, key: KeyRecord | null = null): Answer {
     this.#record(key, "NOT_FOUND", request, 0);
-    return NOT_FOUND;
+    return this.#form.notFound();
   }
 
   #record(
@@ -280,43 +279,54 @@ export class Verification {
     });
   }
 
-  #decide(key: KeyRecord, request: VerificationRequest): VerificationAnswer | Promise<VerificationAnswer> {
+  #decide(
+    key: KeyRecord,
+    request: VerificationRequest,
+  ): VerificationAnswer<Answer> | Promise<VerificationAnswer<Answer>> {
     const answer = this.#check(key, request);
     // The first use is recorded with the string.
     if (!key.isUnused || request.sought !== undefined) return answer;
-    if (key.isTokenPending) return this.#recordToken(key, request, answer);
-    if (answer instanceof Promise) return answer.then((settled) => this.#recordStart(key, request, settled));
-    return this.#recordStart(key, request, answer);
+    if (key.isTokenPending || answer instanceof Promise) return this.#recordUse(key, request, answer);
+    if (this.#isValid(answer)) this.#recordStart(key, request);
+    return answer;
+  }
+
+  async #recordUse(
+    key: KeyRecord,
+    request: VerificationRequest,
+    answer: VerificationAnswer<Answer> | Promise<VerificationAnswer<Answer>>,
+  ): Promise<VerificationAnswer<Answer>> {
+    const settled = await answer;
+    if (!this.#isValid(settled)) return settled;
+    if (key.isTokenPending) await this.#recordToken(key, request);
+    else this.#recordStart(key, request);
+    return settled;
   }
 
   /**
    * Stores the start of an imported key, whose string is available for the first time. Nothing that is cached contains it,
    * so the answer does not wait, and no record is outdated. A use that cannot be written is recorded again by the next one.
    */
-  #recordStart(key: KeyRecord, { key: secret }: VerificationRequest, answer: VerificationAnswer): VerificationAnswer {
-    if (!isValid(answer) || !key.isUnused) return answer;
+  #recordStart(key: KeyRecord, { key: secret }: VerificationRequest): void {
+    if (!key.isUnused) return;
     const undo = key.markUsed();
     void this.#firstUses.record({ keyId: key.keyId, start: startOf(secret), hash: null }).then((isWritten) => {
       if (!isWritten) undo();
     });
-    return answer;
   }
 
   /** Stores the start and the hash of a key that was imported with the hash of a part: later look-ups find it by its own. */
-  async #recordToken(
-    key: KeyRecord,
-    { key: secret }: VerificationRequest,
-    answer: VerificationAnswer | Promise<VerificationAnswer>,
-  ): Promise<VerificationAnswer> {
-    const settled = await answer;
+  async #recordToken(key: KeyRecord, { key: secret }: VerificationRequest): Promise<void> {
     // The answer does not wait for an unreachable database: the next verification records the first use again.
-    if (!isValid(settled) || !this.#directories.changes.reachable) return settled;
+    if (!this.#directories.changes.reachable) return;
     const use = { keyId: key.keyId, start: startOfToken(secret), hash: hashSecret(secret) };
     await this.#firstUses.record(use, true);
-    return settled;
   }
 
-  #check(key: KeyRecord, request: VerificationRequest): VerificationAnswer | Promise<VerificationAnswer> {
+  #check(
+    key: KeyRecord,
+    request: VerificationRequest,
+  ): VerificationAnswer<Answer> | Promise<VerificationAnswer<Answer>> {
     if (codeOfVisibility(key, request) !== undefined) return this.#notFound(request, key);
 
     // An invalid query is an error in the request, independently of the state of the key.
@@ -352,7 +362,7 @@ export class Verification {
     selected: SelectedLimits,
     deciding: Promise<LimitDecision | Replay>,
     request: VerificationRequest,
-  ): Promise<VerificationAnswer> {
+  ): Promise<VerificationAnswer<Answer>> {
     const isCurrent = this.#watch.watch(key, request);
     const decided = await deciding;
     return isCurrent(this.#clock.now())
@@ -380,11 +390,11 @@ export class Verification {
     selected: SelectedLimits,
     decided: LimitDecision | Replay,
     request: VerificationRequest,
-  ): VerificationAnswer {
+  ): VerificationAnswer<Answer> {
     if ("replay" in decided) return this.#answerReplay(key, decided, request);
     this.#reportExceeded(key, selected, decided);
     const code = codeOfCharge({ limits: decided }) ?? "VALID";
-    return this.#answer(key, code, request, limitsText(selected, decided), 0, exceededLimit(selected, decided));
+    return this.#answer(key, code, request, { selected, decided }, 0, exceededLimit(selected, decided));
   }
 
   #reportExceeded(key: KeyRecord, selected: SelectedLimits | undefined, decided: LimitDecision | undefined): void {
@@ -393,14 +403,14 @@ export class Verification {
   }
 
   /** A valid key that has nothing to charge. Its Idempotency-Key can belong to another call. */
-  async #answerFree(key: KeyRecord, request: VerificationRequest): Promise<VerificationAnswer> {
+  async #answerFree(key: KeyRecord, request: VerificationRequest): Promise<VerificationAnswer<Answer>> {
     const isCurrent = this.#watch.watch(key, request);
     const before = await this.#singleCalls.find(request.idempotent!);
     if (!isCurrent(this.#clock.now())) return this.#retry(request);
     return before ? this.#answerReplay(key, before, request) : this.#answer(key, "VALID", request);
   }
 
-  #answerReplay(key: KeyRecord, before: Replay, request: VerificationRequest): VerificationAnswer {
+  #answerReplay(key: KeyRecord, before: Replay, request: VerificationRequest): VerificationAnswer<Answer> {
     return before.replay === "completed"
       ? this.#answer(key, "VALID", request, before.text)
       : { kind: `replay_${before.replay}` };
@@ -414,7 +424,7 @@ export class Verification {
     key: KeyRecord,
     selected: SelectedLimits | undefined,
     request: VerificationRequest,
-  ): Promise<VerificationAnswer> {
+  ): Promise<VerificationAnswer<Answer>> {
     const { idempotent } = request;
     const isCurrent = this.#watch.watch(key, request);
     let peeked: LimitDecision | undefined;
@@ -533,7 +543,7 @@ export class Verification {
   }
 
   /** Decides the call again from the start. What its limits have counted is in `charged`, and stays, whatever the answer is. */
-  async #retry(request: VerificationRequest): Promise<VerificationAnswer> {
+  async #retry(request: VerificationRequest): Promise<VerificationAnswer<Answer>> {
     return this.verify(await this.#renewed(request), this.#clock.monotonic());
   }
 
@@ -555,7 +565,7 @@ export class Verification {
     request: VerificationRequest,
     more = "",
     limit: string | undefined = undefined,
-  ): Promise<string> {
+  ): Promise<Answer> {
     // Callers without a root key see no budgets.
     const ids = request.principal || key.derivation ? balancesOf(key) : key.hasBalance ? [key.poolId] : [];
     const read = Promise.all(ids.map((id) => this.#balances.read(id)));
@@ -568,13 +578,16 @@ export class Verification {
     key: KeyRecord,
     code: VerificationCode,
     request: VerificationRequest,
-    more = "",
+    more: string | ChargedLimits = "",
     creditsSpent = 0,
     limit: string | undefined = undefined,
-  ): string {
+  ): Answer {
     this.#record(key, code, request, creditsSpent, limit);
-    const members = request.principal ? key.members : key.anonymousMembers;
-    return `${answerStarts[code]}${members}${more}}`;
+    return this.#form.answer(key, code, request.principal !== null, more);
+  }
+
+  #isValid(answer: VerificationAnswer<Answer>): boolean {
+    return !isMistake(answer) && this.#form.isValid(answer);
   }
 }
 
@@ -597,8 +610,4 @@ function requiredBalances({ top }: KeyRecord): ReadonlySet<string> | undefined {
 
 function holdText(hold: Spent<never>["hold"]): string {
   return hold ? `,"hold":${JSON.stringify(hold)}` : "";
-}
-
-function isValid(answer: VerificationAnswer): boolean {
-  return typeof answer === "string" && answer.startsWith(VALID_START);
 }

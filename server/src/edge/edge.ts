@@ -7,6 +7,7 @@ import { HomeUnavailable, OperationUnknown } from "../../../engine/src/replica/h
 import { Replica } from "../../../engine/src/replica/replica.ts";
 import type { ReplicaVerification } from "../../../engine/src/replica/replica-verification.ts";
 import { addressList } from "../../../engine/src/rules/address.ts";
+import { jsonAnswers } from "../../../engine/src/verification/answers.ts";
 import { Namespaces } from "../../../engine/src/verification/namespaces.ts";
 import { forwardAuthRoutes } from "../features/keys/forward-auth.ts";
 import { verifyKey } from "../features/keys/verifyKey.ts";
@@ -95,6 +96,7 @@ export async function openEdge(config: Config, options: EdgeOptions, dependencie
       })
     : null;
   const replica = new Replica({
+    form: jsonAnswers,
     clock,
     random,
     home,

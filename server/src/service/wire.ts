@@ -5,6 +5,7 @@ import { applyOwnChange } from "../../../engine/src/directory/directories.ts";
 import type { Charge } from "../../../engine/src/limits/counters.ts";
 import { MemoryReplayStore } from "../../../engine/src/limits/memory-replay-store.ts";
 import { addressList } from "../../../engine/src/rules/address.ts";
+import { jsonAnswers } from "../../../engine/src/verification/answers.ts";
 import { SingleCalls } from "../../../engine/src/verification/single-calls.ts";
 import { Verification } from "../../../engine/src/verification/verification.ts";
 import { ChangeWatch } from "../features/dashboard/change-watch.ts";
@@ -126,6 +127,7 @@ export function wire(
   const quotas = quotaCounts(clock, store, config.perWorkspace);
   const upstreams = openUpstreams(start, parts, quotas);
   const verification = new Verification({
+    form: jsonAnswers,
     clock,
     directories,
     limiter,

@@ -3,6 +3,7 @@
  * simulated clock. A seed chooses faults and crashes. The ledger of the simulation remembers only what was
  * acknowledged, and audits compare the database with it.
  */
+
 import assert from "node:assert/strict";
 import { copyFileSync, existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -23,6 +24,7 @@ import { MemoryTable, reserveTable } from "../../../engine/src/limits/memory-tab
 import type { Random } from "../../../engine/src/random/random.ts";
 import { seededRandom } from "../../../engine/src/random/seeded.ts";
 import { lastDue, nextDue, refillOf } from "../../../engine/src/rules/refill.ts";
+import { jsonAnswers } from "../../../engine/src/verification/answers.ts";
 import { SingleCalls } from "../../../engine/src/verification/single-calls.ts";
 import { Verification } from "../../../engine/src/verification/verification.ts";
 import type { OperationOutcome } from "../../src/platform/rpc/execute.ts";
@@ -168,6 +170,7 @@ class Process {
       findRecorded: (question) => store.read("idempotencyRecords", question),
     });
     this.verification = new Verification({
+      form: jsonAnswers,
       clock,
       directories: this.directories,
       limiter,

@@ -1,4 +1,5 @@
 /** A worker thread: answers calls from its caches and the shared counters, and leaves everything else to the main thread. */
+
 import { type MessagePort, parentPort, workerData } from "node:worker_threads";
 import { type Clock, type Instant, instantAt, type Milliseconds } from "../../../../engine/src/clock/clock.ts";
 import { every } from "../../../../engine/src/clock/every.ts";
@@ -20,6 +21,7 @@ import { MemoryCounters } from "../../../../engine/src/limits/memory-counters.ts
 import { MemoryTable } from "../../../../engine/src/limits/memory-table.ts";
 import { systemRandom } from "../../../../engine/src/random/system.ts";
 import { addressList } from "../../../../engine/src/rules/address.ts";
+import { jsonAnswers } from "../../../../engine/src/verification/answers.ts";
 import { Namespaces } from "../../../../engine/src/verification/namespaces.ts";
 import { Verification } from "../../../../engine/src/verification/verification.ts";
 import { rowsPerMinute } from "../../features/analytics/decision-log.ts";
@@ -276,6 +278,7 @@ function openWorker(start: WorkerStart, port: MessagePort): void {
   const loggedPerMinute = rowsPerMinute(config.analytics.decisions.rowsPerWorkspace / config.workers);
   const recorder = config.analytics.enabled ? new Recorder(clock, () => reportSoon(), loggedPerMinute) : null;
   const verification = new Verification({
+    form: jsonAnswers,
     clock,
     directories,
     limiter,
