@@ -24,6 +24,7 @@ import {
   variableOf,
 } from "./call.ts";
 import { CLIENT_NAMES, Latchkey } from "./client.ts";
+import { CommonPauses } from "./common-pauses.ts";
 import { LatchkeyError } from "./error.ts";
 import { errorOf, print } from "./on-error.ts";
 import type {
@@ -444,6 +445,9 @@ function asLatchkeyError(error: unknown, operation: string, requestId: string): 
   return error;
 }
 
+/** The questions about changes that home holds, of all clients of this process. */
+const polls = new CommonPauses(systemClock);
+
 /** The service, over `fetch`. */
 class FetchHome extends AskedHome {
   readonly #connection: ReturnType<typeof connectionOf>;
@@ -457,7 +461,8 @@ class FetchHome extends AskedHome {
   protected async ask(operation: string, question: object, wait: Milliseconds): Promise<unknown> {
     try {
       const own = { timeout: ANSWER_TIME_MAX + wait, retries: 0 };
-      const { data } = await callOperation(this.#connection, operation, {}, JSON.stringify(question), own);
+      const call = () => callOperation(this.#connection, operation, {}, JSON.stringify(question), own);
+      const { data } = await (wait > 0 ? polls.run(call) : call());
       return data;
     } catch (error) {
       const { status, message: detail } = error as LatchkeyError;
