@@ -22,7 +22,7 @@ const floors = [
   ["platform/config"],
   ["platform/vault", "platform/redis"],
   ["platform/store", "platform/outbound"],
-  ["log", "metrics"],
+  ["log", "metrics", "platform/connections"],
   ["engine/replica"],
   ["engine/verification"],
   ["engine/directory", "engine/limits", "engine/credits"],

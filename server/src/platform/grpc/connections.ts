@@ -1,6 +1,7 @@
 import type { Socket } from "node:net";
 import type { Clock, Milliseconds } from "../../../../engine/src/clock/clock.ts";
 import { addressNetwork } from "../../../../engine/src/rules/address.ts";
+import { ByNetwork } from "../connections/by-network.ts";
 import { type CallParts, GrpcCall } from "./call.ts";
 import type { WaitingContent } from "./http2/answers.ts";
 import { ENHANCE_YOUR_CALM } from "./http2/frames.ts";
@@ -48,16 +49,13 @@ class Connection {
   /** From when on it is to end. */
   readonly endsAt: Milliseconds;
   readonly calls = new Set<GrpcCall>();
-  /** That of its peer. */
-  readonly network: string;
   hasCalled = false;
   noticedAt: Milliseconds | undefined;
 
   constructor(
-    { network, openedAt, endsAt }: Pick<Connection, "network" | "openedAt" | "endsAt">,
+    { openedAt, endsAt }: Pick<Connection, "openedAt" | "endsAt">,
     open: (connection: Connection) => Session,
   ) {
-    this.network = network;
     this.openedAt = openedAt;
     this.endsAt = endsAt;
     this.session = open(this);
@@ -79,9 +77,7 @@ export class GrpcConnections {
   readonly #limits: ConnectionLimits;
   readonly #clock: Clock;
   readonly #parts: CallParts;
-  readonly #open = new Set<Connection>();
-  /** The open connections of each network, the oldest first. */
-  readonly #ofNetwork = new Map<string, Set<Connection>>();
+  readonly #open = new ByNetwork<Connection>();
   readonly #waiting: WaitingContent;
   /** Since when connections have had something that their peers do not read, the oldest first. */
   readonly #unread = new Map<Connection, Milliseconds>();
@@ -108,7 +104,7 @@ export class GrpcConnections {
     const now = this.#clock.monotonic();
     const age = this.#limits.connectionAge * (0.9 + 0.2 * this.#chance());
     const connection = new Connection(
-      { network, openedAt: now, endsAt: this.#isDraining ? now : now + age },
+      { openedAt: now, endsAt: this.#isDraining ? now : now + age },
       (opened) =>
         new Session({
           socket,
@@ -123,17 +119,12 @@ export class GrpcConnections {
       connection.session.fail(ENHANCE_YOUR_CALM);
       return;
     }
-    this.#open.add(connection);
-    const neighbours = this.#ofNetwork.get(network) ?? new Set();
-    this.#ofNetwork.set(network, neighbours.add(connection));
+    this.#open.add(connection, network);
   }
 
   #remove(connection: Connection): void {
-    this.#open.delete(connection);
+    this.#open.remove(connection);
     this.#unread.delete(connection);
-    const neighbours = this.#ofNetwork.get(connection.network);
-    neighbours?.delete(connection);
-    if (neighbours?.size === 0) this.#ofNetwork.delete(connection.network);
   }
 
   #begin(stream: Stream, connection: Connection, address: string): GrpcCall | undefined {
@@ -225,10 +216,8 @@ export class GrpcConnections {
    * fewer. If it is the network of the new connection, that replaces one of its own.
    */
   #makeRoom(network: string): boolean {
-    let most = this.#ofNetwork.get(network) ?? new Set<Connection>();
-    for (const neighbours of this.#ofNetwork.values()) if (neighbours.size > most.size) most = neighbours;
     let left = CANDIDATES_MAX;
-    for (const connection of most) {
+    for (const connection of this.#open.largest(network)) {
       if (left-- === 0) return false;
       if (connection.isInUse) continue;
       this.#remove(connection);

@@ -1,6 +1,7 @@
 import type { Socket } from "node:net";
 import type { Clock, Milliseconds } from "../../../../engine/src/clock/clock.ts";
 import { addressNetwork } from "../../../../engine/src/rules/address.ts";
+import { ByNetwork } from "../connections/by-network.ts";
 
 /** Connections whose handshake has not ended. */
 export const HANDSHAKES_MAX = 1_000;
@@ -12,7 +13,6 @@ const PROMPT: Milliseconds = 1_000;
 interface Handshake {
   readonly peer: string;
   readonly socket: Socket;
-  readonly network: string;
   readonly since: Milliseconds;
 }
 
@@ -35,8 +35,8 @@ export class Handshakes {
   readonly #open = new Map<string, Handshake>();
   /** Those that go on, with the time since when. */
   readonly #begun = new Map<Handshake, Milliseconds>();
-  /** Those that wait, of each network, the oldest first. The first network has the next turn. */
-  readonly #waiting = new Map<string, Set<Handshake>>();
+  /** Those that wait. */
+  readonly #waiting = new ByNetwork<Handshake>();
 
   constructor(options: HandshakesOptions) {
     this.#options = options;
@@ -46,11 +46,9 @@ export class Handshakes {
   add(socket: Socket): void {
     if (this.#open.size >= HANDSHAKES_MAX) this.#makeRoom();
     const peer = peerOf(socket);
-    const network = addressNetwork(socket.remoteAddress ?? "");
-    const handshake = { peer, socket, network, since: this.#options.clock.monotonic() };
+    const handshake = { peer, socket, since: this.#options.clock.monotonic() };
     this.#open.set(peer, handshake);
-    const neighbours = this.#waiting.get(network) ?? new Set();
-    this.#waiting.set(network, neighbours.add(handshake));
+    this.#waiting.add(handshake, addressNetwork(socket.remoteAddress ?? ""));
     // "close" follows.
     socket.on("error", ignore);
     socket.once("close", () => this.#remove(handshake));
@@ -80,17 +78,17 @@ export class Handshakes {
   /** Begins those that have a turn. */
   #advance(): void {
     const now = this.#options.clock.monotonic();
-    for (const [network, neighbours] of this.#waiting) {
-      if (this.#begun.size >= BEGUN_MAX && !this.#replaceSlow(now)) return;
-      const [handshake] = neighbours as Iterable<Handshake>;
-      this.#waiting.delete(network);
-      if (handshake === undefined) continue;
-      neighbours.delete(handshake);
-      // It comes last now, and this loop reaches it again.
-      if (neighbours.size > 0) this.#waiting.set(network, neighbours);
+    for (;;) {
+      const handshake = this.#mayBegin(now) ? this.#waiting.takeNext() : undefined;
+      if (handshake === undefined) return;
       this.#begun.set(handshake, now);
       this.#options.begin(handshake.socket);
     }
+  }
+
+  /** Whether one that waits may begin, for which a slow one gives way. */
+  #mayBegin(now: Milliseconds): boolean {
+    return this.#waiting.size > 0 && (this.#begun.size < BEGUN_MAX || this.#replaceSlow(now));
   }
 
   #replaceSlow(now: Milliseconds): boolean {
@@ -103,9 +101,7 @@ export class Handshakes {
   }
 
   #makeRoom(): void {
-    let most = new Set<Handshake>();
-    for (const neighbours of this.#waiting.values()) if (neighbours.size > most.size) most = neighbours;
-    const [oldest] = most;
+    const [oldest] = this.#waiting.largest();
     if (oldest !== undefined) this.#destroy(oldest);
   }
 
@@ -119,13 +115,10 @@ export class Handshakes {
   }
 
   #forget(handshake: Handshake): boolean {
-    const { peer, network } = handshake;
-    if (this.#open.get(peer) !== handshake) return false;
-    this.#open.delete(peer);
+    if (this.#open.get(handshake.peer) !== handshake) return false;
+    this.#open.delete(handshake.peer);
     this.#begun.delete(handshake);
-    const neighbours = this.#waiting.get(network);
-    neighbours?.delete(handshake);
-    if (neighbours?.size === 0) this.#waiting.delete(network);
+    this.#waiting.remove(handshake);
     return true;
   }
 }

@@ -2,6 +2,7 @@ import type { Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Milliseconds } from "../../../../engine/src/clock/clock.ts";
 import { addressNetwork } from "../../../../engine/src/rules/address.ts";
+import { ByNetwork } from "../connections/by-network.ts";
 import { Problem } from "../rpc/problems.ts";
 import type { ConnectionCounts } from "./connection-counts.ts";
 
@@ -65,9 +66,7 @@ export class Connections {
   readonly #others: OtherThreads | undefined;
   readonly #reject: (socket: Socket) => void;
   #lane: Lane | null = null;
-  readonly #open = new Set<Socket>();
-  /** The open connections of each network, oldest first. */
-  readonly #ofNetwork = new Map<string, Set<Socket>>();
+  readonly #open = new ByNetwork<Socket>();
   /** Connections that got 503, until their peers close them. */
   readonly #rejected = new Set<Socket>();
   /** Connections that wait for room. */
@@ -153,28 +152,15 @@ export class Connections {
   }
 
   #add(socket: Socket, network: string): void {
-    let neighbours = this.#ofNetwork.get(network);
-    if (!neighbours) {
-      neighbours = new Set();
-      this.#ofNetwork.set(network, neighbours);
-    }
-    neighbours.add(socket);
-    this.#open.add(socket);
+    this.#open.add(socket, network);
     this.#publish();
-    socket.once("close", () => this.#remove(socket, network));
+    socket.once("close", () => this.release(socket));
   }
 
-  /** Leaves a connection to another thread, which counts it from now on. */
+  /** Leaves a connection to another thread, which counts it from now on, or forgets one that has ended. */
   release(socket: Socket): void {
-    this.#remove(socket, addressNetwork(socket.remoteAddress ?? ""));
-  }
-
-  #remove(socket: Socket, network: string): void {
-    this.#open.delete(socket);
+    this.#open.remove(socket);
     this.#sending.delete(socket);
-    const neighbours = this.#ofNetwork.get(network);
-    neighbours?.delete(socket);
-    if (neighbours?.size === 0) this.#ofNetwork.delete(network);
     this.#publish();
   }
 
@@ -184,17 +170,15 @@ export class Connections {
 
   /** Ends an unused connection of the network with the most, if that has at least two more than `network`. */
   makeRoom(network: string): boolean {
-    let most = new Set<Socket>();
-    for (const neighbours of this.#ofNetwork.values()) if (neighbours.size > most.size) most = neighbours;
-    if (most.size < (this.#ofNetwork.get(network)?.size ?? 0) + 2) return false;
+    const most = this.#open.largest();
+    if (most.size < this.#open.count(network) + 2) return false;
     let left = CANDIDATES_MAX;
     for (const socket of most) {
       if (left-- === 0) break;
       if (isInUse(socket) || this.#lane?.isAnswering(socket)) continue;
       socket.destroy();
       // Its event "close" comes later.
-      this.#open.delete(socket);
-      most.delete(socket);
+      this.#open.remove(socket);
       this.#publish();
       return true;
     }
