@@ -124,6 +124,33 @@ describe("commands beside a service", () => {
     );
   });
 
+  it("a misspelled variable stops a command before it calls another service than was meant", async (t) => {
+    const { run, home } = user(t);
+    await run("login", url, "--root-key", server.rootKey);
+    const misspelled = (...args: string[]) =>
+      commandLine.run({ args, environment: { HOME: home, LATCHKEY_ULR: "https://staging.example" }, directory: home });
+    for (const args of [
+      ["apis", "create-api", "--name", "misspelled"],
+      ["verify", "some_key"],
+      ["health"],
+      ["apply", "--file", "latchkey.yaml"],
+      ["import", "limits.yaml", "--from", "envoy-ratelimit"],
+      ["edge"],
+    ]) {
+      const { code, stdout, stderr } = await misspelled(...args);
+      assert.deepEqual({ code, stdout }, { code: 1, stdout: "" }, args.join(" "));
+      assert.match(
+        stderr,
+        /^latchkey: LATCHKEY_ULR: there is no such (variable|setting)\. Did you mean LATCHKEY_URL\?\n$/,
+      );
+    }
+    assert(!(await run("apis", "list-apis", "--json")).stdout.includes("misspelled"), "the profile was called");
+    // These call no service.
+    for (const args of [["apis", "create-api", "--help"], ["completion", "bash"], ["profiles"]]) {
+      assert.equal((await misspelled(...args)).code, 0, args.join(" "));
+    }
+  });
+
   it("without a login say what to type, with the root key file of a service on this machine", async (t) => {
     const { port } = new URL(url);
     const { run, home } = user(t, { LATCHKEY_PORT: port });

@@ -3,6 +3,8 @@ import { coloured } from "../../../cli/src/colours.ts";
 import { CommandError, UsageError } from "../../../cli/src/output.ts";
 import { printable } from "../../../cli/src/printable.ts";
 import { isOperatorError } from "../log/operator-error.ts";
+import { checkClientVariables } from "../platform/config/env.ts";
+import { settings } from "../platform/config/settings.ts";
 import { version } from "../platform/config/version.ts";
 import { addOperatorCommands, operatorCommands } from "./operator/commands.ts";
 
@@ -41,6 +43,10 @@ export async function run(given: readonly string[], environment: NodeJS.ProcessE
       const { addClientCommands, checkCommand, expandMembers } = await import("../../../cli/src/commands.ts");
       addClientCommands(program, { environment, loadRules });
       checkCommand(program, args);
+      program.hook("preAction", (_, { options }) => {
+        // The other ones call no service, or the one that they are given.
+        if (options.some(({ long }) => long === "--url")) checkClientVariables(environment, settings);
+      });
       await program.parseAsync(expandMembers(args), { from: "user" });
     }
   } catch (error) {

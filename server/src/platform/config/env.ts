@@ -1,13 +1,15 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
-import { didYouMean } from "../../../../engine/src/rules/spelling.ts";
+import { didYouMean, nearestNames } from "../../../../engine/src/rules/spelling.ts";
 import { OperatorError } from "../../log/operator-error.ts";
 
 /** What every variable of the service begins with. */
 export const PREFIX = "LATCHKEY_";
 
-/** Variables of the commands that call a service. They are no settings of the service. */
-const clientVariables: readonly string[] = ["LATCHKEY_URL", "LATCHKEY_PROFILE"];
+/** What the commands that call a service read, without the prefix. These are no settings of the service. */
+const clientNames: readonly string[] = ["URL", "PROFILE"];
+/** Settings of the service that those commands read too. */
+const sharedNames: readonly string[] = ["ROOT_KEY", "ROOT_KEY_FILE", "HOST", "PORT", "DATA_DIR"];
 
 /** A setting has a value that cannot be used. The message names the setting and the values that it accepts. */
 export class ConfigurationError extends OperatorError {
@@ -38,11 +40,9 @@ export function readEnvironment(environment: NodeJS.ProcessEnv, settings: readon
   const texts = new Map<string, string>();
   const names = new Set(settings.map(({ name }) => name));
   const fileNames = new Map(settings.filter(({ isSecret }) => isSecret).map(({ name }) => [`${name}_FILE`, name]));
-  for (const [variable, value] of Object.entries(environment)) {
-    // LATCHKEY_TEST_… configures the test suite.
-    if (!variable.startsWith(PREFIX) || variable.startsWith(`${PREFIX}TEST_`) || value === undefined) continue;
-    if (clientVariables.includes(variable)) continue;
-    const name = variable.slice(PREFIX.length);
+  for (const [name, value] of ownVariables(environment)) {
+    if (clientNames.includes(name)) continue;
+    const variable = PREFIX + name;
     const secret = fileNames.get(name);
     if (secret !== undefined) {
       if (environment[PREFIX + secret] !== undefined) {
@@ -53,11 +53,45 @@ export function readEnvironment(environment: NodeJS.ProcessEnv, settings: readon
     } else if (names.has(name)) {
       texts.set(name, value);
     } else {
-      const suggestion = suggestNames(name, [...names, ...fileNames.keys()]);
+      const suggestion = suggestNames(name, [...names, ...fileNames.keys()], clientNames);
       throw new ConfigurationError(variable, undefined, `there is no such setting. ${suggestion}`);
     }
   }
   return texts;
+}
+
+/**
+ * Checks that no variable of the commands that call a service is misspelled: they would call another service. Applications and
+ * deployments have variables of their own with the same prefix, so only a name is taken for a mistake that is near to one which those
+ * commands read, does not begin with it, and stands alone.
+ *
+ * @throws {ConfigurationError} with the nearest names.
+ */
+export function checkClientVariables(environment: NodeJS.ProcessEnv, settings: readonly SettingName[]): void {
+  const known = [
+    ...clientNames,
+    ...settings.flatMap(({ name, isSecret }) => (isSecret ? [name, `${name}_FILE`] : [name])),
+  ];
+  const read = [...clientNames, ...sharedNames];
+  for (const [name, value] of ownVariables(environment)) {
+    if (value === "" || known.includes(name)) continue;
+    const meant = nearestNames(name, known).filter((near) => read.includes(near));
+    if (meant.length === 0 || meant.some((near) => name.startsWith(near) || environment[PREFIX + near])) continue;
+    throw new ConfigurationError(
+      PREFIX + name,
+      undefined,
+      `there is no such variable. ${didYouMean(name, known, withPrefix)}`,
+    );
+  }
+}
+
+/** The variables of Latchkey, by their names without the prefix. LATCHKEY_TEST_… configures the test suite. */
+function ownVariables(environment: NodeJS.ProcessEnv): [name: string, value: string][] {
+  return Object.entries(environment).flatMap(([variable, value]) =>
+    variable.startsWith(PREFIX) && !variable.startsWith(`${PREFIX}TEST_`) && value !== undefined
+      ? [[variable.slice(PREFIX.length), value]]
+      : [],
+  );
 }
 
 function readSecretFile(variable: string, path: string): string {
@@ -68,8 +102,12 @@ function readSecretFile(variable: string, path: string): string {
   }
 }
 
-/** A sentence with the names that are nearest to an unknown one, or with all names if none is near. */
-function suggestNames(unknown: string, names: readonly string[]): string {
-  const withPrefix = (name: string) => PREFIX + name;
-  return didYouMean(unknown, names, withPrefix) || `The settings are ${names.map(withPrefix).join(", ")}`;
+/** A sentence with the names that are nearest to an unknown one, of the settings and others, or with all settings if none is near. */
+function suggestNames(unknown: string, settings: readonly string[], others: readonly string[]): string {
+  const suggestion = didYouMean(unknown, [...settings, ...others], withPrefix);
+  return suggestion || `The settings are ${settings.map(withPrefix).join(", ")}`;
+}
+
+function withPrefix(name: string): string {
+  return PREFIX + name;
 }

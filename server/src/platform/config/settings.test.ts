@@ -3,7 +3,7 @@ import { globSync, readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { describe, it } from "node:test";
 import { readConfig } from "./config.ts";
-import { ConfigurationError, readEnvironment } from "./env.ts";
+import { ConfigurationError, checkClientVariables, readEnvironment } from "./env.ts";
 import { readSecrets } from "./secrets.ts";
 import { settings } from "./settings.ts";
 
@@ -102,6 +102,8 @@ describe("the environment", () => {
       () => readEnvironment({ LATCHKEY_PROT: "1" }, settingNames),
       new ConfigurationError("LATCHKEY_PROT", undefined, "there is no such setting. Did you mean LATCHKEY_PORT?"),
     );
+    // What `latchkey edge` and the commands that call a service read is known too.
+    assert.throws(() => readEnvironment({ LATCHKEY_ULR: "1" }, settingNames), /Did you mean LATCHKEY_URL\?$/);
   });
 
   it("lists all settings for an unknown one without a similar name", () => {
@@ -109,5 +111,49 @@ describe("the environment", () => {
       () => readEnvironment({ LATCHKEY_SOMETHING_ELSE: "1" }, settingNames),
       /The settings are LATCHKEY_PORT, LATCHKEY_ROOT_KEY, LATCHKEY_ROOT_KEY_FILE$/,
     );
+  });
+});
+
+describe("the environment of a command that calls a service", () => {
+  const check = (environment: NodeJS.ProcessEnv) => checkClientVariables(environment, settings);
+
+  it("has no misspelled variable of those that the commands read", () => {
+    const sources = globSync("cli/src/**/*.ts", { cwd: root }).filter((path) => !path.endsWith(".test.ts"));
+    const texts = sources.map((path) => readFileSync(new URL(path, root), "utf8"));
+    const read = [...new Set(texts.flatMap((text) => text.match(/\bLATCHKEY_[A-Z_]*[A-Z]\b/g) ?? []))];
+    assert(read.includes("LATCHKEY_URL") && read.includes("LATCHKEY_PROFILE"), read.join());
+    for (const variable of read) {
+      assert.doesNotThrow(() => check({ [variable]: "a value" }));
+      const misspelled = variable.replace(/(.)(.)$/, "$2$1");
+      assert.throws(
+        () => check({ [misspelled]: "a secret" }),
+        new ConfigurationError(misspelled, undefined, `there is no such variable. Did you mean ${variable}?`),
+      );
+    }
+    assert.throws(() => check({ LATCHKEY_ROOTKEY: "a secret" }), /Did you mean LATCHKEY_ROOT_KEY\?$/);
+    assert.throws(() => check({ LATCHKEY_ROOT_KEY_FIEL: "a file" }), /Did you mean LATCHKEY_ROOT_KEY_FILE\?$/);
+  });
+
+  it("can have the variables of the service, and those of applications", () => {
+    const names = settings.flatMap(({ name, isSecret }) => (isSecret ? [name, `${name}_FILE`] : [name]));
+    assert.doesNotThrow(() => check(Object.fromEntries(names.map((name) => [`LATCHKEY_${name}`, "a value"]))));
+    for (const environment of [
+      { LATCHKEY_KEY_ID: "key_1" },
+      { LATCHKEY_PORT_3000_TCP: "tcp://10.0.0.1:3000", LATCHKEY_SERVICE_HOST: "10.0.0.1" },
+      // They begin with a known name, so they are meant as they are.
+      { LATCHKEY_ROOT_KEY_ID: "key_1" },
+      { LATCHKEY_URLS: "https://a.example https://b.example" },
+      // The one that it could be is set.
+      { LATCHKEY_URL: "https://keys.example.com", LATCHKEY_CURL: "curl" },
+      // An empty one counts as absent, and is often written for what is not set.
+      { LATCHKEY_ULR: "" },
+      { LATCHKEY_TEST_URL: "http://127.0.0.1:1" },
+      // These commands do not read what it could be.
+      { LATCHKEY_WORKRES: "2" },
+    ]) {
+      assert.doesNotThrow(() => check(environment), JSON.stringify(environment));
+    }
+    assert.throws(() => check({ LATCHKEY_CURL: "curl" }), /Did you mean LATCHKEY_URL\?$/);
+    assert.throws(() => check({ LATCHKEY_ULR: "https://keys.example.com", LATCHKEY_URL: "" }), /LATCHKEY_URL\?$/);
   });
 });
