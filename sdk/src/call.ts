@@ -1,5 +1,6 @@
 import { Breaker, type Outcome } from "./breaker.ts";
 import { type InputError, LatchkeyError } from "./error.ts";
+import { checkNames, type Names } from "./option-names.ts";
 import { readText } from "./read-text.ts";
 import { Secret } from "./secret.ts";
 
@@ -70,6 +71,19 @@ export interface CallOptions {
    * 255 visible ASCII characters. Omitted: a random one, if the operation supports it and the call is to be retried.
    */
   readonly idempotencyKey?: string | undefined;
+}
+
+const CALL_NAMES: Names<CallOptions> = {
+  signal: true,
+  timeout: true,
+  retries: true,
+  retryCharges: true,
+  idempotencyKey: true,
+};
+
+/** @throws {TypeError} for an option that does not exist. */
+export function checkCallOptions(own: CallOptions | undefined): void {
+  if (own !== undefined) checkNames(own, CALL_NAMES);
 }
 
 /** One attempt of a call. */
@@ -163,9 +177,11 @@ export function methodsOf(options: LatchkeyOptions): MakeMethod {
   const { url = variableOf("LATCHKEY_URL"), rootKey = variableOf("LATCHKEY_ROOT_KEY") } = options;
   const connection = connectionOf({ ...options, url, rootKey });
   return (operation, traits) => {
-    // Async, so that an input without JSON rejects.
-    const call = async (input: unknown = {}, own: CallOptions = {}) =>
-      callOperation(connection, operation, traits, bodyOf(input), own);
+    // Async, so that an input without JSON rejects, and an option that does not exist.
+    const call = async (input: unknown = {}, own?: CallOptions) => {
+      checkCallOptions(own);
+      return callOperation(connection, operation, traits, bodyOf(input), own ?? {});
+    };
     return Object.assign(call, {
       all: (input?: object, own?: CallOptions) => entriesOf(call, operation, traits, input, own),
     });

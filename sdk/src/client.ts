@@ -52,7 +52,7 @@ export class Latchkey extends Operations {
    * if (!held.valid) console.log("rejected:", held.verified.code);
    * ```
    *
-   * @throws {TypeError} for a time that cannot be used.
+   * @throws {TypeError} for a time that cannot be used, or an option that does not exist. It names the option.
    * @throws {LatchkeyError} as `keys.verifyKey`. The work was not done.
    */
   withHold<Result>(

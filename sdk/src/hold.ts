@@ -7,6 +7,7 @@ import type {
   VerifyKeyInput,
   VerifyKeyOutput,
 } from "./operations.ts";
+import { checkNames, type Names } from "./option-names.ts";
 import { shareClass } from "./share-class.ts";
 
 const TTL_DEFAULT = 60_000;
@@ -37,6 +38,8 @@ export interface HoldTimes {
   /** The longest time in milliseconds for which a hold is extended, from `ttl` to 24 hours. Default: an hour. */
   readonly lifetimeMax?: number | undefined;
 }
+
+export const TIME_NAMES: Names<HoldTimes> = { ttl: true, onExpiry: true, lifetimeMax: true };
 
 /** A hold whose work is under way. */
 export interface OpenHold {
@@ -237,6 +240,8 @@ export interface HeldOptions<Result> {
   readonly onError?: ((error: Error) => void) | undefined;
 }
 
+const HELD_NAMES: Names<HeldOptions<unknown>> = { settle: true, onError: true };
+
 /** What `withHold` returns. Without a valid key, the work was not done. */
 export type Held<Result> =
   | {
@@ -260,8 +265,11 @@ export async function withHold<Result>(
   holds: HoldsOperations,
   { hold = {}, ...input }: HeldInput,
   work: (hold: OpenHold) => Result | Promise<Result>,
-  { settle, onError = print }: HeldOptions<Result>,
+  options: HeldOptions<Result>,
 ): Promise<Held<Result>> {
+  checkNames(options, HELD_NAMES);
+  checkNames(hold, TIME_NAMES, "hold.");
+  const { settle, onError = print } = options;
   const times = timesOf(hold, "hold.");
   const { ttl, onExpiry } = times;
   const { data: verified } = await verify({ ...input, hold: { ttl, onExpiry } });

@@ -18,6 +18,7 @@ import {
   bounded,
   type CallOptions,
   callOperation,
+  checkCallOptions,
   connectionOf,
   type LatchkeyOptions,
   type Result,
@@ -262,6 +263,7 @@ export class LocalLatchkey extends Latchkey {
   }
 
   #verifyKey(input: VerifyKeyInput, own?: CallOptions): Awaitable<Result<VerifyKeyOutput>> {
+    checkCallOptions(own);
     const request = this.#isStarted && own?.idempotencyKey === undefined ? readRequest(input) : undefined;
     if (request === undefined) return this.#remote.verifyKey(input, own);
     const requestId = newRequestId(systemRandom);
@@ -320,6 +322,7 @@ export class LocalLatchkey extends Latchkey {
     own: CallOptions | undefined,
     remote: () => Promise<Result<Output>>,
   ): Promise<Result<Output>> {
+    checkCallOptions(own);
     if (!this.#isStarted || own?.idempotencyKey !== undefined || !areEntries(entries)) return remote();
     const requestId = newRequestId(systemRandom);
     try {

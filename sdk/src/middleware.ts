@@ -3,7 +3,7 @@ import type { LatchkeyOptions } from "./call.ts";
 import { Latchkey } from "./client.ts";
 import { LatchkeyError } from "./error.ts";
 import { HeldAnswer, type HoldOptions } from "./held-answer.ts";
-import { HoldKeeper, madeHold, type OpenHold, timesOf } from "./hold.ts";
+import { HoldKeeper, madeHold, type OpenHold, TIME_NAMES, timesOf } from "./hold.ts";
 import { limitHeaders, limitsOf } from "./limit-headers.ts";
 import { errorOf, print, safely } from "./on-error.ts";
 import type { VerifyKeyInput, VerifyKeyOutput } from "./operations.ts";
@@ -129,13 +129,7 @@ const VERIFY_NAMES: Names<VerifyOptions<object>> = {
   path: true,
   tags: true,
 };
-const HOLD_NAMES: Names<HoldOptions<object>> = {
-  settle: true,
-  ttl: true,
-  onExpiry: true,
-  lifetimeMax: true,
-  waitUntil: true,
-};
+const HOLD_NAMES: Names<HoldOptions<object>> = { ...TIME_NAMES, settle: true, waitUntil: true };
 const RATELIMIT_NAMES: Names<RatelimitOptions<object>> = {
   ...SHARED_NAMES,
   namespace: true,

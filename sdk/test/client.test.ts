@@ -159,6 +159,40 @@ describe("the options", () => {
   });
 });
 
+describe("the options of a call", () => {
+  const names = "`signal`, `timeout`, `retries`, `retryCharges`, `idempotencyKey`";
+
+  it("are sent nowhere with one that does not exist", async () => {
+    const { latchkey, sent } = clientOf([success([], {}, { pagination: { hasMore: false } })]);
+    const misspelled: object = { retries: 0, timeOut: 100 };
+    const message = `There is no option \`timeOut\`. The options are ${names}.`;
+    for (const call of [
+      latchkey.keys.createKey({ apiId: "api_1" }, misspelled),
+      latchkey.apis.listApis(undefined, misspelled),
+      latchkey.apis.listApis.all({}, misspelled).next(),
+    ]) {
+      await assert.rejects(call, { name: "TypeError", message });
+    }
+    // JavaScript lets pass what `map` adds.
+    const listKeys = latchkey.apis.listKeys as (input: object, index: number) => Promise<unknown>;
+    await assert.rejects(Promise.all([{ apiId: "api_1" }].map(listKeys)), TypeError);
+    assert.equal(sent.length, 0);
+  });
+
+  it("can all be given, and be undefined", async () => {
+    const { latchkey, sent } = clientOf([success([], {}, { pagination: { hasMore: false } })]);
+    const { signal } = new AbortController();
+    await latchkey.apis.listApis(
+      {},
+      { signal, timeout: 100, retries: 0, retryCharges: true, idempotencyKey: "order-1" },
+    );
+    await latchkey.apis.listApis({}, { signal: undefined, timeout: undefined });
+    await latchkey.apis.listApis({}, undefined);
+    await latchkey.apis.listApis({}, {});
+    assert.equal(sent.length, 4);
+  });
+});
+
 describe("an input that is not JSON", () => {
   it("rejects, and is not sent", async () => {
     const circular: Record<string, unknown> = {};

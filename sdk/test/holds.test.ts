@@ -229,11 +229,22 @@ describe("withHold", () => {
       [{ ttl: 86_400_001 }, "ttl"],
       [{ ttl: 5_000, lifetimeMax: 4_999 }, "lifetimeMax"],
       [{ lifetimeMax: 86_400_001 }, "lifetimeMax"],
+      [{ tll: 5_000 } as object, "tll"],
     ] as const) {
       const { latchkey, calls } = serviceOf();
       await assert.rejects(latchkey.withHold({ ...input, hold }, unreached), new RegExp(`\`hold.${name}\``));
       assert.equal(calls.length, 0);
     }
+  });
+
+  it("does no work with an option that does not exist", async () => {
+    const { latchkey, calls } = serviceOf();
+    const options: object = { settel: () => ({ credits: 7 }) };
+    await assert.rejects(
+      latchkey.withHold(input, () => assert.fail("it was called"), options),
+      { name: "TypeError", message: "There is no option `settel`. The options are `settle`, `onError`." },
+    );
+    assert.equal(calls.length, 0);
   });
 
   it("refuses to report what is no amount, and says when a report came too late", async () => {

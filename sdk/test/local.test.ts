@@ -423,6 +423,35 @@ describe("LocalLatchkey (rules 176 to 180)", () => {
     assert.equal(lines.filter((line) => line.startsWith("LocalLatchkey")).length, 1);
   });
 
+  it("decides no call with an option that does not exist", async () => {
+    const { latchkey, asked } = await open({ rootKey: ROOT_KEY });
+    const { key } = await createKey();
+    await eventually("a decision here", async () => {
+      const before = asked.length;
+      return (await latchkey.keys.verifyKey({ key })).data.valid && asked.length === before;
+    });
+    const limit = { namespace: "n", identifier: "i", limit: 1, duration: 60_000 };
+    const misspelled: object = { idempotencykey: "order-1" };
+    const before = asked.length;
+    for (const call of [
+      latchkey.keys.verifyKey({ key }, misspelled),
+      latchkey.keys.explainVerification({ key }, misspelled),
+      latchkey.ratelimits.limit(limit, misspelled),
+      latchkey.ratelimits.multiLimit([limit], misspelled),
+    ]) {
+      await assert.rejects(
+        call,
+        /^TypeError: There is no option `idempotencykey`\. The options are .*`idempotencyKey`/,
+      );
+    }
+    assert.deepEqual(
+      asked.slice(before).filter((operation) => operation !== "replica.report"),
+      [],
+    );
+    assert.equal((await latchkey.keys.verifyKey({ key }, { retries: 0 })).data.valid, true);
+    assert.equal((await latchkey.ratelimits.limit(limit, { retries: 0 })).data.success, true, "it was charged before");
+  });
+
   it("says which option cannot be used", () => {
     const url = "http://127.0.0.1:3000";
     assert.throws(() => new LocalLatchkey({ url }), /A root key is missing/);

@@ -1,7 +1,8 @@
 /** The package as it is published: JavaScript with declarations. The programs of README.md use it. */
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
-import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, readFileSync, realpathSync, symlinkSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
@@ -157,7 +158,11 @@ describe("the package of the client", () => {
 
   it("has all entry points in both forms, with source maps that hold the source", () => {
     const installed = join(folder, "empty/node_modules/@latchkey/sdk");
-    const { exports } = JSON.parse(readFileSync(join(installed, "package.json"), "utf8"));
+    const { name, exports } = JSON.parse(readFileSync(join(installed, "package.json"), "utf8"));
+    // Tools read it by the name of the package.
+    const { resolve } = createRequire(join(folder, "empty/index.js"));
+    assert.equal(resolve(`${name}/package.json`), join(realpathSync(installed), "package.json"));
+    delete exports["./package.json"];
     for (const forms of Object.values<Record<string, { types: string; default: string }>>(exports)) {
       assert.deepEqual(Object.keys(forms), ["import", "require"]);
       for (const { types, default: file } of Object.values(forms)) {

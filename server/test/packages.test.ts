@@ -67,7 +67,10 @@ describe("packages.json", () => {
 describe("the package of the TypeScript client", () => {
   it("has every entry point for programs whose TypeScript does not read `exports`", () => {
     const { main, types, exports, typesVersions } = JSON.parse(read("sdk/package.json"));
-    const { ".": first, ...others } = exports as Record<string, { require: { types: string; default: string } }>;
+    // Its folder has it, so older resolutions find it as it is.
+    const { "./package.json": own, ...entries } = exports;
+    assert.equal(own, "./package.json");
+    const { ".": first, ...others } = entries as Record<string, { require: { types: string; default: string } }>;
     assert.deepEqual({ types, default: main }, first!.require);
     const expected = Object.entries(others).map(([name, { require }]) => [name.replace("./", ""), [require.types]]);
     assert.deepEqual(typesVersions, { "*": Object.fromEntries(expected) });
