@@ -1,4 +1,5 @@
 import { createReadStream } from "node:fs";
+import { decode } from "./decode.ts";
 import { CommandError } from "./output.ts";
 
 /**
@@ -22,10 +23,19 @@ export async function readFile(path: string, bytesMax: number): Promise<string> 
   }
 }
 
-/** Parses JSON. The message of the error, an `ErrorClass`, has the place and not the text, which may hold secrets. */
-export function parseJson(text: string, name: string, ErrorClass: typeof CommandError = CommandError): unknown {
+/**
+ * Parses JSON, by `parse`. The message of the error, an `ErrorClass`, has the place and not the text, which may hold secrets.
+ */
+export function parseJson(
+  text: string,
+  name: string,
+  {
+    ErrorClass = CommandError,
+    parse = JSON.parse,
+  }: { ErrorClass?: typeof CommandError; parse?(text: string): unknown } = {},
+): unknown {
   try {
-    return JSON.parse(text);
+    return parse(text);
   } catch (error) {
     const place = /at position \d+( \(line \d+ column \d+\))?/.exec((error as Error).message)?.[0];
     throw new ErrorClass(`${name} is not JSON${place === undefined ? "" : `: see ${place.replace("at ", "")}`}.`);
@@ -33,12 +43,15 @@ export function parseJson(text: string, name: string, ErrorClass: typeof Command
 }
 
 async function readStream(stream: AsyncIterable<Uint8Array>, bytesMax: number, name: string): Promise<string> {
-  const chunks: Uint8Array[] = [];
   let bytes = 0;
-  for await (const chunk of stream) {
-    bytes += chunk.byteLength;
-    if (bytes > bytesMax) throw new CommandError(`${name} is longer than ${bytesMax / 2 ** 20} MiB.`);
-    chunks.push(chunk);
+  async function* bounded() {
+    for await (const chunk of stream) {
+      bytes += chunk.byteLength;
+      if (bytes > bytesMax) throw new CommandError(`${name} is longer than ${bytesMax / 2 ** 20} MiB.`);
+      yield chunk;
+    }
   }
-  return Buffer.concat(chunks).toString("utf8");
+  const texts: string[] = [];
+  for await (const text of decode(bounded(), name)) texts.push(text);
+  return texts.join("");
 }

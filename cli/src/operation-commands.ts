@@ -293,7 +293,7 @@ function checkExpiry(body: unknown, given: ReadonlyMap<string, Given>, now: Inst
 }
 
 function parseBody(text: string, isList: boolean): unknown {
-  const body = parseJson(text, "--body", UsageError);
+  const body = parseJson(text, "--body", { ErrorClass: UsageError });
   if (typeof body === "object" && body !== null && Array.isArray(body) === isList) return body;
   throw new UsageError(`--body: give a JSON ${isList ? "list" : "object"}.`);
 }

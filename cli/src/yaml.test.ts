@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { parseYaml } from "./yaml.ts";
 
-const imported = { aliasesMax: 0, isPublic: false };
-const declared = { aliasesMax: 2, isPublic: true };
+const imported = { aliasesMax: 0, isPublic: false, longNumbers: "text" } as const;
+const declared = { aliasesMax: 2, isPublic: true, longNumbers: "error" } as const;
 
 describe("a YAML document", () => {
   it("is parsed", async () => {

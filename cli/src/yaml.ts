@@ -1,4 +1,5 @@
 import type { Document } from "yaml";
+import { isPreserved } from "../../engine/src/rules/json-text.ts";
 import { CommandError } from "./output.ts";
 import { escapeLines } from "./printable.ts";
 
@@ -7,6 +8,8 @@ const DEPTH_MAX = 200;
 
 /** How the documents of a command are read. */
 export interface YamlOptions {
+  /** What a number becomes that no double holds exactly: its text, or an error. */
+  readonly longNumbers: "text" | "error";
   /** Uses of one anchor, with those in its value: a short document can stand for a huge one with them. */
   readonly aliasesMax: number;
   /** Whether messages may say what is wrong with the text. Those about secrets have the place only. */
@@ -43,7 +46,7 @@ export async function parseYaml(text: string, name: string, options: YamlOptions
 export async function parsePlacedYaml(
   text: string,
   name: string,
-  { aliasesMax, isPublic }: YamlOptions,
+  { aliasesMax, isPublic, longNumbers }: YamlOptions,
 ): Promise<PlacedYaml | undefined> {
   const { Composer, isScalar, Lexer, LineCounter, Parser, visit } = await import("yaml");
   const lineCounter = new LineCounter();
@@ -74,6 +77,12 @@ export async function parsePlacedYaml(
       if (aliasesMax > 0) return;
       throw new CommandError(`${name} has a YAML alias at ${at(range?.[0])}. Write its value there instead.`);
     },
+    Scalar: (_, scalar) => {
+      const { value, source, range } = scalar;
+      if (typeof value !== "number" || source === undefined || isExact(value, source)) return;
+      if (longNumbers === "text") scalar.value = source;
+      else throw new CommandError(`${name} has a number at ${at(range?.[0])} that cannot be kept exactly. Quote it.`);
+    },
     Map: (_, { items }) => {
       const keys = new Set<unknown>();
       for (const { key } of items) {
@@ -85,6 +94,13 @@ export async function parsePlacedYaml(
   });
   return { document: document as Document.Parsed, lineAt: (offset) => lineCounter.linePos(offset).line };
 }
+
+/** Whether a number is the one that its text names. Of those that are not decimal, only the integers are known to be. */
+function isExact(value: number, source: string): boolean {
+  return DECIMAL.test(source) ? isPreserved(source.replace("+", "")) : Number.isSafeInteger(value);
+}
+
+const DECIMAL = /^[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?$/;
 
 /** YAML for a terminal or a program. */
 export async function yamlText(value: unknown): Promise<string> {

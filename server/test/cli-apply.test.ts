@@ -550,6 +550,48 @@ describe("documents", () => {
     assert.deepEqual(await ok("apis.listApis", {}), []);
   });
 
+  it("that hold what cannot be kept change nothing, also not what comes before it (rule 235)", async (t) => {
+    const { environment, ok } = await workspace(t);
+    const first = "permissions:\n  - slug: before\n";
+    const plan = (meta: string) => `${first}plans:\n  - name: a\n    meta: ${meta}\n`;
+    const wrong: [content: string | Buffer, message: RegExp][] = [
+      [plan('{ a: "\\ud800" }'), /half of a surrogate pair/],
+      [plan('{ "\\udc00": 1 }'), /half of a surrogate pair/],
+      [plan("{ __proto__: { a: 1 } }"), /'__proto__' cannot be the name of a property/],
+      ...["9007199254740993", "1e999", "-.inf", ".nan", "0x20000000000001", "0.12345678901234567891"].map(
+        (number): [string, RegExp] => [
+          plan(`{ a: ${number} }`),
+          /^latchkey: latchkey\.yaml has a number at line 5 that cannot be kept exactly\. Quote it\.\n$/,
+        ],
+      ),
+      [
+        Buffer.from(plan("{ a: M\u00fcller }"), "latin1"),
+        /^latchkey: latchkey\.yaml is not UTF-8: see line 5\. Convert it, .*\n$/,
+      ],
+    ];
+    const run = (command: string, content: string | Buffer) => {
+      writeFileSync(join(environment.HOME!, "latchkey.yaml"), content);
+      return commandLine.run({
+        args: [command, "-f", "latchkey.yaml"],
+        environment,
+        directory: environment.HOME!,
+      });
+    };
+    for (const [content, message] of wrong) {
+      for (const command of ["diff", "apply"]) {
+        const { code, stdout, stderr } = await run(command, content);
+        assert.deepEqual([code, stdout], [1, ""], String(content));
+        assert.match(stderr, message);
+      }
+    }
+    assert.deepEqual(await ok("permissions.listPermissions", {}), []);
+    const kept = "{ a: 9007199254740992, b: +1.50, c: 1e3, d: 0x1F, e: -.5, f: '1e999', g: 0.1 }";
+    const { code, stderr } = await run("apply", plan(kept));
+    assert.deepEqual([code, stderr], [0, ""]);
+    const [{ meta }] = (await ok("plans.listPlans", {})) as unknown as [{ meta: object }];
+    assert.deepEqual(meta, { a: 2 ** 53, b: 1.5, c: 1000, d: 31, e: -0.5, f: "1e999", g: 0.1 });
+  });
+
   it("stop at a change that the service rejects, and continue with the next apply", async (t) => {
     const { apply } = await workspace(t);
     const broken = { ...document, rootKeys: [{ name: "typo", permissions: ["apis.{Documents}.make_key"] }] };

@@ -17,7 +17,7 @@ export async function readDocument(
   name: string,
   loadRules: () => Promise<ServiceRules>,
 ): Promise<Document> {
-  const value = await parseYaml(text, name, { aliasesMax: 100, isPublic: true });
+  const value = await parseYaml(text, name, { aliasesMax: 100, isPublic: true, longNumbers: "error" });
   const read = (await loadRules()).readDocument(withDurations(value ?? {}));
   if ("document" in read) return read.document;
   throw new CommandError(`${name} is not valid.`, {

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, statSync } from "node:fs";
 import { type Command, Option } from "commander";
 import { type HashAlgorithm, hashAlgorithms } from "../../../engine/src/rules/imported-keys.ts";
 import { connect, parseUrl } from "../connection.ts";
@@ -93,6 +93,7 @@ export function addImport(
     if (given.apiId === undefined) throw new UsageError("--api-id: name the API that the keys are imported into.");
     const options = given as ImportOptions;
     const { from, algorithm, sourceApi } = options;
+    requireFile(file);
     const format = options.format ?? formatOfFile(file);
     checkOptions(options, format);
     const timeout = timeoutOf({ timeout: options.timeout ?? TIMEOUT_DEFAULT });
@@ -121,6 +122,17 @@ export function addImport(
     );
     if (summary.rejected > 0) process.exitCode = 1;
   });
+}
+
+/**
+ * The file is read several times, and its name is that of the report: what is read once, as from a pipe, would look empty.
+ *
+ * @throws {UsageError} for what is neither a file nor a folder, which has an error of its own.
+ */
+function requireFile(file: string): void {
+  const found = statSync(file, { throwIfNoEntry: false });
+  if (file !== "-" && (found === undefined || found.isFile() || found.isDirectory())) return;
+  throw new UsageError(`${file} is no file. Write what it gives to a file first, and import that.`);
 }
 
 /** Imports the limits of configurations of envoyproxy/ratelimit: each is the tree of a namespace. */

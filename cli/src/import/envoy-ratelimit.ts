@@ -39,7 +39,7 @@ export async function readConfigurations(files: readonly string[]): Promise<Conf
   const read: Configuration[] = [];
   for (const file of files) {
     const text = await readFile(file, FILE_BYTES_MAX);
-    const parsed = await parsePlacedYaml(text, file, { aliasesMax: ALIASES_MAX, isPublic: true });
+    const parsed = await parsePlacedYaml(text, file, { aliasesMax: ALIASES_MAX, isPublic: true, longNumbers: "error" });
     const { isAlias, isMap, isScalar, isSeq } = await import("yaml");
     const reader = new ConfigurationReader(file, parsed, { isAlias, isMap, isScalar, isSeq });
     const { domain, descriptors } = reader.read();

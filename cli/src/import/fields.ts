@@ -1,3 +1,5 @@
+import { parseExactly } from "../../../engine/src/rules/json-text.ts";
+
 /** A part of a row that is not imported or works differently here, with what to do about it. It quotes no value. */
 export interface Note {
   field: string;
@@ -19,6 +21,8 @@ export class Fields {
   readonly notes: Note[] = [];
   /** The names of the fields whose text should be a time and is none. */
   readonly notTimes: string[] = [];
+  /** A name that two fields have in two spellings, as the file spells it; undefined if there is none. */
+  readonly repeated: string | undefined;
   readonly #values = new Map<string, unknown>();
   /** The names as the file spells them, by the normalized ones. */
   readonly #spellings = new Map<string, string>();
@@ -26,6 +30,7 @@ export class Fields {
 
   constructor(fields: Iterable<readonly [name: string, value: unknown]>) {
     for (const [name, value] of fields) {
+      if (this.#values.has(fieldName(name))) this.repeated = name.trim();
       this.#values.set(fieldName(name), value);
       this.#spellings.set(fieldName(name), name.trim());
     }
@@ -121,7 +126,7 @@ export class Fields {
     // Some exports have JSON in JSON.
     for (let depth = 0; depth < 2 && typeof value === "string"; depth++) {
       try {
-        value = JSON.parse(value);
+        value = parseExactly(value);
       } catch {
         break;
       }

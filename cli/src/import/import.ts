@@ -1,8 +1,9 @@
-import { closeSync, createReadStream, openSync, readFileSync, writeSync } from "node:fs";
+import { closeSync, createReadStream, readFileSync, statSync } from "node:fs";
 import { basename } from "node:path";
 import { systemClock } from "../../../engine/src/clock/system.ts";
 import { digest, digestOf } from "../../../engine/src/crypto/digest.ts";
 import type { HashAlgorithm } from "../../../engine/src/rules/imported-keys.ts";
+import { parseExactly } from "../../../engine/src/rules/json-text.ts";
 import { type Attempts, call, type Endpoint, ServiceError } from "../call.ts";
 import { parseJson, readFile } from "../input.ts";
 import { CommandError, UsageError } from "../output.ts";
@@ -11,9 +12,10 @@ import { ProgressLine } from "../progress.ts";
 import type { ServiceRules } from "../service-rules.ts";
 import { ImportedBudgets, type PlannedBudget } from "./budgets.ts";
 import { Fields, fieldName, type Note } from "./fields.ts";
+import { createOwnFile, lockImport, writeFully, writing } from "./own-files.ts";
 import { OWNER_NOTE, writeOwner } from "./owners.ts";
 import { ImportedPlans, type PlannedPlan } from "./plans.ts";
-import { type InputFormat, type InputRow, readRows } from "./rows.ts";
+import { type InputFormat, type InputRow, readRows, requireText } from "./rows.ts";
 import type { HashedKey, Mapped, Source } from "./sources/source.ts";
 import { count, ImportFiles, type ReportedRow } from "./state.ts";
 import { type Reason, Tally } from "./tally.ts";
@@ -91,7 +93,8 @@ export async function checkRows(task: ImportTask, endpoint: Endpoint | undefined
     reasons: tally.reasons,
     report,
   };
-  const target = openSync(report, "w", 0o600);
+  const target = createOwnFile(report);
+  let written = 0;
   const seen = new Set<string>();
   let block: (Prepared | ReportedRow)[] = [];
   let bytes = 0;
@@ -117,7 +120,9 @@ export async function checkRows(task: ImportTask, endpoint: Endpoint | undefined
       count(tally, reported);
       return `${jsonText(reported, 0)}\n`;
     });
-    writeSync(target, lines.join(""));
+    const text = lines.join("");
+    writing(report, () => writeFully(target, text, written));
+    written += Buffer.byteLength(text);
     block = [];
     bytes = 0;
   };
@@ -143,6 +148,16 @@ export async function checkRows(task: ImportTask, endpoint: Endpoint | undefined
  * key exists once by its hash, and rows that may have been sent already are recognized by that.
  */
 export async function importRows(task: ImportTask, endpoint: Endpoint): Promise<ImportSummary> {
+  const release = lockImport(`${filePrefix(task)}.import-lock`);
+  try {
+    return await importLocked(task, endpoint);
+  } finally {
+    release();
+  }
+}
+
+async function importLocked(task: ImportTask, endpoint: Endpoint): Promise<ImportSummary> {
+  const before = versionOf(task.file);
   const others = await readOthers(task);
   const prepare = preparation(task, others.documents);
   const files = new ImportFiles(filePrefix(task), await identify(task, endpoint, others.digests));
@@ -193,12 +208,23 @@ export async function importRows(task: ImportTask, endpoint: Endpoint): Promise<
       }
     }
     await flush();
+    if (versionOf(task.file) !== before) {
+      throw new CommandError(
+        `${task.file} changed while it was read: what was imported may be neither of its versions. Compare ${files.reportFile} with it.`,
+      );
+    }
     state.isFinished = true;
     files.save();
   }
   progress.clear();
   const { done: rows, imported, present, rejected, skipped, reasons } = state;
   return { rows, imported, present, rejected, skipped, reasons, report: files.reportFile };
+}
+
+/** What changes with the content of a file. */
+function versionOf(file: string): string {
+  const { dev, ino, size, mtimeNs } = statSync(file, { bigint: true });
+  return [dev, ino, size, mtimeNs].join();
 }
 
 const emptyBlock = () => ({ bytes: 0, keys: [], reported: [] });
@@ -246,7 +272,7 @@ async function readOthers({ otherFiles }: ImportTask): Promise<{ documents: unkn
   for (const file of otherFiles) {
     const text = await readFile(file, left);
     left -= Buffer.byteLength(text);
-    others.documents.push(parseJson(text, file));
+    others.documents.push(parseJson(text, file, { parse: parseExactly }));
     others.digests.push(digest(text));
   }
   return others;
@@ -258,6 +284,7 @@ async function identify(task: ImportTask, { url }: Endpoint, others: readonly st
   const content = await digestOf(createReadStream(task.file)).catch((error: NodeJS.ErrnoException) => {
     throw new CommandError(`${task.file} cannot be read (${error.code}).`, { cause: error });
   });
+  await requireText(task);
   return JSON.stringify([content, url, sourceName, sourceApi, format, apiId, migrationId, algorithm, ...others]);
 }
 
@@ -270,6 +297,9 @@ function preparation(task: ImportTask, others: readonly unknown[]): (row: InputR
     if (!row.fields) return rejection(row.number, undefined, row.damage);
     const fields = new Fields(row.fields);
     const name = fields.label();
+    if (fields.repeated !== undefined) {
+      return rejection(row.number, name, `has the field ${fields.repeated} twice, in two spellings`);
+    }
     const mapped: Mapped = map(fields);
     if ("skipped" in mapped)
       return { ...rejection(row.number, name, mapped.skipped), outcome: "skipped" } as ReportedRow;

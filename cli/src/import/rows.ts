@@ -1,5 +1,8 @@
 import { closeSync, createReadStream, openSync, readSync, statSync } from "node:fs";
 import { extname } from "node:path";
+import { Readable } from "node:stream";
+import { parseExactly } from "../../../engine/src/rules/json-text.ts";
+import { decode } from "../decode.ts";
 import { parseJson, readFile } from "../input.ts";
 import { CommandError, UsageError } from "../output.ts";
 import { parseYaml } from "../yaml.ts";
@@ -69,6 +72,16 @@ export interface InputFile {
   readonly sourceApi: string | undefined;
 }
 
+/**
+ * Reads a file whose rows are read one by one to its end, so that a fault in its text is found before a row is imported.
+ *
+ * @throws {CommandError} when it is not in an encoding that is read.
+ */
+export async function requireText({ file, format }: Pick<InputFile, "file" | "format">): Promise<void> {
+  if (format !== "csv" && format !== "jsonl") return;
+  for await (const _ of decode(createReadStream(file), file));
+}
+
 /** The rows of a file, in order. Everything but a document of JSON or YAML is read row by row. */
 export async function* readRows({ file, format, source, sourceApi }: InputFile): AsyncGenerator<InputRow> {
   try {
@@ -91,11 +104,11 @@ async function* csvRows(file: string): AsyncGenerator<InputRow> {
   const { parse } = await import("csv-parse");
   const bytes = statSync(file).size;
   const source = createReadStream(file);
-  const parser = parse({ bom: true, max_record_size: ROW_BYTES_MAX, relax_column_count: true, skip_empty_lines: true });
-  source.on("error", (error) => parser.destroy(error));
+  const parser = parse({ max_record_size: ROW_BYTES_MAX, relax_column_count: true, skip_empty_lines: true });
+  const text = Readable.from(decode(source, file)).on("error", (error) => parser.destroy(error));
   let header: string[] | undefined;
   let number = 0;
-  for await (const cells of source.pipe(parser) as AsyncIterable<string[]>) {
+  for await (const cells of text.pipe(parser) as AsyncIterable<string[]>) {
     if (header === undefined) {
       header = cells;
       const names = new Set<string>();
@@ -146,9 +159,11 @@ async function* documentValues(
   format: "json" | "yaml",
   { listIn }: InputFile["source"],
 ): AsyncGenerator<JsonValue> {
-  const text = (await readFile(file, format === "json" ? JSON_BYTES_MAX : YAML_BYTES_MAX)).replace(/^\uFEFF/, "");
+  const text = await readFile(file, format === "json" ? JSON_BYTES_MAX : YAML_BYTES_MAX);
   const document =
-    format === "json" ? parseJson(text, file) : await parseYaml(text, file, { aliasesMax: 0, isPublic: false });
+    format === "json"
+      ? parseJson(text, file, { parse: parseExactly })
+      : await parseYaml(text, file, { aliasesMax: 0, isPublic: false, longNumbers: "text" });
   const rows = listIn?.(document) ?? anyListIn(document);
   if (!rows) {
     throw new CommandError(
@@ -170,30 +185,32 @@ function anyListIn(document: unknown): unknown[] | undefined {
 
 async function* jsonLines(file: string): AsyncGenerator<JsonValue> {
   const bytes = statSync(file).size;
-  let read = 0;
-  for await (const line of lines(createReadStream(file))) {
-    read += line.length + 1;
-    if (line.every((byte) => byte === 0x20 || byte === 0x09 || byte === 0x0d)) continue;
+  const source = createReadStream(file);
+  for await (const line of lines(decode(source, file))) {
+    if (/^[ \t\r]*$/.test(line)) continue;
     let value: unknown;
     try {
-      value = JSON.parse(line.toString("utf8"));
+      value = parseExactly(line);
     } catch {
       value = undefined;
     }
-    yield { value, progress: read / bytes };
+    yield { value, progress: source.bytesRead / bytes };
   }
 }
 
-/** The lines of a stream, without their ends. */
-async function* lines(stream: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-  let rest: Buffer = Buffer.alloc(0);
-  for await (const chunk of stream) {
-    rest = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
-    for (let end = rest.indexOf(10); end !== -1; end = rest.indexOf(10)) {
-      yield rest.subarray(0, end);
-      rest = rest.subarray(end + 1);
+/** The lines of a text, without their ends. */
+async function* lines(text: AsyncIterable<string>): AsyncGenerator<string> {
+  let rest = "";
+  for await (const part of text) {
+    // Only the new part can have the end of a line.
+    let begin = 0;
+    for (let end = part.indexOf("\n"); end !== -1; end = part.indexOf("\n", begin)) {
+      yield rest + part.slice(begin, end);
+      rest = "";
+      begin = end + 1;
     }
+    rest += part.slice(begin);
     if (rest.length > ROW_BYTES_MAX) throw new CommandError(`A line is longer than ${ROW_BYTES_MAX} bytes.`);
   }
-  if (rest.length > 0) yield rest;
+  if (rest !== "") yield rest;
 }

@@ -1,17 +1,8 @@
-import {
-  closeSync,
-  existsSync,
-  fsyncSync,
-  ftruncateSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  writeFileSync,
-  writeSync,
-} from "node:fs";
+import { existsSync, fsyncSync, ftruncateSync, readFileSync } from "node:fs";
 import { CommandError } from "../output.ts";
 import { jsonText } from "../printable.ts";
 import type { Note } from "./fields.ts";
+import { openOwnFile, replaceFile, writeFully, writing } from "./own-files.ts";
 import { type Reason, Tally } from "./tally.ts";
 
 /** How far the import of one file is. */
@@ -130,20 +121,19 @@ export class ImportFiles {
   #append(text: string): void {
     if (text === "" && this.#report === undefined) return;
     if (this.#report === undefined) {
-      this.#report = openSync(this.reportFile, existsSync(this.reportFile) ? "r+" : "w+", 0o600);
-      ftruncateSync(this.#report, this.state.reportBytes);
+      const report = openOwnFile(this.reportFile);
+      ftruncateSync(report, this.state.reportBytes);
+      this.#report = report;
     }
-    writeSync(this.#report, text, this.state.reportBytes);
-    fsyncSync(this.#report);
+    const report = this.#report;
+    writing(this.reportFile, () => {
+      writeFully(report, text, this.state.reportBytes);
+      fsyncSync(report);
+    });
     this.state.reportBytes += Buffer.byteLength(text);
   }
 
   save(): void {
-    const draft = `${this.stateFile}.draft`;
-    const file = openSync(draft, "w", 0o600);
-    writeFileSync(file, JSON.stringify(this.state));
-    fsyncSync(file);
-    closeSync(file);
-    renameSync(draft, this.stateFile);
+    replaceFile(this.stateFile, JSON.stringify(this.state));
   }
 }

@@ -1,8 +1,9 @@
-import { closeSync, fsyncSync, openSync, renameSync, writeSync } from "node:fs";
+import { closeSync, fsyncSync, renameSync } from "node:fs";
 import { hashSecret } from "../../../engine/src/crypto/hash.ts";
 import { type Attempts, call, type Endpoint } from "../call.ts";
 import { CommandError } from "../output.ts";
 import { ProgressLine } from "../progress.ts";
+import { createOwnFile, writeFully, writing } from "./own-files.ts";
 
 /** The largest page of `apis.listKeys`. */
 const PAGE = 100;
@@ -19,7 +20,8 @@ const retryOptions = { repeatable: "always", retries: 8, waitMax: 120_000 } sati
  */
 export async function downloadKeys(file: string, apiId: string, endpoint: Endpoint, timeout: number): Promise<number> {
   const draft = `${file}.draft`;
-  const target = openSync(draft, "w", 0o600);
+  const target = createOwnFile(draft);
+  let written = 0;
   const progress = new ProgressLine();
   let keys = 0;
   try {
@@ -36,11 +38,13 @@ export async function downloadKeys(file: string, apiId: string, endpoint: Endpoi
       if (keys > KEYS_MAX || (next !== undefined && (next === cursor || data.length === 0))) {
         throw new CommandError(`${endpoint.url} gives a list of keys that does not end.`);
       }
-      writeSync(target, data.map((key) => `${JSON.stringify(withHash(key))}\n`).join(""));
+      const text = data.map((key) => `${JSON.stringify(withHash(key))}\n`).join("");
+      writing(draft, () => writeFully(target, text, written));
+      written += Buffer.byteLength(text);
       cursor = next;
       progress.show(`${keys.toLocaleString("en")} keys downloaded`);
     } while (cursor !== undefined);
-    fsyncSync(target);
+    writing(draft, () => fsyncSync(target));
   } finally {
     closeSync(target);
     progress.clear();

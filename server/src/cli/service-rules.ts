@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { ServiceRules } from "../../../cli/src/service-rules.ts";
+import { findLoss, type Loss } from "../../../engine/src/rules/json-text.ts";
 import { updateApi } from "../features/apis/updateApi.ts";
 import { createBudget } from "../features/budgets/createBudget.ts";
 import { migrateKeys } from "../features/keys/migrateKeys.ts";
@@ -10,6 +11,7 @@ import { setDescriptors } from "../features/ratelimits/setDescriptors.ts";
 import { setOverride } from "../features/ratelimits/setOverride.ts";
 import { updateRootKey } from "../features/rootKeys/updateRootKey.ts";
 import { UPSTREAM_HEADERS_MAX, UpstreamInput } from "../features/upstreams/record.ts";
+import type { InputError } from "../platform/rpc/problems.ts";
 import { inputErrorsOf, PARSE_OPTIONS } from "../platform/rpc/validate.ts";
 import { Expires } from "../platform/vocabulary/schema.ts";
 
@@ -93,15 +95,25 @@ export const Document = z
     }
   });
 
+/** What JSON cannot hold. Its position is that of a text which nobody has seen. */
+function lossError({ message, fix }: Loss): InputError {
+  return { location: "body", message, fix };
+}
+
 /** The schemas of the operations, for the commands that check input before they call the service. */
 export const serviceRules: ServiceRules = {
   readDocument(value) {
     const { data, error } = Document.safeParse(value, PARSE_OPTIONS);
-    return error ? { errors: inputErrorsOf(error.issues, Document) } : { document: data };
+    if (error) return { errors: inputErrorsOf(error.issues, Document) };
+    // The service would refuse it in one of the calls, after those before it.
+    const loss = findLoss(JSON.stringify(value), value, true);
+    return loss ? { errors: [lossError(loss)] } : { document: data };
   },
   errorsOfImport(input) {
     const { error } = migrateKeys.declaration.input.safeParse(input, PARSE_OPTIONS);
-    return error ? inputErrorsOf(error.issues, migrateKeys.declaration.input) : [];
+    if (error) return inputErrorsOf(error.issues, migrateKeys.declaration.input);
+    const loss = findLoss(JSON.stringify(input), input, true);
+    return loss ? [lossError(loss)] : [];
   },
   importedTogether(input) {
     const smallest = migrateKeys.split(migrateKeys.declaration.input.parse(input), () => 0);

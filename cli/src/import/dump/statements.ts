@@ -1,6 +1,6 @@
 import { CommandError } from "../../output.ts";
 import { fieldName } from "../fields.ts";
-import { type Dialect, type Token, type TokenReader, utf8 } from "./tokens.ts";
+import { type Dialect, NOT_UTF8, type Token, type TokenReader, utf8 } from "./tokens.ts";
 
 /** A table to read. */
 export interface DumpTable {
@@ -274,8 +274,13 @@ export class Statements implements TokenReader {
   addCopied(row: string, line: number): void {
     const cells = row.split("\t");
     if (cells.length !== this.#names.length) throw this.#lengthError(cells.length, line);
+    const copied = (cell: string) => {
+      const text = utf8(unescaped(cell));
+      if (text === undefined) throw this.error(NOT_UTF8, line);
+      return text;
+    };
     this.#addRow(
-      cells.map((cell) => (cell === "\\N" ? null : utf8(unescaped(cell)))),
+      cells.map((cell) => (cell === "\\N" ? null : copied(cell))),
       line,
     );
   }

@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import type { CommandError } from "../../output.ts";
 
 /** A part of a statement. */
@@ -264,14 +265,20 @@ export class Tokens {
     const isEnd = kind === "symbol" && value === ";";
     this.#isBeginning = isEnd || kind === "meta";
     if (isEnd || this.#reader.isWanted) {
-      this.isStopped = this.#reader.add({ kind, text: utf8(value), line: this.#valueLine });
+      const text = utf8(value);
+      if (text === undefined) throw this.#reader.error(NOT_UTF8, this.#valueLine);
+      this.isStopped = this.#reader.add({ kind, text, line: this.#valueLine });
     }
   }
 }
 
-/** The text of UTF-8 bytes that are one character each. */
-export function utf8(bytes: string): string {
-  return /[\x80-\xff]/.test(bytes) ? Buffer.from(bytes, "latin1").toString("utf8") : bytes;
+export const NOT_UTF8 = "has a value that is not UTF-8. Let the dump be written in UTF-8";
+
+/** The text of UTF-8 bytes that are one character each; undefined if they are none. */
+export function utf8(text: string): string | undefined {
+  if (!/[\x80-\xff]/.test(text)) return text;
+  const bytes = Buffer.from(text, "latin1");
+  return isUtf8(bytes) ? bytes.toString("utf8") : undefined;
 }
 
 function isDigit(character: string): boolean {

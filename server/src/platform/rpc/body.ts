@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import { findLoss } from "./json-text.ts";
+import { findLoss } from "../../../../engine/src/rules/json-text.ts";
 import { type InputError, Problem } from "./problems.ts";
 import { validate } from "./validate.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { cpuTimeOf } from "../../../test/cpu-time.ts";
+import { cpuTimeOf } from "../../../server/test/cpu-time.ts";
 import { findLoss } from "./json-text.ts";
 
 const lossOf = (text: string) => findLoss(text, JSON.parse(text), true);
