@@ -1,7 +1,7 @@
 /** What backups, restores and moves leave when they are rejected or interrupted, and which backups they read. */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { createHash } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -132,6 +132,61 @@ describe("backups", () => {
         const folder = join(makeFolder(t), "data");
         await assert.rejects(restore(backup, folder), says, what);
         assert.equal(existsSync(folder), false);
+      }
+    });
+  });
+
+  describe("that somebody made who wants harm", () => {
+    it("have a manifest of the known form, and nothing in it reaches the terminal otherwise (rule 236)", async (t) => {
+      const change: Record<string, (manifest: Manifest) => object> = {
+        version: (manifest) => ({ ...manifest, version: "1\u001b[2J" }),
+        copiedAt: (manifest) => ({ ...manifest, copiedAt: "2026-01-01T00:00:00Z\nAll is well" }),
+        fingerprint: ({ vault, ...rest }) => ({ ...rest, vault: { ...vault, fingerprint: "\u001b]0;x\u0007" } }),
+        "no fingerprint": (manifest) => ({ ...manifest, vault: { includesKey: false } }),
+        "no tables": (manifest) => ({ ...manifest, tables: null }),
+        tables: (manifest) => ({ ...manifest, tables: [1] }),
+        needs: (manifest) => ({ ...manifest, needs: 5 }),
+        release: ({ needs, ...rest }) => ({ ...rest, needs: { ...needs, release: "\u009b2J" } }),
+        changes: (manifest) => ({ ...manifest, changes: "9" }),
+        "files twice": ({ files, ...rest }) => ({ ...rest, files: [...files, ...files] }),
+      };
+      for (const [what, alter] of Object.entries(change)) {
+        const made = await altered(t, alter);
+        const folder = join(makeFolder(t), "data");
+        const form = { name: "DamagedBackup", message: /: its manifest has another form\. Use another copy\.$/ };
+        await assert.rejects(verifyBackup(made, NONE), form, what);
+        await assert.rejects(restore(made, folder), form, what);
+        assert.equal(existsSync(folder), false, what);
+      }
+    });
+
+    it("never need more room than they have bytes (rule 236)", async (t) => {
+      const stage = makeFolder(t);
+      writeFileSync(join(stage, "latchkey.db"), Buffer.alloc(8 * 2 ** 20, randomBytes(65_536)));
+      for (const [name, options, message] of [
+        [
+          "gzip.backup",
+          { gzip: true },
+          /gzip\.backup is compressed\. Decompress it with gunzip, and give that file\.$/,
+        ],
+        [
+          "zstd.backup",
+          { zstd: true },
+          /zstd\.backup is compressed\. Decompress it with unzstd, and give that file\.$/,
+        ],
+        // It has no beginning of its own, and is recognized by the name.
+        [
+          "brotli.tbr",
+          { brotli: true },
+          /brotli\.tbr is not a complete backup: "latchkey\.db" does not belong into it/,
+        ],
+      ] as const) {
+        const bomb = join(makeFolder(t), name);
+        await createTar({ cwd: stage, file: bomb, ...options }, ["latchkey.db"]);
+        const [place, data] = [makeFolder(t), join(makeFolder(t), "data")];
+        await assert.rejects(verifyBackup(bomb, NONE, [place]), message);
+        await assert.rejects(restore(bomb, data), message);
+        assert.deepEqual([readdirSync(place), existsSync(data)], [[], false]);
       }
     });
   });

@@ -1,6 +1,7 @@
-import { existsSync, readFileSync, statSync } from "node:fs";
+import { closeSync, existsSync, openSync, readFileSync, readSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { extract } from "tar";
+import { z } from "zod";
 import { analyticsPlan } from "../features/analytics/sql/procedures.ts";
 import { OperatorError } from "../log/operator-error.ts";
 import { version } from "../platform/config/version.ts";
@@ -29,6 +30,26 @@ export function requireBackup(file: string): void {
   if (!existsSync(file) || !statSync(file).isFile()) throw new OperatorError(`There is no backup at ${file}.`);
 }
 
+/** What compressed files begin with. A small one can have any number of bytes. */
+const compressions = [
+  { beginning: "1f8b", program: "gunzip" },
+  { beginning: "28b52ffd", program: "unzstd" },
+  { beginning: "fd377a58", program: "unxz" },
+  { beginning: "425a68", program: "bunzip2" },
+] as const;
+
+function rejectCompressed(file: string): void {
+  const head = Buffer.alloc(4);
+  const source = openSync(file, "r");
+  try {
+    readSync(source, head);
+  } finally {
+    closeSync(source);
+  }
+  const found = compressions.find(({ beginning }) => head.toString("hex").startsWith(beginning));
+  if (found) throw new OperatorError(`${file} is compressed. Decompress it with ${found.program}, and give that file.`);
+}
+
 /**
  * Unpacks a backup into an empty folder, and compares sizes and digests with its manifest.
  *
@@ -36,7 +57,10 @@ export function requireBackup(file: string): void {
  */
 export async function unpackBackup(file: string, folder: string): Promise<Manifest> {
   requireBackup(file);
+  rejectCompressed(file);
   const names = new Set<string>();
+  // An archive has its files as they are, so what it unpacks has no more bytes than it: the room for that was looked for.
+  let room = statSync(file).size;
   let unexpected: string | undefined;
   try {
     extract({
@@ -52,9 +76,12 @@ export async function unpackBackup(file: string, folder: string): Promise<Manife
       dmode: 0o700,
       filter(name, entry) {
         const isFile = "type" in entry && (entry.type === "File" || entry.type === "OldFile");
-        const isExpected = isFile && NAMES.test(name) && !names.has(name) && names.size < FILES_MAX;
-        if (isExpected) names.add(name);
-        else unexpected ??= name;
+        const isExpected =
+          isFile && NAMES.test(name) && !names.has(name) && names.size < FILES_MAX && entry.size <= room;
+        if (isExpected) {
+          names.add(name);
+          room -= entry.size;
+        } else unexpected ??= name;
         return isExpected;
       },
     });
@@ -95,7 +122,7 @@ async function readManifest(file: string, folder: string): Promise<Manifest> {
     throw new DamagedBackup(file, "its manifest is not JSON", { cause: error });
   }
   requireReadable(file, manifest);
-  if (!isManifest(manifest)) throw new DamagedBackup(file, "its manifest has another form");
+  if (!form.safeParse(manifest).success) throw new DamagedBackup(file, "its manifest has another form");
   return manifest;
 }
 
@@ -121,13 +148,18 @@ function requireReadable(file: string, manifest: Partial<Manifest> | null): void
   );
 }
 
-function isManifest({ version, copiedAt, tables, vault, files }: Manifest): boolean {
-  return (
-    typeof version === "string" &&
-    typeof copiedAt === "string" &&
-    Object.values(tables ?? {}).every(Number.isSafeInteger) &&
-    typeof vault?.includesKey === "boolean" &&
-    Array.isArray(files) &&
-    files.every((listed) => NAMES.test(listed?.name) && Number.isSafeInteger(listed.bytes))
-  );
-}
+const count = z.int().min(0);
+/** A version, and a fingerprint: what operators see of them comes from a file that anybody may have made. */
+const word = z.string().regex(/^[\w.+-]{1,100}$/);
+const form = z.looseObject({
+  version: word,
+  copiedAt: z.iso.datetime(),
+  changes: count,
+  migration: z.string(),
+  needs: z.looseObject({ release: word, schema: count, analyticsSchema: count }).optional(),
+  tables: z.record(z.string(), count),
+  vault: z.looseObject({ fingerprint: word.nullable(), includesKey: z.boolean() }),
+  files: z
+    .array(z.looseObject({ name: z.string().regex(NAMES), bytes: count, sha256: z.string() }))
+    .refine((files) => new Set(files.map(({ name }) => name)).size === files.length),
+});

@@ -78,6 +78,8 @@ async function unpackInto(file: string, target: RestoreTarget, clock: Clock): Pr
   }
   for (const folder of [dataDirectory, dirname(database)]) syncPath(folder);
   rmSync(stage, { recursive: true });
+  // After a power loss the folder would be there again, and the next restore would remove what was written since.
+  syncPath(dataDirectory);
   return manifest;
 }
 

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
@@ -64,5 +64,41 @@ describe("scheduled backups", () => {
     const again = open();
     assert.deepEqual(again.describe(), { ...described, failures: 0 });
     await again.stop();
+  });
+
+  it("are made also when the clock was set back, and those of before are removed first (rule 236)", async (t) => {
+    const dataDirectory = mkdtempSync(join(tmpdir(), "latchkey-test-"));
+    t.after(() => rmSync(dataDirectory, { recursive: true, force: true }));
+    const clock = new SimulatedClock(instantAt(1_768_478_400_000));
+    const settings = new Map([["DATA_DIR", dataDirectory]]);
+    const store = await openStore(readConfig(settings), readSecrets(settings), { clock });
+    t.after(() => store.close());
+    await store.transact("prepare", { now: clock.now(), rootKey: undefined });
+    const folder = join(dataDirectory, "backups");
+    mkdirSync(folder);
+    // Ten years ahead, and one hour: what is due then is not due for as long.
+    writeFileSync(join(folder, "latchkey-2036-01-15T120000Z.backup"), "");
+    for (const keep of [1, 2]) {
+      let made = Promise.withResolvers<void>();
+      const events = { backupMade: () => made.resolve(), backupFailed: (error: unknown) => made.reject(error) };
+      const plan = { database: join(dataDirectory, "latchkey.db"), dataDirectory, version: "0.0.0" };
+      const schedule = new BackupSchedule({ every: HOUR, keep, folder, plan }, clock, events as unknown as Events);
+      t.after(() => schedule.stop());
+      writeFileSync(join(folder, "latchkey-2035-01-15T120000Z.backup"), "");
+      for (let count = 0; count < 2; count++) {
+        made = Promise.withResolvers();
+        clock.advance(HOUR);
+        await made.promise;
+        await new Promise(setImmediate);
+      }
+      assert(clock.now() - schedule.lastMadeAt! < HOUR);
+      const names = readdirSync(folder);
+      assert.equal(names.length, keep);
+      assert(
+        names.every((name) => name.startsWith("latchkey-2026-")),
+        names.join(),
+      );
+      await schedule.stop();
+    }
   });
 });

@@ -1,5 +1,5 @@
 import { readdirSync, rmSync, statSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { Worker } from "node:worker_threads";
 import type { Clock, Instant, Milliseconds } from "../../../engine/src/clock/clock.ts";
 import { every } from "../../../engine/src/clock/every.ts";
@@ -68,7 +68,8 @@ export class BackupSchedule {
 
   async #runIfDue(): Promise<void> {
     const now = this.#clock.now();
-    if (this.lastMadeAt !== undefined && now - this.lastMadeAt < this.#options.every) return;
+    // One that is from after the next is due was made before the clock was set back: it says nothing about what is due.
+    if (this.lastMadeAt !== undefined && Math.abs(now - this.lastMadeAt) < this.#options.every) return;
     const { folder, keep } = this.#options;
     const target = join(folder, `latchkey-${new Date(now).toISOString().slice(0, 19).replaceAll(":", "")}Z.backup`);
     try {
@@ -83,7 +84,7 @@ export class BackupSchedule {
       this.lastMadeAt = now;
       this.lastBytes = statSync(target).size;
       this.trouble = undefined;
-      for (const name of this.#names().slice(0, -keep)) rmSync(join(folder, name));
+      for (const name of this.#names(basename(target)).slice(0, -keep)) rmSync(join(folder, name));
       this.#events.backupMade({ file: target, bytes, tookMs: this.#clock.now() - now });
     } catch (error) {
       this.failures++;
@@ -111,11 +112,13 @@ export class BackupSchedule {
     });
   }
 
-  /** Scheduled backups, the oldest first. */
-  #names(): string[] {
-    return readdirSync(this.#options.folder)
+  /** Scheduled backups, the oldest first: those that are later than the newest were made before the clock was set back. */
+  #names(newest?: string): string[] {
+    const names = readdirSync(this.#options.folder)
       .filter((name) => NAME.test(name))
       .sort();
+    const later = newest === undefined ? [] : names.filter((name) => name > newest);
+    return [...later, ...names.slice(0, names.length - later.length)];
   }
 
   #readNewest(): void {
