@@ -1,7 +1,6 @@
 import { closeSync, existsSync, openSync, readFileSync, readSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { extract } from "tar";
-import { z } from "zod";
 import { analyticsPlan } from "../features/analytics/sql/procedures.ts";
 import { OperatorError } from "../log/operator-error.ts";
 import { version } from "../platform/config/version.ts";
@@ -122,7 +121,7 @@ async function readManifest(file: string, folder: string): Promise<Manifest> {
     throw new DamagedBackup(file, "its manifest is not JSON", { cause: error });
   }
   requireReadable(file, manifest);
-  if (!form.safeParse(manifest).success) throw new DamagedBackup(file, "its manifest has another form");
+  if (!isManifest(manifest)) throw new DamagedBackup(file, "its manifest has another form");
   return manifest;
 }
 
@@ -148,18 +147,25 @@ function requireReadable(file: string, manifest: Partial<Manifest> | null): void
   );
 }
 
-const count = z.int().min(0);
 /** A version, and a fingerprint: what operators see of them comes from a file that anybody may have made. */
-const word = z.string().regex(/^[\w.+-]{1,100}$/);
-const form = z.looseObject({
-  version: word,
-  copiedAt: z.iso.datetime(),
-  changes: count,
-  migration: z.string(),
-  needs: z.looseObject({ release: word, schema: count, analyticsSchema: count }).optional(),
-  tables: z.record(z.string(), count),
-  vault: z.looseObject({ fingerprint: word.nullable(), includesKey: z.boolean() }),
-  files: z
-    .array(z.looseObject({ name: z.string().regex(NAMES), bytes: count, sha256: z.string() }))
-    .refine((files) => new Set(files.map(({ name }) => name)).size === files.length),
-});
+const isWord = (value: unknown) => typeof value === "string" && /^[\w.+-]{1,100}$/.test(value);
+const isTime = (value: unknown) => typeof value === "string" && /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(value);
+const isCount = (value: unknown) => Number.isSafeInteger(value) && Number(value) >= 0;
+const isObject = (value: unknown) => typeof value === "object" && value !== null && !Array.isArray(value);
+
+function isManifest({ version, copiedAt, changes, migration, needs, tables, vault, files }: Manifest): boolean {
+  return (
+    isWord(version) &&
+    isTime(copiedAt) &&
+    isCount(changes) &&
+    typeof migration === "string" &&
+    (needs === undefined || (isWord(needs?.release) && isCount(needs.schema) && isCount(needs.analyticsSchema))) &&
+    isObject(tables) &&
+    Object.values(tables).every(isCount) &&
+    (vault?.fingerprint === null || isWord(vault?.fingerprint)) &&
+    typeof vault.includesKey === "boolean" &&
+    Array.isArray(files) &&
+    files.every((file) => NAMES.test(file?.name) && isCount(file.bytes) && typeof file.sha256 === "string") &&
+    new Set(files.map(({ name }) => name)).size === files.length
+  );
+}
