@@ -127,7 +127,7 @@ function terminal() {
 function printRequirement() {
   const install = `install Node ${oldest.major}`;
   const orFetch = ["linux x64", "linux arm64", "win32 x64"].includes(`${process.platform} ${process.arch}`)
-    ? ", or run `npm ci` without `--omit=optional`, which brings one for this machine"
+    ? ", or install again without `--omit=optional`, which brings one for this machine"
     : "";
   console.error(
     `Latchkey needs Node ${oldest.major}.${oldest.minor} or newer and this is ${process.versions.node}: ${install}${orFetch}.`,

@@ -1,7 +1,7 @@
 /** The command line: the real program in separate processes. */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, globSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -181,6 +181,23 @@ describe("commands beside a service", () => {
     assert.match(again!.stdout, /^Nothing to do/);
     assert.match(done!.stdout, /^001-initial +ran at \d{4}-.*^Nothing is pending\.$/ms);
     assert(done!.stdout.includes(`main    ${program}        ${program}`), done!.stdout);
+  });
+
+  it("create files that only their owner can read, also in a folder that everybody can read", async (t) => {
+    const directory = makeFolder(t);
+    for (const folder of ["made", "restored"]) mkdirSync(join(directory, folder), { mode: 0o755 });
+    const under = ["sh", "-c", 'umask 022 && exec "$@"', "sh"];
+    for (const args of [
+      ["migrate", "up", "--data-dir", "made"],
+      ["backup", "copy", "--data-dir", "made"],
+      ["restore", "copy", "--data-dir", "restored"],
+    ]) {
+      const { code, stderr } = await run(args, { directory, under });
+      assert.equal(code, 0, stderr);
+    }
+    const files = ["copy", ...["made", "restored"].flatMap((folder) => globSync(`${folder}/*`, { cwd: directory }))];
+    assert(files.includes("restored/latchkey.db"));
+    for (const file of files) assert.equal(statSync(join(directory, file)).mode & 0o077, 0, file);
   });
 
   it("report that a newer program created the database", async (t) => {

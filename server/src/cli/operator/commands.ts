@@ -41,6 +41,8 @@ export function addOperatorCommands(program: Command, environment: NodeJS.Proces
     if (!isService) added.addHelpText("after", "\nThe settings of the service are flags too: see `latchkey settings`.");
     added.option("--json", "print JSON, for programs");
     added.action(async (...given) => {
+      // Files that a command creates, such as a restored database, are readable by their owner only.
+      process.umask(0o077);
       const options = added.opts<Record<string, string>>();
       const texts = readTexts(options, environment);
       await handle(

@@ -20,7 +20,6 @@ export async function edge(
   { config, secrets, json }: Invocation,
   options: { upstream?: string | undefined; socket?: string; name?: string; stale?: string; leases?: boolean },
 ): Promise<void> {
-  process.umask(0o077);
   const upstream = readUpstream(options.upstream);
   if (secrets.rootKey === undefined) {
     throw new UsageError(

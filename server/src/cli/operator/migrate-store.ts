@@ -18,8 +18,6 @@ const STOP_MAX_DEFAULT_S = 10;
 /** Moves the configured store to another database, or undoes that. */
 export const migrateStore: CommandHandler = async (invocation, options) => {
   const { config, secrets, json } = invocation;
-  // Files that the command creates are readable by their owner only.
-  process.umask(0o077);
   const release = keepProcessAlive();
   try {
     if (options.undo !== undefined) {

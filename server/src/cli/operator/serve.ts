@@ -15,8 +15,6 @@ import { signInUrl } from "./sign-in-link.ts";
 
 /** Starts the service and runs it until a signal stops it. */
 export async function serve({ config, secrets, json }: Invocation): Promise<void> {
-  // Files that the service creates are readable by their owner only.
-  process.umask(0o077);
   const { log, output } = openProcessLog(config.logLevel);
   const events = openEvents(log, () => systemClock.monotonic());
   const starting = new AbortController();
