@@ -72,6 +72,8 @@ describe("an embedded database", () => {
     const filler = join(disk.folder, "filler");
     const apiId = await server.createApi();
     const { key } = await server.createKey(apiId);
+    const limit = { name: "requests", limit: 1_000, duration: 3_600_000, autoApply: true };
+    const paying = await server.createKey(apiId, { credits: { remaining: 1_000 }, ratelimits: [limit] });
     await server.pass(5_000);
     const before = await seen(server);
     assert.deepEqual(before.ready, [200, { status: "ok" }]);
@@ -94,6 +96,11 @@ describe("an embedded database", () => {
     await server.pass(5_000);
     assert((await seen(server)).free < MIB);
     assert.equal((await server.verify(key)).code, "VALID");
+    const unpaid: number[] = [];
+    for (let i = 0; i < 20; i++) {
+      const headers = i % 2 === 0 ? {} : { "idempotency-key": `call-${i}` };
+      unpaid.push((await server.call("keys.verifyKey", { key: paying.key }, { headers })).status);
+    }
     const lines = () => server.logged.filter(({ message }) => /the disk/.test(message)).map(({ level }) => level);
     assert.deepEqual(lines(), ["error"]);
 
@@ -103,6 +110,11 @@ describe("an embedded database", () => {
     assert.deepEqual((await seen(server)).ready, [200, { status: "ok" }]);
     assert.deepEqual(lines(), ["error", "info"]);
     await server.createKey(apiId);
+    // What was answered with 503 has used up neither credits nor limits.
+    const { credits, ratelimits } = await server.verify(paying.key);
+    const admitted = unpaid.filter((status) => status === 200).length;
+    assert(admitted < 20, "no spend was refused");
+    assert.deepEqual([credits, ratelimits![0]!.remaining], [999 - admitted, 999 - admitted]);
     await server.close();
   });
 

@@ -97,6 +97,9 @@ class TestLedger {
   readonly watched: Set<string>;
   /** Ids of calls whose limits were charged, in that order. */
   readonly charged: number[] = [];
+  /** Ids of calls whose limits were given back, and whether they have an Idempotency-Key. */
+  readonly givenBack: [id: number | undefined, isIdempotent: boolean][] = [];
+  readonly #ids = new WeakMap<Limits, number>();
   readonly batches: LedgerBatch[] = [];
   /** More batches than any test needs: a ledger that tries in vain for ever would not let a test end. */
   batchesMax = 20_000;
@@ -121,6 +124,7 @@ class TestLedger {
       clock: this.clock,
       random: seededRandom(first ? 1 : 2),
       charge: (charges) => this.#charge(charges),
+      giveBack: async (decided, isIdempotent) => this.givenBack.push([this.#ids.get(decided), isIdempotent]),
       transact: async (batch, answer) => ({ due: await this.#transact(batch, answer) }),
     });
   }
@@ -144,7 +148,9 @@ class TestLedger {
     this.charged.push(id);
     const answer = () => {
       if (decision === "broken") throw new Error("The limiter is broken");
-      return { allowed: decision === "allowed" };
+      const decided = { allowed: decision === "allowed" };
+      this.#ids.set(decided, id);
+      return decided;
     };
     return isAsync ? setImmediate().then(answer) : answer();
   }
@@ -357,6 +363,29 @@ describe("a batch of the ledger", () => {
       assert.deepEqual(await testLedger.spendAll(calls("a", [1])), [spent(9)]);
       assert.equal(testLedger.ledger.counts.failures, 1);
     }
+  });
+
+  it("gives back what its calls have charged to limits if it fails, and nothing otherwise", async () => {
+    const testLedger = new TestLedger({ a: 10 });
+    testLedger.at = (moment) => {
+      if (moment === "settled" && testLedger.batches.length === 1) throw new Error("disk I/O error");
+    };
+    const batch = calls("a", [1, "allowed"], [1, "denied"], [1], [20, "allowed"], [1, "broken"]);
+    const failing = testLedger.spendAll(batch);
+    const repeatable = testLedger.ledger.spend({
+      workspaceId,
+      balances: ["a"],
+      cost: 1,
+      charges: { id: 9, decision: "allowed", isAsync: true },
+      idempotent: { scope: "scope", fingerprint: "call", keyId: "key_1", outcome: () => "" },
+    });
+    await Promise.all([failing, assert.rejects(repeatable, LedgerFailed)]);
+    assert.deepEqual(testLedger.givenBack, [
+      [0, false],
+      [9, true],
+    ]);
+    await testLedger.spendAll(batch);
+    assert.equal(testLedger.givenBack.length, 2);
   });
 
   it("is never settled twice, which would charge its limits again", async () => {

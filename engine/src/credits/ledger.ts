@@ -32,6 +32,11 @@ export interface LedgerOptions<Charges, Limits extends Decision> {
   /** Charges all limits of a call, or none. */
   charge(charges: Charges, needsReceipts: boolean): Limits | Promise<Limits>;
   /**
+   * Gives back what a call has charged to its limits, because its batch failed. With `isIdempotent`, the call may be repeated:
+   * if the outcome of the commit is unknown, the answer to the repetition may be that it was charged.
+   */
+  giveBack?(limits: Limits, isIdempotent: boolean): Promise<unknown>;
+  /**
    * Runs the procedure `spend`: locks balances, asks for calls and their spends, subtracts them, commits.
    */
   transact(batch: LedgerBatch, answer: BatchAnswers): Promise<CommittedBatch>;
@@ -350,10 +355,15 @@ export class Ledger<Charges, Limits extends Decision> {
       if (!hasJoined) join(false);
       if (calls.length === 0) calls.push(...this.#queue.takeAll(lanes));
       const failure = error instanceof StoreUnavailable ? error : new LedgerFailed(error);
+      const givingBack: (Promise<unknown> | undefined)[] = [];
       for (const call of calls) {
         call.result = undefined;
         call.failure ??= failure;
+        if (!isCall(call) || !call.limits?.allowed) continue;
+        givingBack.push(this.#options.giveBack?.(call.limits, call.idempotent !== undefined));
       }
+      // Before the answers: otherwise calls that fail for an hour use up the limits of a day.
+      await Promise.allSettled(givingBack);
       this.#queue.release(lanes);
       return this.#withReplays(calls);
     }

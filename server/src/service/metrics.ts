@@ -268,7 +268,11 @@ function limitMetrics({ totals, limits: { limiter, table, dropped } }: MetricSou
       "Calls that limits in shadow mode would have denied, counted for each limit.",
       () => totals.counts.shadowed,
     ],
-    ["latchkey_limits_corrected_total", "Charges of limits that settlements corrected.", () => limiter.corrected],
+    [
+      "latchkey_limits_corrected_total",
+      "Charges of limits that settlements corrected, and those of calls whose credits could not be written.",
+      () => limiter.corrected,
+    ],
     [
       "latchkey_limits_uncorrected_total",
       "Charges of limits that settlements could not correct, because their window has ended or their count is elsewhere.",

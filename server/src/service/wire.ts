@@ -102,7 +102,16 @@ export function wire(
   const ledger = new Ledger({
     clock,
     random,
-    charge: (charges: readonly Charge[], needsReceipt) => limiter.charge(charges, needsReceipt),
+    // In memory a receipt costs little. In Redis it is a key, so calls without a hold that fail keep what they charged there.
+    charge: (charges: readonly Charge[], needsReceipt) => limiter.charge(charges, needsReceipt || !limits.redis),
+    async giveBack({ receipt }, isIdempotent) {
+      // A failed batch of an embedded database is rolled back for certain.
+      if (receipt && (store.isEmbedded || !isIdempotent))
+        await limiter.adjust(
+          receipt,
+          receipt.charges.map(() => 0),
+        );
+    },
     async transact(batch, answer) {
       const spent = await store.transact("spend", batch, answer);
       for (const hold of spent.expired) countExpiry(hold, clock.now(), { openHolds, recorder });
