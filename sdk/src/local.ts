@@ -7,6 +7,7 @@ import { newId, newRequestId } from "../../engine/src/random/random.ts";
 import { systemRandom } from "../../engine/src/random/system.ts";
 import { AskedHome } from "../../engine/src/replica/asked-home.ts";
 import { OwnCaller } from "../../engine/src/replica/caller.ts";
+import { CommonPauses } from "../../engine/src/replica/common-pauses.ts";
 import { ReplicaCounts } from "../../engine/src/replica/counts.ts";
 import { type LimitCall, ReplicaRefused, rejectAnswer, UnusableAnswer } from "../../engine/src/replica/home.ts";
 import { Replica } from "../../engine/src/replica/replica.ts";
@@ -25,7 +26,6 @@ import {
   variableOf,
 } from "./call.ts";
 import { CLIENT_NAMES, Latchkey } from "./client.ts";
-import { CommonPauses } from "./common-pauses.ts";
 import { LatchkeyError } from "./error.ts";
 import { errorOf, print } from "./on-error.ts";
 import type {

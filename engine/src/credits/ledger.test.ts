@@ -97,8 +97,8 @@ class TestLedger {
   readonly watched: Set<string>;
   /** Ids of calls whose limits were charged, in that order. */
   readonly charged: number[] = [];
-  /** Ids of calls whose limits were given back, and whether they have an Idempotency-Key. */
-  readonly givenBack: [id: number | undefined, isIdempotent: boolean][] = [];
+  /** Ids of calls whose limits were given back, and whether a commit stores what they charge. */
+  readonly givenBack: [id: number | undefined, isKept: boolean][] = [];
   readonly #ids = new WeakMap<Limits, number>();
   readonly batches: LedgerBatch[] = [];
   /** More batches than any test needs: a ledger that tries in vain for ever would not let a test end. */
@@ -124,7 +124,7 @@ class TestLedger {
       clock: this.clock,
       random: seededRandom(first ? 1 : 2),
       charge: (charges) => this.#charge(charges),
-      giveBack: async (decided, isIdempotent) => this.givenBack.push([this.#ids.get(decided), isIdempotent]),
+      giveBack: async (decided, isKept) => this.givenBack.push([this.#ids.get(decided), isKept]),
       transact: async (batch, answer) => ({ due: await this.#transact(batch, answer) }),
     });
   }
@@ -379,13 +379,21 @@ describe("a batch of the ledger", () => {
       charges: { id: 9, decision: "allowed", isAsync: true },
       idempotent: { scope: "scope", fingerprint: "call", keyId: "key_1", outcome: () => "" },
     });
-    await Promise.all([failing, assert.rejects(repeatable, LedgerFailed)]);
+    const held = testLedger.ledger.spend({
+      workspaceId,
+      balances: ["a"],
+      cost: 1,
+      charges: { id: 10, decision: "allowed", isAsync: false },
+      hold: { holdId: "hold_1", ttl: 1_000, onExpiry: "release", keyId: "key_1", apiId: "api_1" },
+    });
+    await Promise.all([failing, assert.rejects(repeatable, LedgerFailed), assert.rejects(held, LedgerFailed)]);
     assert.deepEqual(testLedger.givenBack, [
       [0, false],
       [9, true],
+      [10, true],
     ]);
     await testLedger.spendAll(batch);
-    assert.equal(testLedger.givenBack.length, 2);
+    assert.equal(testLedger.givenBack.length, 3);
   });
 
   it("is never settled twice, which would charge its limits again", async () => {

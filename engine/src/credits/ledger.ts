@@ -32,10 +32,10 @@ export interface LedgerOptions<Charges, Limits extends Decision> {
   /** Charges all limits of a call, or none. */
   charge(charges: Charges, needsReceipts: boolean): Limits | Promise<Limits>;
   /**
-   * Gives back what a call has charged to its limits, because its batch failed. With `isIdempotent`, the call may be repeated:
-   * if the outcome of the commit is unknown, the answer to the repetition may be that it was charged.
+   * Gives back what a call has charged to its limits, because its batch failed. With `isKept`, a commit whose outcome is unknown may have
+   * stored what the call has charged: a repetition is answered with it, or a hold corrects it, which must not happen twice.
    */
-  giveBack?(limits: Limits, isIdempotent: boolean): Promise<unknown>;
+  giveBack?(limits: Limits, isKept: boolean): Promise<unknown>;
   /**
    * Runs the procedure `spend`: locks balances, asks for calls and their spends, subtracts them, commits.
    */
@@ -360,7 +360,8 @@ export class Ledger<Charges, Limits extends Decision> {
         call.result = undefined;
         call.failure ??= failure;
         if (!isCall(call) || !call.limits?.allowed) continue;
-        givingBack.push(this.#options.giveBack?.(call.limits, call.idempotent !== undefined));
+        const isKept = call.idempotent !== undefined || call.hold !== undefined;
+        givingBack.push(this.#options.giveBack?.(call.limits, isKept));
       }
       // Before the answers: otherwise calls that fail for an hour use up the limits of a day.
       await Promise.allSettled(givingBack);

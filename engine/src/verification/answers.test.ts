@@ -101,6 +101,7 @@ function answering({
   decided,
 }: typeof answers extends fc.Arbitrary<infer T> ? T : never) {
   const { record } = records.of(key as unknown as DirectoryKey);
+  assert(record);
   const answered = isPlanned ? new PlannedKey(record, null, null) : record;
   const selected = selectLimits(answered, undefined);
   const isCharged = decided !== null && selected !== undefined && "charges" in selected;

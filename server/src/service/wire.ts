@@ -104,9 +104,9 @@ export function wire(
     random,
     // In memory a receipt costs little. In Redis it is a key, so calls without a hold that fail keep what they charged there.
     charge: (charges: readonly Charge[], needsReceipt) => limiter.charge(charges, needsReceipt || !limits.redis),
-    async giveBack({ receipt }, isIdempotent) {
+    async giveBack({ receipt }, isKept) {
       // A failed batch of an embedded database is rolled back for certain.
-      if (receipt && (store.isEmbedded || !isIdempotent))
+      if (receipt && (store.isEmbedded || !isKept))
         await limiter.adjust(
           receipt,
           receipt.charges.map(() => 0),

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import fc from "fast-check";
-import { SimulatedClock } from "../../engine/src/clock/simulated.ts";
-import { CommonPauses } from "../src/common-pauses.ts";
+import { SimulatedClock } from "../clock/simulated.ts";
+import { CommonPauses } from "./common-pauses.ts";
 
 /** Between two questions of a client. */
 const PAUSE = 20;

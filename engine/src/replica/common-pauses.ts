@@ -1,4 +1,4 @@
-import type { Clock, Milliseconds } from "../../engine/src/clock/clock.ts";
+import type { Clock, Milliseconds } from "../clock/clock.ts";
 
 /** Questions that begin within this time of the first one under way end with it. */
 const JOIN_TIME: Milliseconds = 50;
