@@ -4,6 +4,8 @@ import { existsSync, globSync, readFileSync } from "node:fs";
 import { dirname, join, posix } from "node:path";
 import { describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
+import { settings } from "../src/platform/config/settings.ts";
+import { problems } from "../src/platform/rpc/problems.ts";
 import { codeBlocks } from "./code-blocks.ts";
 
 const repository = fileURLToPath(new URL("../../", import.meta.url));
@@ -57,7 +59,32 @@ function unnamedFiles(text: string): string[] {
   });
 }
 
+/** Variables that are not settings of the service: those of clients, of edges, of Compose files and of tests. */
+const OTHER_VARIABLES = /^LATCHKEY_(URL|PROFILE|UPSTREAM|IMAGE|PUBLISH|PUBLISH_METRICS|EDGE_KEY|TEST_\w+)$/;
+const api: { paths: Record<string, unknown> } = JSON.parse(readFileSync(join(repository, "api/openapi.json"), "utf8"));
+const settingNames = new Set(settings.map(({ name }) => `LATCHKEY_${name}`));
+const problemTypes: ReadonlySet<string> = new Set(Object.values(problems).map(({ type }) => type));
+
+/** The settings, types of problems and addresses of operations in a text that do not exist. */
+function unknownNames(text: string): string[] {
+  const found = (pattern: RegExp, isKnown: (name: string) => boolean) =>
+    [...text.matchAll(pattern)].map(([, name]) => name!).filter((name) => !isKnown(name));
+  const isSetting = (name: string) => settingNames.has(name.replace(/_FILE$/, "")) || OTHER_VARIABLES.test(name);
+  return [
+    ...found(/\b(LATCHKEY_[A-Z0-9_]*[A-Z0-9])\b/g, isSetting),
+    ...found(/`((?:application|authentication|authorization|data|user)\/[a-z_/]+)`/g, (type) => problemTypes.has(type)),
+    ...found(/(\/v2\/[a-z][A-Za-z]*\.[a-z][A-Za-z]*)/g, (path) => path in api.paths),
+  ];
+}
+
 describe("documents", () => {
+  it("name settings, problems and operations that exist", () => {
+    // Decisions name what was rejected, and the list of changes what was renamed.
+    const current = [...documents].filter(([path]) => path !== "CHANGELOG.md" && !path.startsWith("decisions/"));
+    const unknown = current.flatMap(([path, text]) => unknownNames(text).map((name) => `${path}: ${name}`));
+    assert.deepEqual(unknown, []);
+  });
+
   it("have links and anchors that exist", () => {
     const broken = [...documents.keys()].flatMap((path) =>
       brokenLinks(path, documents, (target) => existsSync(join(repository, target))).map((link) => `${path}: ${link}`),
@@ -85,6 +112,10 @@ describe("documents", () => {
     assert.deepEqual(
       brokenLinks("docs/a.md", texts, (path) => texts.has(path)),
       ["b.md#none", "c.md"],
+    );
+    assert.deepEqual(
+      unknownNames("LATCHKEY_PORT LATCHKEY_PROT LATCHKEY_ROOT_KEY_FILE `data/nothing` /v2/keys.verifykey"),
+      ["LATCHKEY_PROT", "data/nothing", "/v2/keys.verifykey"],
     );
     assert.deepEqual(unnamedFiles("Save as `a.ts`:\n\n```ts a.ts\n1\n```\n\nThen:\n\n```ts b.ts\n2\n```\n"), ["b.ts"]);
   });
