@@ -20,7 +20,6 @@ export interface LimitState {
 }
 
 const NONE: readonly LimitState[] = [];
-const NO_HEADERS: Record<string, string> = Object.freeze({});
 /** What needs no encoding. */
 const PLAIN = /^[\w.~-]+$/;
 const LENGTH_MAX = 1_024;
@@ -57,7 +56,7 @@ export function limitsOf({
  * out.
  */
 export function limitHeaders(limits: readonly LimitState[], now?: number): Awaitable<Record<string, string>> {
-  if (limits.length === 0) return NO_HEADERS;
+  if (limits.length === 0) return {};
   const sorted = limits.length === 1 ? limits : [...limits].sort((a, b) => shareOf(a) - shareOf(b));
   const keys = sorted.map(({ partition }) => (partition === undefined ? undefined : partitionKey(partition)));
   return keys.some(isPending)
