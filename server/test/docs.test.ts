@@ -71,7 +71,8 @@ function unknownNames(text: string): string[] {
     [...text.matchAll(pattern)].map(([, name]) => name!).filter((name) => !isKnown(name));
   const isSetting = (name: string) => settingNames.has(name.replace(/_FILE$/, "")) || OTHER_VARIABLES.test(name);
   return [
-    ...found(/\b(LATCHKEY_[A-Z0-9_]*[A-Z0-9])\b/g, isSetting),
+    // Not those of which an error says that they do not exist.
+    ...found(/\b(LATCHKEY_[A-Z0-9_]*[A-Z0-9])\b(?!: there is no such)/g, isSetting),
     ...found(/`((?:application|authentication|authorization|data|user)\/[a-z_/]+)`/g, (type) => problemTypes.has(type)),
     ...found(/(\/v2\/[a-z][A-Za-z]*\.[a-z][A-Za-z]*)/g, (path) => path in api.paths),
   ];

@@ -350,7 +350,7 @@ describe("moving a store", () => {
       settings: { DATABASE_URL: url, VAULT_KEY_FILE: join(directory, "data/vault-key") },
     });
     assert.equal((await old.ended).code, 1);
-    assert.match(old.stderr, /another master key/);
+    assert.match(old.stderr, /does not have the master key/);
     const second = await start({ directory, settings: { DATABASE_URL: url, VAULT_KEY_FILE: file } });
     const { plaintext } = await second.ok("keys.getKey", { keyId: keys[0]!.keyId, decrypt: true });
     assert.equal(plaintext, keys[0]!.key);

@@ -18,7 +18,8 @@ import { freshDatabase } from "./services/postgres.ts";
 
 const newKey = () => randomBytes(32).toString("base64");
 const VAULT_KEY = newKey();
-const MASTER_KEY_ERROR = /The vault of this database stands under another master key than the one configured here\./;
+const MASTER_KEY_ERROR =
+  /This process does not have the master key of the vault of this database: it has another one, or none\./;
 
 describeOnStores(
   "a recoverable key",
@@ -65,12 +66,12 @@ describeOnStores(
         assert.equal(reply.problem, "unexpected_error");
         assert.doesNotMatch(JSON.stringify(reply.body), /seal|vault|cipher|damage|another key/i);
         const lines = node.logged.slice(logged);
-        assert.equal(lines.length, 1);
-        const line = JSON.stringify(lines);
-        assert.match(line, /SealBroken/);
-        assert.match(line, new RegExp(reply.body.meta.requestId));
+        // On a busy machine, others log something too.
+        const own = lines.filter((line) => JSON.stringify(line).includes(reply.body.meta.requestId));
+        assert.equal(own.length, 1, JSON.stringify(lines));
+        assert.match(JSON.stringify(own), /SealBroken/);
         for (const secret of [...secrets, VAULT_KEY]) {
-          assert(!line.includes(secret) && !JSON.stringify(reply.body).includes(secret));
+          assert(!JSON.stringify(lines).includes(secret) && !JSON.stringify(reply.body).includes(secret));
         }
       }
       // Everything else works.
@@ -655,7 +656,7 @@ describe("the embedded vault's key file", () => {
     const rejected = deployment.launch();
     assert.deepEqual(await rejected.ended, { code: 1, signal: null });
     assert.match(rejected.stderr, MASTER_KEY_ERROR);
-    assert.match(rejected.stderr, /put the file vault-key back into the data folder/);
+    assert.match(rejected.stderr, /put the file back into the data folder/);
     // No other key is created in its place.
     assert(!existsSync(deployment.file("vault-key")));
     // A configured key works as well as the file.

@@ -21,8 +21,8 @@ import type { KeyRing } from "./key-ring.ts";
 export class MasterKeyMissing extends OperatorError {
   constructor() {
     super(
-      "The vault of this database stands under another master key than the one configured here. " +
-        "Set LATCHKEY_VAULT_KEY (or put the file vault-key back into the data folder) to the key it was made with.",
+      "This process does not have the master key of the vault of this database: it has another one, or none. " +
+        "Set LATCHKEY_VAULT_KEY to the key that the vault was made with. With an embedded database, that is the file vault-key: put the file back into the data folder.",
     );
     this.name = "MasterKeyMissing";
   }
