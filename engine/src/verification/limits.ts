@@ -134,12 +134,11 @@ export function limitsText(
 /** What `limitsText` has, as an object that shares nothing with others. */
 export function limitsValues(selected: SelectedLimits, { limits, allowed, retryAfter }: LimitDecision): object {
   selected.values ??= selected.limits.map(({ members }) => JSON.parse(`{${members}}`));
-  const ratelimits: object[] = [];
-  for (let i = 0; i < limits.length; i++) {
-    const { allowed: admitted, remaining, reset, retryAfter: wait } = limits[i]!;
-    const state = { ...selected.values[i], exceeded: !admitted, remaining, reset };
-    ratelimits.push(wait === undefined ? state : { ...state, retryAfter: wait });
-  }
+  const { values } = selected;
+  const ratelimits = limits.map(({ allowed: admitted, remaining, reset, retryAfter: wait }, i) => {
+    const state = { ...values[i], exceeded: !admitted, remaining, reset };
+    return wait === undefined ? state : { ...state, retryAfter: wait };
+  });
   return allowed || retryAfter === undefined ? { ratelimits } : { ratelimits, retryAfter };
 }
 
