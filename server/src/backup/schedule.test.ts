@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, it } from "node:test";
+import { describe, it, type TestContext } from "node:test";
 import { instantAt } from "../../../engine/src/clock/clock.ts";
 import { SimulatedClock } from "../../../engine/src/clock/simulated.ts";
 import type { Events } from "../log/events.ts";
@@ -13,20 +13,25 @@ import { BackupSchedule } from "./schedule.ts";
 
 const HOUR = 3_600_000;
 
+/** A data folder with a database, what a backup of it has, and the folder of its backups, which does not exist. */
+async function openFolder(t: TestContext) {
+  const dataDirectory = mkdtempSync(join(tmpdir(), "latchkey-test-"));
+  t.after(() => rmSync(dataDirectory, { recursive: true, force: true }));
+  const clock = new SimulatedClock(instantAt(1_768_478_400_000));
+  const settings = new Map([["DATA_DIR", dataDirectory]]);
+  const store = await openStore(readConfig(settings), readSecrets(settings), { clock });
+  t.after(() => store.close());
+  await store.transact("prepare", { now: clock.now(), rootKey: undefined });
+  const plan = { database: join(dataDirectory, "latchkey.db"), dataDirectory, version: "0.0.0" };
+  return { clock, folder: join(dataDirectory, "backups"), plan };
+}
+
 describe("scheduled backups", () => {
   it("are made when they are due, keep the newest, and continue after a failure", async (t) => {
-    const dataDirectory = mkdtempSync(join(tmpdir(), "latchkey-test-"));
-    t.after(() => rmSync(dataDirectory, { recursive: true, force: true }));
-    const clock = new SimulatedClock(instantAt(1_768_478_400_000));
-    const settings = new Map([["DATA_DIR", dataDirectory]]);
-    const store = await openStore(readConfig(settings), readSecrets(settings), { clock });
-    t.after(() => store.close());
-    await store.transact("prepare", { now: clock.now(), rootKey: undefined });
+    const { clock, folder, plan } = await openFolder(t);
 
     let next = Promise.withResolvers<string>();
     const events = { backupMade: () => next.resolve("made"), backupFailed: () => next.resolve("failed") };
-    const folder = join(dataDirectory, "backups");
-    const plan = { database: join(dataDirectory, "latchkey.db"), dataDirectory, version: "0.0.0" };
     const open = () => new BackupSchedule({ every: HOUR, keep: 2, folder, plan }, clock, events as unknown as Events);
     const schedule = open();
     t.after(() => schedule.stop());
@@ -67,21 +72,13 @@ describe("scheduled backups", () => {
   });
 
   it("are made also when the clock was set back, and those of before are removed first (rule 236)", async (t) => {
-    const dataDirectory = mkdtempSync(join(tmpdir(), "latchkey-test-"));
-    t.after(() => rmSync(dataDirectory, { recursive: true, force: true }));
-    const clock = new SimulatedClock(instantAt(1_768_478_400_000));
-    const settings = new Map([["DATA_DIR", dataDirectory]]);
-    const store = await openStore(readConfig(settings), readSecrets(settings), { clock });
-    t.after(() => store.close());
-    await store.transact("prepare", { now: clock.now(), rootKey: undefined });
-    const folder = join(dataDirectory, "backups");
+    const { clock, folder, plan } = await openFolder(t);
     mkdirSync(folder);
     // Ten years ahead, and one hour: what is due then is not due for as long.
     writeFileSync(join(folder, "latchkey-2036-01-15T120000Z.backup"), "");
     for (const keep of [1, 2]) {
       let made = Promise.withResolvers<void>();
       const events = { backupMade: () => made.resolve(), backupFailed: (error: unknown) => made.reject(error) };
-      const plan = { database: join(dataDirectory, "latchkey.db"), dataDirectory, version: "0.0.0" };
       const schedule = new BackupSchedule({ every: HOUR, keep, folder, plan }, clock, events as unknown as Events);
       t.after(() => schedule.stop());
       writeFileSync(join(folder, "latchkey-2035-01-15T120000Z.backup"), "");
