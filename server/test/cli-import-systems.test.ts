@@ -14,10 +14,10 @@ import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } fr
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { after, before, describe, it, type TestContext } from "node:test";
+import { describe, it, type TestContext } from "node:test";
 import { fileURLToPath } from "node:url";
-import { CommandLine } from "./command-line.ts";
 import { stores, TestServer } from "./harness.ts";
+import { Importing } from "./importing.ts";
 import { makeFolder } from "./process.ts";
 
 const exportsFolder = fileURLToPath(new URL("imports/", import.meta.url));
@@ -38,33 +38,14 @@ for (const store of stores)
       store,
       settings: { PORT: "0", VAULT_KEY: Buffer.alloc(32, 7).toString("base64") },
     });
-    let commandLine: CommandLine;
-    let url: string;
-    before(async () => {
-      await server.open();
-      const { address, port } = await server.service.listen();
-      url = `http://${address}:${port}`;
-      commandLine = new CommandLine();
-    });
-    after(async () => {
-      await commandLine.close();
-      await server.close();
-    });
+    const importing = new Importing(server);
 
     /** An empty API in a workspace of its own, and a folder with the exports. */
     async function importer(t: TestContext) {
-      const { key: as } = await server.workspace("import");
-      const { apiId } = await server.ok("apis.createApi", { name: "imported" }, { as });
-      const directory = makeFolder(t);
+      const opened = await importing.open(makeFolder(t));
+      const { as, directory } = opened;
       cpSync(exportsFolder, directory, { recursive: true });
-      const environment = { HOME: directory, LATCHKEY_URL: url, LATCHKEY_ROOT_KEY: as };
-      const run = (...args: string[]) =>
-        commandLine.run({ args: ["import", ...args, "--api-id", apiId], environment, directory });
-      const reportOf = (file: string): ReportRow[] =>
-        readFileSync(join(directory, file), "utf8")
-          .trimEnd()
-          .split("\n")
-          .map((line) => JSON.parse(line));
+      const reportOf = (file: string): ReportRow[] => opened.linesOf(file);
       const verify = async (key: string, body: object = {}) => {
         const { code, name, credits, ratelimits, identity, meta, permissions, expires, plan } = await server.verify(
           key,
@@ -74,8 +55,7 @@ for (const store of stores)
         const owner = identity?.externalId;
         return { code, name, credits, ratelimits, owner, meta, permissions, expires, ...(plan && { plan }) };
       };
-      const count = async () => (await server.ok("apis.listKeys", { apiId }, { as })).length as number;
-      return { as, apiId, directory, environment, run, reportOf, verify, count };
+      return { ...opened, reportOf, verify };
     }
 
     type Importer = Awaited<ReturnType<typeof importer>>;
@@ -220,7 +200,7 @@ for (const store of stores)
         "--source-api",
         sourceApi,
         "--source-url",
-        url,
+        importing.url,
         "--source-key-file",
         "unkey.key",
       ];

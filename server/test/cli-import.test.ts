@@ -4,45 +4,24 @@ import { appendFileSync, existsSync, readFileSync, rmSync, writeFileSync } from 
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { after, before, describe, it, type TestContext } from "node:test";
+import { describe, it, type TestContext } from "node:test";
 import { hashSecret } from "../../engine/src/crypto/hash.ts";
-import { CommandLine } from "./command-line.ts";
 import { TestServer } from "./harness.ts";
+import { Importing } from "./importing.ts";
 import { makeFolder } from "./process.ts";
 
 describe("import", () => {
   const server = new TestServer({ settings: { PORT: "0" } });
-  let commandLine: CommandLine;
-  let url: string;
-  before(async () => {
-    await server.open();
-    const { address, port } = await server.service.listen();
-    url = `http://${address}:${port}`;
-    commandLine = new CommandLine();
-  });
-  after(async () => {
-    await commandLine.close();
-    await server.close();
-  });
+  const importing = new Importing(server);
 
   /** A file to import into an API of a workspace of its own. */
   async function importer(t: TestContext, name: string, text: string) {
-    const { key: as } = await server.workspace("import");
-    const { apiId } = await server.ok("apis.createApi", { name: "imported" }, { as });
-    const directory = makeFolder(t);
-    writeFileSync(join(directory, name), text);
-    const environment = { HOME: directory, LATCHKEY_URL: url, LATCHKEY_ROOT_KEY: as };
-    const run = (...args: string[]) =>
-      commandLine.run({ args: ["import", name, "--api-id", apiId, ...args], environment, directory });
-    const linesOf = (file: string) =>
-      readFileSync(join(directory, file), "utf8")
-        .trimEnd()
-        .split("\n")
-        .map((line) => JSON.parse(line));
-    const report = () => linesOf(`${name}.report.jsonl`);
+    const opened = await importing.open(makeFolder(t));
+    writeFileSync(join(opened.directory, name), text);
+    const run = (...args: string[]) => opened.run(name, ...args);
+    const report = () => opened.linesOf(`${name}.report.jsonl`);
     const rejected = () => report().filter(({ outcome }) => outcome === "rejected");
-    const count = async () => (await server.ok("apis.listKeys", { apiId }, { as })).length as number;
-    return { as, apiId, directory, environment, run, report, rejected, linesOf, count };
+    return { ...opened, run, report, rejected };
   }
 
   const csv = [
@@ -432,7 +411,7 @@ describe("import", () => {
     const proxy = createServer(async (request, response) => {
       // The second call is lost after the service has answered it.
       const body = Buffer.concat(await request.toArray());
-      const reply = await fetch(`${url}${request.url}`, {
+      const reply = await fetch(`${importing.url}${request.url}`, {
         method: "POST",
         headers: { "content-type": "application/json", authorization: request.headers.authorization! },
         body,

@@ -16,45 +16,21 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, before, describe, it, type TestContext } from "node:test";
+import { describe, it, type TestContext } from "node:test";
 import { hashSecret } from "../../../engine/src/crypto/hash.ts";
-import { CommandLine } from "../command-line.ts";
 import { TestServer } from "../harness.ts";
+import { Importing } from "../importing.ts";
 import { makeFolder } from "../process.ts";
 
 describe("an import", () => {
   const server = new TestServer({ settings: { PORT: "0" } });
-  let commandLine: CommandLine;
-  let url: string;
-  before(async () => {
-    await server.open();
-    const { address, port } = await server.service.listen();
-    url = `http://${address}:${port}`;
-    commandLine = new CommandLine();
-  });
-  after(async () => {
-    await commandLine.close();
-    await server.close();
-  });
+  const importing = new Importing(server);
 
   async function importer(t: TestContext, directory = makeFolder(t)) {
-    const { key: as } = await server.workspace("import");
-    const { apiId } = await server.ok("apis.createApi", { name: "imported" }, { as });
-    const environment = { HOME: directory, LATCHKEY_URL: url, LATCHKEY_ROOT_KEY: as };
-    const run = (name: string, ...args: string[]) =>
-      commandLine.run({
-        args: ["import", name, "--from", "generic", "--api-id", apiId, ...args],
-        environment,
-        directory,
-      });
+    const opened = await importing.open(directory);
+    const run = (name: string, ...args: string[]) => opened.run(name, "--from", "generic", ...args);
     const write = (name: string, content: string | Buffer) => writeFileSync(join(directory, name), content);
-    const linesOf = (name: string) =>
-      readFileSync(join(directory, name), "utf8")
-        .trimEnd()
-        .split("\n")
-        .map((line) => JSON.parse(line));
-    const keys = () => server.ok("apis.listKeys", { apiId }, { as }) as Promise<{ [name: string]: unknown }[]>;
-    return { as, directory, run, write, linesOf, keys };
+    return { ...opened, run, write };
   }
 
   it("rejects the row that the service would refuse, and imports the others (rule 233)", async (t) => {
@@ -219,7 +195,7 @@ describe("an import", () => {
       const body = Buffer.concat(await request.toArray());
       appendFileSync(join(directory, "c.csv"), `${hashSecret("later")}\n`);
       const headers = { "content-type": "application/json", authorization: request.headers.authorization! };
-      const reply = await fetch(`${url}${request.url}`, { method: "POST", headers, body });
+      const reply = await fetch(`${importing.url}${request.url}`, { method: "POST", headers, body });
       response.writeHead(reply.status, { "content-type": "application/json" }).end(await reply.text());
     });
     await new Promise<void>((resolve) => proxy.listen(0, "127.0.0.1", resolve));
