@@ -1,4 +1,4 @@
-import { readFile, writeFile } from "node:fs/promises";
+import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { brotliCompress, constants, gzip } from "node:zlib";
@@ -9,13 +9,19 @@ const TEXT = /\.(?:js|css|html|json|md|svg|txt)$/;
 /** A tenth of the time of the best quality, for a twentieth more bytes: there are hundreds of printed pages. */
 const PAGE_QUALITY = 9;
 
-/** Writes each text file of a build in the encodings `br` and `gzip` too, so that the service compresses nothing. */
+/** Read by the service itself. */
+const OWN = "pages.json";
+
+/**
+ * Writes each text file of a build in the encodings `br` and `gzip`, so that the service compresses nothing, and not plain:
+ * these were a third of the package, and the service unpacks them for the few clients that want them so.
+ */
 export function compress(): Plugin {
   return {
     name: "compress",
     apply: "build",
     async writeBundle({ dir }, bundle) {
-      const names = Object.keys(bundle).filter((name) => TEXT.test(name));
+      const names = Object.keys(bundle).filter((name) => TEXT.test(name) && name !== OWN);
       await Promise.all(names.map((name) => compressFile(join(dir!, name), name.startsWith("assets/"))));
     },
   };
@@ -30,4 +36,5 @@ async function compressFile(path: string, isAsset: boolean): Promise<void> {
     promisify(gzip)(content, { level: constants.Z_BEST_COMPRESSION }),
   ]);
   await Promise.all([writeFile(`${path}.br`, brotli), writeFile(`${path}.gz`, gzipped)]);
+  await rm(path);
 }

@@ -41,7 +41,12 @@ describe("the dashboard", () => {
 
   const get = (url: string, headers: Record<string, string> = {}, method: "GET" | "HEAD" = "GET") =>
     inject(server.service.dispatch, { method, url, headers: { accept: PAGE, ...headers } });
-  const assets = () => readdirSync(join(folder, "assets")).filter((name) => name.endsWith(".js"));
+  const readBuilt = (name: string) => gunzipSync(readFileSync(join(folder, `${name}.gz`)));
+  const readIndex = () => readBuilt("index.html").toString();
+  const assets = () =>
+    readdirSync(join(folder, "assets"))
+      .filter((name) => name.endsWith(".js.gz"))
+      .map((name) => name.replace(/\.gz$/, ""));
 
   it("is built in time", (t) => {
     t.diagnostic(`${Math.round(buildMs)} ms`);
@@ -50,7 +55,7 @@ describe("the dashboard", () => {
   });
 
   it("is at /, and at the address of each of its pages", async () => {
-    const index = readFileSync(join(folder, "index.html"), "utf8");
+    const index = readIndex();
     for (const url of ["/", "/apis", "/apis/api_123/keys/key_1", "/analytics?range=7d", "/root-keys/", "/audit"]) {
       const { statusCode, headers, payload } = await get(url);
       assert.deepEqual([statusCode, payload], [200, index], url);
@@ -69,7 +74,7 @@ describe("the dashboard", () => {
   });
 
   it("is at the address of every route, and answers 404 at that of a page that does not exist", async () => {
-    const index = readFileSync(join(folder, "index.html"), "utf8");
+    const index = readIndex();
     const routes = readFileSync(new URL("../../dashboard/src/routes.tsx", import.meta.url), "utf8");
     const paths = [...routes.matchAll(/^ {2}path: "(.*)",$/gm)].map(([, path]) => path!.replaceAll(/\$\w+/g, "a_1"));
     assert(paths.length > 15);
@@ -126,7 +131,7 @@ describe("the dashboard", () => {
   });
 
   it("gives no file outside of its folder", async () => {
-    const index = readFileSync(join(folder, "index.html"), "utf8");
+    const index = readIndex();
     for (const up of ["..", "%2e%2e", "..%2f..", "....", "assets/..", "assets%2f..%2f..", "docs/..", "docs/%2e%2e"]) {
       for (const url of [`/${up}/package.json`, `/assets/${up}/${up}/package.json`, `/${up}/${up}/etc/passwd`]) {
         const { statusCode, payload } = await get(url);
@@ -136,9 +141,19 @@ describe("the dashboard", () => {
     }
   });
 
+  it("contains texts compressed only", () => {
+    const names = readdirSync(folder, { recursive: true }).map(String);
+    const plain = names.filter((name) => /\.(?:js|css|html|json|md|svg|txt)$/.test(name));
+    assert.deepEqual(plain.sort(), ["icon.svg", "pages.json"]);
+    assert.deepEqual(
+      names.filter((name) => name.endsWith(".br") && !names.includes(name.replace(/br$/, "gz"))),
+      [],
+    );
+  });
+
   it("has scripts that browsers keep, compressed at the build", async () => {
     for (const name of assets()) {
-      const plain = readFileSync(join(folder, "assets", name));
+      const plain = readBuilt(`assets/${name}`);
       const given = await get(`/assets/${name}`);
       assert.deepEqual(given.rawPayload, plain);
       assert.equal(given.headers["content-type"], "text/javascript; charset=utf-8");
@@ -184,7 +199,7 @@ describe("the dashboard", () => {
 
   describe("with its pages", () => {
     const MARKDOWN = { accept: "text/markdown, text/html;q=0.5" };
-    const read = (name: string) => readFileSync(join(folder, name), "utf8");
+    const read = (name: string) => readBuilt(name).toString();
 
     it("has the documents and the reference, at addresses without a slash", async () => {
       for (const [url, name] of [

@@ -1,6 +1,8 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { extname, join, relative, sep } from "node:path";
+import { promisify } from "node:util";
+import { gunzip } from "node:zlib";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { digest } from "../../../../../engine/src/crypto/digest.ts";
 import type { RouteGroups } from "../route-groups.ts";
@@ -85,8 +87,9 @@ export class BuiltFiles {
   static read(folder: string): BuiltFiles | undefined {
     const names = namesIn(folder);
     const all = new Set(names);
-    const files = names.filter((name) => Object.hasOwn(TYPES, extname(name)) && name !== ROUTES);
-    const read = new Map(files.map((name) => [name, new BuiltFile(folder, name, all)]));
+    const files = new Set(names.map((name) => name.replace(/\.(?:br|gz)$/, "")));
+    const given = [...files].filter((name) => Object.hasOwn(TYPES, extname(name)) && name !== ROUTES);
+    const read = new Map(given.map((name) => [name, new BuiltFile(folder, name, all)]));
     const dashboard = read.get(DASHBOARD);
     if (!dashboard || !all.has(ROUTES)) return undefined;
     return new BuiltFiles(read, dashboard, JSON.parse(readFileSync(join(folder, ROUTES), "utf8")));
@@ -176,7 +179,7 @@ interface Page {
   readonly markdown?: BuiltFile | undefined;
 }
 
-/** A file of the build in its codings. */
+/** A file of the build in its codings. Texts are there in all of them but the plain one. */
 class BuiltFile {
   readonly #type: string;
   readonly #isHashed: boolean;
@@ -187,7 +190,7 @@ class BuiltFile {
   constructor(folder: string, name: string, all: ReadonlySet<string>) {
     this.#type = TYPES[extname(name)] ?? "application/octet-stream";
     this.#isHashed = name.startsWith(ASSETS);
-    this.#plain = new Content("identity", join(folder, name));
+    this.#plain = new Content("identity", join(folder, name), !all.has(name));
     this.#compressed = codings
       .filter(([, extension]) => all.has(name + extension))
       .map(([coding, extension]) => new Content(coding, join(folder, name + extension)));
@@ -221,6 +224,7 @@ class BuiltFile {
 class Content {
   readonly coding: "br" | "gzip" | "identity";
   readonly #path: string;
+  readonly #isPacked: boolean;
   #tag: string | undefined;
   #reading: Promise<Buffer> | undefined;
   /**
@@ -229,9 +233,11 @@ class Content {
    */
   #sent: WeakRef<Buffer> | undefined;
 
-  constructor(coding: Content["coding"], path: string) {
+  /** `isPacked`: there is only the `.gz` of the file. */
+  constructor(coding: Content["coding"], path: string, isPacked = false) {
     this.coding = coding;
     this.#path = path;
+    this.#isPacked = isPacked;
   }
 
   /** The entity tag. Files do not change while the service runs. */
@@ -243,12 +249,16 @@ class Content {
   async read(): Promise<Buffer> {
     const sent = this.#sent?.deref();
     if (sent) return sent;
-    this.#reading ??= readFile(this.#path).finally(() => {
+    this.#reading ??= this.#load().finally(() => {
       this.#reading = undefined;
     });
     const content = await this.#reading;
     this.#sent = new WeakRef(content);
     return content;
+  }
+
+  async #load(): Promise<Buffer> {
+    return this.#isPacked ? promisify(gunzip)(await readFile(`${this.#path}.gz`)) : readFile(this.#path);
   }
 }
 
