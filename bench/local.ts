@@ -37,8 +37,8 @@ const CALLS = 100_000;
 const REQUESTS = 1_000;
 /** Turns of an app in a round. */
 const TURNS = 10;
-/** Turns of each app before the first round. An app that serves calls is past them: its code is compiled after some thousand requests. */
-const TURNS_BEFORE = 50;
+/** Turns of each app before the first round. An app that serves calls is past them: V8 compiles its code during some ten thousand requests. */
+const TURNS_BEFORE = 400;
 /** Keys with a limit that is busy. */
 const LEASED_KEYS = 100;
 /** Of these, those that requests use. */

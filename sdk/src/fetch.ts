@@ -25,7 +25,7 @@ export function verify<FailOpen extends boolean = false, Rest extends unknown[] 
     if (decision.rejection) return rejected(decision.rejection);
     const { key, headers, held } = decision;
     const handle = () => handler(request, key as KeyOf<FailOpen>, ...rest);
-    return withHeaders(await answered(held, request, rest, handle), headers);
+    return withHeaders(await answered(held, request, rest, handle), headers, request);
   };
 }
 
@@ -43,6 +43,6 @@ export function ratelimit<Incoming extends Request, Rest extends unknown[]>(
   return async (request, ...rest) => {
     const decision = await decide(request);
     if (decision.rejection) return rejected(decision.rejection);
-    return withHeaders(await handler(request, ...rest), decision.headers);
+    return withHeaders(await handler(request, ...rest), decision.headers, request);
   };
 }

@@ -1,7 +1,7 @@
 import type { Context, MiddlewareHandler, Next } from "hono";
 import { routePath } from "hono/route";
 import type { HeldAnswer } from "./held-answer.ts";
-import { has } from "./limit-headers.ts";
+import { NO_HEADERS } from "./limit-headers.ts";
 import {
   type KeyOf,
   limiter,
@@ -50,10 +50,9 @@ export function verify<FailOpen extends boolean = false>(
     if (decision.rejection) return rejected(decision.rejection);
     const { key, headers, held } = decision;
     context.set("latchkey", key as KeyOf<FailOpen>);
-    prepare(context, headers);
     if (held) await whileHeld(context, held, next);
     else await next();
-    complete(context, headers);
+    addHeaders(context, headers);
     return undefined;
   };
 }
@@ -67,71 +66,17 @@ async function whileHeld(context: Context, held: HeldAnswer, next: Next): Promis
   replace(context, answer);
 }
 
-/** Adds headers to the answer that the handler is going to make: the outer middleware is the first. */
-function prepare(context: Context, headers: Readonly<Record<string, string>>): void {
-  const added = Object.entries(headers);
-  if (added.length > 0) remember(context);
-  for (const [name, value] of added) context.header(name, value, { append: true });
-}
-
-/** The member of a context with the headers of its answer as the handler made it. */
-const MADE = Symbol("@latchkey/sdk made");
-
-type Made = { [MADE]?: Headers | undefined };
-
-/** Prototypes of contexts that remember, by the one of Hono, of which a program can have several copies. */
-const remembering = new WeakMap<object, object>();
-
-/**
- * Remembers the headers of what becomes `res` of a context. If a middleware read `res` before there is an answer, as `cors` does,
- * Hono replaces headers of the answer by those that were prepared.
- */
-function remember(context: Context): void {
-  const prototype = Object.getPrototypeOf(context) as object;
-  if (MADE in prototype) return;
-  let own = remembering.get(prototype);
-  if (!own) {
-    const { get, set } = Object.getOwnPropertyDescriptor(prototype, "res") ?? {};
-    if (!get || !set) return;
-    own = Object.create(prototype, {
-      [MADE]: { value: undefined, writable: true },
-      res: {
-        get,
-        set(this: Context & Made, answer: Response | undefined) {
-          if (answer) this[MADE] = answer.headers;
-          set.call(this, answer);
-        },
-      },
-    }) as object;
-    remembering.set(prototype, own);
-  }
-  // A property of each context would make it an object that is slow to use.
-  Object.setPrototypeOf(context, own);
-}
-
-/** Joins those that the answer has not: it was made without the context, or with values instead. That copies it, which is slow. */
-function complete(context: Context, headers: Readonly<Record<string, string>>): void {
-  const made = (context as Made)[MADE];
-  const before: Record<string, string> = {};
-  const after: Record<string, string> = {};
-  for (const [name, value] of Object.entries(headers)) {
-    const sent = context.res.headers.get(name);
-    const own = made?.get(name);
-    if (!has(sent, value)) before[name] = value;
-    else if (own && !has(own, value) && !has(sent, own)) after[name] = own;
-  }
-  if (Object.keys(before).length > 0) replace(context, withHeaders(context.res, before));
-  if (Object.keys(after).length > 0) replace(context, withHeaders(context.res, after, "after"));
+/** Adds headers to the answer of the handler. */
+function addHeaders(context: Context, headers: Readonly<Record<string, string>>): void {
+  if (headers !== NO_HEADERS) replace(context, withHeaders(context.res, headers, context.req.raw));
 }
 
 /** Sends another answer than that of the handler. */
 function replace(context: Context, answer: Response): void {
   if (answer === context.res) return;
-  const made = (context as Made)[MADE];
   // Otherwise the headers of both were joined.
   context.res = undefined;
   context.res = answer;
-  if (made) (context as Made)[MADE] = made;
 }
 
 /** The context of Workers, if there is one: reading it is an error elsewhere. */
@@ -153,8 +98,7 @@ export function ratelimit(options: RatelimitOptions<Context, boolean>): Middlewa
   return async (context, next) => {
     const decision = await decide(context);
     if (decision.rejection) return rejected(decision.rejection);
-    prepare(context, decision.headers);
     await next();
-    complete(context, decision.headers);
+    addHeaders(context, decision.headers);
   };
 }

@@ -20,6 +20,8 @@ export interface LimitState {
 }
 
 const NONE: readonly LimitState[] = [];
+/** Of an answer without limits. */
+export const NO_HEADERS: Readonly<Record<string, string>> = {};
 /** What needs no encoding. */
 const PLAIN = /^[\w.~-]+$/;
 const LENGTH_MAX = 1_024;
@@ -55,8 +57,8 @@ export function limitsOf({
  * The fields of draft-ietf-httpapi-ratelimit-headers-10. The tightest limits come first, and those that do not fit are left
  * out.
  */
-export function limitHeaders(limits: readonly LimitState[], now?: number): Awaitable<Record<string, string>> {
-  if (limits.length === 0) return {};
+export function limitHeaders(limits: readonly LimitState[], now?: number): Awaitable<Readonly<Record<string, string>>> {
+  if (limits.length === 0) return NO_HEADERS;
   const sorted = limits.length === 1 ? limits : [...limits].sort((a, b) => shareOf(a) - shareOf(b));
   const keys = sorted.map(({ partition }) => (partition === undefined ? undefined : partitionKey(partition)));
   return keys.some(isPending)

@@ -4,7 +4,7 @@ import { Latchkey } from "./client.ts";
 import { LatchkeyError } from "./error.ts";
 import { HeldAnswer, type HoldOptions } from "./held-answer.ts";
 import { HoldKeeper, madeHold, type OpenHold, TIME_NAMES, timesOf } from "./hold.ts";
-import { limitHeaders, limitsOf } from "./limit-headers.ts";
+import { limitHeaders, limitsOf, NO_HEADERS } from "./limit-headers.ts";
 import { errorOf, print, safely } from "./on-error.ts";
 import type { VerifyKeyInput, VerifyKeyOutput } from "./operations.ts";
 import { checkNames, type Names } from "./option-names.ts";
@@ -351,7 +351,7 @@ function decider<Request extends object>(
 ): Decide<Request> {
   const failed = (error: unknown, request: Request): Decision<Rejection> => {
     onError(errorOf(error), request);
-    if (failOpen && (error instanceof Unverified || isOutage(error))) return { key: undefined, headers: {} };
+    if (failOpen && (error instanceof Unverified || isOutage(error))) return { key: undefined, headers: NO_HEADERS };
     const { requestId, retryAfter: wait = 1_000 } = error instanceof LatchkeyError ? error : {};
     return { rejection: rejectionOf("UNDECIDED", undecided, requestId, retryAfter(wait)) };
   };
@@ -374,7 +374,7 @@ function decider<Request extends object>(
     const before = (request as Visited)[VISIT];
     const decision = decisionBy(settle, before);
     // The answer has the headers already, and its end is watched.
-    if (decision) return then(decision, (known) => (known.rejection ? known : { key: known.key, headers: {} }));
+    if (decision) return then(decision, (known) => (known.rejection ? known : { key: known.key, headers: NO_HEADERS }));
     const visit: Visit = { decider: settle, decision: undefined, key: undefined, before };
     (request as Visited)[VISIT] = visit;
     visit.decision = attempt(

@@ -28,7 +28,7 @@ export function verify<NextRequest extends Request, Context, FailOpen extends bo
     if (decision.rejection) return rejected(decision.rejection);
     const { key, headers, held } = decision;
     const handle = () => handler(request, context, key as KeyOf<FailOpen>);
-    return withHeaders(await answered(held, request, [], handle), headers);
+    return withHeaders(await answered(held, request, [], handle), headers, request);
   };
 }
 

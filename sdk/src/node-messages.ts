@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Http2Stream } from "node:http2";
 import type { HeldAnswer } from "./held-answer.ts";
-import { has } from "./limit-headers.ts";
+import { has, NO_HEADERS } from "./limit-headers.ts";
 import type { RequestReader } from "./middleware.ts";
 import { type RejectionAnswer, textOf } from "./rejection.ts";
 
@@ -33,9 +33,9 @@ export function reject(response: ServerResponse, rejection: RejectionAnswer): vo
 
 /** Adds headers to the answer of the handler, after those that are there. */
 export function addHeaders(response: ServerResponse, headers: Readonly<Record<string, string>>): void {
-  const added = Object.entries(headers);
-  if (added.length === 0 || response.headersSent) return;
-  for (const [name, value] of added) {
+  if (headers === NO_HEADERS || response.headersSent) return;
+  for (const name in headers) {
+    const value = headers[name] ?? "";
     const earlier = response.getHeader(name);
     response.setHeader(name, earlier === undefined ? value : `${earlier}, ${value}`);
   }
@@ -44,36 +44,49 @@ export function addHeaders(response: ServerResponse, headers: Readonly<Record<st
 
 /** Joins headers that were added with those of a handler that sets them too, when they are sent. */
 export function joinHeaders(response: ServerResponse, headers: Readonly<Record<string, string>>): void {
-  const added = Object.entries(headers);
-  if (added.length === 0) return;
+  if (headers === NO_HEADERS) return;
   const { writeHead } = response;
-  response.writeHead = (...args: unknown[]) => {
+  // Each request passes here: an array of the headers, or of all arguments, would cost more than the rest.
+  response.writeHead = (status: number, ...further: unknown[]) => {
     if (!response.headersSent) {
-      const at = args.findIndex((each) => typeof each === "object" && each !== null);
-      for (const [name, value] of added) {
-        const given = at === -1 ? undefined : joined(args[at], name, value);
-        if (given) args[at] = given;
-        else {
-          const set = response.getHeader(name);
-          if (set !== undefined && set !== value) response.setHeader(name, join(value, set));
-        }
+      for (const name in headers) {
+        const value = headers[name] ?? "";
+        if (further.length > 0 && joinGiven(further, name, value)) continue;
+        const set = response.getHeader(name);
+        if (set !== undefined && set !== value) response.setHeader(name, join(value, set));
       }
     }
-    return Reflect.apply(writeHead, response, args);
+    return further.length === 0
+      ? writeHead.call(response, status)
+      : Reflect.apply(writeHead, response, [status, ...further]);
   };
 }
 
-/** The headers that `writeHead` got, with one joined; undefined if it is not among them. */
-function joined(given: unknown, name: string, value: string): unknown {
-  const is = (each: unknown) => String(each).toLowerCase() === name.toLowerCase();
+/** Joins a header with one that `writeHead` got, after the status. Returns whether it is among them. */
+function joinGiven(further: unknown[], name: string, value: string): boolean {
+  // After the message of the status, if there is one.
+  const at = typeof further[0] === "object" && further[0] !== null ? 0 : 1;
+  const given = further[at];
+  if (typeof given !== "object" || given === null) return false;
   if (Array.isArray(given)) {
     // Names and values in turn.
-    const at = given.findIndex((each, i) => i % 2 === 0 && is(each));
-    return at === -1 ? undefined : given.map((each, i) => (i === at + 1 ? join(value, each) : each));
+    const found = given.findIndex((each, i) => i % 2 === 0 && isName(String(each), name));
+    if (found !== -1) further[at] = given.map((each, i) => (i === found + 1 ? join(value, each) : each));
+    return found !== -1;
   }
   const members = given as Record<string, unknown>;
-  const found = Object.keys(members).find(is);
-  return found === undefined ? undefined : { ...members, [found]: join(value, members[found]) };
+  for (const member in members) {
+    if (!isName(member, name)) continue;
+    const own = members[member];
+    if (own !== value) further[at] = { ...members, [member]: join(value, own) };
+    return true;
+  }
+  return false;
+}
+
+/** Whether a name is that of a header. Most have another length. */
+function isName(given: string, name: string): boolean {
+  return given.length === name.length && given.toLowerCase() === name.toLowerCase();
 }
 
 /** A value before those of the handler, unless it is among them. */

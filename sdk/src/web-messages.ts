@@ -1,4 +1,5 @@
 import type { HeldAnswer } from "./held-answer.ts";
+import { NO_HEADERS } from "./limit-headers.ts";
 import type { RequestReader } from "./middleware.ts";
 import { type RejectionAnswer, textOf } from "./rejection.ts";
 
@@ -19,23 +20,53 @@ export function rejected(rejection: RejectionAnswer): Response {
   return new Response(textOf(rejection), { status: rejection.status, headers: rejection.headers });
 }
 
-/** The answer of the handler with further headers, usually before those that are there: the outer middleware is the first. */
-export function withHeaders(
-  response: Response,
-  headers: Readonly<Record<string, string>>,
-  where: "before" | "after" = "before",
-): Response {
-  const added = Object.entries(headers);
+/** The member of an answer to which headers were added. */
+const ADDED = Symbol("@latchkey/sdk added");
+
+interface Added {
+  /** The request that got them. */
+  readonly request: object;
+  /** What the handler had set, by the names of the headers. */
+  readonly before: Readonly<Record<string, string | null>>;
+}
+
+type Marked = Response & { [ADDED]?: Added };
+
+/**
+ * The answer of the handler with further headers, before those that are there: the outer middleware is the first. It is changed
+ * itself, because a copy takes as long as several verifications. One that cannot be changed is copied, and so is one that the handler
+ * gives to several requests: each has its own limits.
+ */
+export function withHeaders(response: Response, headers: Readonly<Record<string, string>>, request: object): Response {
   // The answer to an upgrade cannot be copied.
-  if (added.length === 0 || response.status === 101) return response;
-  // The headers of some answers cannot be changed.
-  const copy = new Response(response.body, response);
-  for (const [name, value] of added) {
-    const inner = copy.headers.get(name);
-    const joined = where === "before" ? `${value}, ${inner}` : `${inner}, ${value}`;
-    copy.headers.set(name, inner === null ? value : joined);
+  if (headers === NO_HEADERS || response.status === 101) return response;
+  const added = (response as Marked)[ADDED];
+  if (added === undefined || added.request === request) {
+    try {
+      addHeaders(response, headers, request);
+      return response;
+    } catch {
+      // As those of answers that `fetch` gets.
+    }
   }
+  const copy = new Response(response.body, response);
+  for (const name in added?.before) {
+    const before = added.before[name];
+    if (before == null) copy.headers.delete(name);
+    else copy.headers.set(name, before);
+  }
+  addHeaders(copy, headers, request);
   return copy;
+}
+
+function addHeaders(response: Marked, headers: Readonly<Record<string, string>>, request: object): void {
+  const before: Record<string, string | null> = {};
+  for (const name in headers) before[name] = response.headers.get(name);
+  response[ADDED] ??= { request, before };
+  for (const name in headers) {
+    const inner = before[name];
+    response.headers.set(name, inner == null ? (headers[name] ?? "") : `${headers[name]}, ${inner}`);
+  }
 }
 
 /** Runs a handler, and ends the hold of its answer when that has ended. `platform` has arguments such as `ctx` of Workers. */

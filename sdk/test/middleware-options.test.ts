@@ -37,6 +37,8 @@ function clientOf(...answers: (object | Error)[]) {
 const requestOf = (headers: Record<string, string> = { Authorization: `Bearer ${KEY}` }) =>
   new Request("http://api.test/documents/7", { headers });
 
+type Answering = (request: Request) => Response | Promise<Response>;
+
 /** What `console.error` prints during the test. */
 function printed(t: TestContext): string[] {
   const lines: string[] = [];
@@ -565,6 +567,43 @@ describe("the answer of a handler", () => {
         const both = '"a";r=1;t=0;pk=:DAjb1K22Rywb:, "n";r=8;t=0;pk=:ypeBEsobvcr6:';
         const expected = name.endsWith("ithoutOwn") ? both : `${both}, ${own}`;
         assert.equal(response.headers.get("ratelimit"), expected, `${name} ${place}`);
+      }
+    }
+  });
+
+  it("gets the limits of each request, also where it is one object for several requests or cannot be changed", async () => {
+    const own = '"own";r=5;t=9';
+    const stateOf = (remaining: number) => ({ ...limited, ratelimits: [{ ...limited.ratelimits[0], remaining }] });
+    const upstream = await fetch(`data:text/plain,made`);
+    const answers: Record<string, () => Response> = {
+      shared: () => new Response(null, { status: 204 }),
+      sharedWithOwn: () => new Response(null, { status: 204, headers: { RateLimit: own } }),
+      unchangeable: () => upstream.clone(),
+      redirect: () => Response.redirect("http://api.test/"),
+    };
+    for (const [name, make] of Object.entries(answers)) {
+      const frameworks: ((options: { latchkey: Latchkey; apiId: string }, handle: () => Response) => Answering)[] = [
+        (options, handle) => {
+          const app = new Hono().use(forHono.verify(options)).get("*", handle);
+          return (request) => app.request(request);
+        },
+        (options, handle) => verify(options, handle),
+        (options, handle) => {
+          const route = forNext.verify(options, handle);
+          return (request) => route(request, {});
+        },
+      ];
+      for (const framework of frameworks) {
+        const { latchkey } = clientOf(stateOf(2), stateOf(1), stateOf(0));
+        const answer = make();
+        const call = framework({ latchkey, apiId: "api_1" }, () => (name === "unchangeable" ? make() : answer));
+        const given: Response[] = [];
+        for (let i = 0; i < 3; i++) given.push(await call(requestOf()));
+        assert.deepEqual(
+          given.map(({ headers }) => headers.get("ratelimit")),
+          [2, 1, 0].map((left) => `"a";r=${left};t=0;pk=:DAjb1K22Rywb:${name === "sharedWithOwn" ? `, ${own}` : ""}`),
+          name,
+        );
       }
     }
   });

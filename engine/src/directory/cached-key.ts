@@ -3,6 +3,7 @@ import { type AddressList, type AllowedAddresses, addressList, addressListBytes 
 import { hashVersions } from "../rules/imported-keys.ts";
 import { compilePermissions, type Permissions } from "../rules/permissions.ts";
 import type { Generations } from "./generations.ts";
+import { parsedMembers } from "./parsed-members.ts";
 import { CacheEntry, type LoadedRecord } from "./record-cache.ts";
 import {
   identityRecord,
@@ -240,12 +241,14 @@ class CachedKey extends CacheEntry<KeyRecord> implements KeyRecord {
   memberValues(seesAll: boolean): object {
     const { expiresAt, metaMember, identityMember, anonymousIdentityMember } = this.#extras;
     const { apiId, enabled, lastMembers } = this.#traits;
-    const meta = metaMember === NO_EXTRAS.metaMember ? "" : metaMember;
-    const name = this.#name === null ? "" : `,"name":${this.#name}`;
-    const further = meta + (seesAll ? identityMember + name + lastMembers : anonymousIdentityMember);
-    const values = { keyId: this.keyId, apiId, enabled, meta: {} };
-    const limited = expiresAt === null ? values : { ...values, expires: expiresAt };
-    return further === "" ? limited : { ...limited, ...JSON.parse(`{${further.slice(1)}}`) };
+    const values: Record<string, unknown> = { keyId: this.keyId, apiId, enabled, meta: {} };
+    if (metaMember !== NO_EXTRAS.metaMember) Object.assign(values, parsedMembers(metaMember));
+    if (expiresAt !== null) values.expires = expiresAt;
+    const identity = seesAll ? identityMember : anonymousIdentityMember;
+    if (identity !== "") Object.assign(values, parsedMembers(identity));
+    if (!seesAll) return values;
+    if (this.#name !== null) values.name = JSON.parse(this.#name);
+    return lastMembers === "" ? values : Object.assign(values, parsedMembers(lastMembers));
   }
 
   membersOf({ keyId, expiresAt }: Pick<KeyRecord, "keyId" | "expiresAt">, grantMembers: string | null): string {

@@ -148,7 +148,8 @@ describe("answers as values", () => {
     fc.assert(
       fc.property(answers, (call) => {
         const { value, parsed } = answering(call);
-        spoil(value());
+        // The first one can fill a cache, the second one read it.
+        for (let i = 0; i < 2; i++) spoil(value());
         assert.deepEqual(value(), parsed());
       }),
     );
