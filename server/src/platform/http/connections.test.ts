@@ -21,6 +21,7 @@ function openConnections({ max = 100 } = {}) {
     connect(writableLength: number, remoteAddress = "192.0.2.1") {
       const socket = Object.assign(new EventEmitter(), {
         writableLength,
+        bytesRead: 0,
         remoteAddress,
         destroyed: false,
         destroy() {
@@ -110,6 +111,31 @@ describe("a connection beyond the maximum", () => {
     for (const socket of sockets) request(connections, socket);
     assert(rejected.includes(connect(0, "192.0.2.2")));
     assert(sockets.every(({ destroyed }) => !destroyed));
+  });
+
+  it("takes the place of an idle one of its own address when that has the most", () => {
+    const { connections, connect, rejected } = openConnections({ max: 5 });
+    const [answering, reading, used, idle, later] = [0, 1, 0, 0, 0].map((bytes) => connect(bytes));
+    request(connections, answering);
+    for (const at of [0, 1_000, 4_999]) {
+      connections.dropSlow(at, LIMITS);
+      assert(rejected.includes(connect(0)), "none is idle for 5 s");
+    }
+    assert(used && later);
+    used.bytesRead += 100;
+    connections.dropSlow(5_000, LIMITS);
+    // It sends a request after the check.
+    later.bytesRead += 100;
+    const newcomer = connect(0);
+    assert(!rejected.includes(newcomer));
+    assert.deepEqual(
+      [answering, reading, used, idle, later, newcomer].map((socket) => socket?.destroyed),
+      [false, false, false, true, false, false],
+    );
+    assert(rejected.includes(connect(0)));
+    connections.dropSlow(10_000, LIMITS);
+    connect(0);
+    assert(used.destroyed && !later.destroyed && !answering?.destroyed);
   });
 
   it("counts the connections of a network of IPv6 together", () => {

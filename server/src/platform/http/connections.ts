@@ -24,12 +24,17 @@ const PROMPT_MS: Milliseconds = 1_000;
 /** Connections that may wait until another thread has ended one of its own. */
 const WAITING_MAX = 1_000;
 
+/** A connection without a request for this time is idle. A client that uses its connections in turn uses each within it. */
+const IDLE_AFTER: Milliseconds = 5_000;
+
 /** Connections of one network that are looked at to find one to end. */
 const CANDIDATES_MAX = 1_000;
 
 /** The response to the latest request of a connection. */
 const LATEST: unique symbol = Symbol("latest response");
-type TrackedSocket = Socket & { [LATEST]?: ServerResponse };
+/** What had been read of a connection at the latest checks, and since when nothing more. */
+const READ: unique symbol = Symbol("read");
+type TrackedSocket = Socket & { [LATEST]?: ServerResponse; [READ]?: { bytes: number; since: number } };
 
 /** What reads connections before Node's server does. */
 export interface Lane {
@@ -56,10 +61,11 @@ export interface OutputLimits {
 /**
  * The connections of one server: limits their number and the output that waits on them.
  *
- * When there are as many as allowed, a new connection gets 503, unless another network has more connections than its own.
- * Then one of that network is ended, so that no client can use up the connections; if this thread has none, another thread
- * ends one of its own, and the new connection waits for that. A connection whose request is being
- * answered is never ended, unless its peer does not read the response. A network is an IPv4 address or the first 64 bits of an IPv6 address.
+ * When there are as many as allowed, a new connection takes the place of one of the network that has the most, so that no client
+ * can use up the connections: of an unused one if another network has more than its own, and otherwise of an idle one, so that a
+ * program that forgets its connections keeps working. If there is none, it gets 503; if other threads have connections, it waits until
+ * one of them has looked for one too. A connection whose request is being answered is never ended, unless its peer does not read the
+ * response. A network is an IPv4 address or the first 64 bits of an IPv6 address.
  */
 export class Connections {
   readonly #max: number;
@@ -73,6 +79,7 @@ export class Connections {
   readonly #waiting = new Set<Socket>();
   /** Since when each connection has had output waiting without a pause, oldest first. */
   readonly #sending = new Map<Socket, number>();
+  #checkedAt = Number.NEGATIVE_INFINITY;
 
   /** @param others given if other threads have connections too. */
   constructor(max: number, reject: (socket: Socket) => void, others?: OtherThreads) {
@@ -168,14 +175,15 @@ export class Connections {
     if (this.#others) this.#others.counts.own = this.#open.size;
   }
 
-  /** Ends an unused connection of the network with the most, if that has at least two more than `network`. */
+  /** Ends a connection of the network with the most, for one of `network`. Returns whether there was one. */
   makeRoom(network: string): boolean {
-    const most = this.#open.largest();
-    if (most.size < this.#open.count(network) + 2) return false;
+    const most = this.#open.largest(network);
+    const isOthers = most.size >= this.#open.count(network) + 2;
     let left = CANDIDATES_MAX;
     for (const socket of most) {
       if (left-- === 0) break;
       if (isInUse(socket) || this.#lane?.isAnswering(socket)) continue;
+      if (!isOthers && !this.#isIdle(socket)) continue;
       socket.destroy();
       // Its event "close" comes later.
       this.#open.remove(socket);
@@ -183,6 +191,11 @@ export class Connections {
       return true;
     }
     return false;
+  }
+
+  #isIdle({ [READ]: read, bytesRead, writableLength }: TrackedSocket): boolean {
+    const isQuiet = read !== undefined && read.bytes === bytesRead && this.#checkedAt - read.since >= IDLE_AFTER;
+    return isQuiet && writableLength === 0;
   }
 
   #rejectConnection(socket: Socket): void {
@@ -197,13 +210,16 @@ export class Connections {
   }
 
   /**
-   * Ends connections whose peers do not read their responses: those with output that has waited for too long and, when
+   * Notes which connections are idle. Ends those whose peers do not read their responses: those with output that has waited for too long and, when
    * the output of all connections takes too much memory, those where it has waited for the longest. To be called about
    * once a second.
    */
   dropSlow(now: number, { timeout, bytesMax }: OutputLimits): void {
     let bytes = 0;
-    for (const socket of this.#open) {
+    this.#checkedAt = now;
+    for (const socket of this.#open as Iterable<TrackedSocket>) {
+      const { bytesRead, [READ]: read } = socket;
+      if (read?.bytes !== bytesRead) socket[READ] = { bytes: bytesRead, since: now };
       if (socket.writableLength === 0) this.#sending.delete(socket);
       else {
         bytes += socket.writableLength;
