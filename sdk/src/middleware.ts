@@ -12,7 +12,7 @@ import { challenge, DETAILS, type Rejection, type RejectionAnswer, rejectionOf, 
 
 /** A key in a request: printable, without space and comma, because repeated headers are joined by commas. */
 const KEY = /^[\x21-\x2b\x2d-\x7e]{1,512}$/;
-const BEARER_KEY = /^bearer +([\x21-\x2b\x2d-\x7e]{1,512})$/i;
+const BEARER_KEY = /^bearer +[\x21-\x2b\x2d-\x7e]{1,512}$/i;
 const HEADER_NAME = /^[A-Za-z0-9-]{1,64}$/;
 const METHOD = /^[A-Z]{1,20}$/;
 const METHOD_TAGS = new Map(
@@ -447,8 +447,10 @@ function keyIn(values: readonly string[], header: string): FoundKey {
     const detail = `The request has no API key in the header ${header}.`;
     return { rejection: rejectionOf("MISSING", detail, undefined, challenge(header)) };
   }
-  const key = isBearer ? BEARER_KEY.exec(value)?.[1] : KEY.exec(value)?.[0];
-  if (values.length === 1 && key !== undefined) return { key };
+  // A match would be an array for each request.
+  if (values.length === 1 && (isBearer ? BEARER_KEY : KEY).test(value)) {
+    return { key: isBearer ? value.slice(value.lastIndexOf(" ") + 1) : value };
+  }
   const form = isBearer ? "`Bearer <key>`" : "the key alone";
   const detail = `The header ${header} must be there once, with ${form} as its value.`;
   return { rejection: rejectionOf("MALFORMED", detail, undefined, challenge(header, "invalid_request")) };

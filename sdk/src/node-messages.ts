@@ -15,8 +15,8 @@ export const messageReader: RequestReader<IncomingMessage> = {
     if (rawHeaders.length === 0) return [headers[name] ?? []].flat();
     const values: string[] = [];
     for (let i = 0; i < rawHeaders.length; i += 2) {
-      const [at = "", value = ""] = [rawHeaders[i], rawHeaders[i + 1]];
-      if (at.length === name.length && at.toLowerCase() === name) values.push(value);
+      const at = rawHeaders[i] ?? "";
+      if (at.length === name.length && at.toLowerCase() === name) values.push(rawHeaders[i + 1] ?? "");
     }
     return values;
   },
