@@ -51,7 +51,7 @@ const guides = [...newcomer, ...further];
  */
 const notTyped: Record<string, string> = {
   "api.md": "requests with keys of nobody: server/test/scenarios",
-  "backup.md": "needs a bucket, or stops a service: server/src/backup",
+  "backup.md": "needs a bucket, or stops a service: server/src/backup, server/test/database-roles.test.ts",
   "cli.md": "a reference, with keys and files of nobody: server/test/cli-docs.test.ts",
   "dashboard.md": "needs a browser: dashboard/test, server/test/cli-demo.test.ts",
   "deploying.md": "installs packages, units and containers: server/test/deploy",
@@ -61,6 +61,7 @@ const notTyped: Record<string, string> = {
   "moving-up.md": "needs PostgreSQL: server/test/migrate-store.slow.test.ts",
   "oauth.md": "requests with keys of nobody: server/test/scenarios/oauth.test.ts",
   "operating.md": "starts a service in the foreground: the guides start one",
+  "postgresql.md": "needs PostgreSQL: server/test/database-roles.test.ts",
   "root-keys.md": "commands one by one, on a database: server/test/cli.test.ts",
 };
 /** The ports in the text of the guides. */

@@ -240,7 +240,10 @@ describe("moving a store", () => {
     assert(backReport.tables.analytics_days!.rows > 0);
     const refused = launch({ directory, settings });
     assert.equal((await refused.ended).code, 1);
-    assert.match(refused.stderr, /was moved to sqlite:/);
+    const named = new RegExp(
+      `was moved to sqlite:.* Start with LATCHKEY_DATA_DIR=${join(directory, "back")} and without`,
+    );
+    assert.match(refused.stderr, named);
     const third = await start({
       directory,
       settings: { DATA_DIR: join(directory, "back"), VAULT_KEY: settings.VAULT_KEY },
@@ -364,6 +367,10 @@ describe("moving a store", () => {
     assert.equal((await server.call("keys.createKey", { apiId })).status, 503);
     const undo = (settings = { DATA_DIR: join(directory, "data") }) =>
       run(["migrate-store", "--undo"], { directory, settings });
+    const both = ["migrate-store", "--undo", "--to", url];
+    const ambiguous = await run(both, { directory, settings: { DATA_DIR: join(directory, "data") } });
+    assert.match(ambiguous.stderr, /^latchkey: --undo: give it without --to/);
+    assert.equal((await server.call("keys.createKey", { apiId })).status, 503);
     const undone = await undo();
     assert.equal(undone.code, 0, undone.output);
     assert.match(undone.stdout, /Never serve both/);

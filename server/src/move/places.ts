@@ -127,9 +127,10 @@ async function withStoreOf<T>(
       await store.close();
     }
   } catch (error) {
-    // A rejection by PostgreSQL: for example, another program has a table of the same name.
-    const isRejection = typeof (error as { code?: unknown }).code === "string";
-    if (!(error instanceof StoreUnavailable) && (isOperatorError(error) || !isRejection)) throw error;
+    // A rejection by the database: for example, the role may not create tables.
+    const { code, name } = error as { code?: unknown; name?: string };
+    const isRejection = name === "UnsuitableDatabase" || (typeof code === "string" && !isOperatorError(error));
+    if (!(error instanceof StoreUnavailable) && !isRejection) throw error;
     if (config.database.kind === "sqlite") throw embeddedUnusable(config, error as Error);
     throw new OperatorError(`${nameOf(config, secrets)}: ${(error as Error).message}`, { cause: error });
   }

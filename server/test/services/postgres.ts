@@ -168,7 +168,8 @@ export function runPostgresProgram(name: string, args: readonly string[]): Buffe
   return execFileSync(join(folder, name), args, { stdio: ["ignore", "pipe", "pipe"], maxBuffer: 2 ** 28 });
 }
 
-function findPostgres(programs = ["initdb", "postgres"]): string | undefined {
+/** The folder with these programs of PostgreSQL; undefined without one. */
+export function findPostgres(programs = ["initdb", "postgres"]): string | undefined {
   return findFolder(programs, [
     "/usr/lib/postgresql/*/bin",
     "/usr/pgsql-*/bin",

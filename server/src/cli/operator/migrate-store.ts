@@ -7,6 +7,7 @@ import { systemClock } from "../../../../engine/src/clock/system.ts";
 import { type MoveReport, type MoveStep, moveStore, undoMove } from "../../move/move.ts";
 import type { Config } from "../../platform/config/config.ts";
 import type { Secrets } from "../../platform/config/secrets.ts";
+import { settingsFor } from "../../platform/store/move/marks.ts";
 import { parseMasterKey } from "../../platform/vault/key-ring.ts";
 import type { CommandHandler, Invocation } from "./invocation.ts";
 
@@ -21,6 +22,9 @@ export const migrateStore: CommandHandler = async (invocation, options) => {
   const release = keepProcessAlive();
   try {
     if (options.undo !== undefined) {
+      if (options.to !== undefined || options.toFile !== undefined) {
+        throw new CommandError("--undo: give it without --to. It undoes the move of the configured database.");
+      }
       const other = await undoMove(config, secrets, systemClock);
       print(json, { undone: other ?? null }, () => [
         other === undefined
@@ -60,9 +64,7 @@ function lines(
   const { from, to, tables, stoppedMs } = report;
   const names = Object.keys(tables);
   const rows = Object.values(tables).reduce((sum, table) => sum + table.rows, 0);
-  const serve = to.startsWith("sqlite:")
-    ? `LATCHKEY_DATA_DIR=${to.slice("sqlite:".length).replace(/\/[^/]*$/, "")} and without LATCHKEY_DATABASE_URL`
-    : "LATCHKEY_DATABASE_URL set to the address that --to had";
+  const serve = settingsFor(to, "the address that --to had");
   return [
     names.length === 0
       ? `${from} had already been moved to ${to}.`

@@ -30,7 +30,7 @@ export async function requireServable(sql: Sql): Promise<void> {
   if (move?.role === "source" && move.endedAt !== null) {
     throw new OperatorError(
       `This database was moved to ${move.other} at ${new Date(move.endedAt).toISOString()}. Start with ` +
-        "LATCHKEY_DATABASE_URL set to that database. To return to this one as it was then, without what was written since, " +
+        `${settingsFor(move.other, "that database")}. To return to this one as it was then, without what was written since, ` +
         "stop every node of the other and run `latchkey migrate-store --undo` with these settings.",
     );
   }
@@ -45,7 +45,19 @@ export async function requireServable(sql: Sql): Promise<void> {
 export async function requireCurrent(sql: Sql): Promise<void> {
   const move = await findMove(sql);
   if (move?.role !== "source" || move.endedAt === null) return;
-  throw new StoreUnavailable(`This database was moved to ${move.other}: restart with LATCHKEY_DATABASE_URL set to it`);
+  const settings = settingsFor(move.other, "it");
+  throw new StoreUnavailable(`This database was moved to ${move.other}: restart with ${settings}`);
+}
+
+/**
+ * The settings of a service on the other database of a move. For an embedded one, its folder: with its file as
+ * LATCHKEY_DATABASE_URL, a service would not find the analytics, counters and vault key beside it.
+ */
+export function settingsFor(other: string, address: string): string {
+  const [, folder] = /^sqlite:(.*)\/[^/]*$/s.exec(other) ?? [];
+  return folder === undefined
+    ? `LATCHKEY_DATABASE_URL set to ${address}`
+    : `LATCHKEY_DATA_DIR=${folder} and without LATCHKEY_DATABASE_URL`;
 }
 
 /** The longest integer that both databases and JavaScript represent exactly: never. */

@@ -7,6 +7,11 @@ const UNAVAILABLE_MESSAGE =
 /** Serialization failure and deadlock: the transaction was rolled back and can be retried. */
 const RETRYABLE = new Set(["40001", "40P01"]);
 
+/** Insufficient privilege. */
+const FORBIDDEN_CODE = "42501";
+/** A table, a function or another part of the schema exists already. */
+const EXISTS_CODES = new Set(["42P07", "42723", "42710"]);
+
 interface PostgresError {
   code?: string;
   severity?: string;
@@ -31,6 +36,18 @@ export function isLockTimeout(error: unknown): boolean {
 /** Whether the server rejected a statement and the connection stays usable. */
 export function isRejection(error: unknown): boolean {
   return (error as PostgresError).severity === "ERROR";
+}
+
+/** What only an operator can change about the database, as a sentence for them; undefined for other errors. */
+export function remedyOf(error: unknown): string | undefined {
+  const { code = "" } = error as PostgresError;
+  if (code === FORBIDDEN_CODE) {
+    return (
+      "The role of the service has to own its tables, and may create more in their schema: make an empty database with " +
+      "`createdb --owner=ROLE`, and restore a dump with `pg_restore --no-owner --role=ROLE`."
+    );
+  }
+  return EXISTS_CODES.has(code) ? "Something else is in this database: give the service one of its own." : undefined;
 }
 
 /** Whether there was no reply. A firewall may drop the packets of all connections of the same age. */

@@ -9,7 +9,7 @@ import type { Ask, PoolName, Procedures, Store, StoreObserver } from "../store.t
 import { CHANGES_CHANNEL } from "./channel.ts";
 import { PostgresClaim } from "./claim.ts";
 import { ConnectionPool } from "./connection-pool.ts";
-import { isLockTimeout, isLost, isRetryable, isUnavailable } from "./failures.ts";
+import { isLockTimeout, isLost, isRetryable, isUnavailable, remedyOf } from "./failures.ts";
 import { IDLE_IN_TRANSACTION_TIMEOUT, type InternalPoolName, LOCK_TURNS, poolSettings } from "./pool-settings.ts";
 import { ReplyOrder, type Session } from "./session.ts";
 import { NotBegun, Transactions } from "./transactions.ts";
@@ -44,11 +44,20 @@ export class UnsafeDatabase extends OperatorError {
   }
 }
 
+/** The role or the contents of the database keep the service from working. */
+export class UnsuitableDatabase extends OperatorError {
+  constructor(cause: Error, remedy: string) {
+    super(`PostgreSQL reports: ${cause.message}. ${remedy}`, { cause });
+    this.name = "UnsuitableDatabase";
+  }
+}
+
 /**
  * PostgreSQL 14 or newer, with one small connection pool per kind of work. Procedures run in this thread and send one
  * statement at a time.
  *
  * @throws {UnsafeDatabase} when the server may lose commits, unless `allowUnsafe` is set.
+ * @throws {UnsuitableDatabase} here and by procedures, when the role may not do what the service needs.
  * @throws {StoreUnavailable}
  */
 export async function openPostgresStore<P extends Procedures>(
@@ -189,6 +198,8 @@ async function attempt<T>(work: () => Promise<T>, isOver = () => true): Promise<
       const isTransient = isRetryable(error) || error instanceof NotBegun || (isLockTimeout(error) && !isOver());
       if (isTransient && attempts < ATTEMPTS_MAX) continue;
       if ((error as pg.DatabaseError).code === WRITES_STOPPED_CODE) throw new StoreUnavailable(WRITES_STOPPED);
+      const remedy = remedyOf(error);
+      if (remedy !== undefined) throw new UnsuitableDatabase(error as Error, remedy);
       if (!isUnavailable(error)) throw error;
       throw new StoreUnavailable(`PostgreSQL cannot be reached: ${(error as Error).message}`, { cause: error });
     }
