@@ -5,6 +5,8 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
+import { parse } from "yaml";
+import { codeBlocks } from "../code-blocks.ts";
 import { findTool, repository, tools } from "../deploy/tools.ts";
 import { GrpcClient } from "../grpc/client.ts";
 import { rateLimitRequest, readResponse, SHOULD_RATE_LIMIT } from "../grpc/rate-limit-messages.ts";
@@ -77,6 +79,27 @@ describe("Envoy with limits over gRPC", () => {
     assert.equal((await get(deny, "/login")).status, 429);
     assert.equal(arrived, before);
     assert.equal((await get(deny, "/other")).status, 200);
+  });
+
+  it("limits each address by the tree of docs/gateways.md, whatever query the path has", async () => {
+    const page = readFileSync(join(repository, "docs/gateways.md"), "utf8");
+    const { code } = codeBlocks(page).find(({ name }) => name === "latchkey.yaml")!;
+    const [{ name: namespace, descriptors }] = parse(code).namespaces;
+    await server.ok("ratelimits.setDescriptors", { namespace, descriptors });
+    for (let i = 0; i < 5; i++) assert.equal((await get(deny, `/login/form?a=${i}`)).status, 200);
+    assert.equal((await get(deny, "/login/form?a=more")).status, 429);
+    assert.equal((await get(deny, "/login/form")).status, 429);
+    assert.equal((await get(deny, "/other")).status, 200);
+
+    const client = new GrpcClient(`http://127.0.0.1:${server.service.grpcAddress!.port}`, server.rootKey);
+    const entries: [string, string][] = [
+      ["remote_address", "203.0.113.9"],
+      ["path", "/login"],
+    ];
+    const { body } = await client.call(SHOULD_RATE_LIMIT, rateLimitRequest(namespace, [{ entries, hits: 1 }]));
+    assert.equal(readResponse(body).statuses[0]!.remaining, 4);
+    await client.close();
+    await server.ok("ratelimits.setDescriptors", { namespace, descriptors: [] });
   });
 
   it("asks for a descriptor that another client sees too", async () => {
