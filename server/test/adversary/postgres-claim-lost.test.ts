@@ -1,4 +1,7 @@
-/** The connection of a claim ends between the lock and the first write: a start goes on, and the claim is regained. */
+/**
+ * The connection of a claim ends between the lock and the first write: a start goes on, and the claim is regained. It ends
+ * because the database was replaced by an earlier copy: that is claimed anew.
+ */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { Client } from "pg";
@@ -11,7 +14,7 @@ import { type FreshDatabase, freshDatabase } from "../services/postgres.ts";
 
 const direct = { reading: {}, writing: { migrate: (sql: Sql, _: null) => migrate(sql) } };
 
-describe("a claim whose connection ends before it is written", () => {
+describe("a claim whose connection ends", () => {
   let database: FreshDatabase;
   let store: Store<typeof direct>;
   let client: Client;
@@ -42,7 +45,7 @@ describe("a claim whose connection ends before it is written", () => {
     ["at the write", false],
     ["before the write", true],
   ] as const) {
-    it(`and is noticed ${title}, is regained`, async () => {
+    it(`before it is written, which is noticed ${title}, is regained`, async () => {
       const holder = `node_cut${Number(seen)}`;
       const lost: string[] = [];
       const claim = await store.claim({
@@ -65,4 +68,42 @@ describe("a claim whose connection ends before it is written", () => {
       await claim.release();
     });
   }
+
+  /** What a holder reports when it regains its claim in a database whose row of the claim is replaced meanwhile. */
+  async function claimedAgain(statement: string): Promise<{ reported: string[]; holder: string | undefined }> {
+    const reported: string[] = [];
+    const claim = await store.claim({
+      shared: false,
+      holder: "node_now",
+      formerHolders: ["node_before"],
+      lease: 60_000,
+      onWait: () => reported.push("wait"),
+      onLost: () => reported.push("lost"),
+      onRegained: () => reported.push("regained"),
+      onTaken: () => reported.push("taken"),
+    });
+    assert(claim);
+    await claim.settle();
+    await client.query(statement);
+    await cut("node_now");
+    await eventually("the end of the claim, or its return", () => reported.length > 1);
+    const { rows } = await client.query<{ holder: string }>("select holder from claim");
+    await claim.release();
+    await client.query("delete from claim");
+    return { reported, holder: rows[0]?.holder };
+  }
+
+  for (const [title, statement] of [
+    ["while an earlier process on the data folder served", "update claim set holder = 'node_before'"],
+    ["while nothing served", "delete from claim"],
+  ]) {
+    it(`is claimed anew in a copy that was made ${title}`, async () => {
+      assert.deepEqual(await claimedAgain(statement!), { reported: ["lost", "regained"], holder: "node_now" });
+    });
+  }
+
+  it("is taken where the row names another process", async () => {
+    const other = "update claim set holder = 'node_other'";
+    assert.deepEqual(await claimedAgain(other), { reported: ["lost", "taken"], holder: "node_other" });
+  });
 });

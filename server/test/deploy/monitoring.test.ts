@@ -2,23 +2,24 @@
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, it } from "node:test";
+import { after, before, describe, it } from "node:test";
 import { parse } from "yaml";
 import { makeFolder, start } from "../process.ts";
-import { parseExposition } from "../prometheus.ts";
+import { type Exposed, parseExposition } from "../prometheus.ts";
 import { sharedRedis } from "../services/redis.ts";
 import { needTool, repository, runTool, tools } from "./tools.ts";
 
 interface Rule {
   alert: string;
   expr: string;
+  annotations: Record<string, string>;
   labels: { severity: string };
 }
 
 interface Panel {
   title: string;
   gridPos: { x: number; y: number; w: number; h: number };
-  targets?: { expr: string }[];
+  targets?: { expr: string; legendFormat: string }[];
 }
 
 const read = (path: string) => readFileSync(join(repository, path), "utf8");
@@ -26,22 +27,102 @@ const alerts = (parse(read("deploy/prometheus/alerts.yaml")) as { groups: { rule
   ({ rules }) => rules,
 );
 const dashboard = JSON.parse(read("deploy/grafana/latchkey.json")) as { panels: Panel[] };
-const queries = dashboard.panels.flatMap(({ title, targets = [] }) => targets.map(({ expr }) => ({ title, expr })));
+const queries = dashboard.panels.flatMap(({ title, targets = [] }) => targets.map((target) => ({ title, ...target })));
 
 /** The series of the service in an expression, without those that Prometheus makes. */
 function seriesIn(expr: string): string[] {
   return expr.match(/\b(latchkey|process|nodejs)_\w+/g) ?? [];
 }
 
+/** The labels of series that have no samples before some work was done. */
+const later: Record<string, readonly string[]> = {
+  latchkey_auth_failures_total: ["problem"],
+  latchkey_retention_lag_seconds: ["table"],
+  latchkey_upstream_question_duration_seconds: [],
+  nodejs_gc_duration_seconds: ["kind"],
+};
+
+/** Series that are there with a cluster of Redis alone. */
+const OF_CLUSTER = /^latchkey_redis_(spread|returned|unreturned)_total$/;
+
+/** The names of the labels of a series, without those of its buckets. */
+function labelsOf(exposed: Exposed, name: string): Set<string> {
+  if (later[name]) return new Set(later[name]);
+  const samples = ["", "_bucket"].flatMap((suffix) => [...exposed.values(name + suffix).keys()]);
+  assert(samples.length > 0, `${name} has no samples.`);
+  const labels = samples.flatMap((sample) => [...sample.matchAll(/(\w+)="/g)].map(([, label]) => label!));
+  return new Set(labels.filter((label) => label !== "le"));
+}
+
+/** The labels that an expression and the text beside it name, besides those of Prometheus and of buckets. */
+function namedLabels(expr: string, text: string): string[] {
+  const matched = [...expr.matchAll(/[{,]\s*(\w+)\s*[=!]/g)].map(([, label]) => label!);
+  const grouped = [...expr.matchAll(/\b(?:by|without|on|ignoring)\s*\(([^)]*)\)/g)].flatMap(([, list]) =>
+    list!.split(/\s*,\s*/),
+  );
+  const shown = [...text.matchAll(/\{\{\s*(?:\$labels\.)?(\w+)\s*\}\}/g)].map(([, label]) => label!);
+  return [...matched, ...grouped, ...shown].filter((label) => !["job", "instance", "le"].includes(label));
+}
+
+/** The rows of the table of metrics in docs/observability.md: names in full, and labels. */
+function describedMetrics(): { names: string[]; labels: Set<string> }[] {
+  const [, table] = /^## Metrics\n([\s\S]*?)\nWorth an alert/m.exec(read("docs/observability.md"))!;
+  return [...table!.matchAll(/^\| (`latchkey_.*?) \|(.*?)\|/gm)].map(([, names, labels]) => {
+    let stem = "";
+    const full = [...names!.matchAll(/`(\w+)`/g)].map(([, name]) => {
+      if (name!.startsWith("_")) return stem + name;
+      stem = /^latchkey_[a-z]+/.exec(name!)![0];
+      return name!;
+    });
+    return { names: full, labels: new Set([...labels!.matchAll(/`(\w+)`/g)].map(([, label]) => label!)) };
+  });
+}
+
 describe("alert rules and dashboard", () => {
-  it("name series that the service has, and show each of them", async (t) => {
+  let exposed: Exposed;
+  before(async () => {
     const server = await start({
-      directory: makeFolder(t),
+      directory: makeFolder({ after }),
       settings: { REDIS_URL: await sharedRedis(), BACKUP_EVERY: "1d" },
     });
-    const { families } = parseExposition(await (await fetch(`${server.address}/metrics`)).text());
+    await server.ok("keys.verifyKey", { key: "unknown" });
+    exposed = parseExposition(await (await fetch(`${server.address}/metrics`)).text());
     await server.kill("SIGTERM");
+  });
 
+  it("name labels that their series have", () => {
+    const used = [
+      ...queries.map(({ title, expr, legendFormat }) => ({ title, expr, text: legendFormat })),
+      ...alerts.map(({ alert, expr, annotations }) => ({
+        title: alert,
+        expr,
+        text: Object.values(annotations).join(" "),
+      })),
+    ];
+    for (const { title, expr, text } of used) {
+      const labels = seriesIn(expr).map((name) => labelsOf(exposed, name.replace(/_(bucket|sum|count)$/, "")));
+      for (const label of namedLabels(expr, text)) {
+        assert(
+          labels.some((own) => own.has(label)),
+          `${title} names the label ${label}, which no series of it has.`,
+        );
+      }
+    }
+  });
+
+  it("are explained by a table whose metrics exist, with their labels", () => {
+    const rows = describedMetrics();
+    assert(rows.length > 30);
+    for (const { names, labels } of rows) {
+      for (const name of names.filter((one) => !OF_CLUSTER.test(one))) {
+        assert(exposed.families.has(name), `docs/observability.md names ${name}, which does not exist.`);
+        assert.deepEqual(labelsOf(exposed, name), labels, `docs/observability.md, ${name}`);
+      }
+    }
+  });
+
+  it("name series that the service has, and show each of them", () => {
+    const { families } = exposed;
     const used = [...queries, ...alerts.map(({ alert, expr }) => ({ title: alert, expr }))];
     for (const { title, expr } of used) {
       for (const name of seriesIn(expr)) {

@@ -47,7 +47,8 @@ export class MarkMissing extends Error {
  * States. *Waiting*: the row names another holder, which did not release it and may still count; nothing is counted.
  * *Held*: the row names this process or its group. The claim stays held when the connection breaks, and the lock is
  * requested again every 200 ms. A process that counts alone continues for at most its lease, and another process waits for
- * the same time before it takes over, so the two never overlap. *Taken*: the row names another holder. This state is final.
+ * the same time before it takes over, so the two never overlap. A copy of the database from an earlier time is claimed anew.
+ * *Taken*: the row names another holder. This state is final.
  */
 export class PostgresClaim implements Claim {
   readonly #url: string;
@@ -238,8 +239,11 @@ export class PostgresClaim implements Claim {
     const sentAt = this.#clock.monotonic();
     const row = await this.#row();
     if (this.#isHeld && row?.holder !== this.#holder) {
-      this.#lose();
-      return;
+      if (!this.#isOfEarlierCopy(row)) {
+        this.#lose();
+        return;
+      }
+      if (!(await this.#write(row))) return;
     }
     if (!this.#isHeld) {
       if (shared && row?.shared) {
@@ -264,6 +268,17 @@ export class PostgresClaim implements Claim {
       throw new Error("The group is being marked");
     }
     if (waited) this.#options.onRegained();
+  }
+
+  /**
+   * Whether the row says nothing about another process, but was written, or removed, before this process wrote its own: the
+   * database is a copy from then. A former holder on this data folder has ended. Without a row, no other process can have
+   * counted while the lease of this one lasts.
+   */
+  #isOfEarlierCopy(row: ClaimRow | undefined): boolean {
+    if (this.#options.shared) return false;
+    if (row === undefined) return this.mayCount;
+    return !row.shared && this.#options.formerHolders.includes(row.holder);
   }
 
   /** Whether this holder has had enough time to detect the loss of the claim and to stop. */
