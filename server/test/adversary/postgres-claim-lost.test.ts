@@ -69,6 +69,39 @@ describe("a claim whose connection ends", () => {
     });
   }
 
+  it("is reported as lost once, however often an attempt to regain it fails", async () => {
+    const reported: string[] = [];
+    const claim = await store.claim({
+      shared: false,
+      holder: "node_now",
+      formerHolders: [],
+      lease: 60_000,
+      onWait: () => reported.push("wait"),
+      onLost: () => reported.push("lost"),
+      onRegained: () => reported.push("regained"),
+      onTaken: () => reported.push("taken"),
+    });
+    assert(claim);
+    await claim.settle();
+    // As in a copy whose tables belong to another role: connections work, and statements do not.
+    await client.query("alter table claim rename to claim_elsewhere");
+    await cut("node_now");
+    const attempts = new Set<number>();
+    await eventually("attempts", async () => {
+      const name = "latchkey-claim-node_now";
+      const { rows } = await client.query("select pid from pg_stat_activity where application_name = $1", [name]);
+      for (const { pid } of rows) attempts.add(pid);
+      return attempts.size > 3;
+    });
+    await client.query("alter table claim_elsewhere rename to claim");
+    await eventually("the claim", () => reported.includes("regained"));
+    // The next loss is reported again.
+    await cut("node_now");
+    await eventually("the claim", () => reported.filter((event) => event === "regained").length > 1);
+    assert.deepEqual(reported, ["lost", "regained", "lost", "regained"]);
+    await claim.release();
+  });
+
   /** What a holder reports when it regains its claim in a database whose row of the claim is replaced meanwhile. */
   async function claimedAgain(statement: string): Promise<{ reported: string[]; holder: string | undefined }> {
     const reported: string[] = [];

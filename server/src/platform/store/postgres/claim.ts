@@ -58,6 +58,8 @@ export class PostgresClaim implements Claim {
   #backendPid = 0;
   #isHeld = false;
   #isTaken = false;
+  /** Whether a loss of the connection was reported that has not ended: attempts to regain the claim may fail too. */
+  #isLossReported = false;
   #isReleased = false;
   /** The holder in the row: this process, or its group. */
   #holder: string;
@@ -267,6 +269,7 @@ export class PostgresClaim implements Claim {
     if (this.#isMember && !(await callLock(client, "pg_try_advisory_lock_shared", MEMBERSHIP_LOCK))) {
       throw new Error("The group is being marked");
     }
+    this.#isLossReported = false;
     if (waited) this.#options.onRegained();
   }
 
@@ -352,7 +355,8 @@ export class PostgresClaim implements Claim {
     this.#client = undefined;
     destroy(client);
     if (this.#isReleased || this.#isTaken || !this.#isHeld) return;
-    this.#options.onLost();
+    if (!this.#isLossReported) this.#options.onLost();
+    this.#isLossReported = true;
     this.#schedule();
   }
 
