@@ -225,13 +225,29 @@ describeOnStores("/auth/verify", (server) => {
     ]);
   });
 
+  it("calls its parameters by their own names, whatever is wrong in them", async () => {
+    const apiId = await server.createApi();
+    const { key } = await server.createKey(apiId);
+    for (const [query, detail] of [
+      // A variable that the configuration of the proxy does not set.
+      ["api=", /query\. api: is missing: /],
+      ["api=x", /query\. api: must be at least 3 characters long$/],
+      [`api=${apiId}&limit=a%00:1:10s`, /query\. limit: /],
+    ] as const) {
+      const { status, body } = await ask(server, query, { headers: bearer(key) });
+      assert.equal(status, 400, query);
+      assert.match(body.error.detail, detail);
+      assert.doesNotMatch(body.error.detail, /keyspaces|ratelimits/);
+    }
+  });
+
   it("limits by the parameter only with the root key of the proxy", async () => {
     const apiId = await server.createApi();
     const { keyId, key } = await server.createKey(apiId);
     const query = `api=${apiId}&limit=burst:1:10s`;
     const anonymous = await ask(server, query, { headers: bearer(key) });
     assert.equal(anonymous.status, 400);
-    assert.match(anonymous.body.error.detail, /X-Latchkey-Root-Key/);
+    assert.match(anonymous.body.error.detail, /^The proxy needs a root key, in the header X-Latchkey-Root-Key, /);
     const headers = { ...bearer(key), "x-latchkey-root-key": server.rootKey };
     const policy = `"burst";q=1;w=10;pk=${partitionOf(keyId)}`;
     assert.equal((await ask(server, query, { headers })).headers["ratelimit-policy"], policy);

@@ -112,16 +112,22 @@ export function judgeFailure(
 ): Decision | Problem | undefined {
   // No proxy says when a request has ended, so a slot would stay taken.
   if (type.endsWith(problems.hold_required.type)) return rejection(HOLD_REQUIRED, keyPlace);
+  if (type.endsWith(problems.authentication_missing.type)) {
+    const why = "because of LATCHKEY_VERIFY_AUTH=required, or for a limit of its own";
+    return new Problem("invalid_input", `The proxy needs a root key, in ${rootKeyPlace}, ${why}.`);
+  }
   const isCredential = type.endsWith(problems.authentication_malformed.type);
   switch (isCredential ? 401 : status) {
     case 400: {
       const [first] = errors;
-      const parameter = Object.entries(place.known).find(
-        ([, { field }]) => field !== undefined && first?.location.startsWith(`/properties/${field}`),
-      )?.[0];
-      return parameter && first
-        ? misconfigured(place, parameter, first.message)
-        : misconfigured(place, "query", detail);
+      const [parameter, { field = "" } = {}] =
+        Object.entries(place.known).find(
+          ([, { field }]) => field && first?.location.startsWith(`/properties/${field}`),
+        ) ?? [];
+      if (!parameter || !first) return misconfigured(place, "query", detail);
+      // `keyspaces[0] must be …`: the proxy knows the parameter by another name.
+      const named = first.message.startsWith(field) ? first.message.replace(/^\S+ /, "") : first.message;
+      return misconfigured(place, parameter, named);
     }
     case 401:
     case 403:

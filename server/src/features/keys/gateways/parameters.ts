@@ -54,7 +54,8 @@ export function collectParameters(entries: Iterable<[name: string, value: string
     else throw misconfigured(place, name, "is there twice");
   }
   // A proxy that lets the end user's root key through would otherwise accept the keys of any workspace.
-  if (!parameters.has("api")) {
+  // An empty value is that of a variable that the configuration of the proxy does not set.
+  if (!parameters.get("api")?.some((value) => value !== "")) {
     throw misconfigured(place, "api", "is missing: add the id of the API, such as api=api_123");
   }
   return parameters;
