@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { parse } from "yaml";
-import { makeFolder, start } from "../process.ts";
+import { makeFolder, ROOT_KEY, start, startEdge } from "../process.ts";
 import { type Exposed, parseExposition } from "../prometheus.ts";
 import { sharedRedis } from "../services/redis.ts";
 import { needTool, repository, runTool, tools } from "./tools.ts";
@@ -46,7 +46,7 @@ const later: Record<string, readonly string[]> = {
 const OF_CLUSTER = /^latchkey_redis_(spread|returned|unreturned)_total$/;
 
 /** The names of the labels of a series, without those of its buckets. */
-function labelsOf(exposed: Exposed, name: string): Set<string> {
+function labelsOf(exposed: Pick<Exposed, "values">, name: string): Set<string> {
   if (later[name]) return new Set(later[name]);
   const samples = ["", "_bucket"].flatMap((suffix) => [...exposed.values(name + suffix).keys()]);
   assert(samples.length > 0, `${name} has no samples.`);
@@ -79,14 +79,23 @@ function describedMetrics(): { names: string[]; labels: Set<string> }[] {
 }
 
 describe("alert rules and dashboard", () => {
-  let exposed: Exposed;
+  /** Of a service and of an edge. */
+  let exposed: Pick<Exposed, "families" | "values">;
   before(async () => {
     const server = await start({
       directory: makeFolder({ after }),
       settings: { REDIS_URL: await sharedRedis(), BACKUP_EVERY: "1d" },
     });
     await server.ok("keys.verifyKey", { key: "unknown" });
-    exposed = parseExposition(await (await fetch(`${server.address}/metrics`)).text());
+    const edge = await startEdge(server, ROOT_KEY, { directory: makeFolder({ after }) });
+    const [ofServer, ofEdge] = await Promise.all(
+      [server, edge].map(async ({ address }) => parseExposition(await (await fetch(`${address}/metrics`)).text())),
+    );
+    await edge.kill("SIGTERM");
+    exposed = {
+      families: new Map([...ofEdge!.families, ...ofServer!.families]),
+      values: (name) => (ofServer!.values(name).size > 0 ? ofServer! : ofEdge!).values(name),
+    };
     await server.kill("SIGTERM");
   });
 
