@@ -288,6 +288,10 @@ func attemptOnce[Data any](
 	response, err := c.sender.Do(request)
 	if err == nil {
 		defer response.Body.Close()
+		if response.StatusCode == http.StatusSwitchingProtocols {
+			// Its body is the connection, whose reads neither end by themselves nor with the context.
+			return readAnswer[Data](operation, response, nil)
+		}
 		var text []byte
 		if text, err = io.ReadAll(io.LimitReader(response.Body, answerBytesMax+1)); err == nil {
 			return readAnswer[Data](operation, response, text)

@@ -61,6 +61,40 @@ func TestABurstOfTimeoutsLeavesTheClientUsable(t *testing.T) {
 	}
 }
 
+// raw returns the address of a service that answers each request with these bytes, and keeps the connection open.
+func raw(t *testing.T, answer string) string {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(response http.ResponseWriter, _ *http.Request) {
+		connection, buffered, err := http.NewResponseController(response).Hijack()
+		if err != nil {
+			panic(err)
+		}
+		t.Cleanup(func() { _ = connection.Close() })
+		_, _ = buffered.WriteString(answer)
+		_ = buffered.Flush()
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+func TestAnAnswerThatChangesTheProtocolEndsTheCall(t *testing.T) {
+	url := raw(t, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: other\r\n\r\n")
+	client := newClient(t, WithURL(url), WithTimeout(300*time.Millisecond))
+	ended := make(chan error, 1)
+	go func() {
+		_, err := client.Keys.VerifyKey(t.Context(), VerifyKeyInput{Key: NewSecret(keyText)})
+		ended <- err
+	}()
+	select {
+	case err := <-ended:
+		if !errors.Is(err, ErrInvalidAnswer) {
+			t.Fatal(err)
+		}
+	case <-time.After(30 * time.Second):
+		t.Fatal("the call has not ended")
+	}
+}
+
 // clock is a time that stands still.
 type clock struct{ now time.Time }
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
+import socket
 import threading
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -92,6 +94,66 @@ def type_of(error: BaseException | None) -> str:
     return error.type
 
 
+class DrippingService:
+    """Answers each request with pieces that never end: one, and then one every 20 ms."""
+
+    def __init__(self, first: bytes, piece: bytes) -> None:
+        self._pieces = (first, piece)
+        self._has_ended = threading.Event()
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
+        threading.Thread(target=self._run, daemon=True).start()
+
+    def close(self) -> None:
+        self._has_ended.set()
+        self._socket.close()
+
+    def _run(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                connection, _ = self._socket.accept()
+                threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        first, piece = self._pieces
+        with connection, contextlib.suppress(OSError):
+            connection.recv(65_536)
+            connection.sendall(first)
+            while not self._has_ended.wait(0.02):
+                connection.sendall(piece)
+
+
+class TestSlowAnswer:
+    """An attempt ends in its time, whatever arrives meanwhile. A test that is not ended by it hangs."""
+
+    @pytest.mark.parametrize(
+        ("first", "piece"),
+        [
+            (b"", b"H"),
+            (b"HTTP/1.1 200 OK\r\nX-Long: ", b"a"),
+            (b"HTTP/1.1 200 OK\r\n", b"X-More: a\r\n"),
+            (b"", b"HTTP/1.1 103 Early Hints\r\n\r\n"),
+            (b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 100),
+            (b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n", b" "),
+            (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"1\r\n \r\n"),
+            (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;", b"a"),
+        ],
+        ids=["status", "header", "headers", "hints", "continue", "body", "chunks", "extension"],
+    )
+    @pytest.mark.parametrize("is_given", [False, True], ids=["own", "given"])
+    def test_ends_in_its_time(self, first: bytes, piece: bytes, is_given: bool) -> None:
+        service = DrippingService(first, piece)
+        try:
+            with httpx.Client() as http_client:
+                given = http_client if is_given else None
+                client = Latchkey(service.url, timeout=0.3, http_client=given)
+                with client, pytest.raises(LatchkeyError) as ended:
+                    client.keys.verify_key(key="a")
+            assert ended.value.type == "timeout"
+        finally:
+            service.close()
+
+
 class TestBurst:
     def test_leaves_the_synchronous_client_usable(self, service: StalledService) -> None:
         with (
@@ -176,7 +238,7 @@ def test_a_cancelled_call_leaves_its_attempt_alone_until_its_time_is_over(monkey
                 ended.set()
             raise AssertionError
 
-        monkeypatch.setattr(latchkey._call, "_GRACE", 0.01)
+        monkeypatch.setattr(latchkey._call, "GRACE", 0.01)
         http_client = httpx.AsyncClient(transport=httpx.MockTransport(never_answer))
         client = AsyncLatchkey("http://keys.test", timeout=0.2, http_client=http_client)
         call = asyncio.create_task(client.keys.verify_key(key="a"))

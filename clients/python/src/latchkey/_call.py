@@ -21,6 +21,7 @@ import httpx
 
 from latchkey import _aiohttp
 from latchkey._breaker import Breaker, Outcome
+from latchkey._deadline import GRACE, Deadline, watch_streams
 from latchkey._error import InputError, LatchkeyError
 from latchkey._json import UnexpectedShape, decode, encode
 from latchkey._secret import Secret
@@ -37,8 +38,6 @@ _WAIT_FIRST = 0.1
 _CALLS_MAX = 100
 # How long a call waits for those before it, in time-outs.
 _TIMEOUTS_WAITED = 5
-# How long after its deadline an attempt may wait for a connection, in seconds.
-_GRACE = 5.0
 _ANSWER_BYTES_MAX = 16 * 2**20
 _VISIBLE_ASCII = re.compile(r"[\x21-\x7e]+")
 
@@ -217,28 +216,6 @@ def _retries(value: int) -> int:
     return value
 
 
-class _Deadline(dict[str, float]):
-    """The timeouts of the steps of an attempt, as the HTTP client reads them: each is what is left of the whole."""
-
-    def __init__(self, timeout: float) -> None:
-        super().__init__()
-        self._end = time.monotonic() + timeout
-
-    def get(self, name: str, default: object = None) -> float:
-        # An HTTP client can lose a connection that it gives to a request whose wait ends in the same moment. At the
-        # deadline, the attempts before end, and many get one: those must not give up then.
-        return max(self.left, 0.001) if name != "pool" else self.left + _GRACE
-
-    @property
-    def left(self) -> float:
-        """Seconds, at least 0."""
-        return max(self._end - time.monotonic(), 0.0)
-
-    @property
-    def is_over(self) -> bool:
-        return self.left == 0
-
-
 @dataclass(frozen=True)
 class _Answer:
     status: int
@@ -266,7 +243,7 @@ class _Call(Generic[Data]):
         self.timeout = _seconds("timeout", own.get("timeout", settings.timeout), 0.001)
         self.body = encode(input)
         self.headers = httpx.Headers()
-        self.deadline = _Deadline(self.timeout)
+        self.deadline = Deadline(self.timeout)
         self.result: Result[Data] | None = None
         self._settings = settings
         self._breaker = breaker
@@ -300,7 +277,7 @@ class _Call(Generic[Data]):
             headers["Authorization"] = f"Bearer {self._settings.root_key.reveal()}"
         self.headers = headers
         self._started_at = time.monotonic()
-        self.deadline = _Deadline(self.timeout)
+        self.deadline = Deadline(self.timeout)
 
     def end_attempt(self, ended: _Answer | Exception) -> float | None:
         """The seconds until the next attempt; None if the call has succeeded.
@@ -530,8 +507,9 @@ class Caller:
             current = _next_input(operation, input, page, current["cursor"])
 
     def _send(self, call: _Call[Any]) -> _Answer:
+        extensions = {"timeout": call.deadline, "trace": watch_streams}
         request = self._http.build_request(
-            "POST", call.url, content=call.body, headers=call.headers, extensions={"timeout": call.deadline}
+            "POST", call.url, content=call.body, headers=call.headers, extensions=extensions
         )
         # A redirect could lead the root key to another host.
         response = self._http.send(request, stream=True, auth=None, follow_redirects=False)
@@ -647,7 +625,7 @@ class AsyncCaller:
         finally:
             if not attempt.done():
                 # For an HTTP client of the caller that has no timeouts, and for answers that arrive byte by byte.
-                running.call_later(call.deadline.left + 2 * _GRACE, attempt.cancel)
+                running.call_later(call.deadline.left + 2 * GRACE, attempt.cancel)
         if not attempt.done():
             is_late = True
             self._breaker.end(permit, "timeout")
@@ -670,7 +648,7 @@ class AsyncCaller:
             current = _next_input(operation, input, page, current["cursor"])
 
     async def _send(
-        self, http: httpx.AsyncClient, request: httpx.Request, deadline: _Deadline
+        self, http: httpx.AsyncClient, request: httpx.Request, deadline: Deadline
     ) -> _Answer | httpx.RequestError:
         try:
             # A redirect could lead the root key to another host.
