@@ -25,6 +25,8 @@ describeOnStores("system.getFindings", (server, store) => {
     const refill = { interval: "monthly", amount: 1_000 };
     const later = await add("later", { expires: now + 13 * DAY });
     const sooner = await add("sooner", { expires: now + 2 * DAY });
+    const together: string[] = [];
+    for (const name of ["a", "b", "c", "d", "e"]) together.push(await add(name, { expires: now + 9 * DAY }));
     await add("much later", { expires: now + 15 * DAY });
     await add("off", { expires: now + DAY, enabled: false, credits: { remaining: 0 } });
     const spent = await add("spent", { credits: { remaining: 0 } });
@@ -34,9 +36,10 @@ describeOnStores("system.getFindings", (server, store) => {
 
     const found = await ok("system.getFindings", {});
     const ids = ({ keys }: { keys: { keyId: string }[] }) => keys.map(({ keyId }) => keyId);
-    assert.deepEqual(ids(found.keysExpiring), [sooner, later]);
+    // Of the same time by id, so that both databases answer the same.
+    assert.deepEqual(ids(found.keysExpiring), [sooner, ...together.sort(), later]);
     assert.deepEqual(ids(found.creditsLow), [spent, low]);
-    assert.equal(found.keysExpiring.count, 2);
+    assert.equal(found.keysExpiring.count, 2 + together.length);
     assert.deepEqual(
       found.rootKeysUnrestricted.map(({ name }: { name: string }) => name),
       ["administrator"],

@@ -37,6 +37,7 @@ export class KeyFindingReader extends WorkspaceRows {
       .where("expires_at", ">", now)
       .where("expires_at", "<", now + length)
       .orderBy("expires_at")
+      .orderBy("id")
       .limit(EXAMINED_MAX)
       .as("expiring");
     const rows = await this.sql.db
@@ -46,6 +47,7 @@ export class KeyFindingReader extends WorkspaceRows {
       .where(this.#isActive())
       .select(["keys.id", "keys.api_id", "keys.name", "keys.start", "keys.expires_at"])
       .orderBy("keys.expires_at")
+      .orderBy("keys.id")
       .limit(COUNTED_MAX)
       .execute();
     return { count: rows.length, keys: rows.slice(0, FOUND_MAX) };
