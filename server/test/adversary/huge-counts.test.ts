@@ -65,4 +65,45 @@ describeOnStores("a tenant with counts that are too large to be added up", (serv
     await server.pass(10_000);
     assert.equal(await totalOf(server, innocent.keyId, innocent.as), 3);
   });
+
+  it("is answered with sums that stop at 2^53 - 1 (rule 216)", async () => {
+    const CREDITS_MAX = 1_000_000_000_000_000;
+    const { key: as } = await server.workspace("spender");
+    const ok = (operation: string, body: object) => server.ok(operation, body, { as });
+    const { apiId } = await ok("apis.createApi", { name: "spent" });
+    const [externalId, credits] = ["spender", { remaining: CREDITS_MAX }];
+    const { budgetId } = await ok("budgets.createBudget", { name: "spent", remaining: CREDITS_MAX });
+    const { key, keyId } = await ok("keys.createKey", { apiId, externalId, credits, budgetId });
+    // In two hours, each with more than can be added up, and with two sets of tags.
+    for (let spend = 0; spend < 40; spend++) {
+      if (spend === 20) server.clock.step(HOUR);
+      const tags = ["all", `half=${spend % 2}`];
+      const { hold } = await ok("keys.verifyKey", { key, tags, credits: { cost: 0 }, hold: { ttl: MINUTE } });
+      const settled = await ok("holds.settleHold", { holdId: hold.holdId, credits: CREDITS_MAX, tags });
+      assert.equal(settled.charged, CREDITS_MAX);
+      await ok("keys.updateCredits", { keyId, operation: "set", value: CREDITS_MAX });
+      await ok("budgets.updateCredits", { budgetId, operation: "set", value: CREDITS_MAX });
+    }
+    await server.pass(10_000);
+    const start = server.clock.now() - (server.clock.now() % (24 * HOUR)) - 24 * HOUR;
+    for (const granularity of ["hour", "day"]) {
+      const range = { start, end: start + 72 * HOUR, granularity };
+      const statistics = {
+        "analytics.getKeyStats": { keyId },
+        "analytics.getApiStats": { apiId },
+        "analytics.getIdentityStats": { identity: externalId },
+        "analytics.getBudgetStats": { budgetId },
+      };
+      for (const [operation, of] of Object.entries(statistics)) {
+        for (const tags of [undefined, ["all"]]) {
+          const { creditsSpent } = await ok(operation, { ...of, ...range, tags });
+          assert.equal(creditsSpent, Number.MAX_SAFE_INTEGER, operation);
+        }
+      }
+      const { keys } = await ok("analytics.listTopKeys", range);
+      const { identities } = await ok("analytics.listTopIdentities", range);
+      assert.deepEqual([keys[0].creditsSpent, keys[0].total], [Number.MAX_SAFE_INTEGER, 40]);
+      assert.deepEqual([identities[0].creditsSpent, identities[0].total], [Number.MAX_SAFE_INTEGER, 40]);
+    }
+  });
 });

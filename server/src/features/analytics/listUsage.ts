@@ -6,6 +6,7 @@ import { KeyReader } from "../keys/statements/keys.ts";
 import { analysis } from "../services.ts";
 import { levels } from "./levels.ts";
 import { bucketsOf, rangeInput, rangeOutput } from "./range.ts";
+import { sumOf } from "./sums.ts";
 
 const IDS_MAX = 100;
 /** Maximum number of buckets that one call reads, of all subjects together: some tens of milliseconds. */
@@ -88,7 +89,7 @@ export const listUsage = analysis("analytics.listUsage", {
     const series = new Map(found.map((one) => [one.subject, one.series]));
     const usageOf = (id: string) => {
       const buckets = series.get(id) ?? [];
-      const sum = (of: "total" | "valid") => buckets.reduce((sum, bucket) => sum + bucket[of], 0);
+      const sum = (of: "total" | "valid") => buckets.reduce((sum, bucket) => sumOf(sum, bucket[of]), 0);
       return { total: sum("total"), valid: sum("valid"), series: [...buckets] };
     };
     return {

@@ -167,3 +167,49 @@ for (const [name, open] of [
     assert.deepEqual(await totals(), [2, 1], "one that the service would leave out");
   });
 }
+
+for (const [name, open] of [
+  ["SQLite", openEmbedded],
+  ["PostgreSQL", openServed],
+] as const) {
+  it(`credits of one tenant that are too many to be added up keep nothing of another one from ${name} (rule 216)`, async (t) => {
+    const rollups = await open(null);
+    t.after(() => rollups.close());
+    // One more than fit into a column.
+    const writes = 1_025;
+    const cellOf = (name: string, credits: number) => [
+      NOON,
+      `ws_${name}`,
+      "api_1",
+      `key_${name}`,
+      `id_${name}`,
+      "",
+      "VALID",
+      1,
+      credits,
+      0,
+    ];
+    for (let sequence = 1; sequence <= writes; sequence++) {
+      const cells = [cellOf("hostile", Number.MAX_SAFE_INTEGER), cellOf("innocent", 1)];
+      const parts = { keys: [], ratelimits: [], decisions: [], verifications: [JSON.stringify(cells)] };
+      await rollups.write([batchText({ recorder: "node_1", sequence }, parts)]);
+    }
+    const start = NOON - (NOON % levels.day);
+    for (const level of ["hour", "day"] as const) {
+      const range = { level, start, end: start + levels.day };
+      for (const [name, credits] of [
+        ["hostile", Number.MAX_SAFE_INTEGER],
+        ["innocent", writes],
+      ] as const) {
+        for (const by of ["key", "identity"] as const) {
+          const asked = { by, workspaceId: `ws_${name}`, limit: 1, examinedMax: 10, ...range } as const;
+          const { entries } = await rollups.top(asked);
+          assert.deepEqual([entries[0]?.total, entries[0]?.creditsSpent], [writes, credits]);
+        }
+        const stats = { about: "verifications", workspaceId: `ws_${name}`, subject: `key_${name}`, tags: [] } as const;
+        const { total, creditsSpent } = JSON.parse(`{${await rollups.stats({ ...stats, ...range })}}`);
+        assert.deepEqual([total, creditsSpent], [writes, credits]);
+      }
+    }
+  });
+}

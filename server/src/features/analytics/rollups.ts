@@ -3,6 +3,7 @@ import type { Place } from "../../platform/store/cursor.ts";
 import type { Lease } from "../../platform/store/lease.ts";
 import { partsMax, type UsageLevel } from "./batch.ts";
 import { type Level, levels } from "./levels.ts";
+import { sumOf } from "./sums.ts";
 
 /** A query for the statistics of one subject, in whole buckets of one level. */
 export interface StatsQuery {
@@ -186,11 +187,16 @@ export type CountsRows = readonly {
   readonly valid: Stored;
 }[];
 
+/** A sum that a store returned, or the largest one that is kept: not every store bounds what it adds up. */
+function keptNumber(sum: Stored): number {
+  return sumOf(0, Number(sum));
+}
+
 /** The counts of each subject in the order of time. */
 export function countsFrom(rows: CountsRows): SubjectCounts[] {
   const buckets = rows.map(({ subject, time, total, valid }) => ({
     subject,
-    bucket: { time: Number(time), total: Number(total), valid: Number(valid) },
+    bucket: { time: Number(time), total: keptNumber(total), valid: keptNumber(valid) },
   }));
   return [...Map.groupBy(buckets, ({ subject }) => subject)].map(([subject, of]) => ({
     subject,
@@ -219,12 +225,12 @@ export function topFrom({ level, examinedMax }: TopQuery, { counts, examined, ol
   for (const row of counts) {
     const { id, outcome } = row;
     if (!byId.has(id)) byId.set(id, new Map());
-    if (Number(row.counts) > 0) byId.get(id)!.set(outcome, Number(row.counts));
-    credits.set(id, (credits.get(id) ?? 0) + Number(row.credits));
+    if (Number(row.counts) > 0) byId.get(id)!.set(outcome, keptNumber(row.counts));
+    credits.set(id, sumOf(credits.get(id) ?? 0, Number(row.credits)));
   }
   const entries = [...byId].map(([id, outcomes]) => ({
     id,
-    total: [...outcomes.values()].reduce((sum, count) => sum + count, 0),
+    total: [...outcomes.values()].reduce(sumOf, 0),
     valid: outcomes.get("VALID") ?? 0,
     outcomes: Object.fromEntries([...outcomes].sort(([a], [b]) => (a < b ? -1 : 1))),
     creditsSpent: credits.get(id)!,
@@ -250,11 +256,11 @@ function inNumbers({ series, top, overflow }: StatsRows) {
     series: series.map(({ time, outcome, counts, amounts }) => ({
       time: Number(time),
       outcome,
-      count: Number(counts),
-      amount: Number(amounts),
+      count: keptNumber(counts),
+      amount: keptNumber(amounts),
     })),
-    top: top.map(({ name, total, good }) => ({ name, total: Number(total), good: Number(good) })),
-    overflow: Number(overflow ?? 0),
+    top: top.map(({ name, total, good }) => ({ name, total: keptNumber(total), good: keptNumber(good) })),
+    overflow: keptNumber(overflow ?? 0),
   };
 }
 
@@ -288,11 +294,11 @@ class VerificationCounts {
   readonly #outcomes = new Map<string, number>();
 
   add(code: string, count: number, creditsSpent: number): void {
-    this.#total += count;
-    this.#creditsSpent += creditsSpent;
-    if (code === "VALID") this.#valid += count;
+    this.#total = sumOf(this.#total, count);
+    this.#creditsSpent = sumOf(this.#creditsSpent, creditsSpent);
+    if (code === "VALID") this.#valid = sumOf(this.#valid, count);
     // Credits of a hold can be charged in a minute without a verification.
-    if (count > 0) this.#outcomes.set(code, (this.#outcomes.get(code) ?? 0) + count);
+    if (count > 0) this.#outcomes.set(code, sumOf(this.#outcomes.get(code) ?? 0, count));
   }
 
   text(): string {
@@ -315,13 +321,13 @@ function ratelimitText({ start, end, level }: StatsQuery, { series, top, overflo
       buckets.set(time, bucket);
     }
     for (const counts of [all, bucket]) {
-      if (outcome === "PASSED") counts.passed += count;
-      else counts.denied += count;
-      counts.cost += amount;
+      if (outcome === "PASSED") counts.passed = sumOf(counts.passed, count);
+      else counts.denied = sumOf(counts.denied, count);
+      counts.cost = sumOf(counts.cost, amount);
     }
   }
   const text = ({ passed, denied, cost }: typeof all) =>
-    `"total":${passed + denied},"passed":${passed},"denied":${denied},"cost":${cost}`;
+    `"total":${sumOf(passed, denied)},"passed":${passed},"denied":${denied},"cost":${cost}`;
   const empty = text({ passed: 0, denied: 0, cost: 0 });
   const entries: string[] = [];
   for (let time = start; time < end; time += length) {

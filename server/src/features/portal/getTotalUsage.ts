@@ -2,6 +2,7 @@ import { z } from "zod";
 import { integer } from "../../platform/vocabulary/schema.ts";
 import { levels } from "../analytics/levels.ts";
 import { bucketsOf } from "../analytics/range.ts";
+import { sumOf } from "../analytics/sums.ts";
 import { KeyReader } from "../keys/statements/keys.ts";
 import { analysis } from "../services.ts";
 import { callerWith } from "./caller.ts";
@@ -43,8 +44,8 @@ export const getTotalUsage = analysis("portal.getTotalUsage", {
     for (const { time, total, valid } of counted.flatMap((key) => key.series)) {
       const day = series[(time - range.start) / levels.day];
       for (const sum of day ? [day, all] : []) {
-        sum.total += total;
-        sum.valid += valid;
+        sum.total = sumOf(sum.total, total);
+        sum.valid = sumOf(sum.valid, valid);
       }
     }
     return { ...all, series };

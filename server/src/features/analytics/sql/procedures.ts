@@ -335,16 +335,21 @@ const bucketCountTypes = {
 async function counts(sql: Sql, query: CountsQuery): Promise<SubjectCounts[]> {
   const rows = await readWholes(sql, query, async (wholes) => {
     const { rows } = await raw<CountsRows[number]>`
-      select subject, time, sum(count) as total, sum(case when outcome = 'VALID' then count else 0 end) as valid
+      select subject, time, ${kept("count")} as total, ${kept("case when outcome = 'VALID' then count else 0 end")} as valid
       from ${wholes} as counted group by subject, time`.execute(sql.db);
     return rows;
   });
   return countsFrom(rows);
 }
 
-/** The sum of the counts with an outcome. */
-function countOf(outcome: string) {
-  return raw<number>`sum(case when r.outcome = ${outcome} then r.count else 0 end)`;
+/** The sum of a column or an expression, or the largest one that is kept. */
+function kept(values: string) {
+  return raw.raw<number>(keptSum(`sum(${values})`));
+}
+
+/** The same of the counts with an outcome. */
+function countOf(outcome: "DENIED" | "VALID") {
+  return kept(`case when r.outcome = '${outcome}' then r.count else 0 end`);
 }
 
 /** The tag set of a row. */
@@ -363,7 +368,7 @@ async function series(sql: Sql, query: StatsQuery): Promise<StatsRows["series"]>
     return wholeSeries(sql, query);
   }
   return rows
-    .select(({ fn }) => ["r.time", "r.outcome", fn.sum("r.count").as("counts"), fn.sum("r.amount").as("amounts")])
+    .select(["r.time", "r.outcome", kept("r.count").as("counts"), kept("r.amount").as("amounts")])
     .groupBy(["r.time", "r.outcome"])
     .execute();
 }
@@ -371,7 +376,7 @@ async function series(sql: Sql, query: StatsQuery): Promise<StatsRows["series"]>
 function wholeSeries(sql: Sql, query: StatsQuery): Promise<StatsRows["series"]> {
   return readWholes(sql, { ...query, subjects: [query.subject] }, async (wholes) => {
     const { rows } = await raw<StatsRows["series"][number]>`
-      select time, outcome, sum(count) as counts, sum(amount) as amounts
+      select time, outcome, ${kept("count")} as counts, ${kept("amount")} as amounts
       from ${wholes} as counted group by time, outcome`.execute(sql.db);
     return rows;
   });
@@ -379,7 +384,7 @@ function wholeSeries(sql: Sql, query: StatsQuery): Promise<StatsRows["series"]> 
 
 async function top(sql: Sql, query: StatsQuery): Promise<StatsRows["top"]> {
   const parts = rowsOf(sql, query).where("r.part", ">", "").where("r.part", "<", OVERFLOW);
-  const all = raw<number>`sum(r.count)`;
+  const all = kept("r.count");
   if (query.about === "ratelimits") {
     const denied = countOf("DENIED");
     let named = parts;
@@ -409,7 +414,7 @@ async function top(sql: Sql, query: StatsQuery): Promise<StatsRows["top"]> {
 async function overflow(sql: Sql, query: StatsQuery): Promise<StatsRows["overflow"]> {
   const found = await rowsOf(sql, query)
     .where("r.part", "=", OVERFLOW)
-    .select(({ fn }) => fn.sum("r.count").as("counts"))
+    .select(kept("r.count").as("counts"))
     .executeTakeFirst();
   return found?.counts ?? null;
 }

@@ -3,6 +3,7 @@ import type { Sql } from "../../../platform/store/store.ts";
 import type { MinuteCount } from "../batch.ts";
 import { levels } from "../levels.ts";
 import type { CountsQuery, TopQuery } from "../rollups.ts";
+import { sumOf } from "../sums.ts";
 import { Block, blockText } from "./block.ts";
 import { compare } from "./compare.ts";
 import { inKeyOrder } from "./key-order.ts";
@@ -149,8 +150,8 @@ class RankedSums {
       this.all.push(first);
       return;
     }
-    known.count += count;
-    known.credits += credits;
+    known.count = sumOf(known.count, count);
+    known.credits = sumOf(known.credits, credits);
   }
 }
 

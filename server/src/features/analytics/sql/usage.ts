@@ -3,6 +3,7 @@ import type { Sql } from "../../../platform/store/store.ts";
 import type { Usage, UsageLevel } from "../batch.ts";
 import { levels } from "../levels.ts";
 import { type Top, type TopQuery, topFrom } from "../rollups.ts";
+import { keptSum } from "../sums.ts";
 import { rowsPerStatement } from "./rows-per-statement.ts";
 import { type RankedCount, usageInRuns } from "./runs.ts";
 import { usageTables } from "./schema.ts";
@@ -23,7 +24,8 @@ const columns = [
 ];
 const columnTypes = ["bigint", "text", "text", "text", "text", "text", "bigint", "bigint"] as const;
 const addUp = `on conflict (time, workspace_id, key_id, identity_id, outcome) do update set
-  count = t.count + excluded.count, credits_spent = t.credits_spent + excluded.credits_spent`;
+  count = ${keptSum("t.count + excluded.count")},
+  credits_spent = ${keptSum("t.credits_spent + excluded.credits_spent")}`;
 
 /** Adds usage in the order of its primary key. */
 export async function addUsage(sql: Sql, level: UsageLevel, rows: readonly Usage[]): Promise<void> {
@@ -81,7 +83,7 @@ async function rank(sql: Sql, query: TopQuery, inRuns: RankedCount[], isComplete
         r.amount as credits_spent
       from ${unmergedRows(query)} and r.api_id <> '' limit ${unmergedMax}
     ), matching as materialized (
-      select id, outcome, sum(count) as counts, sum(credits) as credits from (
+      select id, outcome, ${raw.raw(keptSum("sum(count)"))} as counts, ${raw.raw(keptSum("sum(credits)"))} as credits from (
         select ${id} as id, outcome, count, credits_spent as credits
         from (select * from examined union all select * from unmerged) as counted where ${id} <> '' ${ofApi}
         ${inRuns.length > 0 ? ofRuns : raw``}
