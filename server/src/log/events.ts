@@ -100,6 +100,11 @@ export function openEvents(log: Log, monotonic: () => number) {
       log.info({ rows, tookMs }, "rows beyond their retention were deleted"),
     retentionFailed: (table: string, cause: unknown) =>
       sampled("retention", cause, { table, ...loggable(cause) }, "rows beyond their retention could not be deleted"),
+    retentionPostponed: (jumpedMs: number, waitMs: number) =>
+      log.error(
+        { jumpedMs, waitMs },
+        "the clock of this machine jumped ahead by more than a week: nothing is deleted for its age in the next hour. Set it right",
+      ),
     tableDivided: (table: string) => log.info({ table }, "a table of PostgreSQL was divided by month"),
     partitionDropped: (partition: string, rows: number) =>
       log.info({ partition, rows }, "a partition whose rows were all beyond their retention was dropped"),

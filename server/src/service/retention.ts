@@ -19,6 +19,10 @@ const COSTLY_INTERVAL: Milliseconds = 10 * 60_000;
 /** How long a task continues where it ended, before it begins at the start: a row that it left may be too old by then. */
 const WALK_LENGTH: Milliseconds = 60 * 60_000;
 
+/** A clock that jumps ahead by more than this may be wrong, and has this much time to be set right. */
+const JUMP_MAX: Milliseconds = 7 * 24 * 60 * 60_000;
+const DOUBT: Milliseconds = 60 * 60_000;
+
 /** The pause between two steps is this multiple of the duration of a step: retention takes a fifth of a connection. */
 const PAUSE_PER_STEP = 4;
 
@@ -35,7 +39,13 @@ export interface RetentionOptions extends Pick<HeldLeaseOptions, "clock" | "hold
   analytics: Pick<Analytics, "prune">;
   events: Pick<
     Events,
-    "retained" | "retentionFailed" | "tableDivided" | "tableKept" | "partitionDropped" | "layoutFailed"
+    | "retained"
+    | "retentionFailed"
+    | "retentionPostponed"
+    | "tableDivided"
+    | "tableKept"
+    | "partitionDropped"
+    | "layoutFailed"
   >;
   times: RetentionTimes;
   /** How long rows of the tables stay that PostgreSQL divides by month. */
@@ -56,10 +66,15 @@ export class Retention {
   readonly #walks = new Map<RetentionTable, { after: RetentionPlace | undefined; startedAt: Milliseconds }>();
   readonly #work: LeasedWork;
   #hasIndexes = false;
+  /** What the wall clock is ahead of the monotonic one, as far as it is believed. */
+  #offset: Milliseconds;
+  /** Since when the wall clock has been ahead of that by more than `JUMP_MAX`. */
+  #jumpedAt: Milliseconds | undefined;
 
   constructor(options: RetentionOptions) {
     this.#options = options;
     const { store, clock, events, holder, formerHolders } = options;
+    this.#offset = clock.now() - clock.monotonic();
     for (const table of [...retentionTables, ANALYTICS]) this.deleted.set(table, 0);
     for (const table of monthlyTableNames) this.dropped.set(table, 0);
     this.#work = new LeasedWork({
@@ -91,6 +106,7 @@ export class Retention {
   }
 
   async #pass(): Promise<void> {
+    if (this.#isClockDoubtful()) return;
     const { clock, events } = this.#options;
     const startedAt = clock.monotonic();
     const before = new Map(this.deleted);
@@ -103,6 +119,25 @@ export class Retention {
       const deleted = Object.fromEntries(rows.filter(([, count]) => count > 0));
       if (Object.keys(deleted).length > 0) events.retained(deleted, Math.round(clock.monotonic() - startedAt));
     }
+  }
+
+  /**
+   * Whether the clock jumped ahead a short time ago, so that everything may seem too old. PostgreSQL needs no doubt: a row is too
+   * old by its clock as well.
+   */
+  #isClockDoubtful(): boolean {
+    const { clock, events, store } = this.#options;
+    const now = clock.monotonic();
+    const offset = clock.now() - now;
+    const jumped = offset - this.#offset;
+    if (!store.isEmbedded || jumped <= JUMP_MAX || (this.#jumpedAt !== undefined && now - this.#jumpedAt >= DOUBT)) {
+      this.#offset = offset;
+      this.#jumpedAt = undefined;
+      return false;
+    }
+    if (this.#jumpedAt === undefined) events.retentionPostponed(jumped, DOUBT);
+    this.#jumpedAt ??= now;
+    return true;
   }
 
   /** Whether it is time to look at a table; if so, the time of the next look begins. */

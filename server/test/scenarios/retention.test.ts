@@ -198,6 +198,44 @@ describeOnStores(
   { RETENTION_DELETED: "1d", RETENTION_AUDIT: "4d" },
 );
 
+describe("an embedded database whose clock jumps ahead", () => {
+  it("deletes nothing for its age in the hour after that, and no event if the clock is set right (rule 240)", async (t) => {
+    const server = await openTestServer({ store: "sqlite" });
+    t.after(() => server.close());
+    const apiId = await server.createApi();
+    const { keyId } = await server.createKey(apiId);
+    await server.ok("keys.deleteKey", { keyId });
+    const pass = async (length: number) => {
+      for (let left = length; left > 0; left -= 20_000) {
+        server.clock.advance(20_000);
+        await server.store.settled();
+        await server.analytics.settled();
+      }
+    };
+    const isRestorable = async () => (await server.call("keys.getKey", { keyId, deleted: true })).status === 200;
+    const warned = () => server.logged.filter(({ message }) => /jumped ahead by more than a week/.test(message)).length;
+    await pass(MINUTE);
+    const before = (await server.rowsOf("events")).length;
+    for (const _ of ["first", "second"]) {
+      server.clock.step(400 * 24 * HOUR);
+      await pass(50 * MINUTE);
+      assert.equal(await isRestorable(), true);
+      server.clock.step(-400 * 24 * HOUR);
+      await pass(15 * MINUTE);
+      assert.equal(await isRestorable(), true);
+    }
+    assert.equal((await server.rowsOf("events")).length, before);
+    assert.equal(warned(), 2);
+
+    // It is right: nobody sets it back.
+    server.clock.step(400 * 24 * HOUR);
+    await pass(75 * MINUTE);
+    assert.equal(await isRestorable(), false);
+    assert((await server.rowsOf("events")).length < before);
+    assert.equal(warned(), 3);
+  });
+});
+
 describe("two nodes", () => {
   it("do the work one at a time, and a former holder changes nothing", async (t) => {
     const first = await openTestServer({ store: "postgres" });
