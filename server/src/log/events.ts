@@ -91,6 +91,12 @@ export function openEvents(log: Log, monotonic: () => number) {
     storageRecovered: () => log.info({}, "the disk takes writes again"),
     databaseChanged: () =>
       log.warn({}, "the database is another server, another timeline or a restored copy: all caches were invalidated"),
+    vaultLocked: () =>
+      log.error(
+        {},
+        "the master key of the vault was changed to one that this process does not have: recoverable keys of some workspaces " +
+          "cannot be read or made. Set LATCHKEY_VAULT_KEY to it, on every node",
+      ),
     schemaTooNew: ({ database, needs, program }: { database: number; needs: number; program: number }) =>
       log.error(
         { databaseSchema: database, needsSchema: needs, programSchema: program },

@@ -30,6 +30,7 @@ import { type OAuth, openOAuth } from "./oauth.ts";
 import { Retention } from "./retention.ts";
 import { SchemaWatch } from "./schema-watch.ts";
 import { type StoragePlace, StorageWatch } from "./storage-watch.ts";
+import { VaultWatch } from "./vault-watch.ts";
 import type { Waiting } from "./wait.ts";
 import { measureTurn, type WarmUpOptions, warmUp } from "./warm-up.ts";
 
@@ -88,6 +89,7 @@ export interface Parts {
   /** Undefined without a schedule. */
   backups: BackupSchedule | undefined;
   schema: SchemaWatch;
+  vault: VaultWatch;
   storage: StorageWatch;
   retention: Retention;
   /** Sends the requests of webhooks, upstream verifiers and the like. */
@@ -155,6 +157,8 @@ export async function openParts(start: Start): Promise<Parts> {
   if (backups) deferStop(start, () => backups.stop());
   const schema = new SchemaWatch(() => store.read("schemaState", null), clock, events);
   opened.defer(() => schema.stop());
+  const vault = new VaultWatch(() => store.read("isVaultLocked", null), clock, events);
+  opened.defer(() => vault.stop());
   const storage = new StorageWatch({ places: placesOf(config), store, clock, events });
   opened.defer(() => storage.stop());
   void storage.look();
@@ -187,6 +191,7 @@ export async function openParts(start: Start): Promise<Parts> {
     analytics,
     backups,
     schema,
+    vault,
     storage,
     retention,
     outbound,

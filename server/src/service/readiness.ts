@@ -4,7 +4,7 @@ import type { Parts, Start } from "./open.ts";
 /** Whether the service can do its work at the moment. */
 export function readReadiness(
   { config }: Start,
-  { store, directories, claim, limits, backups, schema, storage }: Parts,
+  { store, directories, claim, limits, backups, schema, storage, vault }: Parts,
 ): Readiness {
   const checks: Record<string, string> = {};
   const { changes } = directories;
@@ -13,6 +13,7 @@ export function readReadiness(
   if (claim.trouble !== undefined) checks.claim = claim.trouble;
   if (backups?.trouble !== undefined) checks.backup = "the last scheduled backup failed";
   if (storage.trouble !== undefined) checks.storage = storage.trouble;
+  if (vault.trouble !== undefined) checks.vault = vault.trouble;
   if (store.failure !== undefined) {
     return { ready: false, status: "fail", checks: { ...checks, database: store.failure } };
   }

@@ -6,6 +6,7 @@ export function vaultProcedures(vault: Vault) {
   const procedures = {
     reading: {
       revealSample: (sql: Sql, _: null) => vault.revealSample(sql),
+      isVaultLocked: (sql: Sql, _: null) => vault.isLocked(sql),
     },
     writing: {
       /** One step of a rotation of the vault's master key. */

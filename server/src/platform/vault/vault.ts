@@ -93,6 +93,12 @@ export class Vault {
     if (first !== undefined) await putVaultFingerprint(sql, first);
   }
 
+  /** Whether the vault has a master key that this process does not have. */
+  async isLocked(sql: Sql): Promise<boolean> {
+    const current = await findVaultFingerprint(sql);
+    return current !== undefined && !this.#keyRing.find(current);
+  }
+
   /** Stores a key string so that it can be revealed later, in the transaction that creates the key. */
   async save(sql: Sql, workspaceId: string, keyId: string, plaintext: string, at: Instant): Promise<void> {
     await insertVaultSecret(sql, {
