@@ -28,9 +28,8 @@ import { directorySource } from "./directory-source.ts";
 import { type LimitsService, openLimits } from "./limits.ts";
 import { type OAuth, openOAuth } from "./oauth.ts";
 import { Retention } from "./retention.ts";
-import { SchemaWatch } from "./schema-watch.ts";
 import { type StoragePlace, StorageWatch } from "./storage-watch.ts";
-import { VaultWatch } from "./vault-watch.ts";
+import { type TroubleWatch, watchSchema, watchVault } from "./trouble-watch.ts";
 import type { Waiting } from "./wait.ts";
 import { measureTurn, type WarmUpOptions, warmUp } from "./warm-up.ts";
 
@@ -88,8 +87,8 @@ export interface Parts {
   analytics: Analytics;
   /** Undefined without a schedule. */
   backups: BackupSchedule | undefined;
-  schema: SchemaWatch;
-  vault: VaultWatch;
+  schema: TroubleWatch;
+  vault: TroubleWatch;
   storage: StorageWatch;
   retention: Retention;
   /** Sends the requests of webhooks, upstream verifiers and the like. */
@@ -155,9 +154,9 @@ export async function openParts(start: Start): Promise<Parts> {
   startWarmUp(start, store, directories, (count) => analytics.newestUses(count));
   const backups = scheduleBackups(start);
   if (backups) deferStop(start, () => backups.stop());
-  const schema = new SchemaWatch(() => store.read("schemaState", null), clock, events);
+  const schema = watchSchema(() => store.read("schemaState", null), clock, events);
   opened.defer(() => schema.stop());
-  const vault = new VaultWatch(() => store.read("isVaultLocked", null), clock, events);
+  const vault = watchVault(() => store.read("isVaultLocked", null), clock, events);
   opened.defer(() => vault.stop());
   const storage = new StorageWatch({ places: placesOf(config), store, clock, events });
   opened.defer(() => storage.stop());
