@@ -13,25 +13,19 @@ const known = new Map<string, object>();
 /** The values of JSON members that each have a comma before them, as an object of the caller's own. */
 export function parsedMembers(text: string): object {
   const kept = known.get(text);
-  if (kept) return copyOf(kept);
+  if (kept) return copyOf(kept) as object;
   const parsed = JSON.parse(`{${text.slice(1)}}`) as object;
   if (text.length > LENGTH_MAX) return parsed;
   if (known.size >= TEXTS_MAX) known.clear();
   known.set(text, parsed);
-  return copyOf(parsed);
+  return copyOf(parsed) as object;
 }
 
-function copyOf<Value extends object>(value: Value): Value {
-  if (Array.isArray(value)) return value.map(copied) as unknown as Value;
-  const copy = { ...value } as Record<string, unknown>;
-  for (const name in copy) {
-    const member = copy[name];
-    // A member `__proto__` of the JSON is one of the object itself here too, so this sets no prototype.
-    if (typeof member === "object") copy[name] = copied(member);
-  }
-  return copy as Value;
-}
-
-function copied(value: unknown): unknown {
-  return typeof value === "object" && value !== null ? copyOf(value) : value;
+function copyOf(value: unknown): unknown {
+  if (typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) return value.map(copyOf);
+  const copy: Record<string, unknown> = { ...value };
+  // A member `__proto__` of the JSON is one of the object itself here too, so this sets no prototype.
+  for (const name in copy) copy[name] = copyOf(copy[name]);
+  return copy;
 }
