@@ -8,7 +8,7 @@ import { Client } from "pg";
 import { systemClock } from "../../../engine/src/clock/system.ts";
 import { migrate } from "../../src/platform/store/migrate.ts";
 import { openPostgresStore } from "../../src/platform/store/postgres/store.ts";
-import type { Sql, Store } from "../../src/platform/store/store.ts";
+import type { Claim, Sql, Store } from "../../src/platform/store/store.ts";
 import { eventually } from "../process.ts";
 import { type FreshDatabase, freshDatabase } from "../services/postgres.ts";
 
@@ -69,12 +69,13 @@ describe("a claim whose connection ends", () => {
     });
   }
 
-  it("is reported as lost once, however often an attempt to regain it fails", async () => {
+  /** A claim that is held, and what it reports. */
+  async function claimed(): Promise<{ claim: Claim; reported: string[] }> {
     const reported: string[] = [];
     const claim = await store.claim({
       shared: false,
       holder: "node_now",
-      formerHolders: [],
+      formerHolders: ["node_before"],
       lease: 60_000,
       onWait: () => reported.push("wait"),
       onLost: () => reported.push("lost"),
@@ -83,6 +84,11 @@ describe("a claim whose connection ends", () => {
     });
     assert(claim);
     await claim.settle();
+    return { claim, reported };
+  }
+
+  it("is reported as lost once, however often an attempt to regain it fails", async () => {
+    const { claim, reported } = await claimed();
     // As in a copy whose tables belong to another role: connections work, and statements do not.
     await client.query("alter table claim rename to claim_elsewhere");
     await cut("node_now");
@@ -104,19 +110,7 @@ describe("a claim whose connection ends", () => {
 
   /** What a holder reports when it regains its claim in a database whose row of the claim is replaced meanwhile. */
   async function claimedAgain(statement: string): Promise<{ reported: string[]; holder: string | undefined }> {
-    const reported: string[] = [];
-    const claim = await store.claim({
-      shared: false,
-      holder: "node_now",
-      formerHolders: ["node_before"],
-      lease: 60_000,
-      onWait: () => reported.push("wait"),
-      onLost: () => reported.push("lost"),
-      onRegained: () => reported.push("regained"),
-      onTaken: () => reported.push("taken"),
-    });
-    assert(claim);
-    await claim.settle();
+    const { claim, reported } = await claimed();
     await client.query(statement);
     await cut("node_now");
     await eventually("the end of the claim, or its return", () => reported.length > 1);
