@@ -3,9 +3,12 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { SimulatedClock } from "../../../../engine/src/clock/simulated.ts";
 import { Analytics, CELLS_PER_TURN } from "./analytics.ts";
 import { type Batch, cellsOf, eventsOf, readBatch } from "./batch.ts";
+import { DECISIONS_MAX } from "./decisions.ts";
 import { TRACKED_KEYS_MAX } from "./key-uses.ts";
 import type { KeyUse } from "./recorder.ts";
 
@@ -109,6 +112,27 @@ describe("counts of many keys", () => {
       identifiers,
       Array.from({ length: CELLS_PER_TURN - 1 }, (_, i) => `user ${i}`),
     );
+  });
+
+  it("leave nothing behind when they are delivered", async (t) => {
+    const { analytics, clock, written, count } = await open(t);
+    setFlagsFromString("--expose-gc");
+    const collect = runInNewContext("gc") as () => void;
+    const drain = async (times: number) => {
+      for (let i = 0; i < times; i++) {
+        count(1, 0);
+        clock.advance(SECOND);
+        await new Promise(setImmediate);
+        written.length = 0;
+      }
+      collect();
+      return process.memoryUsage().heapUsed;
+    };
+    // The sample of decisions grows so long.
+    const before = await drain(DECISIONS_MAX);
+    const kept = (await drain(10_000)) - before;
+    assert(kept < 10_000 * 50, `${kept} bytes`);
+    await analytics.stop();
   });
 
   it("are delivered by a stop, in the order of their numbers", async (t) => {

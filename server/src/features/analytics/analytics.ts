@@ -85,7 +85,7 @@ export class Analytics {
   #pausedUntil = 0;
   #recordingUses: Promise<void> | undefined;
   #merging: Promise<void> | undefined;
-  #delivering: Promise<unknown> = Promise.resolve();
+  #delivering: Promise<void> = Promise.resolve();
   readonly #stopping = new AbortController();
   #periodicJobs: Timer[] = [];
 
@@ -228,7 +228,9 @@ export class Analytics {
   }
 
   #startDelivery(counts: DrainedCounts): void {
-    this.#delivering = Promise.all([this.#delivering, this.#deliver(counts)]);
+    const delivery = this.#deliver(counts);
+    // Its value is not that of the former one: values of values would be kept for ever.
+    this.#delivering = this.#delivering.then(() => delivery);
   }
 
   /** Puts a batch into the outbox: few counts at once, many after some turns of the event loop. */
@@ -264,12 +266,10 @@ export class Analytics {
   }
 
   #addUses({ keyIds, usedAt }: KeyColumns, from: number, until: number): void {
-    const others: KeyUse[] = [];
     for (const [i, keyId] of keyIds.slice(from, until).entries()) {
       const at = usedAt[from + i] ?? 0;
-      if (at > 0 && !this.#uses.addOne(keyId, at)) others.push({ keyId, at });
+      if (at > 0 && !this.#uses.addOne(keyId, at)) this.#useFiles.addOne(keyId, at);
     }
-    if (others.length > 0) this.#useFiles.add(others);
   }
 
   /** Writes the last uses that are due: those in memory, and at intervals those on disk. */

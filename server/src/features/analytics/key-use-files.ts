@@ -16,9 +16,19 @@ const TAKEN = ".taken";
 
 const LINE = /^(\S+) (\d+)\.$/;
 
+/** Bytes that a part first has room for in memory, and the most that it keeps for further uses. */
+const ROOM_MIN = 4 * 1024;
+const SPARE_MAX = 64 * 1024;
+
+const NO_BYTES = Buffer.alloc(0);
+
 interface Part {
-  /** Uses that are not in the file yet, as lines. */
-  buffered: string;
+  /** Uses that are not in the file yet, as lines: bytes, because the collector of garbage would copy a text for each. */
+  buffered: Buffer;
+  /** Bytes of them. */
+  length: number;
+  /** The buffer that was written last, for the lines after those in `buffered`. */
+  spare: Buffer;
   /** Bytes of the file. */
   bytes: number;
   /** The size at which the file is rewritten. */
@@ -35,6 +45,8 @@ export class KeyUseFiles {
   readonly #folder: string;
   readonly #parts = new Map<string, Part>();
   #bufferedBytes = 0;
+  /** Whether `addOne` has started to write what is in memory. */
+  #isFlushing = false;
   /** Serialises what is done with files. */
   #working: Promise<unknown> = Promise.resolve();
 
@@ -66,9 +78,7 @@ export class KeyUseFiles {
 
   /** The parts that have uses, in the order of the ids. */
   get parts(): string[] {
-    const filled = [...this.#parts].filter(
-      ([, { buffered, bytes, isTaken }]) => isTaken || bytes > 0 || buffered !== "",
-    );
+    const filled = [...this.#parts].filter(([, { length, bytes, isTaken }]) => isTaken || bytes > 0 || length > 0);
     return filled.map(([name]) => name).sort();
   }
 
@@ -95,12 +105,18 @@ export class KeyUseFiles {
   }
 
   add(uses: readonly KeyUse[]): void {
+    for (const { keyId, at } of uses) this.addOne(keyId, at);
+  }
+
+  addOne(keyId: string, at: number): void {
     if (this.#bufferedBytes >= BUFFERED_BYTES_MAX) return;
-    for (const use of uses) {
-      const name = (use.keyId.charCodeAt(PART_AT) || 0).toString(16).padStart(4, "0");
-      this.#buffer(this.#part(name), lineOf(use));
+    this.#buffer(this.#part(nameOf(keyId)), lineOf(keyId, at));
+    if (this.#bufferedBytes >= BUFFERED_BYTES && !this.#isFlushing) {
+      this.#isFlushing = true;
+      void this.flush().finally(() => {
+        this.#isFlushing = false;
+      });
     }
-    if (this.#bufferedBytes >= BUFFERED_BYTES) void this.flush();
   }
 
   /** Writes what is in memory. Uses that the disk does not accept stay in memory. */
@@ -133,25 +149,28 @@ export class KeyUseFiles {
 
   async #append(name: string): Promise<void> {
     const part = this.#part(name);
-    const text = part.buffered;
-    if (text === "") return;
-    part.buffered = "";
+    const { buffered, length } = part;
+    if (length === 0) return;
+    Object.assign(part, { buffered: part.spare, length: 0, spare: NO_BYTES });
+    const lines = buffered.subarray(0, length);
     try {
-      await appendFile(this.#path(name, EXTENSION), text, { mode: 0o600 });
+      await appendFile(this.#path(name, EXTENSION), lines, { mode: 0o600 });
     } catch (error) {
-      // A part of the text may be in the file.
-      this.#buffer(part, `\n${text}`);
+      // A part of the lines may be in the file.
+      this.#buffer(part, "\n");
+      this.#buffer(part, lines.toString("latin1"));
       throw error;
     } finally {
-      this.#bufferedBytes -= text.length;
+      this.#bufferedBytes -= length;
     }
-    part.bytes += text.length;
+    if (buffered.length <= SPARE_MAX) part.spare = buffered;
+    part.bytes += length;
     if (part.bytes >= part.bytesMax) await this.#rewrite(name, part);
   }
 
   async #rewrite(name: string, part: Part): Promise<void> {
     const path = this.#path(name, EXTENSION);
-    const lines = groupsOf(await read(path)).map((uses) => uses.map(lineOf).join(""));
+    const lines = groupsOf(await read(path)).map((uses) => uses.map(({ keyId, at }) => lineOf(keyId, at)).join(""));
     await writeFile(`${path}.new`, lines, { mode: 0o600 });
     await rename(`${path}.new`, path);
     part.bytes = lines.reduce((sum, { length }) => sum + length, 0);
@@ -159,14 +178,21 @@ export class KeyUseFiles {
   }
 
   #buffer(part: Part, text: string): void {
-    part.buffered += text;
+    const length = part.length + text.length;
+    if (length > part.buffered.length) {
+      const larger = Buffer.allocUnsafe(Math.max(ROOM_MIN, 2 * part.buffered.length, length));
+      part.buffered.copy(larger, 0, 0, part.length);
+      part.buffered = larger;
+    }
+    part.buffered.write(text, part.length, "latin1");
+    part.length = length;
     this.#bufferedBytes += text.length;
   }
 
   #part(name: string): Part {
     let part = this.#parts.get(name);
     if (part === undefined) {
-      part = { buffered: "", bytes: 0, bytesMax: this.#fileBytes, isTaken: false };
+      part = { buffered: NO_BYTES, length: 0, spare: NO_BYTES, bytes: 0, bytesMax: this.#fileBytes, isTaken: false };
       this.#parts.set(name, part);
     }
     return part;
@@ -183,8 +209,13 @@ export class KeyUseFiles {
   }
 }
 
+/** The part of a key. */
+function nameOf(keyId: string): string {
+  return (keyId.charCodeAt(PART_AT) || 0).toString(16).padStart(4, "0");
+}
+
 /** A line ends with a mark, so that an incomplete one is not taken for an earlier time. */
-function lineOf({ keyId, at }: KeyUse): string {
+function lineOf(keyId: string, at: number): string {
   return `${keyId} ${at}.\n`;
 }
 

@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { getHeapSpaceStatistics, setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { SimulatedClock } from "../../../../engine/src/clock/simulated.ts";
 import { cellsOf, keyCounts, type VerificationCell } from "./batch.ts";
 import { CELLS_PER_BATCH, type DrainedCounts, type KeyUse, Recorder } from "./recorder.ts";
@@ -39,6 +41,12 @@ function usesIn({ keys, uses }: DrainedCounts): KeyUse[] {
   const last = new Map<string, number>();
   for (const { keyId, at } of [...inColumns, ...uses]) last.set(keyId, Math.max(at, last.get(keyId) ?? 0));
   return [...last].map(([keyId, at]) => ({ keyId, at }));
+}
+
+/** Bytes that objects of the old generation take. */
+function oldBytes(): number {
+  const spaces = getHeapSpaceStatistics().filter(({ space_name }) => /^(old|large_object)_space$/.test(space_name));
+  return spaces.reduce((sum, { space_used_size }) => sum + space_used_size, 0);
 }
 
 describe("Recorder", () => {
@@ -129,6 +137,24 @@ describe("Recorder", () => {
     for (let i = 0; i < 10; i++) verify({ key: { ...key, keyId: `key_${CELLS_PER_BATCH + i}` } });
     assert.equal(calls, 1);
     assert.equal(cellsIn(recorder.drain()).length, CELLS_PER_BATCH + 9);
+  });
+
+  it("leaves nothing to a full collection of garbage", () => {
+    setFlagsFromString("--expose-gc");
+    const collect = runInNewContext("gc") as (options?: { type: "minor" }) => void;
+    const { recorder, verify } = open();
+    const second = (number: number) => {
+      for (let i = 0; i < CELLS_PER_BATCH; i++) verify({ key: { ...key, keyId: `key_${number}_${i}` } });
+      recorder.drain();
+      // What survives two of them is old.
+      for (let i = 0; i < 2; i++) collect({ type: "minor" });
+    };
+    for (let number = 0; number < 5; number++) second(number);
+    collect();
+    const before = oldBytes();
+    for (let number = 0; number < 30; number++) second(number);
+    const kept = oldBytes() - before;
+    assert(kept < 30 * CELLS_PER_BATCH * 10, `${kept} bytes`);
   });
 
   it("records the last use of keys, and ignores attempts with deleted keys", () => {

@@ -96,7 +96,7 @@ export const CELLS_PER_BATCH = 2_000;
  */
 export class Recorder implements DecisionRecorder {
   readonly #clock: Clock;
-  readonly #minutes = new Map<number, Minute>();
+  #minutes = new Map<number, Minute>();
   #minute = newMinute(Number.NaN);
   /** The last entry of `keys` of this minute that was counted in. */
   #lastKeys: Keys | undefined;
@@ -205,7 +205,7 @@ export class Recorder implements DecisionRecorder {
     const verifications: VerificationCell[] = [];
     const ratelimits: RatelimitCell[] = [];
     const uses: KeyUse[] = [];
-    for (const { start, keys: byApi, verified, limited } of this.#minutes.values()) {
+    for (const { start, keys: byApi, verified, limited } of this.#takeMinutes()) {
       for (const ofApi of byApi.values()) for (const { columns } of ofApi) keys.push(columns);
       for (const { workspaceId, apiId, keyId, identityId, budgets, usedAt, first } of verified.values()) {
         if (usedAt > 0) uses.push({ keyId: keyId!, at: usedAt });
@@ -248,12 +248,22 @@ export class Recorder implements DecisionRecorder {
       }
     }
     const events = this.#events;
-    this.#minutes.clear();
-    this.#minute = newMinute(Number.NaN);
-    this.#lastKeys = undefined;
     this.#cells = 0;
     this.#events = 0;
     return { keys, verifications, ratelimits, uses, decisions: this.log.take(), events };
+  }
+
+  /**
+   * Only a full collection of garbage removes an old map, and until then it keeps what it refers to: so it must not refer to
+   * counts. A cleared map would: its former table keeps the entries, and the table after it.
+   */
+  #takeMinutes(): Minute[] {
+    const minutes = [...this.#minutes.values()];
+    for (const { start } of minutes) this.#minutes.delete(start);
+    this.#minutes = new Map();
+    this.#minute = newMinute(Number.NaN);
+    this.#lastKeys = undefined;
+    return minutes;
   }
 
   #minuteOf(at: number): Minute {
