@@ -779,6 +779,7 @@ export const problems = {
     causes: [
       "The database is unavailable. Cached keys can still be verified for a while.",
       "The service is starting, stopping or overloaded.",
+      "The call needs the vault, and the node lacks the master key to which the vault was changed: the detail says so.",
     ],
     remedy: [
       "Wait for the number of seconds in the `Retry-After` header, then retry.",

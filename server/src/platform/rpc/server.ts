@@ -11,6 +11,7 @@ import type { CallMetrics } from "../../metrics/calls.ts";
 import type { RootKeyUse } from "../store/access/root-key-usage.ts";
 import type { QuotaMaxima } from "../store/quotas/quotas.ts";
 import type { Store } from "../store/store.ts";
+import { isMasterKeyMissing } from "../vault/vault.ts";
 import type { Authenticator, Credentials } from "./authenticate.ts";
 import { notUtf8, readBody, requireJson } from "./body.ts";
 import type { CallQueues } from "./call-queues.ts";
@@ -658,6 +659,7 @@ export class Rpc {
       return unavailable(undefined, 1);
     }
     this.#options.onFailure(error, requestId, path);
+    if (isMasterKeyMissing(error)) return unavailable(MASTER_KEY_MISSING, 1);
     return new Problem("unexpected_error");
   }
 
@@ -697,6 +699,11 @@ export class Rpc {
 
 /** How often a query is made again because the root key of its caller has changed. */
 const QUERY_ATTEMPTS_MAX = 4;
+
+/** Says nothing of the key, nor which value it seals: callers without access to the vault are told it too. */
+const MASTER_KEY_MISSING =
+  "This node lacks the master key of the vault, which this call needs; nothing was changed. Other nodes may have it. " +
+  "The operator must give it to every node: in LATCHKEY_VAULT_KEY, or as the file vault-key in the data folder.";
 
 /** How often calls that fail because the database is unavailable are reported. */
 const UNAVAILABLE_REPORT_INTERVAL: Milliseconds = 10_000;

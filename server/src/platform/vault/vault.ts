@@ -17,6 +17,8 @@ import {
 } from "../store/vault.ts";
 import type { KeyRing } from "./key-ring.ts";
 
+const MASTER_KEY_MISSING = "MasterKeyMissing";
+
 /** This process does not have the vault's master key. */
 export class MasterKeyMissing extends OperatorError {
   constructor() {
@@ -24,8 +26,13 @@ export class MasterKeyMissing extends OperatorError {
       "This process does not have the master key of the vault of this database: it has another one, or none. " +
         "Set LATCHKEY_VAULT_KEY to the key that the vault was made with. With an embedded database, that is the file vault-key: put the file back into the data folder.",
     );
-    this.name = "MasterKeyMissing";
+    this.name = MASTER_KEY_MISSING;
   }
+}
+
+/** Also for the copy of the error from a database thread, where its class is lost. */
+export function isMasterKeyMissing(error: unknown): boolean {
+  return error instanceof Error && error.name === MASTER_KEY_MISSING;
 }
 
 /** What a sample of recoverable keys showed. `locked`: this process lacks the master key. */
