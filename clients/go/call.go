@@ -13,6 +13,7 @@ import (
 	random "math/rand/v2"
 	"net/http"
 	"net/url"
+	"reflect"
 	"regexp"
 	"strconv"
 	"time"
@@ -73,7 +74,7 @@ type Page[Data any] struct {
 type Pagination struct {
 	HasMore bool `json:"hasMore"`
 	// Send it as Cursor to get the next page. Nil if there is none.
-	Cursor *string `json:"cursor"`
+	Cursor *string `json:"cursor,omitzero"`
 }
 
 // Empty is an answer without members.
@@ -95,6 +96,8 @@ const (
 type traits struct {
 	operation  string
 	repetition repetition
+	// Set by callPage: an answer without its page is none of the operation.
+	isPaged bool
 }
 
 type connection struct {
@@ -112,19 +115,19 @@ type answer[Data any] struct {
 	Meta struct {
 		RequestID string `json:"requestId"`
 	} `json:"meta"`
-	Data       *Data      `json:"data"`
-	Pagination Pagination `json:"pagination"`
+	Data       *Data       `json:"data"`
+	Pagination *Pagination `json:"pagination,omitzero"`
 	Error      *struct {
 		Type   string       `json:"type"`
 		Detail string       `json:"detail"`
 		Errors []InputError `json:"errors"`
-	} `json:"error"`
+	} `json:"error,omitzero"`
 }
 
 func call[Data any](
 	ctx context.Context, c *connection, t traits, input any, options []CallOption,
 ) (*Result[Data], error) {
-	page, err := callPage[Data](ctx, c, t, input, options)
+	page, err := attempts[Data](ctx, c, t, input, options)
 	if err != nil {
 		return nil, err
 	}
@@ -132,6 +135,14 @@ func call[Data any](
 }
 
 func callPage[Data any](
+	ctx context.Context, c *connection, t traits, input any, options []CallOption,
+) (*Page[Data], error) {
+	t.isPaged = true
+	return attempts[Data](ctx, c, t, input, options)
+}
+
+// attempts makes a call. Its answer has an empty page if the operation has none.
+func attempts[Data any](
 	ctx context.Context, c *connection, t traits, input any, options []CallOption,
 ) (*Page[Data], error) {
 	s := c.settings.call
@@ -163,7 +174,7 @@ func callPage[Data any](
 			return nil, notSent(t.operation)
 		}
 		startedAt := time.Now()
-		page, failure := attemptWith[Data](ctx, c, admitted, Attempt{t.operation, attempt, http.Header{}}, body, s)
+		page, failure := attemptWith[Data](ctx, c, t, admitted, Attempt{t.operation, attempt, http.Header{}}, body, s)
 		end := AttemptEnd{Operation: t.operation, Attempt: attempt, Duration: time.Since(startedAt), Error: failure}
 		mayRetry := false
 		if failure == nil {
@@ -194,7 +205,7 @@ func callPage[Data any](
 
 // attemptWith makes an attempt, and reports its end to the circuit breaker.
 func attemptWith[Data any](
-	ctx context.Context, c *connection, admitted permit, attempt Attempt, body []byte, s callSettings,
+	ctx context.Context, c *connection, t traits, admitted permit, attempt Attempt, body []byte, s callSettings,
 ) (page *Page[Data], failure *Error) {
 	// A hook can panic.
 	ended := outcomeUnknown
@@ -212,7 +223,7 @@ func attemptWith[Data any](
 		header.Del("Idempotency-Key")
 		header["idempotency-key"] = []string{s.idempotencyKey}
 	}
-	page, failure = attemptOnce[Data](ctx, c, attempt.Operation, header, body, s.timeout)
+	page, failure = attemptOnce[Data](ctx, c, t, header, body, s.timeout)
 	switch {
 	case failure == nil || failure.Status != 0:
 		ended = outcomeAnswered
@@ -273,8 +284,9 @@ func aborted(ctx context.Context, operation string) *Error {
 }
 
 func attemptOnce[Data any](
-	ctx context.Context, c *connection, operation string, header http.Header, body []byte, timeout time.Duration,
+	ctx context.Context, c *connection, t traits, header http.Header, body []byte, timeout time.Duration,
 ) (*Page[Data], *Error) {
+	operation := t.operation
 	if ctx.Err() != nil {
 		return nil, aborted(ctx, operation)
 	}
@@ -290,11 +302,11 @@ func attemptOnce[Data any](
 		defer response.Body.Close()
 		if response.StatusCode == http.StatusSwitchingProtocols {
 			// Its body is the connection, whose reads neither end by themselves nor with the context.
-			return readAnswer[Data](operation, response, nil)
+			return readAnswer[Data](t, response, nil)
 		}
 		var text []byte
 		if text, err = io.ReadAll(io.LimitReader(response.Body, answerBytesMax+1)); err == nil {
-			return readAnswer[Data](operation, response, text)
+			return readAnswer[Data](t, response, text)
 		}
 	}
 	switch {
@@ -319,8 +331,8 @@ var (
 
 // readAnswer returns the answer, or the error that it describes. Its shape is checked: an address can be that of
 // another service.
-func readAnswer[Data any](operation string, response *http.Response, text []byte) (*Page[Data], *Error) {
-	failure := &Error{Type: ErrInvalidAnswer, Operation: operation, Status: response.StatusCode}
+func readAnswer[Data any](t traits, response *http.Response, text []byte) (*Page[Data], *Error) {
+	failure := &Error{Type: ErrInvalidAnswer, Operation: t.operation, Status: response.StatusCode}
 	if after := response.Header.Get("Retry-After"); wholeSeconds.MatchString(after) {
 		seconds, _ := strconv.Atoi(after)
 		failure.RetryAfter = time.Duration(seconds) * time.Second
@@ -333,8 +345,20 @@ func readAnswer[Data any](operation string, response *http.Response, text []byte
 	err := json.Unmarshal(text, &read)
 	switch {
 	case err == nil && response.StatusCode == http.StatusOK && read.Data != nil && read.Meta.RequestID != "":
-		result := Result[Data]{*read.Data, read.Meta.RequestID, readRequestLimit(response.Header)}
-		return &Page[Data]{result, read.Pagination}, nil
+		fault := shapeFault(text, reflect.TypeFor[answer[Data]]())
+		if fault == "" && t.isPaged && read.Pagination == nil {
+			fault = "pagination is missing"
+		}
+		if fault != "" {
+			failure.RequestID = read.Meta.RequestID
+			failure.Detail = fmt.Sprintf("The answer is not one of this operation: %s. Is the service too old or too new?", fault)
+			return nil, failure
+		}
+		page := &Page[Data]{Result: Result[Data]{*read.Data, read.Meta.RequestID, readRequestLimit(response.Header)}}
+		if read.Pagination != nil {
+			page.Pagination = *read.Pagination
+		}
+		return page, nil
 	case err == nil && read.Error != nil && read.Error.Type != "":
 		failure.Type = ErrorType(errorPage.ReplaceAllString(read.Error.Type, ""))
 		failure.Detail, failure.Errors, failure.RequestID = read.Error.Detail, read.Error.Errors, read.Meta.RequestID

@@ -72,7 +72,11 @@ func reply(status int, body string, headers ...string) respond {
 }
 
 func success(data string, headers ...string) respond {
-	return reply(200, `{"meta":{"requestId":"req_1"},"data":`+data+`}`, headers...)
+	page := ""
+	if strings.HasPrefix(data, "[") {
+		page = `,"pagination":{"hasMore":false}`
+	}
+	return reply(200, `{"meta":{"requestId":"req_1"},"data":`+data+page+`}`, headers...)
 }
 
 func failed(status int, errorType ErrorType, headers ...string) respond {
@@ -135,7 +139,8 @@ func TestSecretsPrintAsRedacted(t *testing.T) {
 }
 
 func TestSecretsAreSentAndReturned(t *testing.T) {
-	client, fake := answered(t, []respond{success(`{"keyId":"key_1","key":"` + keyText + `","valid":true,"plaintext":"` + keyText + `"}`)})
+	client, fake := answered(t, []respond{success(`{"keyId":"key_1","apiId":"api_1","start":"prod","enabled":true,
+		"createdAt":1,"key":"` + keyText + `","valid":true,"code":"VALID","plaintext":"` + keyText + `","migrated":[],"failed":[]}`)})
 	created, err := client.Keys.CreateKey(t.Context(), CreateKeyInput{APIID: "api_1", Meta: map[string]any{"key": NewSecret(keyText)}})
 	if err != nil || created.Data.Key.Reveal() != keyText {
 		t.Fatal(created, err)
@@ -249,7 +254,8 @@ func TestOptionsAreRejectedByName(t *testing.T) {
 
 func TestAnswers(t *testing.T) {
 	client, _ := answered(t, []respond{success(
-		`{"keyId":"a","apiId":"b","new":{"member":[1]},"credits":{"remaining":0},"meta":{"plan":"pro","seats":3}}`,
+		`{"keyId":"a","apiId":"b","start":"prod","enabled":true,"createdAt":1,"new":{"member":[1]},"expires":null,
+			"credits":{"remaining":0},"meta":{"plan":"pro","seats":3,"none":null}}`,
 		"RateLimit-Limit", "100", "RateLimit-Remaining", "99", "RateLimit-Reset", "30")})
 	result, err := client.Keys.GetKey(t.Context(), GetKeyInput{KeyID: "a"})
 	if err != nil {
@@ -271,6 +277,65 @@ func TestAnswersOfAnotherServiceAreErrors(t *testing.T) {
 		if failure := failureOf(t, err); failure.Type != ErrInvalidAnswer || failure.Status != 200 {
 			t.Errorf("%s: %v", body, err)
 		}
+	}
+}
+
+func TestAnswersWithoutARequiredMemberAreErrors(t *testing.T) {
+	verify := func(client *Client) error {
+		_, err := client.Keys.VerifyKey(t.Context(), VerifyKeyInput{Key: NewSecret(keyText)})
+		return err
+	}
+	create := func(client *Client) error {
+		_, err := client.Keys.CreateKey(t.Context(), CreateKeyInput{APIID: "api_1"})
+		return err
+	}
+	list := func(client *Client) error {
+		_, err := client.APIs.ListAPIs(t.Context(), ListAPIsInput{})
+		return err
+	}
+	credits := func(client *Client) error {
+		_, err := client.Keys.UpdateCredits(t.Context(), UpdateCreditsInput{KeyID: "a", Operation: "set"})
+		return err
+	}
+	const whole = `{"id":"a","apiId":"a","name":"n"}`
+	for _, each := range []struct {
+		data  string
+		call  func(*Client) error
+		fault string
+	}{
+		{`{"keyId":"a"}`, create, "data.key is missing"},
+		{`{"keyId":"a","key":null}`, create, "data.key is null"},
+		{`{"keyId":"a","KEY":"b"}`, create, "data.key is missing"},
+		{`{"keyId":"a","key":"b"}`, create, ""},
+		{`{"keyId":"a","new":"\\\"}{","k\u0065y" : "b\\" }`, create, ""},
+		{`{"keyId":"a","new":{"key":"b","more":[{"key":["b"]}]}, "newer":[ ]}`, create, "data.key is missing"},
+		{`{}`, verify, "data.valid is missing"},
+		{`{"valid":true}`, verify, "data.code is missing"},
+		{`{"valid":true,"code":"VALID","identity":{}}`, verify, "data.identity.id is missing"},
+		{`{"valid":true,"code":"VALID","identity":null,"ratelimits":null,"meta":{"a":null},"new":[{"a":[1e999,{}]},[],null,-1.5]}`, verify, ""},
+		{`{"valid":true,"code":"VALID","ratelimits":[null]}`, verify, "data.ratelimits[0] is null"},
+		{`[` + whole + `,{"id":"b","apiId":"b"}]`, list, "data[1].name is missing"},
+		{`[` + whole + `]`, list, ""},
+		{`{"remaining":null}`, credits, ""},
+		{`{}`, credits, "data.remaining is missing"},
+	} {
+		client, fake := answered(t, []respond{success(each.data)})
+		err := each.call(client)
+		if each.fault == "" {
+			if err != nil {
+				t.Errorf("%s: %v", each.data, err)
+			}
+			continue
+		}
+		failure := failureOf(t, err)
+		if failure.Type != ErrInvalidAnswer || failure.Status != 200 || failure.RequestID != "req_1" || len(fake.sent) != 1 ||
+			!strings.Contains(failure.Detail, ": "+each.fault+".") {
+			t.Errorf("%s: %+v after %d attempts", each.data, failure, len(fake.sent))
+		}
+	}
+	client, _ := answered(t, []respond{reply(200, `{"meta":{"requestId":"req_1"},"data":[]}`)})
+	if failure := failureOf(t, list(client)); !strings.Contains(failure.Detail, ": pagination is missing.") {
+		t.Error(failure)
 	}
 }
 
@@ -482,7 +547,7 @@ func TestAContextEndsACall(t *testing.T) {
 func TestHooksSeeEveryAttemptWithoutTheRootKey(t *testing.T) {
 	type span struct{}
 	var ends []AttemptEnd
-	client, fake := answered(t, []respond{lost, success(`{"valid":true}`)}, WithRetryCharges(true),
+	client, fake := answered(t, []respond{lost, success(`{"valid":true,"code":"VALID"}`)}, WithRetryCharges(true),
 		WithOnRequest(func(ctx context.Context, attempt Attempt) {
 			if attempt.Header.Get("Authorization") != "" {
 				t.Error("the hook sees the root key")
@@ -509,7 +574,7 @@ func TestHooksSeeEveryAttemptWithoutTheRootKey(t *testing.T) {
 }
 
 func TestAListDoesNotRepeatOnePageForEver(t *testing.T) {
-	page := `{"meta":{"requestId":"req_1"},"data":[{"id":"a"}],"pagination":{"hasMore":true,"cursor":"b"}}`
+	page := `{"meta":{"requestId":"req_1"},"data":[{"id":"a","apiId":"a","name":"n"}],"pagination":{"hasMore":true,"cursor":"b"}}`
 	client, fake := answered(t, []respond{reply(200, page)})
 	count := 0
 	var failure error
@@ -527,7 +592,7 @@ func TestAListDoesNotRepeatOnePageForEver(t *testing.T) {
 
 func TestAListCanBeReadTwiceAndLeftEarly(t *testing.T) {
 	page := func(id, pagination string) respond {
-		return reply(200, `{"meta":{"requestId":"req_1"},"data":[{"id":"`+id+`"}],"pagination":`+pagination+`}`)
+		return reply(200, `{"meta":{"requestId":"req_1"},"data":[{"id":"`+id+`","apiId":"`+id+`","name":"n"}],"pagination":`+pagination+`}`)
 	}
 	first, last := page("a", `{"hasMore":true,"cursor":"next"}`), page("b", `{"hasMore":false}`)
 	client, fake := answered(t, []respond{first, last, first, last, first})

@@ -23,7 +23,8 @@ const (
 	ErrCircuitOpen ErrorType = "circuit_open"
 	// ErrAborted: the context of the call ended. Its error is wrapped, so that errors.Is finds context.Canceled.
 	ErrAborted ErrorType = "aborted"
-	// ErrInvalidAnswer: an answer that Latchkey does not send: a redirect, no JSON, more than 16 MiB.
+	// ErrInvalidAnswer: an answer that Latchkey does not send: a redirect, no JSON, one that lacks a member, more
+	// than 16 MiB.
 	ErrInvalidAnswer ErrorType = "invalid_answer"
 )
 

@@ -249,7 +249,7 @@ type APIsOperations struct{ connection *connection }
 //
 // Errors besides those of every operation: ErrDataAPINotFound.
 func (o APIsOperations) CountKeys(ctx context.Context, input CountKeysInput, options ...CallOption) (*Result[CountKeysOutput], error) {
-	return call[CountKeysOutput](ctx, o.connection, traits{"apis.countKeys", always}, input, options)
+	return call[CountKeysOutput](ctx, o.connection, traits{operation: "apis.countKeys", repetition: always}, input, options)
 }
 
 // CreateAPI creates an API.
@@ -260,7 +260,7 @@ func (o APIsOperations) CountKeys(ctx context.Context, input CountKeysInput, opt
 //
 // Errors besides those of every operation: ErrApplicationPreconditionFailed.
 func (o APIsOperations) CreateAPI(ctx context.Context, input CreateAPIInput, options ...CallOption) (*Result[CreateAPIOutput], error) {
-	return call[CreateAPIOutput](ctx, o.connection, traits{"apis.createApi", withKey}, input, options)
+	return call[CreateAPIOutput](ctx, o.connection, traits{operation: "apis.createApi", repetition: withKey}, input, options)
 }
 
 // DeleteAPI deletes an API and its keys.
@@ -272,7 +272,7 @@ func (o APIsOperations) CreateAPI(ctx context.Context, input CreateAPIInput, opt
 //
 // Errors besides those of every operation: ErrDataAPINotFound, ErrApplicationProtectedResource.
 func (o APIsOperations) DeleteAPI(ctx context.Context, input DeleteAPIInput, options ...CallOption) (*Result[Empty], error) {
-	return call[Empty](ctx, o.connection, traits{"apis.deleteApi", never}, input, options)
+	return call[Empty](ctx, o.connection, traits{operation: "apis.deleteApi", repetition: never}, input, options)
 }
 
 // GetAPI gets an API.
@@ -283,7 +283,7 @@ func (o APIsOperations) DeleteAPI(ctx context.Context, input DeleteAPIInput, opt
 //
 // Errors besides those of every operation: ErrDataAPINotFound.
 func (o APIsOperations) GetAPI(ctx context.Context, input GetAPIInput, options ...CallOption) (*Result[API], error) {
-	return call[API](ctx, o.connection, traits{"apis.getApi", always}, input, options)
+	return call[API](ctx, o.connection, traits{operation: "apis.getApi", repetition: always}, input, options)
 }
 
 // GetLeakKit gets what finds leaked keys of an API.
@@ -298,7 +298,7 @@ func (o APIsOperations) GetAPI(ctx context.Context, input GetAPIInput, options .
 //
 // Errors besides those of every operation: ErrDataAPINotFound, ErrApplicationPreconditionFailed.
 func (o APIsOperations) GetLeakKit(ctx context.Context, input GetLeakKitInput, options ...CallOption) (*Result[GetLeakKitOutput], error) {
-	return call[GetLeakKitOutput](ctx, o.connection, traits{"apis.getLeakKit", always}, input, options)
+	return call[GetLeakKitOutput](ctx, o.connection, traits{operation: "apis.getLeakKit", repetition: always}, input, options)
 }
 
 // ListAPIs lists APIs.
@@ -307,7 +307,7 @@ func (o APIsOperations) GetLeakKit(ctx context.Context, input GetLeakKitInput, o
 //
 // Permissions of the root key: `apis.*.read_api`
 func (o APIsOperations) ListAPIs(ctx context.Context, input ListAPIsInput, options ...CallOption) (*Page[[]API], error) {
-	return callPage[[]API](ctx, o.connection, traits{"apis.listApis", always}, input, options)
+	return callPage[[]API](ctx, o.connection, traits{operation: "apis.listApis", repetition: always}, input, options)
 }
 
 // ListAPIsAll returns the entries of all pages of ListAPIs, from `Cursor` on. It gets the next page when the
@@ -333,7 +333,7 @@ func (o APIsOperations) ListAPIsAll(ctx context.Context, input ListAPIsInput, op
 //
 // Errors besides those of every operation: ErrDataAPINotFound, ErrApplicationPreconditionFailed.
 func (o APIsOperations) ListKeys(ctx context.Context, input ListKeysInput, options ...CallOption) (*Page[[]Key], error) {
-	return callPage[[]Key](ctx, o.connection, traits{"apis.listKeys", always}, input, options)
+	return callPage[[]Key](ctx, o.connection, traits{operation: "apis.listKeys", repetition: always}, input, options)
 }
 
 // ListKeysAll returns the entries of all pages of ListKeys, from `Cursor` on. It gets the next page when the
@@ -358,7 +358,7 @@ func (o APIsOperations) ListKeysAll(ctx context.Context, input ListKeysInput, op
 //
 // Errors besides those of every operation: ErrDataAPINotFound, ErrApplicationPreconditionFailed.
 func (o APIsOperations) UpdateAPI(ctx context.Context, input UpdateAPIInput, options ...CallOption) (*Result[Empty], error) {
-	return call[Empty](ctx, o.connection, traits{"apis.updateApi", never}, input, options)
+	return call[Empty](ctx, o.connection, traits{operation: "apis.updateApi", repetition: never}, input, options)
 }
 
 // UpdateKeys updates the keys of an API that match.
@@ -375,7 +375,7 @@ func (o APIsOperations) UpdateAPI(ctx context.Context, input UpdateAPIInput, opt
 //
 // Errors besides those of every operation: ErrDataAPINotFound, ErrDataPlanNotFound, ErrDataRoleNotFound.
 func (o APIsOperations) UpdateKeys(ctx context.Context, input UpdateKeysInput, options ...CallOption) (*Result[UpdateKeysOutput], error) {
-	return call[UpdateKeysOutput](ctx, o.connection, traits{"apis.updateKeys", withKey}, input, options)
+	return call[UpdateKeysOutput](ctx, o.connection, traits{operation: "apis.updateKeys", repetition: withKey}, input, options)
 }
 
 // DeleteKeys deletes the keys of an API that match.
@@ -389,7 +389,7 @@ func (o APIsOperations) UpdateKeys(ctx context.Context, input UpdateKeysInput, o
 //
 // Errors besides those of every operation: ErrDataAPINotFound.
 func (o APIsOperations) DeleteKeys(ctx context.Context, input DeleteKeysInput, options ...CallOption) (*Result[DeleteKeysOutput], error) {
-	return call[DeleteKeysOutput](ctx, o.connection, traits{"apis.deleteKeys", never}, input, options)
+	return call[DeleteKeysOutput](ctx, o.connection, traits{operation: "apis.deleteKeys", repetition: never}, input, options)
 }
 
 // KeysOperations has the operations of the namespace `keys`: keys that you issue to your users and verify on
@@ -406,7 +406,7 @@ type KeysOperations struct{ connection *connection }
 //
 // Errors besides those of every operation: ErrDataKeyNotFound.
 func (o KeysOperations) AddPermissions(ctx context.Context, input AddPermissionsInput, options ...CallOption) (*Result[[]Permission], error) {
-	return call[[]Permission](ctx, o.connection, traits{"keys.addPermissions", never}, input, options)
+	return call[[]Permission](ctx, o.connection, traits{operation: "keys.addPermissions", repetition: never}, input, options)
 }
 
 // AddRoles adds roles to a key.
@@ -417,7 +417,7 @@ func (o KeysOperations) AddPermissions(ctx context.Context, input AddPermissions
 //
 // Errors besides those of every operation: ErrDataKeyNotFound, ErrDataRoleNotFound.
 func (o KeysOperations) AddRoles(ctx context.Context, input AddRolesInput, options ...CallOption) (*Result[[]Role], error) {
-	return call[[]Role](ctx, o.connection, traits{"keys.addRoles", never}, input, options)
+	return call[[]Role](ctx, o.connection, traits{operation: "keys.addRoles", repetition: never}, input, options)
 }
 
 // CreateKey creates a key.
@@ -431,7 +431,7 @@ func (o KeysOperations) AddRoles(ctx context.Context, input AddRolesInput, optio
 // Errors besides those of every operation: ErrDataAPINotFound, ErrDataBudgetNotFound, ErrDataPlanNotFound,
 // ErrDataRoleNotFound, ErrApplicationPreconditionFailed.
 func (o KeysOperations) CreateKey(ctx context.Context, input CreateKeyInput, options ...CallOption) (*Result[CreateKeyOutput], error) {
-	return call[CreateKeyOutput](ctx, o.connection, traits{"keys.createKey", withKey}, input, options)
+	return call[CreateKeyOutput](ctx, o.connection, traits{operation: "keys.createKey", repetition: withKey}, input, options)
 }
 
 // DeleteKey deletes a key.
@@ -446,7 +446,7 @@ func (o KeysOperations) CreateKey(ctx context.Context, input CreateKeyInput, opt
 //
 // Errors besides those of every operation: ErrDataKeyNotFound.
 func (o KeysOperations) DeleteKey(ctx context.Context, input DeleteKeyInput, options ...CallOption) (*Result[Empty], error) {
-	return call[Empty](ctx, o.connection, traits{"keys.deleteKey", never}, input, options)
+	return call[Empty](ctx, o.connection, traits{operation: "keys.deleteKey", repetition: never}, input, options)
 }
 
 // DeriveKey derives a key.
@@ -461,7 +461,7 @@ func (o KeysOperations) DeleteKey(ctx context.Context, input DeleteKeyInput, opt
 //
 // Errors besides those of every operation: ErrDataKeyNotFound, ErrApplicationPreconditionFailed.
 func (o KeysOperations) DeriveKey(ctx context.Context, input DeriveKeyInput, options ...CallOption) (*Result[DeriveKeyOutput], error) {
-	return call[DeriveKeyOutput](ctx, o.connection, traits{"keys.deriveKey", withKey}, input, options)
+	return call[DeriveKeyOutput](ctx, o.connection, traits{operation: "keys.deriveKey", repetition: withKey}, input, options)
 }
 
 // DeriveOwnKey derives a key from the key that you hold.
@@ -475,7 +475,7 @@ func (o KeysOperations) DeriveKey(ctx context.Context, input DeriveKeyInput, opt
 //
 // Errors besides those of every operation: ErrDataKeyNotFound, ErrApplicationPreconditionFailed.
 func (o KeysOperations) DeriveOwnKey(ctx context.Context, input DeriveOwnKeyInput, options ...CallOption) (*Result[DeriveOwnKeyOutput], error) {
-	return call[DeriveOwnKeyOutput](ctx, o.connection, traits{"keys.deriveOwnKey", never}, input.wire(), options)
+	return call[DeriveOwnKeyOutput](ctx, o.connection, traits{operation: "keys.deriveOwnKey", repetition: never}, input.wire(), options)
 }
 
 // GetKey gets a key.
@@ -488,7 +488,7 @@ func (o KeysOperations) DeriveOwnKey(ctx context.Context, input DeriveOwnKeyInpu
 //
 // Errors besides those of every operation: ErrDataKeyNotFound, ErrApplicationPreconditionFailed.
 func (o KeysOperations) GetKey(ctx context.Context, input GetKeyInput, options ...CallOption) (*Result[Key], error) {
-	return call[Key](ctx, o.connection, traits{"keys.getKey", always}, input, options)
+	return call[Key](ctx, o.connection, traits{operation: "keys.getKey", repetition: always}, input, options)
 }
 
 // GetOwnKey gets the key that you hold.
@@ -502,7 +502,7 @@ func (o KeysOperations) GetKey(ctx context.Context, input GetKeyInput, options .
 //
 // Errors besides those of every operation: ErrDataKeyNotFound.
 func (o KeysOperations) GetOwnKey(ctx context.Context, input GetOwnKeyInput, options ...CallOption) (*Result[GetOwnKeyOutput], error) {
-	return call[GetOwnKeyOutput](ctx, o.connection, traits{"keys.getOwnKey", always}, input.wire(), options)
+	return call[GetOwnKeyOutput](ctx, o.connection, traits{operation: "keys.getOwnKey", repetition: always}, input.wire(), options)
 }
 
 // ListDerivedKeys lists derived keys.
@@ -514,7 +514,7 @@ func (o KeysOperations) GetOwnKey(ctx context.Context, input GetOwnKeyInput, opt
 //
 // Errors besides those of every operation: ErrDataKeyNotFound.
 func (o KeysOperations) ListDerivedKeys(ctx context.Context, input ListDerivedKeysInput, options ...CallOption) (*Page[[]DerivedKey], error) {
-	return callPage[[]DerivedKey](ctx, o.connection, traits{"keys.listDerivedKeys", always}, input, options)
+	return callPage[[]DerivedKey](ctx, o.connection, traits{operation: "keys.listDerivedKeys", repetition: always}, input, options)
 }
 
 // ListDerivedKeysAll returns the entries of all pages of ListDerivedKeys, from `Cursor` on. It gets the next
@@ -549,7 +549,7 @@ func (o KeysOperations) ListDerivedKeysAll(ctx context.Context, input ListDerive
 // Errors besides those of every operation: ErrDataAPINotFound, ErrDataBudgetNotFound, ErrDataPlanNotFound,
 // ErrApplicationPreconditionFailed.
 func (o KeysOperations) MigrateKeys(ctx context.Context, input MigrateKeysInput, options ...CallOption) (*Result[MigrateKeysOutput], error) {
-	return call[MigrateKeysOutput](ctx, o.connection, traits{"keys.migrateKeys", never}, input.wire(), options)
+	return call[MigrateKeysOutput](ctx, o.connection, traits{operation: "keys.migrateKeys", repetition: never}, input.wire(), options)
 }
 
 // RemovePermissions removes permissions from a key.
@@ -561,7 +561,7 @@ func (o KeysOperations) MigrateKeys(ctx context.Context, input MigrateKeysInput,
 //
 // Errors besides those of every operation: ErrDataKeyNotFound, ErrDataPermissionNotFound.
 func (o KeysOperations) RemovePermissions(ctx context.Context, input RemovePermissionsInput, options ...CallOption) (*Result[[]Permission], error) {
-	return call[[]Permission](ctx, o.connection, traits{"keys.removePermissions", never}, input, options)
+	return call[[]Permission](ctx, o.connection, traits{operation: "keys.removePermissions", repetition: never}, input, options)
 }
 
 // RemoveRoles removes roles from a key.
@@ -572,7 +572,7 @@ func (o KeysOperations) RemovePermissions(ctx context.Context, input RemovePermi
 //
 // Errors besides those of every operation: ErrDataKeyNotFound, ErrDataRoleNotFound.
 func (o KeysOperations) RemoveRoles(ctx context.Context, input RemoveRolesInput, options ...CallOption) (*Result[[]Role], error) {
-	return call[[]Role](ctx, o.connection, traits{"keys.removeRoles", never}, input, options)
+	return call[[]Role](ctx, o.connection, traits{operation: "keys.removeRoles", repetition: never}, input, options)
 }
 
 // ReportLeak reports a leaked key.
@@ -585,7 +585,7 @@ func (o KeysOperations) RemoveRoles(ctx context.Context, input RemoveRolesInput,
 //
 // Permissions of the root key:
 func (o KeysOperations) ReportLeak(ctx context.Context, input ReportLeakInput, options ...CallOption) (*Result[Empty], error) {
-	return call[Empty](ctx, o.connection, traits{"keys.reportLeak", never}, input.wire(), options)
+	return call[Empty](ctx, o.connection, traits{operation: "keys.reportLeak", repetition: never}, input.wire(), options)
 }
 
 // RerollKey rerolls a key.
@@ -601,7 +601,7 @@ func (o KeysOperations) ReportLeak(ctx context.Context, input ReportLeakInput, o
 //
 // Errors besides those of every operation: ErrDataKeyNotFound, ErrApplicationPreconditionFailed.
 func (o KeysOperations) RerollKey(ctx context.Context, input RerollKeyInput, options ...CallOption) (*Result[RerollKeyOutput], error) {
-	return call[RerollKeyOutput](ctx, o.connection, traits{"keys.rerollKey", withKey}, input, options)
+	return call[RerollKeyOutput](ctx, o.connection, traits{operation: "keys.rerollKey", repetition: withKey}, input, options)
 }
 
 // RestoreKey restores a deleted key.
@@ -619,7 +619,7 @@ func (o KeysOperations) RerollKey(ctx context.Context, input RerollKeyInput, opt
 // Errors besides those of every operation: ErrDataKeyNotFound, ErrDataAPINotFound, ErrDataBudgetNotFound,
 // ErrDataPlanNotFound, ErrDataKeyNotDeleted.
 func (o KeysOperations) RestoreKey(ctx context.Context, input RestoreKeyInput, options ...CallOption) (*Result[RestoreKeyOutput], error) {
-	return call[RestoreKeyOutput](ctx, o.connection, traits{"keys.restoreKey", never}, input, options)
+	return call[RestoreKeyOutput](ctx, o.connection, traits{operation: "keys.restoreKey", repetition: never}, input, options)
 }
 
 // SetPermissions sets the permissions of a key.
@@ -632,7 +632,7 @@ func (o KeysOperations) RestoreKey(ctx context.Context, input RestoreKeyInput, o
 //
 // Errors besides those of every operation: ErrDataKeyNotFound.
 func (o KeysOperations) SetPermissions(ctx context.Context, input SetPermissionsInput, options ...CallOption) (*Result[[]Permission], error) {
-	return call[[]Permission](ctx, o.connection, traits{"keys.setPermissions", never}, input, options)
+	return call[[]Permission](ctx, o.connection, traits{operation: "keys.setPermissions", repetition: never}, input, options)
 }
 
 // SetRoles sets the roles of a key.
@@ -643,7 +643,7 @@ func (o KeysOperations) SetPermissions(ctx context.Context, input SetPermissions
 //
 // Errors besides those of every operation: ErrDataKeyNotFound, ErrDataRoleNotFound.
 func (o KeysOperations) SetRoles(ctx context.Context, input SetRolesInput, options ...CallOption) (*Result[[]Role], error) {
-	return call[[]Role](ctx, o.connection, traits{"keys.setRoles", never}, input, options)
+	return call[[]Role](ctx, o.connection, traits{operation: "keys.setRoles", repetition: never}, input, options)
 }
 
 // UpdateCredits updates the credits of a key.
@@ -655,7 +655,7 @@ func (o KeysOperations) SetRoles(ctx context.Context, input SetRolesInput, optio
 //
 // Errors besides those of every operation: ErrDataKeyNotFound.
 func (o KeysOperations) UpdateCredits(ctx context.Context, input UpdateCreditsInput, options ...CallOption) (*Result[UpdateCreditsOutput], error) {
-	return call[UpdateCreditsOutput](ctx, o.connection, traits{"keys.updateCredits", withKey}, input, options)
+	return call[UpdateCreditsOutput](ctx, o.connection, traits{operation: "keys.updateCredits", repetition: withKey}, input, options)
 }
 
 // UpdateKey updates a key.
@@ -669,7 +669,7 @@ func (o KeysOperations) UpdateCredits(ctx context.Context, input UpdateCreditsIn
 // Errors besides those of every operation: ErrDataKeyNotFound, ErrDataBudgetNotFound, ErrDataPlanNotFound,
 // ErrDataRoleNotFound, ErrApplicationPreconditionFailed.
 func (o KeysOperations) UpdateKey(ctx context.Context, input UpdateKeyInput, options ...CallOption) (*Result[Empty], error) {
-	return call[Empty](ctx, o.connection, traits{"keys.updateKey", never}, input, options)
+	return call[Empty](ctx, o.connection, traits{operation: "keys.updateKey", repetition: never}, input, options)
 }
 
 // VerifyKey verifies a key.
@@ -684,7 +684,7 @@ func (o KeysOperations) UpdateKey(ctx context.Context, input UpdateKeyInput, opt
 // Errors besides those of every operation: ErrUserBadRequestPermissionsQuerySyntaxError,
 // ErrUserBadRequestHoldRequired, ErrApplicationPreconditionFailed.
 func (o KeysOperations) VerifyKey(ctx context.Context, input VerifyKeyInput, options ...CallOption) (*Result[VerifyKeyOutput], error) {
-	return call[VerifyKeyOutput](ctx, o.connection, traits{"keys.verifyKey", onRequest}, input.wire(), options)
+	return call[VerifyKeyOutput](ctx, o.connection, traits{operation: "keys.verifyKey", repetition: onRequest}, input.wire(), options)
 }
 
 // ExplainVerification explains a verification.
@@ -700,7 +700,7 @@ func (o KeysOperations) VerifyKey(ctx context.Context, input VerifyKeyInput, opt
 // Errors besides those of every operation: ErrDataKeyNotFound, ErrUserBadRequestPermissionsQuerySyntaxError,
 // ErrUserBadRequestHoldRequired, ErrApplicationPreconditionFailed.
 func (o KeysOperations) ExplainVerification(ctx context.Context, input ExplainVerificationInput, options ...CallOption) (*Result[ExplainVerificationOutput], error) {
-	return call[ExplainVerificationOutput](ctx, o.connection, traits{"keys.explainVerification", always}, input.wire(), options)
+	return call[ExplainVerificationOutput](ctx, o.connection, traits{operation: "keys.explainVerification", repetition: always}, input.wire(), options)
 }
 
 // Whoami gets a key by its key string.
@@ -711,7 +711,7 @@ func (o KeysOperations) ExplainVerification(ctx context.Context, input ExplainVe
 //
 // Errors besides those of every operation: ErrDataKeyNotFound.
 func (o KeysOperations) Whoami(ctx context.Context, input WhoamiInput, options ...CallOption) (*Result[Key], error) {
-	return call[Key](ctx, o.connection, traits{"keys.whoami", always}, input.wire(), options)
+	return call[Key](ctx, o.connection, traits{operation: "keys.whoami", repetition: always}, input.wire(), options)
 }
 
 // IdentitiesOperations has the operations of the namespace `identities`: owners of keys, such as users or
@@ -729,7 +729,7 @@ type IdentitiesOperations struct{ connection *connection }
 // Errors besides those of every operation: ErrDataIdentityAlreadyExists, ErrDataBudgetNotFound,
 // ErrDataPlanNotFound, ErrApplicationPreconditionFailed.
 func (o IdentitiesOperations) CreateIdentity(ctx context.Context, input CreateIdentityInput, options ...CallOption) (*Result[CreateIdentityOutput], error) {
-	return call[CreateIdentityOutput](ctx, o.connection, traits{"identities.createIdentity", withKey}, input, options)
+	return call[CreateIdentityOutput](ctx, o.connection, traits{operation: "identities.createIdentity", repetition: withKey}, input, options)
 }
 
 // DeleteIdentity deletes an identity.
@@ -742,7 +742,7 @@ func (o IdentitiesOperations) CreateIdentity(ctx context.Context, input CreateId
 //
 // Errors besides those of every operation: ErrDataIdentityNotFound.
 func (o IdentitiesOperations) DeleteIdentity(ctx context.Context, input DeleteIdentityInput, options ...CallOption) (*Result[Empty], error) {
-	return call[Empty](ctx, o.connection, traits{"identities.deleteIdentity", never}, input, options)
+	return call[Empty](ctx, o.connection, traits{operation: "identities.deleteIdentity", repetition: never}, input, options)
 }
 
 // GetIdentity gets an identity.
@@ -753,7 +753,7 @@ func (o IdentitiesOperations) DeleteIdentity(ctx context.Context, input DeleteId
 //
 // Errors besides those of every operation: ErrDataIdentityNotFound.
 func (o IdentitiesOperations) GetIdentity(ctx context.Context, input GetIdentityInput, options ...CallOption) (*Result[Identity], error) {
-	return call[Identity](ctx, o.connection, traits{"identities.getIdentity", always}, input, options)
+	return call[Identity](ctx, o.connection, traits{operation: "identities.getIdentity", repetition: always}, input, options)
 }
 
 // ListIdentities lists identities.
@@ -762,7 +762,7 @@ func (o IdentitiesOperations) GetIdentity(ctx context.Context, input GetIdentity
 //
 // Permissions of the root key: `identities.{identityId}.read_identity`
 func (o IdentitiesOperations) ListIdentities(ctx context.Context, input ListIdentitiesInput, options ...CallOption) (*Page[[]Identity], error) {
-	return callPage[[]Identity](ctx, o.connection, traits{"identities.listIdentities", always}, input, options)
+	return callPage[[]Identity](ctx, o.connection, traits{operation: "identities.listIdentities", repetition: always}, input, options)
 }
 
 // ListIdentitiesAll returns the entries of all pages of ListIdentities, from `Cursor` on. It gets the next
@@ -788,7 +788,7 @@ func (o IdentitiesOperations) ListIdentitiesAll(ctx context.Context, input ListI
 // Errors besides those of every operation: ErrDataIdentityNotFound, ErrDataBudgetNotFound,
 // ErrDataPlanNotFound, ErrApplicationPreconditionFailed.
 func (o IdentitiesOperations) UpdateIdentity(ctx context.Context, input UpdateIdentityInput, options ...CallOption) (*Result[Identity], error) {
-	return call[Identity](ctx, o.connection, traits{"identities.updateIdentity", never}, input, options)
+	return call[Identity](ctx, o.connection, traits{operation: "identities.updateIdentity", repetition: never}, input, options)
 }
 
 // PlansOperations has the operations of the namespace `plans`: what many keys and identities get from one
@@ -805,7 +805,7 @@ type PlansOperations struct{ connection *connection }
 // Errors besides those of every operation: ErrDataPlanAlreadyExists, ErrDataRoleNotFound,
 // ErrApplicationPreconditionFailed.
 func (o PlansOperations) CreatePlan(ctx context.Context, input CreatePlanInput, options ...CallOption) (*Result[CreatePlanOutput], error) {
-	return call[CreatePlanOutput](ctx, o.connection, traits{"plans.createPlan", withKey}, input, options)
+	return call[CreatePlanOutput](ctx, o.connection, traits{operation: "plans.createPlan", repetition: withKey}, input, options)
 }
 
 // DeletePlan deletes a plan.
@@ -817,7 +817,7 @@ func (o PlansOperations) CreatePlan(ctx context.Context, input CreatePlanInput, 
 //
 // Errors besides those of every operation: ErrDataPlanNotFound, ErrDataPlanInUse.
 func (o PlansOperations) DeletePlan(ctx context.Context, input DeletePlanInput, options ...CallOption) (*Result[Empty], error) {
-	return call[Empty](ctx, o.connection, traits{"plans.deletePlan", never}, input, options)
+	return call[Empty](ctx, o.connection, traits{operation: "plans.deletePlan", repetition: never}, input, options)
 }
 
 // GetPlan gets a plan.
@@ -828,7 +828,7 @@ func (o PlansOperations) DeletePlan(ctx context.Context, input DeletePlanInput, 
 //
 // Errors besides those of every operation: ErrDataPlanNotFound.
 func (o PlansOperations) GetPlan(ctx context.Context, input GetPlanInput, options ...CallOption) (*Result[Plan], error) {
-	return call[Plan](ctx, o.connection, traits{"plans.getPlan", always}, input, options)
+	return call[Plan](ctx, o.connection, traits{operation: "plans.getPlan", repetition: always}, input, options)
 }
 
 // ListPlans lists plans.
@@ -837,7 +837,7 @@ func (o PlansOperations) GetPlan(ctx context.Context, input GetPlanInput, option
 //
 // Permissions of the root key: `plans.{planId}.read_plan`
 func (o PlansOperations) ListPlans(ctx context.Context, input ListPlansInput, options ...CallOption) (*Page[[]Plan], error) {
-	return callPage[[]Plan](ctx, o.connection, traits{"plans.listPlans", always}, input, options)
+	return callPage[[]Plan](ctx, o.connection, traits{operation: "plans.listPlans", repetition: always}, input, options)
 }
 
 // ListPlansAll returns the entries of all pages of ListPlans, from `Cursor` on. It gets the next page when
@@ -862,7 +862,7 @@ func (o PlansOperations) ListPlansAll(ctx context.Context, input ListPlansInput,
 //
 // Errors besides those of every operation: ErrDataPlanNotFound.
 func (o PlansOperations) PreviewUpdate(ctx context.Context, input PreviewUpdateInput, options ...CallOption) (*Result[PreviewUpdateOutput], error) {
-	return call[PreviewUpdateOutput](ctx, o.connection, traits{"plans.previewUpdate", always}, input, options)
+	return call[PreviewUpdateOutput](ctx, o.connection, traits{operation: "plans.previewUpdate", repetition: always}, input, options)
 }
 
 // UpdatePlan updates a plan.
@@ -878,7 +878,7 @@ func (o PlansOperations) PreviewUpdate(ctx context.Context, input PreviewUpdateI
 // Errors besides those of every operation: ErrDataPlanNotFound, ErrDataRoleNotFound,
 // ErrApplicationPreconditionFailed.
 func (o PlansOperations) UpdatePlan(ctx context.Context, input UpdatePlanInput, options ...CallOption) (*Result[Plan], error) {
-	return call[Plan](ctx, o.connection, traits{"plans.updatePlan", never}, input, options)
+	return call[Plan](ctx, o.connection, traits{operation: "plans.updatePlan", repetition: never}, input, options)
 }
 
 // BudgetsOperations has the operations of the namespace `budgets`: credits that many keys share, in trees of
@@ -895,7 +895,7 @@ type BudgetsOperations struct{ connection *connection }
 //
 // Errors besides those of every operation: ErrDataBudgetNotFound, ErrApplicationPreconditionFailed.
 func (o BudgetsOperations) CreateBudget(ctx context.Context, input CreateBudgetInput, options ...CallOption) (*Result[CreateBudgetOutput], error) {
-	return call[CreateBudgetOutput](ctx, o.connection, traits{"budgets.createBudget", withKey}, input, options)
+	return call[CreateBudgetOutput](ctx, o.connection, traits{operation: "budgets.createBudget", repetition: withKey}, input, options)
 }
 
 // DeleteBudget deletes a budget.
@@ -907,7 +907,7 @@ func (o BudgetsOperations) CreateBudget(ctx context.Context, input CreateBudgetI
 //
 // Errors besides those of every operation: ErrDataBudgetNotFound, ErrDataBudgetInUse.
 func (o BudgetsOperations) DeleteBudget(ctx context.Context, input DeleteBudgetInput, options ...CallOption) (*Result[Empty], error) {
-	return call[Empty](ctx, o.connection, traits{"budgets.deleteBudget", never}, input, options)
+	return call[Empty](ctx, o.connection, traits{operation: "budgets.deleteBudget", repetition: never}, input, options)
 }
 
 // GetBudget gets a budget.
@@ -918,7 +918,7 @@ func (o BudgetsOperations) DeleteBudget(ctx context.Context, input DeleteBudgetI
 //
 // Errors besides those of every operation: ErrDataBudgetNotFound.
 func (o BudgetsOperations) GetBudget(ctx context.Context, input GetBudgetInput, options ...CallOption) (*Result[Budget], error) {
-	return call[Budget](ctx, o.connection, traits{"budgets.getBudget", always}, input, options)
+	return call[Budget](ctx, o.connection, traits{operation: "budgets.getBudget", repetition: always}, input, options)
 }
 
 // ListBudgets lists budgets.
@@ -928,7 +928,7 @@ func (o BudgetsOperations) GetBudget(ctx context.Context, input GetBudgetInput, 
 //
 // Permissions of the root key: `budgets.{budgetId}.read_budget`
 func (o BudgetsOperations) ListBudgets(ctx context.Context, input ListBudgetsInput, options ...CallOption) (*Page[[]Budget], error) {
-	return callPage[[]Budget](ctx, o.connection, traits{"budgets.listBudgets", always}, input, options)
+	return callPage[[]Budget](ctx, o.connection, traits{operation: "budgets.listBudgets", repetition: always}, input, options)
 }
 
 // ListBudgetsAll returns the entries of all pages of ListBudgets, from `Cursor` on. It gets the next page
@@ -953,7 +953,7 @@ func (o BudgetsOperations) ListBudgetsAll(ctx context.Context, input ListBudgets
 //
 // Errors besides those of every operation: ErrDataBudgetNotFound.
 func (o BudgetsOperations) UpdateBudget(ctx context.Context, input UpdateBudgetInput, options ...CallOption) (*Result[Budget], error) {
-	return call[Budget](ctx, o.connection, traits{"budgets.updateBudget", never}, input, options)
+	return call[Budget](ctx, o.connection, traits{operation: "budgets.updateBudget", repetition: never}, input, options)
 }
 
 // UpdateCredits updates the credits of a budget.
@@ -966,7 +966,7 @@ func (o BudgetsOperations) UpdateBudget(ctx context.Context, input UpdateBudgetI
 //
 // Errors besides those of every operation: ErrDataBudgetNotFound.
 func (o BudgetsOperations) UpdateCredits(ctx context.Context, input BudgetsUpdateCreditsInput, options ...CallOption) (*Result[Credits], error) {
-	return call[Credits](ctx, o.connection, traits{"budgets.updateCredits", withKey}, input, options)
+	return call[Credits](ctx, o.connection, traits{operation: "budgets.updateCredits", repetition: withKey}, input, options)
 }
 
 // HoldsOperations has the operations of the namespace `holds`: credits that calls hold until their cost is
@@ -982,7 +982,7 @@ type HoldsOperations struct{ connection *connection }
 //
 // Errors besides those of every operation: ErrDataHoldNotFound, ErrDataHoldClosed.
 func (o HoldsOperations) ExtendHold(ctx context.Context, input ExtendHoldInput, options ...CallOption) (*Result[ExtendHoldOutput], error) {
-	return call[ExtendHoldOutput](ctx, o.connection, traits{"holds.extendHold", always}, input, options)
+	return call[ExtendHoldOutput](ctx, o.connection, traits{operation: "holds.extendHold", repetition: always}, input, options)
 }
 
 // GetHold gets a hold.
@@ -994,7 +994,7 @@ func (o HoldsOperations) ExtendHold(ctx context.Context, input ExtendHoldInput, 
 //
 // Errors besides those of every operation: ErrDataHoldNotFound.
 func (o HoldsOperations) GetHold(ctx context.Context, input GetHoldInput, options ...CallOption) (*Result[Hold], error) {
-	return call[Hold](ctx, o.connection, traits{"holds.getHold", always}, input, options)
+	return call[Hold](ctx, o.connection, traits{operation: "holds.getHold", repetition: always}, input, options)
 }
 
 // ListHolds lists holds.
@@ -1005,7 +1005,7 @@ func (o HoldsOperations) GetHold(ctx context.Context, input GetHoldInput, option
 //
 // Permissions of the root key: `apis.{apiId}.read_key`
 func (o HoldsOperations) ListHolds(ctx context.Context, input ListHoldsInput, options ...CallOption) (*Page[[]Hold], error) {
-	return callPage[[]Hold](ctx, o.connection, traits{"holds.listHolds", always}, input, options)
+	return callPage[[]Hold](ctx, o.connection, traits{operation: "holds.listHolds", repetition: always}, input, options)
 }
 
 // ListHoldsAll returns the entries of all pages of ListHolds, from `Cursor` on. It gets the next page when
@@ -1029,7 +1029,7 @@ func (o HoldsOperations) ListHoldsAll(ctx context.Context, input ListHoldsInput,
 //
 // Errors besides those of every operation: ErrDataHoldNotFound, ErrDataHoldClosed.
 func (o HoldsOperations) ReleaseHold(ctx context.Context, input ReleaseHoldInput, options ...CallOption) (*Result[ReleaseHoldOutput], error) {
-	return call[ReleaseHoldOutput](ctx, o.connection, traits{"holds.releaseHold", always}, input, options)
+	return call[ReleaseHoldOutput](ctx, o.connection, traits{operation: "holds.releaseHold", repetition: always}, input, options)
 }
 
 // SettleHold settles a hold.
@@ -1045,7 +1045,7 @@ func (o HoldsOperations) ReleaseHold(ctx context.Context, input ReleaseHoldInput
 // Errors besides those of every operation: ErrDataHoldNotFound, ErrDataHoldClosed,
 // ErrApplicationPreconditionFailed.
 func (o HoldsOperations) SettleHold(ctx context.Context, input SettleHoldInput, options ...CallOption) (*Result[SettleHoldOutput], error) {
-	return call[SettleHoldOutput](ctx, o.connection, traits{"holds.settleHold", always}, input, options)
+	return call[SettleHoldOutput](ctx, o.connection, traits{operation: "holds.settleHold", repetition: always}, input, options)
 }
 
 // AnalyticsOperations has the operations of the namespace `analytics`: statistics of verifications and rate
@@ -1060,7 +1060,7 @@ type AnalyticsOperations struct{ connection *connection }
 //
 // Errors besides those of every operation: ErrDataAPINotFound.
 func (o AnalyticsOperations) GetAPIStats(ctx context.Context, input GetAPIStatsInput, options ...CallOption) (*Result[GetAPIStatsOutput], error) {
-	return call[GetAPIStatsOutput](ctx, o.connection, traits{"analytics.getApiStats", always}, input, options)
+	return call[GetAPIStatsOutput](ctx, o.connection, traits{operation: "analytics.getApiStats", repetition: always}, input, options)
 }
 
 // GetBudgetStats gets the verification statistics of a budget.
@@ -1075,7 +1075,7 @@ func (o AnalyticsOperations) GetAPIStats(ctx context.Context, input GetAPIStatsI
 //
 // Errors besides those of every operation: ErrDataBudgetNotFound.
 func (o AnalyticsOperations) GetBudgetStats(ctx context.Context, input GetBudgetStatsInput, options ...CallOption) (*Result[GetBudgetStatsOutput], error) {
-	return call[GetBudgetStatsOutput](ctx, o.connection, traits{"analytics.getBudgetStats", always}, input, options)
+	return call[GetBudgetStatsOutput](ctx, o.connection, traits{operation: "analytics.getBudgetStats", repetition: always}, input, options)
 }
 
 // GetIdentityStats gets the verification statistics of an identity.
@@ -1087,7 +1087,7 @@ func (o AnalyticsOperations) GetBudgetStats(ctx context.Context, input GetBudget
 //
 // Errors besides those of every operation: ErrDataIdentityNotFound.
 func (o AnalyticsOperations) GetIdentityStats(ctx context.Context, input GetIdentityStatsInput, options ...CallOption) (*Result[GetIdentityStatsOutput], error) {
-	return call[GetIdentityStatsOutput](ctx, o.connection, traits{"analytics.getIdentityStats", always}, input, options)
+	return call[GetIdentityStatsOutput](ctx, o.connection, traits{operation: "analytics.getIdentityStats", repetition: always}, input, options)
 }
 
 // GetKeyStats gets the verification statistics of a key.
@@ -1100,7 +1100,7 @@ func (o AnalyticsOperations) GetIdentityStats(ctx context.Context, input GetIden
 //
 // Errors besides those of every operation: ErrDataKeyNotFound.
 func (o AnalyticsOperations) GetKeyStats(ctx context.Context, input GetKeyStatsInput, options ...CallOption) (*Result[GetKeyStatsOutput], error) {
-	return call[GetKeyStatsOutput](ctx, o.connection, traits{"analytics.getKeyStats", always}, input, options)
+	return call[GetKeyStatsOutput](ctx, o.connection, traits{operation: "analytics.getKeyStats", repetition: always}, input, options)
 }
 
 // GetRatelimitStats gets the statistics of a rate limit namespace.
@@ -1112,7 +1112,7 @@ func (o AnalyticsOperations) GetKeyStats(ctx context.Context, input GetKeyStatsI
 //
 // Errors besides those of every operation: ErrDataRatelimitNamespaceNotFound.
 func (o AnalyticsOperations) GetRatelimitStats(ctx context.Context, input GetRatelimitStatsInput, options ...CallOption) (*Result[GetRatelimitStatsOutput], error) {
-	return call[GetRatelimitStatsOutput](ctx, o.connection, traits{"analytics.getRatelimitStats", always}, input, options)
+	return call[GetRatelimitStatsOutput](ctx, o.connection, traits{operation: "analytics.getRatelimitStats", repetition: always}, input, options)
 }
 
 // ListDecisions lists logged decisions.
@@ -1126,7 +1126,7 @@ func (o AnalyticsOperations) GetRatelimitStats(ctx context.Context, input GetRat
 //
 // Permissions of the root key: `apis.{apiId}.read_analytics`, `ratelimits.{namespaceId}.read_analytics`
 func (o AnalyticsOperations) ListDecisions(ctx context.Context, input ListDecisionsInput, options ...CallOption) (*Page[[]LoggedDecision], error) {
-	return callPage[[]LoggedDecision](ctx, o.connection, traits{"analytics.listDecisions", always}, input, options)
+	return callPage[[]LoggedDecision](ctx, o.connection, traits{operation: "analytics.listDecisions", repetition: always}, input, options)
 }
 
 // ListDecisionsAll returns the entries of all pages of ListDecisions, from `Cursor` on. It gets the next page
@@ -1151,7 +1151,7 @@ func (o AnalyticsOperations) ListDecisionsAll(ctx context.Context, input ListDec
 //
 // Errors besides those of every operation: ErrDataAPINotFound.
 func (o AnalyticsOperations) ListTopIdentities(ctx context.Context, input ListTopIdentitiesInput, options ...CallOption) (*Result[ListTopIdentitiesOutput], error) {
-	return call[ListTopIdentitiesOutput](ctx, o.connection, traits{"analytics.listTopIdentities", always}, input, options)
+	return call[ListTopIdentitiesOutput](ctx, o.connection, traits{operation: "analytics.listTopIdentities", repetition: always}, input, options)
 }
 
 // ListTopKeys lists the keys with the most verifications.
@@ -1164,7 +1164,7 @@ func (o AnalyticsOperations) ListTopIdentities(ctx context.Context, input ListTo
 //
 // Errors besides those of every operation: ErrDataAPINotFound.
 func (o AnalyticsOperations) ListTopKeys(ctx context.Context, input ListTopKeysInput, options ...CallOption) (*Result[ListTopKeysOutput], error) {
-	return call[ListTopKeysOutput](ctx, o.connection, traits{"analytics.listTopKeys", always}, input, options)
+	return call[ListTopKeysOutput](ctx, o.connection, traits{operation: "analytics.listTopKeys", repetition: always}, input, options)
 }
 
 // ListUsage lists the verifications of several keys and APIs.
@@ -1175,7 +1175,7 @@ func (o AnalyticsOperations) ListTopKeys(ctx context.Context, input ListTopKeysI
 //
 // Permissions of the root key: `apis.{apiId}.read_analytics`
 func (o AnalyticsOperations) ListUsage(ctx context.Context, input ListUsageInput, options ...CallOption) (*Result[ListUsageOutput], error) {
-	return call[ListUsageOutput](ctx, o.connection, traits{"analytics.listUsage", always}, input, options)
+	return call[ListUsageOutput](ctx, o.connection, traits{operation: "analytics.listUsage", repetition: always}, input, options)
 }
 
 // PermissionsOperations has the operations of the namespace `permissions`: permissions of keys, and roles as
@@ -1191,7 +1191,7 @@ type PermissionsOperations struct{ connection *connection }
 //
 // Errors besides those of every operation: ErrDataPermissionAlreadyExists.
 func (o PermissionsOperations) CreatePermission(ctx context.Context, input CreatePermissionInput, options ...CallOption) (*Result[CreatePermissionOutput], error) {
-	return call[CreatePermissionOutput](ctx, o.connection, traits{"permissions.createPermission", withKey}, input, options)
+	return call[CreatePermissionOutput](ctx, o.connection, traits{operation: "permissions.createPermission", repetition: withKey}, input, options)
 }
 
 // CreateRole creates a role.
@@ -1203,7 +1203,7 @@ func (o PermissionsOperations) CreatePermission(ctx context.Context, input Creat
 //
 // Errors besides those of every operation: ErrDataRoleAlreadyExists.
 func (o PermissionsOperations) CreateRole(ctx context.Context, input CreateRoleInput, options ...CallOption) (*Result[CreateRoleOutput], error) {
-	return call[CreateRoleOutput](ctx, o.connection, traits{"permissions.createRole", withKey}, input, options)
+	return call[CreateRoleOutput](ctx, o.connection, traits{operation: "permissions.createRole", repetition: withKey}, input, options)
 }
 
 // DeletePermission deletes a permission.
@@ -1215,7 +1215,7 @@ func (o PermissionsOperations) CreateRole(ctx context.Context, input CreateRoleI
 //
 // Errors besides those of every operation: ErrDataPermissionNotFound.
 func (o PermissionsOperations) DeletePermission(ctx context.Context, input DeletePermissionInput, options ...CallOption) (*Result[Empty], error) {
-	return call[Empty](ctx, o.connection, traits{"permissions.deletePermission", never}, input, options)
+	return call[Empty](ctx, o.connection, traits{operation: "permissions.deletePermission", repetition: never}, input, options)
 }
 
 // DeleteRole deletes a role.
@@ -1227,7 +1227,7 @@ func (o PermissionsOperations) DeletePermission(ctx context.Context, input Delet
 //
 // Errors besides those of every operation: ErrDataRoleNotFound.
 func (o PermissionsOperations) DeleteRole(ctx context.Context, input DeleteRoleInput, options ...CallOption) (*Result[Empty], error) {
-	return call[Empty](ctx, o.connection, traits{"permissions.deleteRole", never}, input, options)
+	return call[Empty](ctx, o.connection, traits{operation: "permissions.deleteRole", repetition: never}, input, options)
 }
 
 // GetPermission gets a permission.
@@ -1238,7 +1238,7 @@ func (o PermissionsOperations) DeleteRole(ctx context.Context, input DeleteRoleI
 //
 // Errors besides those of every operation: ErrDataPermissionNotFound.
 func (o PermissionsOperations) GetPermission(ctx context.Context, input GetPermissionInput, options ...CallOption) (*Result[Permission], error) {
-	return call[Permission](ctx, o.connection, traits{"permissions.getPermission", always}, input, options)
+	return call[Permission](ctx, o.connection, traits{operation: "permissions.getPermission", repetition: always}, input, options)
 }
 
 // GetRole gets a role.
@@ -1249,7 +1249,7 @@ func (o PermissionsOperations) GetPermission(ctx context.Context, input GetPermi
 //
 // Errors besides those of every operation: ErrDataRoleNotFound.
 func (o PermissionsOperations) GetRole(ctx context.Context, input GetRoleInput, options ...CallOption) (*Result[Role], error) {
-	return call[Role](ctx, o.connection, traits{"permissions.getRole", always}, input, options)
+	return call[Role](ctx, o.connection, traits{operation: "permissions.getRole", repetition: always}, input, options)
 }
 
 // ListPermissions lists permissions.
@@ -1258,7 +1258,7 @@ func (o PermissionsOperations) GetRole(ctx context.Context, input GetRoleInput, 
 //
 // Permissions of the root key: `permissions.*.read_permission`
 func (o PermissionsOperations) ListPermissions(ctx context.Context, input ListPermissionsInput, options ...CallOption) (*Page[[]Permission], error) {
-	return callPage[[]Permission](ctx, o.connection, traits{"permissions.listPermissions", always}, input, options)
+	return callPage[[]Permission](ctx, o.connection, traits{operation: "permissions.listPermissions", repetition: always}, input, options)
 }
 
 // ListPermissionsAll returns the entries of all pages of ListPermissions, from `Cursor` on. It gets the next
@@ -1279,7 +1279,7 @@ func (o PermissionsOperations) ListPermissionsAll(ctx context.Context, input Lis
 //
 // Permissions of the root key: `permissions.*.read_role`
 func (o PermissionsOperations) ListRoles(ctx context.Context, input ListRolesInput, options ...CallOption) (*Page[[]Role], error) {
-	return callPage[[]Role](ctx, o.connection, traits{"permissions.listRoles", always}, input, options)
+	return callPage[[]Role](ctx, o.connection, traits{operation: "permissions.listRoles", repetition: always}, input, options)
 }
 
 // ListRolesAll returns the entries of all pages of ListRoles, from `Cursor` on. It gets the next page when
@@ -1304,7 +1304,7 @@ func (o PermissionsOperations) ListRolesAll(ctx context.Context, input ListRoles
 //
 // Errors besides those of every operation: ErrDataRoleNotFound.
 func (o PermissionsOperations) SetRolePermissions(ctx context.Context, input SetRolePermissionsInput, options ...CallOption) (*Result[[]Permission], error) {
-	return call[[]Permission](ctx, o.connection, traits{"permissions.setRolePermissions", never}, input, options)
+	return call[[]Permission](ctx, o.connection, traits{operation: "permissions.setRolePermissions", repetition: never}, input, options)
 }
 
 // UpdatePermission updates a permission.
@@ -1316,7 +1316,7 @@ func (o PermissionsOperations) SetRolePermissions(ctx context.Context, input Set
 //
 // Errors besides those of every operation: ErrDataPermissionNotFound, ErrDataPermissionAlreadyExists.
 func (o PermissionsOperations) UpdatePermission(ctx context.Context, input UpdatePermissionInput, options ...CallOption) (*Result[Permission], error) {
-	return call[Permission](ctx, o.connection, traits{"permissions.updatePermission", never}, input, options)
+	return call[Permission](ctx, o.connection, traits{operation: "permissions.updatePermission", repetition: never}, input, options)
 }
 
 // UpdateRole updates a role.
@@ -1328,7 +1328,7 @@ func (o PermissionsOperations) UpdatePermission(ctx context.Context, input Updat
 //
 // Errors besides those of every operation: ErrDataRoleNotFound, ErrDataRoleAlreadyExists.
 func (o PermissionsOperations) UpdateRole(ctx context.Context, input UpdateRoleInput, options ...CallOption) (*Result[UpdateRoleOutput], error) {
-	return call[UpdateRoleOutput](ctx, o.connection, traits{"permissions.updateRole", never}, input, options)
+	return call[UpdateRoleOutput](ctx, o.connection, traits{operation: "permissions.updateRole", repetition: never}, input, options)
 }
 
 // RatelimitsOperations has the operations of the namespace `ratelimits`: rate limits for any identifier,
@@ -1345,7 +1345,7 @@ type RatelimitsOperations struct{ connection *connection }
 //
 // Permissions of the root key: `ratelimits.{namespaceId}.limit`, `ratelimits.*.create_namespace`
 func (o RatelimitsOperations) Limit(ctx context.Context, input LimitInput, options ...CallOption) (*Result[LimitOutput], error) {
-	return call[LimitOutput](ctx, o.connection, traits{"ratelimits.limit", onRequest}, input, options)
+	return call[LimitOutput](ctx, o.connection, traits{operation: "ratelimits.limit", repetition: onRequest}, input, options)
 }
 
 // MultiLimit limits several identifiers at once.
@@ -1356,7 +1356,7 @@ func (o RatelimitsOperations) Limit(ctx context.Context, input LimitInput, optio
 //
 // Permissions of the root key: `ratelimits.{namespaceId}.limit`, `ratelimits.*.create_namespace`
 func (o RatelimitsOperations) MultiLimit(ctx context.Context, input MultiLimitInput, options ...CallOption) (*Result[MultiLimitOutput], error) {
-	return call[MultiLimitOutput](ctx, o.connection, traits{"ratelimits.multiLimit", onRequest}, input, options)
+	return call[MultiLimitOutput](ctx, o.connection, traits{operation: "ratelimits.multiLimit", repetition: onRequest}, input, options)
 }
 
 // DeleteNamespace deletes a rate limit namespace and its overrides.
@@ -1367,7 +1367,7 @@ func (o RatelimitsOperations) MultiLimit(ctx context.Context, input MultiLimitIn
 //
 // Errors besides those of every operation: ErrDataRatelimitNamespaceNotFound.
 func (o RatelimitsOperations) DeleteNamespace(ctx context.Context, input DeleteNamespaceInput, options ...CallOption) (*Result[Empty], error) {
-	return call[Empty](ctx, o.connection, traits{"ratelimits.deleteNamespace", never}, input, options)
+	return call[Empty](ctx, o.connection, traits{operation: "ratelimits.deleteNamespace", repetition: never}, input, options)
 }
 
 // DeleteOverride deletes an override.
@@ -1380,7 +1380,7 @@ func (o RatelimitsOperations) DeleteNamespace(ctx context.Context, input DeleteN
 // Errors besides those of every operation: ErrDataRatelimitNamespaceNotFound,
 // ErrDataRatelimitOverrideNotFound.
 func (o RatelimitsOperations) DeleteOverride(ctx context.Context, input DeleteOverrideInput, options ...CallOption) (*Result[Empty], error) {
-	return call[Empty](ctx, o.connection, traits{"ratelimits.deleteOverride", never}, input, options)
+	return call[Empty](ctx, o.connection, traits{operation: "ratelimits.deleteOverride", repetition: never}, input, options)
 }
 
 // ExplainLimit explains a limit.
@@ -1392,7 +1392,7 @@ func (o RatelimitsOperations) DeleteOverride(ctx context.Context, input DeleteOv
 //
 // Errors besides those of every operation: ErrDataRatelimitNamespaceNotFound.
 func (o RatelimitsOperations) ExplainLimit(ctx context.Context, input ExplainLimitInput, options ...CallOption) (*Result[ExplainLimitOutput], error) {
-	return call[ExplainLimitOutput](ctx, o.connection, traits{"ratelimits.explainLimit", always}, input, options)
+	return call[ExplainLimitOutput](ctx, o.connection, traits{operation: "ratelimits.explainLimit", repetition: always}, input, options)
 }
 
 // GetDescriptors gets the descriptors of a namespace.
@@ -1404,7 +1404,7 @@ func (o RatelimitsOperations) ExplainLimit(ctx context.Context, input ExplainLim
 //
 // Errors besides those of every operation: ErrDataRatelimitNamespaceNotFound.
 func (o RatelimitsOperations) GetDescriptors(ctx context.Context, input GetDescriptorsInput, options ...CallOption) (*Result[GetDescriptorsOutput], error) {
-	return call[GetDescriptorsOutput](ctx, o.connection, traits{"ratelimits.getDescriptors", always}, input, options)
+	return call[GetDescriptorsOutput](ctx, o.connection, traits{operation: "ratelimits.getDescriptors", repetition: always}, input, options)
 }
 
 // GetOverride gets the override of an identifier.
@@ -1417,7 +1417,7 @@ func (o RatelimitsOperations) GetDescriptors(ctx context.Context, input GetDescr
 // Errors besides those of every operation: ErrDataRatelimitNamespaceNotFound,
 // ErrDataRatelimitOverrideNotFound.
 func (o RatelimitsOperations) GetOverride(ctx context.Context, input GetOverrideInput, options ...CallOption) (*Result[Override], error) {
-	return call[Override](ctx, o.connection, traits{"ratelimits.getOverride", always}, input, options)
+	return call[Override](ctx, o.connection, traits{operation: "ratelimits.getOverride", repetition: always}, input, options)
 }
 
 // ListNamespaces lists rate limit namespaces.
@@ -1426,7 +1426,7 @@ func (o RatelimitsOperations) GetOverride(ctx context.Context, input GetOverride
 //
 // Permissions of the root key: `ratelimits.*.read_namespace`
 func (o RatelimitsOperations) ListNamespaces(ctx context.Context, input ListNamespacesInput, options ...CallOption) (*Page[[]ListNamespacesOutput], error) {
-	return callPage[[]ListNamespacesOutput](ctx, o.connection, traits{"ratelimits.listNamespaces", always}, input, options)
+	return callPage[[]ListNamespacesOutput](ctx, o.connection, traits{operation: "ratelimits.listNamespaces", repetition: always}, input, options)
 }
 
 // ListNamespacesAll returns the entries of all pages of ListNamespaces, from `Cursor` on. It gets the next
@@ -1449,7 +1449,7 @@ func (o RatelimitsOperations) ListNamespacesAll(ctx context.Context, input ListN
 //
 // Errors besides those of every operation: ErrDataRatelimitNamespaceNotFound.
 func (o RatelimitsOperations) ListOverrides(ctx context.Context, input ListOverridesInput, options ...CallOption) (*Page[ListOverridesOutput], error) {
-	return callPage[ListOverridesOutput](ctx, o.connection, traits{"ratelimits.listOverrides", always}, input, options)
+	return callPage[ListOverridesOutput](ctx, o.connection, traits{operation: "ratelimits.listOverrides", repetition: always}, input, options)
 }
 
 // ListOverridesAll returns the entries of all pages of ListOverrides, from `Cursor` on. It gets the next page
@@ -1478,7 +1478,7 @@ func (o RatelimitsOperations) ListOverridesAll(ctx context.Context, input ListOv
 // Errors besides those of every operation: ErrDataRatelimitNamespaceNotFound,
 // ErrApplicationPreconditionFailed.
 func (o RatelimitsOperations) SetDescriptors(ctx context.Context, input SetDescriptorsInput, options ...CallOption) (*Result[Empty], error) {
-	return call[Empty](ctx, o.connection, traits{"ratelimits.setDescriptors", never}, input, options)
+	return call[Empty](ctx, o.connection, traits{operation: "ratelimits.setDescriptors", repetition: never}, input, options)
 }
 
 // SetOverride sets an override.
@@ -1494,7 +1494,7 @@ func (o RatelimitsOperations) SetDescriptors(ctx context.Context, input SetDescr
 // Errors besides those of every operation: ErrDataRatelimitNamespaceNotFound,
 // ErrDataRatelimitOverrideLimitReached, ErrApplicationPreconditionFailed.
 func (o RatelimitsOperations) SetOverride(ctx context.Context, input SetOverrideInput, options ...CallOption) (*Result[SetOverrideOutput], error) {
-	return call[SetOverrideOutput](ctx, o.connection, traits{"ratelimits.setOverride", never}, input, options)
+	return call[SetOverrideOutput](ctx, o.connection, traits{operation: "ratelimits.setOverride", repetition: never}, input, options)
 }
 
 // PortalOperations has the operations of the namespace `portal`: sessions in which the owners of keys manage
@@ -1514,7 +1514,7 @@ type PortalOperations struct{ connection *connection }
 //
 // Errors besides those of every operation: ErrDataAPINotFound, ErrDataIdentityNotFound, ErrDataRoleNotFound.
 func (o PortalOperations) CreateSession(ctx context.Context, input CreateSessionInput, options ...CallOption) (*Result[CreateSessionOutput], error) {
-	return call[CreateSessionOutput](ctx, o.connection, traits{"portal.createSession", never}, input, options)
+	return call[CreateSessionOutput](ctx, o.connection, traits{operation: "portal.createSession", repetition: never}, input, options)
 }
 
 // DeletePortalSessions ends sessions of the portal.
@@ -1526,7 +1526,7 @@ func (o PortalOperations) CreateSession(ctx context.Context, input CreateSession
 //
 // Errors besides those of every operation: ErrDataAPINotFound.
 func (o PortalOperations) DeletePortalSessions(ctx context.Context, input DeletePortalSessionsInput, options ...CallOption) (*Result[DeletePortalSessionsOutput], error) {
-	return call[DeletePortalSessionsOutput](ctx, o.connection, traits{"portal.deletePortalSessions", never}, input, options)
+	return call[DeletePortalSessionsOutput](ctx, o.connection, traits{operation: "portal.deletePortalSessions", repetition: never}, input, options)
 }
 
 // ListPortalSessions lists the sessions of the portal.
@@ -1537,7 +1537,7 @@ func (o PortalOperations) DeletePortalSessions(ctx context.Context, input Delete
 //
 // Errors besides those of every operation: ErrDataAPINotFound.
 func (o PortalOperations) ListPortalSessions(ctx context.Context, input ListPortalSessionsInput, options ...CallOption) (*Page[[]PortalSession], error) {
-	return callPage[[]PortalSession](ctx, o.connection, traits{"portal.listPortalSessions", always}, input, options)
+	return callPage[[]PortalSession](ctx, o.connection, traits{operation: "portal.listPortalSessions", repetition: always}, input, options)
 }
 
 // ListPortalSessionsAll returns the entries of all pages of ListPortalSessions, from `Cursor` on. It gets the
@@ -1563,7 +1563,7 @@ type RootKeysOperations struct{ connection *connection }
 //
 // Permissions of the root key: `rootKeys.*.create_root_key`
 func (o RootKeysOperations) CreateRootKey(ctx context.Context, input CreateRootKeyInput, options ...CallOption) (*Result[CreateRootKeyOutput], error) {
-	return call[CreateRootKeyOutput](ctx, o.connection, traits{"rootKeys.createRootKey", withKey}, input, options)
+	return call[CreateRootKeyOutput](ctx, o.connection, traits{operation: "rootKeys.createRootKey", repetition: withKey}, input, options)
 }
 
 // DeleteRootKey deletes a root key.
@@ -1578,7 +1578,7 @@ func (o RootKeysOperations) CreateRootKey(ctx context.Context, input CreateRootK
 //
 // Errors besides those of every operation: ErrDataRootKeyNotFound, ErrApplicationProtectedResource.
 func (o RootKeysOperations) DeleteRootKey(ctx context.Context, input DeleteRootKeyInput, options ...CallOption) (*Result[DeleteRootKeyOutput], error) {
-	return call[DeleteRootKeyOutput](ctx, o.connection, traits{"rootKeys.deleteRootKey", never}, input, options)
+	return call[DeleteRootKeyOutput](ctx, o.connection, traits{operation: "rootKeys.deleteRootKey", repetition: never}, input, options)
 }
 
 // DeleteSessions ends sessions of the dashboard.
@@ -1590,7 +1590,7 @@ func (o RootKeysOperations) DeleteRootKey(ctx context.Context, input DeleteRootK
 //
 // Errors besides those of every operation: ErrDataRootKeyNotFound.
 func (o RootKeysOperations) DeleteSessions(ctx context.Context, input DeleteSessionsInput, options ...CallOption) (*Result[DeleteSessionsOutput], error) {
-	return call[DeleteSessionsOutput](ctx, o.connection, traits{"rootKeys.deleteSessions", never}, input, options)
+	return call[DeleteSessionsOutput](ctx, o.connection, traits{operation: "rootKeys.deleteSessions", repetition: never}, input, options)
 }
 
 // ListRootKeys lists root keys.
@@ -1600,7 +1600,7 @@ func (o RootKeysOperations) DeleteSessions(ctx context.Context, input DeleteSess
 //
 // Permissions of the root key: `rootKeys.{rootKeyId}.read_root_key`
 func (o RootKeysOperations) ListRootKeys(ctx context.Context, input ListRootKeysInput, options ...CallOption) (*Page[[]RootKey], error) {
-	return callPage[[]RootKey](ctx, o.connection, traits{"rootKeys.listRootKeys", always}, input, options)
+	return callPage[[]RootKey](ctx, o.connection, traits{operation: "rootKeys.listRootKeys", repetition: always}, input, options)
 }
 
 // ListRootKeysAll returns the entries of all pages of ListRootKeys, from `Cursor` on. It gets the next page
@@ -1622,7 +1622,7 @@ func (o RootKeysOperations) ListRootKeysAll(ctx context.Context, input ListRootK
 //
 // Permissions of the root key: `rootKeys.{rootKeyId}.read_root_key`
 func (o RootKeysOperations) ListSessions(ctx context.Context, input ListSessionsInput, options ...CallOption) (*Page[[]Session], error) {
-	return callPage[[]Session](ctx, o.connection, traits{"rootKeys.listSessions", always}, input, options)
+	return callPage[[]Session](ctx, o.connection, traits{operation: "rootKeys.listSessions", repetition: always}, input, options)
 }
 
 // ListSessionsAll returns the entries of all pages of ListSessions, from `Cursor` on. It gets the next page
@@ -1647,7 +1647,7 @@ func (o RootKeysOperations) ListSessionsAll(ctx context.Context, input ListSessi
 //
 // Errors besides those of every operation: ErrDataRootKeyNotFound, ErrApplicationProtectedResource.
 func (o RootKeysOperations) RerollRootKey(ctx context.Context, input RerollRootKeyInput, options ...CallOption) (*Result[RerollRootKeyOutput], error) {
-	return call[RerollRootKeyOutput](ctx, o.connection, traits{"rootKeys.rerollRootKey", withKey}, input, options)
+	return call[RerollRootKeyOutput](ctx, o.connection, traits{operation: "rootKeys.rerollRootKey", repetition: withKey}, input, options)
 }
 
 // UpdateRootKey updates a root key.
@@ -1660,7 +1660,7 @@ func (o RootKeysOperations) RerollRootKey(ctx context.Context, input RerollRootK
 //
 // Errors besides those of every operation: ErrDataRootKeyNotFound, ErrApplicationProtectedResource.
 func (o RootKeysOperations) UpdateRootKey(ctx context.Context, input UpdateRootKeyInput, options ...CallOption) (*Result[Empty], error) {
-	return call[Empty](ctx, o.connection, traits{"rootKeys.updateRootKey", never}, input, options)
+	return call[Empty](ctx, o.connection, traits{operation: "rootKeys.updateRootKey", repetition: never}, input, options)
 }
 
 // WorkspacesOperations has the operations of the namespace `workspaces`: isolated tenants of the service. The
@@ -1674,7 +1674,7 @@ type WorkspacesOperations struct{ connection *connection }
 //
 // Permissions of the root key: `workspaces.*.create_workspace`
 func (o WorkspacesOperations) CreateWorkspace(ctx context.Context, input CreateWorkspaceInput, options ...CallOption) (*Result[CreateWorkspaceOutput], error) {
-	return call[CreateWorkspaceOutput](ctx, o.connection, traits{"workspaces.createWorkspace", withKey}, input, options)
+	return call[CreateWorkspaceOutput](ctx, o.connection, traits{operation: "workspaces.createWorkspace", repetition: withKey}, input, options)
 }
 
 // ListWorkspaces lists workspaces.
@@ -1683,7 +1683,7 @@ func (o WorkspacesOperations) CreateWorkspace(ctx context.Context, input CreateW
 //
 // Permissions of the root key: `workspaces.*.read_workspace`
 func (o WorkspacesOperations) ListWorkspaces(ctx context.Context, input ListWorkspacesInput, options ...CallOption) (*Page[[]Workspace], error) {
-	return callPage[[]Workspace](ctx, o.connection, traits{"workspaces.listWorkspaces", always}, input, options)
+	return callPage[[]Workspace](ctx, o.connection, traits{operation: "workspaces.listWorkspaces", repetition: always}, input, options)
 }
 
 // ListWorkspacesAll returns the entries of all pages of ListWorkspaces, from `Cursor` on. It gets the next
@@ -1709,7 +1709,7 @@ func (o WorkspacesOperations) ListWorkspacesAll(ctx context.Context, input ListW
 //
 // Errors besides those of every operation: ErrDataWorkspaceNotFound, ErrApplicationProtectedResource.
 func (o WorkspacesOperations) UpdateWorkspace(ctx context.Context, input UpdateWorkspaceInput, options ...CallOption) (*Result[Empty], error) {
-	return call[Empty](ctx, o.connection, traits{"workspaces.updateWorkspace", never}, input, options)
+	return call[Empty](ctx, o.connection, traits{operation: "workspaces.updateWorkspace", repetition: never}, input, options)
 }
 
 // AuditOperations has the operations of the namespace `audit`: the audit log of the workspace.
@@ -1723,7 +1723,7 @@ type AuditOperations struct{ connection *connection }
 //
 // Permissions of the root key: `audit.*.read_event`
 func (o AuditOperations) ListEvents(ctx context.Context, input ListEventsInput, options ...CallOption) (*Page[[]AuditEvent], error) {
-	return callPage[[]AuditEvent](ctx, o.connection, traits{"audit.listEvents", always}, input, options)
+	return callPage[[]AuditEvent](ctx, o.connection, traits{operation: "audit.listEvents", repetition: always}, input, options)
 }
 
 // ListEventsAll returns the entries of all pages of ListEvents, from `Cursor` on. It gets the next page when
@@ -1751,7 +1751,7 @@ type EventsOperations struct{ connection *connection }
 //
 // Permissions of the root key: `events.*.read_event`
 func (o EventsOperations) ListEvents(ctx context.Context, input EventsListEventsInput, options ...CallOption) (*Page[[]Event], error) {
-	return callPage[[]Event](ctx, o.connection, traits{"events.listEvents", always}, input, options)
+	return callPage[[]Event](ctx, o.connection, traits{operation: "events.listEvents", repetition: always}, input, options)
 }
 
 // ListEventsAll returns the entries of all pages of ListEvents, from `Cursor` on. It gets the next page when
@@ -1782,7 +1782,7 @@ type WebhooksOperations struct{ connection *connection }
 // Errors besides those of every operation: ErrDataAPINotFound, ErrDataWebhookLimitReached,
 // ErrApplicationPreconditionFailed.
 func (o WebhooksOperations) CreateWebhook(ctx context.Context, input CreateWebhookInput, options ...CallOption) (*Result[CreateWebhookOutput], error) {
-	return call[CreateWebhookOutput](ctx, o.connection, traits{"webhooks.createWebhook", withKey}, input, options)
+	return call[CreateWebhookOutput](ctx, o.connection, traits{operation: "webhooks.createWebhook", repetition: withKey}, input, options)
 }
 
 // DeleteWebhook deletes a webhook.
@@ -1793,7 +1793,7 @@ func (o WebhooksOperations) CreateWebhook(ctx context.Context, input CreateWebho
 //
 // Errors besides those of every operation: ErrDataWebhookNotFound.
 func (o WebhooksOperations) DeleteWebhook(ctx context.Context, input DeleteWebhookInput, options ...CallOption) (*Result[Empty], error) {
-	return call[Empty](ctx, o.connection, traits{"webhooks.deleteWebhook", never}, input, options)
+	return call[Empty](ctx, o.connection, traits{operation: "webhooks.deleteWebhook", repetition: never}, input, options)
 }
 
 // GetWebhook gets a webhook.
@@ -1804,7 +1804,7 @@ func (o WebhooksOperations) DeleteWebhook(ctx context.Context, input DeleteWebho
 //
 // Errors besides those of every operation: ErrDataWebhookNotFound.
 func (o WebhooksOperations) GetWebhook(ctx context.Context, input GetWebhookInput, options ...CallOption) (*Result[Webhook], error) {
-	return call[Webhook](ctx, o.connection, traits{"webhooks.getWebhook", always}, input, options)
+	return call[Webhook](ctx, o.connection, traits{operation: "webhooks.getWebhook", repetition: always}, input, options)
 }
 
 // ListDeliveries lists the deliveries of a webhook.
@@ -1816,7 +1816,7 @@ func (o WebhooksOperations) GetWebhook(ctx context.Context, input GetWebhookInpu
 //
 // Errors besides those of every operation: ErrDataWebhookNotFound.
 func (o WebhooksOperations) ListDeliveries(ctx context.Context, input ListDeliveriesInput, options ...CallOption) (*Page[[]WebhookDelivery], error) {
-	return callPage[[]WebhookDelivery](ctx, o.connection, traits{"webhooks.listDeliveries", always}, input, options)
+	return callPage[[]WebhookDelivery](ctx, o.connection, traits{operation: "webhooks.listDeliveries", repetition: always}, input, options)
 }
 
 // ListDeliveriesAll returns the entries of all pages of ListDeliveries, from `Cursor` on. It gets the next
@@ -1838,7 +1838,7 @@ func (o WebhooksOperations) ListDeliveriesAll(ctx context.Context, input ListDel
 //
 // Permissions of the root key: `webhooks.{webhookId}.read_webhook`
 func (o WebhooksOperations) ListWebhooks(ctx context.Context, input ListWebhooksInput, options ...CallOption) (*Page[[]Webhook], error) {
-	return callPage[[]Webhook](ctx, o.connection, traits{"webhooks.listWebhooks", always}, input, options)
+	return callPage[[]Webhook](ctx, o.connection, traits{operation: "webhooks.listWebhooks", repetition: always}, input, options)
 }
 
 // ListWebhooksAll returns the entries of all pages of ListWebhooks, from `Cursor` on. It gets the next page
@@ -1864,7 +1864,7 @@ func (o WebhooksOperations) ListWebhooksAll(ctx context.Context, input ListWebho
 // Errors besides those of every operation: ErrDataWebhookNotFound, ErrDataWebhookDeliveryNotFound,
 // ErrApplicationPreconditionFailed.
 func (o WebhooksOperations) Redeliver(ctx context.Context, input RedeliverInput, options ...CallOption) (*Result[RedeliverOutput], error) {
-	return call[RedeliverOutput](ctx, o.connection, traits{"webhooks.redeliver", never}, input, options)
+	return call[RedeliverOutput](ctx, o.connection, traits{operation: "webhooks.redeliver", repetition: never}, input, options)
 }
 
 // RotateSecret rotates the secret of a webhook.
@@ -1876,7 +1876,7 @@ func (o WebhooksOperations) Redeliver(ctx context.Context, input RedeliverInput,
 //
 // Errors besides those of every operation: ErrDataWebhookNotFound.
 func (o WebhooksOperations) RotateSecret(ctx context.Context, input RotateSecretInput, options ...CallOption) (*Result[RotateSecretOutput], error) {
-	return call[RotateSecretOutput](ctx, o.connection, traits{"webhooks.rotateSecret", withKey}, input, options)
+	return call[RotateSecretOutput](ctx, o.connection, traits{operation: "webhooks.rotateSecret", repetition: withKey}, input, options)
 }
 
 // SendTest sends a test event to a webhook.
@@ -1888,7 +1888,7 @@ func (o WebhooksOperations) RotateSecret(ctx context.Context, input RotateSecret
 //
 // Errors besides those of every operation: ErrDataWebhookNotFound, ErrApplicationPreconditionFailed.
 func (o WebhooksOperations) SendTest(ctx context.Context, input SendTestInput, options ...CallOption) (*Result[SendTestOutput], error) {
-	return call[SendTestOutput](ctx, o.connection, traits{"webhooks.sendTest", withKey}, input, options)
+	return call[SendTestOutput](ctx, o.connection, traits{operation: "webhooks.sendTest", repetition: withKey}, input, options)
 }
 
 // UpdateWebhook updates a webhook.
@@ -1901,7 +1901,7 @@ func (o WebhooksOperations) SendTest(ctx context.Context, input SendTestInput, o
 //
 // Errors besides those of every operation: ErrDataWebhookNotFound, ErrDataAPINotFound.
 func (o WebhooksOperations) UpdateWebhook(ctx context.Context, input UpdateWebhookInput, options ...CallOption) (*Result[Empty], error) {
-	return call[Empty](ctx, o.connection, traits{"webhooks.updateWebhook", never}, input, options)
+	return call[Empty](ctx, o.connection, traits{operation: "webhooks.updateWebhook", repetition: never}, input, options)
 }
 
 // SystemOperations has the operations of the namespace `system`: the service itself, and what needs attention
@@ -1916,7 +1916,7 @@ type SystemOperations struct{ connection *connection }
 //
 // Permissions of the root key: `apis.*.read_key`, `rootKeys.*.read_root_key`, `webhooks.*.read_webhook`
 func (o SystemOperations) GetFindings(ctx context.Context, input GetFindingsInput, options ...CallOption) (*Result[GetFindingsOutput], error) {
-	return call[GetFindingsOutput](ctx, o.connection, traits{"system.getFindings", always}, input, options)
+	return call[GetFindingsOutput](ctx, o.connection, traits{operation: "system.getFindings", repetition: always}, input, options)
 }
 
 // GetStatus gets the status of the service.
@@ -1926,7 +1926,7 @@ func (o SystemOperations) GetFindings(ctx context.Context, input GetFindingsInpu
 //
 // Permissions of the root key: `system.*.read_status`
 func (o SystemOperations) GetStatus(ctx context.Context, input GetStatusInput, options ...CallOption) (*Result[GetStatusOutput], error) {
-	return call[GetStatusOutput](ctx, o.connection, traits{"system.getStatus", always}, input, options)
+	return call[GetStatusOutput](ctx, o.connection, traits{operation: "system.getStatus", repetition: always}, input, options)
 }
 
 // ListDecisions lists recent decisions.
@@ -1938,7 +1938,7 @@ func (o SystemOperations) GetStatus(ctx context.Context, input GetStatusInput, o
 //
 // Permissions of the root key: `apis.{apiId}.read_analytics`, `ratelimits.{namespaceId}.read_analytics`
 func (o SystemOperations) ListDecisions(ctx context.Context, input SystemListDecisionsInput, options ...CallOption) (*Result[SystemListDecisionsOutput], error) {
-	return call[SystemListDecisionsOutput](ctx, o.connection, traits{"system.listDecisions", always}, input, options)
+	return call[SystemListDecisionsOutput](ctx, o.connection, traits{operation: "system.listDecisions", repetition: always}, input, options)
 }
 
 // Search searchs keys, identities, APIs and everything else.
@@ -1963,7 +1963,7 @@ func (o SystemOperations) ListDecisions(ctx context.Context, input SystemListDec
 // `webhooks.{webhookId}.read_webhook`, `permissions.*.read_role`, `permissions.*.read_permission`,
 // `rootKeys.{rootKeyId}.read_root_key`
 func (o SystemOperations) Search(ctx context.Context, input SearchInput, options ...CallOption) (*Result[SearchOutput], error) {
-	return call[SearchOutput](ctx, o.connection, traits{"system.search", always}, input.wire(), options)
+	return call[SearchOutput](ctx, o.connection, traits{operation: "system.search", repetition: always}, input.wire(), options)
 }
 
 // APILeakAction is one of the constants below. A newer service can send others.

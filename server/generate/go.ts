@@ -81,7 +81,8 @@ function printMethods(operation: ClientOperation, receiver: string, types: Types
   types.addWire(input, operation.input);
 
   const signature = `ctx context.Context, input ${input}, options ...CallOption`;
-  const operands = `ctx, o.connection, traits{${JSON.stringify(name)}, ${repetitions[traits.repeatable ?? "never"]}}`;
+  const repetition = repetitions[traits.repeatable ?? "never"];
+  const operands = `ctx, o.connection, traits{operation: ${JSON.stringify(name)}, repetition: ${repetition}}`;
   const help = [
     `${verb} ${thirdPerson(summary)}`,
     description,
@@ -162,6 +163,12 @@ class Types {
       const field = goName(key);
       const value = this.of(property, name + field, direction, `is for the field ${field} of ${name}.`, true);
       const type = this.#optional(value, property, direction, required.has(key));
+      // The client accepts null for pointers only.
+      if (direction === "output" && required.has(key) && isNullable(property) && !type.startsWith("*")) {
+        throw new Error(
+          `${name}.${key} is always present and can be null, which ${type} cannot say: make it optional.`,
+        );
+      }
       fields.set(field, type);
       // A required member that is forgotten is an error of the service, and no null.
       const isAlways = required.has(key) && (direction === "output" || !hasAbsentZero(type, property));
@@ -231,12 +238,12 @@ ${printLines(fields, "\t\t")}
 
   /** The type of a member that can be absent or null. */
   #optional(type: string, schema: Schema, direction: Direction, isRequired: boolean): string {
-    const isNullable = Array.isArray(schema.type) && schema.type.includes("null");
-    if (isNullable && direction === "input") return `Nullable[${type}]`;
+    const canBeNull = isNullable(schema);
+    if (canBeNull && direction === "input") return `Nullable[${type}]`;
     const hasZero = hasAbsentZero(type, schema);
     if (direction === "output") {
       const isPlain = hasZero || type === "string" || type === "bool";
-      return (isNullable || !isRequired) && !isPlain ? `*${type}` : type;
+      return (canBeNull || !isRequired) && !isPlain ? `*${type}` : type;
     }
     return isRequired || hasZero ? type : `*${type}`;
   }
@@ -266,6 +273,10 @@ ${printLines(fields, "\t\t")}
     const text = /^is /.test(description) ? description : `is ${lowered(description)}`;
     this.texts.push(`${description ? comment(`${name} ${text}`) : ""}type ${name} ${type}\n`);
   }
+}
+
+function isNullable({ type }: Schema): boolean {
+  return Array.isArray(type) && type.includes("null");
 }
 
 /** Whether the zero value of the type is none of the API, and so stands for an absent member. */

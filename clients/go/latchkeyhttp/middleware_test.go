@@ -345,7 +345,7 @@ func TestAFunctionThatFailsRejectsTheRequest(t *testing.T) {
 
 func TestARequestThatComesByAgainIsVerifiedOnce(t *testing.T) {
 	client, transport := answering(t, strings.Replace(valid, "}",
-		`,"ratelimits":[{"name":"a","limit":2,"duration":1000,"remaining":1,"reset":0}]}`, 1))
+		`,"ratelimits":[{"id":"rl_1","name":"a","limit":2,"duration":1000,"autoApply":true,"exceeded":false,"remaining":1,"reset":0}]}`, 1))
 	verify := latchkeyhttp.Verify(client, latchkeyhttp.VerifyOptions{APIs: apis})
 	mux := http.NewServeMux()
 	mux.Handle("GET /documents/{id}", verify(keyID))
@@ -366,7 +366,7 @@ func TestARequestThatComesByAgainIsVerifiedOnce(t *testing.T) {
 
 func TestLimitsAreJoinedWithHeadersOfTheHandler(t *testing.T) {
 	const own = `"own";r=5`
-	limited := strings.Replace(valid, "}", `,"ratelimits":[{"name":"a","limit":2,"duration":1000,"remaining":1,"reset":0}]}`, 1)
+	limited := strings.Replace(valid, "}", `,"ratelimits":[{"id":"rl_1","name":"a","limit":2,"duration":1000,"autoApply":true,"exceeded":false,"remaining":1,"reset":0}]}`, 1)
 	client, _ := answering(t, limited)
 	limits, _ := answering(t, `{"success":true,"limit":9,"remaining":8,"reset":0}`)
 	verify := latchkeyhttp.Verify(client, latchkeyhttp.VerifyOptions{APIs: apis})
