@@ -60,6 +60,13 @@ const steps: Readonly<Record<string, readonly string[]>> = {
      order by (workspace_id, at, id)
      settings non_replicated_deduplication_window = 10000`,
   ],
+  "004-sums": [
+    // The engine adds up without a bound, and 64-bit integers become negative then. These numbers are exact up to the largest
+    // sum that is kept, and stay large beyond it. Readers bound them.
+    `alter table latchkey_rollups
+       modify column count Float64, modify column amount Float64, modify column latency_us Float64`,
+    "alter table latchkey_usage modify column count Float64, modify column credits_spent Float64",
+  ],
 };
 
 /**
