@@ -1,4 +1,4 @@
-import { parseExactly } from "../../../engine/src/rules/json-text.ts";
+import { findRepeatedName, parseExactly } from "../../../engine/src/rules/json-text.ts";
 
 /** A part of a row that is not imported or works differently here, with what to do about it. It quotes no value. */
 export interface Note {
@@ -21,6 +21,8 @@ export class Fields {
   readonly notes: Note[] = [];
   /** The names of the fields whose text should be a time and is none. */
   readonly notTimes: string[] = [];
+  /** The names of members that a value, which is a text of JSON, has twice in one object. */
+  readonly repeatedMembers: string[] = [];
   /** A name that two fields have in two spellings, as the file spells it; undefined if there is none. */
   readonly repeated: string | undefined;
   readonly #values = new Map<string, unknown>();
@@ -126,7 +128,10 @@ export class Fields {
     // Some exports have JSON in JSON.
     for (let depth = 0; depth < 2 && typeof value === "string"; depth++) {
       try {
-        value = parseExactly(value);
+        const text = value;
+        value = parseExactly(text);
+        const repeated = findRepeatedName(text, value);
+        if (repeated !== undefined) this.repeatedMembers.push(repeated.name);
       } catch {
         break;
       }

@@ -3,9 +3,8 @@ import { basename } from "node:path";
 import { systemClock } from "../../../engine/src/clock/system.ts";
 import { digest, digestOf } from "../../../engine/src/crypto/digest.ts";
 import type { HashAlgorithm } from "../../../engine/src/rules/imported-keys.ts";
-import { parseExactly } from "../../../engine/src/rules/json-text.ts";
 import { type Attempts, call, type Endpoint, ServiceError } from "../call.ts";
-import { parseJson, readFile } from "../input.ts";
+import { readFile } from "../input.ts";
 import { CommandError, UsageError } from "../output.ts";
 import { jsonText } from "../printable.ts";
 import { ProgressLine } from "../progress.ts";
@@ -15,7 +14,7 @@ import { Fields, fieldName, type Note } from "./fields.ts";
 import { createOwnFile, lockImport, writeFully, writing } from "./own-files.ts";
 import { OWNER_NOTE, writeOwner } from "./owners.ts";
 import { ImportedPlans, type PlannedPlan } from "./plans.ts";
-import { type InputFormat, type InputRow, readRows, requireText } from "./rows.ts";
+import { type InputFormat, type InputRow, parseDocument, readRows, repetitionOf, requireText } from "./rows.ts";
 import type { HashedKey, Mapped, Source } from "./sources/source.ts";
 import { count, ImportFiles, type ReportedRow } from "./state.ts";
 import { type Reason, Tally } from "./tally.ts";
@@ -272,7 +271,7 @@ async function readOthers({ otherFiles }: ImportTask): Promise<{ documents: unkn
   for (const file of otherFiles) {
     const text = await readFile(file, left);
     left -= Buffer.byteLength(text);
-    others.documents.push(parseJson(text, file, { parse: parseExactly }));
+    others.documents.push(parseDocument(text, file));
     others.digests.push(digest(text));
   }
   return others;
@@ -304,6 +303,8 @@ function preparation(task: ImportTask, others: readonly unknown[]): (row: InputR
     if ("skipped" in mapped)
       return { ...rejection(row.number, name, mapped.skipped), outcome: "skipped" } as ReportedRow;
     if ("rejected" in mapped) return rejection(row.number, name, mapped.rejected);
+    const [repeated] = fields.repeatedMembers;
+    if (repeated !== undefined) return rejection(row.number, name, repetitionOf(repeated));
     const [notTime] = fields.notTimes;
     if (notTime !== undefined) return rejection(row.number, name, `${notTime} ${NOT_A_TIME}`);
     const owner = ownerOf(mapped.key);

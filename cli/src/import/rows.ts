@@ -1,7 +1,7 @@
 import { closeSync, createReadStream, openSync, readSync, statSync } from "node:fs";
 import { extname } from "node:path";
 import { Readable } from "node:stream";
-import { parseExactly } from "../../../engine/src/rules/json-text.ts";
+import { findRepeatedName, parseExactly } from "../../../engine/src/rules/json-text.ts";
 import { decode } from "../decode.ts";
 import { parseJson, readFile } from "../input.ts";
 import { CommandError, UsageError } from "../output.ts";
@@ -142,13 +142,16 @@ async function* dumpedKeys(keys: AsyncIterable<DumpedKey>): AsyncGenerator<Input
 /** A value in which rows are expected; undefined if it is no JSON. */
 interface JsonValue {
   readonly value: unknown;
+  /** Why no row is taken from it although it is JSON. */
+  readonly damage?: string | undefined;
   readonly progress: number;
 }
 
 async function* unfolded(values: AsyncIterable<JsonValue>, { unfold }: InputFile["source"]): AsyncGenerator<InputRow> {
   let number = 0;
-  for await (const { value, progress } of values) {
-    if (!isObject(value)) yield { number: ++number, fields: undefined, damage: "is not a JSON object", progress };
+  for await (const { value, damage, progress } of values) {
+    if (damage !== undefined) yield { number: ++number, fields: undefined, damage, progress };
+    else if (!isObject(value)) yield { number: ++number, fields: undefined, damage: "is not a JSON object", progress };
     else
       for (const row of unfold?.(value) ?? [value]) yield { number: ++number, fields: Object.entries(row), progress };
   }
@@ -162,7 +165,7 @@ async function* documentValues(
   const text = await readFile(file, format === "json" ? JSON_BYTES_MAX : YAML_BYTES_MAX);
   const document =
     format === "json"
-      ? parseJson(text, file, { parse: parseExactly })
+      ? parseDocument(text, file)
       : await parseYaml(text, file, { aliasesMax: 0, isPublic: false, longNumbers: "text" });
   const rows = listIn?.(document) ?? anyListIn(document);
   if (!rows) {
@@ -171,6 +174,27 @@ async function* documentValues(
     );
   }
   for (const [i, value] of rows.entries()) yield { value, progress: (i + 1) / rows.length };
+}
+
+/**
+ * A document of JSON, whose numbers are exact.
+ *
+ * @throws {CommandError} when it is not JSON, or has a member twice in one object.
+ */
+export function parseDocument(text: string, file: string): unknown {
+  const document = parseJson(text, file, { parse: parseExactly });
+  const repeated = findRepeatedName(text, document);
+  if (repeated === undefined) return document;
+  const line = text.slice(0, repeated.position).split("\n").length;
+  throw new CommandError(`${file} ${repetitionOf(repeated.name)} in one object, at line ${line}.`);
+}
+
+/** Longer names are cut off in messages. */
+const NAME_LENGTH_MAX = 100;
+
+/** What is wrong with a row or a document that has a member twice. */
+export function repetitionOf(name: string): string {
+  return `has the member ${JSON.stringify(name.slice(0, NAME_LENGTH_MAX))} twice`;
 }
 
 /** The members under which exports have their list. */
@@ -189,12 +213,15 @@ async function* jsonLines(file: string): AsyncGenerator<JsonValue> {
   for await (const line of lines(decode(source, file))) {
     if (/^[ \t\r]*$/.test(line)) continue;
     let value: unknown;
+    let damage: string | undefined;
     try {
       value = parseExactly(line);
+      const repeated = findRepeatedName(line, value);
+      damage = repeated && repetitionOf(repeated.name);
     } catch {
       value = undefined;
     }
-    yield { value, progress: source.bytesRead / bytes };
+    yield { value, damage, progress: source.bytesRead / bytes };
   }
 }
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
 import { cpuTimeOf } from "../../../server/test/cpu-time.ts";
-import { findLoss } from "./json-text.ts";
+import { findLoss, findRepeatedName } from "./json-text.ts";
 
 const lossOf = (text: string) => findLoss(text, JSON.parse(text), true);
 
@@ -132,3 +132,20 @@ describe("findLoss", () => {
 function withBigInts(_: string, member: unknown): unknown {
   return typeof member === "bigint" ? String(member) : member;
 }
+
+describe("findRepeatedName", () => {
+  it("finds the second of two members, in any object, and nothing in the output of JSON.stringify", () => {
+    const nested = fc.constantFrom("", '{"a":', '[{"\\u003a":":"},', '["\\\\",');
+    fc.assert(
+      fc.property(fc.jsonValue({ maxDepth: 4 }), fc.string(), nested, (json, name, before) => {
+        const after = before === "" ? "" : before[0] === "{" ? "}" : "]";
+        const [text, member] = [JSON.stringify(json), JSON.stringify(name)];
+        const whole = `${before}${text}${after}`;
+        assert.equal(findRepeatedName(whole, JSON.parse(whole)), undefined);
+        const twice = `${before}{${member}:${text},${member}:${text}}${after}`;
+        const position = before.length + member.length + text.length + 3;
+        assert.deepEqual(findRepeatedName(twice, JSON.parse(twice)), { name, position });
+      }),
+    );
+  });
+});

@@ -42,6 +42,33 @@ export function parseExactly(text: string): unknown {
   });
 }
 
+/**
+ * A name that an object in a valid JSON text has twice, of which its parsed `value` has the last one only. Undefined if there is
+ * none.
+ */
+export function findRepeatedName(text: string, value: unknown): { name: string; position: number } | undefined {
+  // A colon that is escaped in a string hides one that is too many.
+  if (!text.includes("\\") && !mayRepeatNames(text, value)) return undefined;
+  const open: (Set<string> | null)[] = [];
+  for (let i = 0; i < text.length; ) {
+    const code = text.charCodeAt(i);
+    if (code !== QUOTE) {
+      followBracket(open, code);
+      i++;
+      continue;
+    }
+    const end = closingQuote(text, i);
+    if (text.charCodeAt(skipSpace(text, end)) === COLON) {
+      const name: string = JSON.parse(text.slice(i, end));
+      const names = open.at(-1);
+      if (names?.has(name)) return { name, position: i };
+      names?.add(name);
+    }
+    i = end;
+  }
+  return undefined;
+}
+
 /** A colon follows each name. Colons beyond those of names and strings belong to duplicate names. */
 function mayRepeatNames(text: string, value: unknown): boolean {
   if (typeof value !== "object" || value === null) return false;
@@ -130,13 +157,18 @@ function scan(text: string): Loss | undefined {
       }
       i = end;
     } else {
-      if (code === 0x7b) open.push(new Set());
-      else if (code === 0x5b) open.push(null);
-      else if (code === 0x7d || code === 0x5d) open.pop();
+      followBracket(open, code);
       i++;
     }
   }
   return undefined;
+}
+
+/** Keeps the names of each open object, or null for an open array, the innermost last. */
+function followBracket(open: (Set<string> | null)[], code: number): void {
+  if (code === 0x7b) open.push(new Set());
+  else if (code === 0x5b) open.push(null);
+  else if (code === 0x7d || code === 0x5d) open.pop();
 }
 
 /** The index after the closing quote of the string at `start`. */

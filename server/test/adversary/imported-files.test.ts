@@ -131,6 +131,35 @@ describe("an import", () => {
     assert.equal(linesOf("two.jsonl.report.jsonl")[0].reason, "has the field external_id twice, in two spellings");
   });
 
+  it("rejects a row of JSON that has a member twice, at any depth, and a document with one (rule 243)", async (t) => {
+    const { run, write, linesOf, as } = await importer(t);
+    const rows = [
+      '{"key":"r0","name":"a","name":"b"}',
+      '{"key":"r1","meta":{"seats":1,"s\\u0065ats":2}}',
+      '{"key":"r2","meta":"{\\"a\\":[{\\"b\\":1,\\"b\\":2}]}"}',
+      '{"key":"r3","meta":{"text":"a\\u003a b","a":1,"a":2}}',
+      '{"key":"r4","meta":{"name":"x:y","a":{"name":"\\"a\\": 1"},"b":[{"name":1},{"name":2}]}}',
+    ];
+    write("twice.jsonl", rows.map((row) => `${row}\n`).join(""));
+    assert.equal((await run("twice.jsonl")).code, 1);
+    assert.deepEqual(
+      linesOf("twice.jsonl.report.jsonl").flatMap(({ row, reason }) => (row === 5 ? [] : [[row, reason]])),
+      ["name", "seats", "b", "a"].map((name, i) => [i + 1, `has the member "${name}" twice`]),
+    );
+    for (const [i, code] of ["NOT_FOUND", "NOT_FOUND", "NOT_FOUND", "NOT_FOUND", "VALID"].entries()) {
+      assert.equal((await server.verify(`r${i}`, {}, { as })).code, code);
+    }
+    write("twice.json", `[\n${rows[4]},\n${rows[1]}\n]\n`);
+    const { code, stderr } = await run("twice.json");
+    assert.deepEqual(
+      [code, stderr],
+      [1, 'latchkey: twice.json has the member "seats" twice in one object, at line 3.\n'],
+    );
+    write("cell.csv", 'key,meta\nr5,"{""a"":1,""a"":2}"\n');
+    assert.equal((await run("cell.csv")).code, 1);
+    assert.equal(linesOf("cell.csv.report.jsonl")[0].reason, 'has the member "a" twice');
+  });
+
   it("says at once that it reads files only", { skip: process.platform === "win32" }, async (t) => {
     const { run, directory } = await importer(t);
     execFileSync("mkfifo", [join(directory, "pipe.jsonl")]);
