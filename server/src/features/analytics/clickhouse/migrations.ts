@@ -86,7 +86,8 @@ export async function migrateClickHouse(client: ClickHouseClient): Promise<void>
   }
   for (const [name, statements] of Object.entries(steps)) {
     if (ran.has(name)) continue;
-    for (const query of statements) await client.command({ query });
+    // Without waiting until existing rows are rewritten, which can take minutes: until then they are converted when they are read.
+    for (const query of statements) await client.command({ query, clickhouse_settings: { alter_sync: "0" } });
     await client.insert({ table: "latchkey_migrations", values: [{ name }], format: "JSONEachRow" });
   }
 }
