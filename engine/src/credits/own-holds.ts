@@ -1,4 +1,5 @@
 import type { CurrentHolds, OpenedHold, StoredHold } from "./batch.ts";
+import { TurnoverMap } from "./turnover-map.ts";
 
 /** The most open holds that are remembered. */
 const OWN_MAX = 10_000;
@@ -14,7 +15,7 @@ interface HoldsOfBatch {
  * holds: a settlement of them reads nothing.
  */
 export class OwnHolds {
-  readonly #open = new Map<string, StoredHold>();
+  readonly #open = new TurnoverMap<string, StoredHold>();
   /** The version of all holds in which they are so. Undefined: none is remembered. */
   #version: string | undefined;
 

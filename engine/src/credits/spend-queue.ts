@@ -1,5 +1,6 @@
 import type { Milliseconds } from "../clock/clock.ts";
 import { Fifo } from "./fifo.ts";
+import { TurnoverMap } from "./turnover-map.ts";
 
 /** The part of a call, or of a change of a hold, that the queue uses. */
 export interface QueuedCall {
@@ -105,17 +106,17 @@ export interface Selection<C> {
  * Contended lanes are left to waiters.
  */
 export class SpendQueue<C extends QueuedCall> {
-  readonly #balances = new Map<string, Balance<C>>();
+  readonly #balances = new TurnoverMap<string, Balance<C>>();
   /** The lanes of several balances, and those of changes. */
-  readonly #lanes = new Map<string, Lane<C>>();
-  readonly #workspaces = new Map<string, Workspace<C>>();
+  readonly #lanes = new TurnoverMap<string, Lane<C>>();
+  readonly #workspaces = new TurnoverMap<string, Workspace<C>>();
   readonly #workspaceQueue = new Fifo<Workspace<C>>();
   /** Contended lanes that are left to waiters. */
   readonly #left = new Fifo<Lane<C>>();
   /** The balances that were contended lately, with the time until which they are left to waiters, in its order. */
   readonly #contentions = new Map<string, Milliseconds>();
   /** The parked calls by the scope of a call that is queued or in a batch. */
-  readonly #parked = new Map<string, Fifo<C>>();
+  readonly #parked = new TurnoverMap<string, Fifo<C>>();
   #selections = 0;
   #waiting = 0;
   #changes = 0;
