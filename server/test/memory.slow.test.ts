@@ -5,8 +5,8 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { describe, it } from "node:test";
 import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import { MemorySocket } from "./fast-lane/memory-socket.ts";
+import { collect } from "./garbage.ts";
 import { openTestServer, type TestServer } from "./harness.ts";
 
 const KEYS = 30_000;
@@ -60,8 +60,6 @@ function bytesOf(row: string): number {
 
 /** Bytes on the heap after full collections, and outside of it. */
 function bytesInUse(): number {
-  setFlagsFromString("--expose-gc");
-  const collect = runInNewContext("gc") as () => void;
   // A collection leaves what its weak callbacks release.
   for (let i = 0; i < 3; i++) collect();
   const { heapUsed, external } = process.memoryUsage();

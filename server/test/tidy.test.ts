@@ -29,7 +29,7 @@ const floors = [
   // The client commands: of the engine they use pure rules, digests, time and chance, and nothing that decides a call.
   ["cli/src"],
   ["engine/rules"],
-  ["engine/clock", "engine/random", "engine/crypto", "engine/errors"],
+  ["engine/clock", "engine/random", "engine/collections", "engine/crypto", "engine/errors"],
 ];
 
 /**

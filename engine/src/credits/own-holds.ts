@@ -1,5 +1,5 @@
+import { TurnoverMap } from "../collections/turnover-map.ts";
 import type { CurrentHolds, OpenedHold, StoredHold } from "./batch.ts";
-import { TurnoverMap } from "./turnover-map.ts";
 
 /** The most open holds that are remembered. */
 const OWN_MAX = 10_000;

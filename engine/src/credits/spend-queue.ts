@@ -1,6 +1,6 @@
 import type { Milliseconds } from "../clock/clock.ts";
+import { TurnoverMap } from "../collections/turnover-map.ts";
 import { Fifo } from "./fifo.ts";
-import { TurnoverMap } from "./turnover-map.ts";
 
 /** The part of a call, or of a change of a hold, that the queue uses. */
 export interface QueuedCall {

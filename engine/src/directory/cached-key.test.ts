@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { setImmediate } from "node:timers/promises";
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
+import { collect } from "../../../server/test/garbage.ts";
 import { SimulatedClock } from "../clock/simulated.ts";
 import { hashSecret } from "../crypto/hash.ts";
 import { alphanumeric } from "../random/random.ts";
@@ -296,12 +295,10 @@ describe("a cached key", () => {
 
   it("takes the memory that the cache counts, about 400 bytes if it has nothing but its ids", async () => {
     const KEYS = 20_000;
-    setFlagsFromString("--expose-gc");
-    const gc = runInNewContext("gc") as () => void;
     // The first collection flattens strings. What its weak callbacks release is collected by the next ones.
-    const collect = async () => {
+    const collectAll = async () => {
       for (let i = 0; i < 3; i++) {
-        gc();
+        collect();
         await setImmediate();
       }
     };
@@ -334,12 +331,12 @@ describe("a cached key", () => {
         const idOf = (prefix: string) => Buffer.from(prefix + alphanumeric(random, 22)).toString("latin1");
         return storedKey({ hash, id: idOf("key_"), pool_id: idOf("pool_"), ...fields(i++) });
       });
-      await collect();
+      await collectAll();
       const before = process.memoryUsage().heapUsed;
       for (let from = 0; from < KEYS; from += 100) {
         await Promise.all(Array.from({ length: 100 }, (_, j) => load(hashSecret(`${kind} ${from + j}`))));
       }
-      await collect();
+      await collectAll();
       return [(process.memoryUsage().heapUsed - before) / KEYS, caches.counts.keys.bytes / KEYS] as const;
     };
     // What the program compiles at its first turn would be collected during the second one.

@@ -3,9 +3,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import { SimulatedClock } from "../../../../engine/src/clock/simulated.ts";
+import { collect } from "../../../test/garbage.ts";
 import { Analytics, CELLS_PER_TURN } from "./analytics.ts";
 import { type Batch, cellsOf, eventsOf, readBatch } from "./batch.ts";
 import { DECISIONS_MAX } from "./decisions.ts";
@@ -116,8 +115,6 @@ describe("counts of many keys", () => {
 
   it("leave nothing behind when they are delivered", async (t) => {
     const { analytics, clock, written, count } = await open(t);
-    setFlagsFromString("--expose-gc");
-    const collect = runInNewContext("gc") as () => void;
     const drain = async (times: number) => {
       for (let i = 0; i < times; i++) {
         count(1, 0);

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { getHeapSpaceStatistics, setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import { SimulatedClock } from "../../../../engine/src/clock/simulated.ts";
+import { collect, oldBytes } from "../../../test/garbage.ts";
 import { cellsOf, keyCounts, type VerificationCell } from "./batch.ts";
 import { CELLS_PER_BATCH, type DrainedCounts, type KeyUse, Recorder } from "./recorder.ts";
 
@@ -41,12 +40,6 @@ function usesIn({ keys, uses }: DrainedCounts): KeyUse[] {
   const last = new Map<string, number>();
   for (const { keyId, at } of [...inColumns, ...uses]) last.set(keyId, Math.max(at, last.get(keyId) ?? 0));
   return [...last].map(([keyId, at]) => ({ keyId, at }));
-}
-
-/** Bytes that objects of the old generation take. */
-function oldBytes(): number {
-  const spaces = getHeapSpaceStatistics().filter(({ space_name }) => /^(old|large_object)_space$/.test(space_name));
-  return spaces.reduce((sum, { space_used_size }) => sum + space_used_size, 0);
 }
 
 describe("Recorder", () => {
@@ -140,8 +133,6 @@ describe("Recorder", () => {
   });
 
   it("leaves nothing to a full collection of garbage", () => {
-    setFlagsFromString("--expose-gc");
-    const collect = runInNewContext("gc") as (options?: { type: "minor" }) => void;
     const { recorder, verify } = open();
     const second = (number: number) => {
       for (let i = 0; i < CELLS_PER_BATCH; i++) verify({ key: { ...key, keyId: `key_${number}_${i}` } });

@@ -1,4 +1,5 @@
 import type { Clock } from "../../../../engine/src/clock/clock.ts";
+import { TurnoverMap } from "../../../../engine/src/collections/turnover-map.ts";
 import type {
   CreditsEvent,
   DecisionRecorder,
@@ -96,7 +97,7 @@ export const CELLS_PER_BATCH = 2_000;
  */
 export class Recorder implements DecisionRecorder {
   readonly #clock: Clock;
-  #minutes = new Map<number, Minute>();
+  readonly #minutes = new TurnoverMap<number, Minute>();
   #minute = newMinute(Number.NaN);
   /** The last entry of `keys` of this minute that was counted in. */
   #lastKeys: Keys | undefined;
@@ -253,14 +254,9 @@ export class Recorder implements DecisionRecorder {
     return { keys, verifications, ratelimits, uses, decisions: this.log.take(), events };
   }
 
-  /**
-   * Only a full collection of garbage removes an old map, and until then it keeps what it refers to: so it must not refer to
-   * counts. A cleared map would: its former table keeps the entries, and the table after it.
-   */
   #takeMinutes(): Minute[] {
     const minutes = [...this.#minutes.values()];
-    for (const { start } of minutes) this.#minutes.delete(start);
-    this.#minutes = new Map();
+    this.#minutes.clear();
     this.#minute = newMinute(Number.NaN);
     this.#lastKeys = undefined;
     return minutes;

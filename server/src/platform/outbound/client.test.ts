@@ -6,10 +6,9 @@ import { createServer, type IncomingMessage, type RequestListener, type Server }
 import { type AddressInfo, createServer as createTcpServer, Socket, type Server as TcpServer } from "node:net";
 import { describe, it, type TestContext } from "node:test";
 import { setDefaultCACertificates } from "node:tls";
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import { SimulatedClock } from "../../../../engine/src/clock/simulated.ts";
 import { floods, openHostileEndpoint, TEST_CERTIFICATE } from "../../../test/adversary/hostile-endpoint.ts";
+import { collect } from "../../../test/garbage.ts";
 import { eventually } from "../../../test/process.ts";
 import { OutboundClient, type OutboundOptions } from "./client.ts";
 import { OutboundFailure, type OutboundFailureReason } from "./exchange.ts";
@@ -322,8 +321,7 @@ function get(client: OutboundClient, url: string) {
 
 /** The memory of objects that are in use, in bytes. */
 function heapUsed(): number {
-  setFlagsFromString("--expose-gc");
-  runInNewContext("gc")();
+  collect();
   return process.memoryUsage().heapUsed;
 }
 

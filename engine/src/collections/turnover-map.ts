@@ -28,6 +28,8 @@ export class TurnoverMap<K, V> {
   }
 
   clear(): void {
+    // A table forgets only what is deleted.
+    for (const key of this.#entries.keys()) this.#entries.delete(key);
     this.#entries = new Map();
     this.#deletions = 0;
   }

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { getHeapSpaceStatistics, setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import fc from "fast-check";
+import { collect, oldBytes } from "../../../server/test/garbage.ts";
 import { TurnoverMap } from "./turnover-map.ts";
 
 describe("a map whose entries come and go", () => {
@@ -38,12 +37,6 @@ describe("a map whose entries come and go", () => {
   });
 
   it("leaves nothing to a full collection of garbage", () => {
-    setFlagsFromString("--expose-gc");
-    const collect = runInNewContext("gc") as (options?: { type: "minor" }) => void;
-    const oldBytes = () => {
-      const old = getHeapSpaceStatistics().filter(({ space_name }) => space_name === "old_space");
-      return old.reduce((sum, { space_used_size }) => sum + space_used_size, 0);
-    };
     for (const most of [1, 60, 1_000]) {
       const map = new TurnoverMap<number, number[]>();
       // Old, as that of a service is.
