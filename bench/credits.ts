@@ -13,7 +13,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { systemClock } from "../engine/src/clock/system.ts";
 import { Ledger } from "../engine/src/credits/ledger.ts";
-import { neighbouringIds } from "../engine/src/random/random.ts";
+import { newTimedId } from "../engine/src/random/random.ts";
 import { systemRandom } from "../engine/src/random/system.ts";
 import type { Store } from "../server/src/platform/store/store.ts";
 import { freshDatabase, startPostgres } from "../server/test/services/postgres.ts";
@@ -138,11 +138,10 @@ async function measurePairs(
   floor: number,
 ): Promise<void> {
   const ledger = openLedger(store);
-  const newHoldId = neighbouringIds(systemRandom, "hold");
   let turn = 0;
   const pair = async () => {
     const balances = payers[turn++ % payers.length]!;
-    const holdId = newHoldId();
+    const holdId = newTimedId(systemRandom, "hold", Date.now());
     const hold = { holdId, ttl: 60_000, onExpiry: "release", keyId: "bench", apiId: "bench" } as const;
     const { outcome } = await ledger.spend({ workspaceId, balances, cost: 10, charges: undefined, hold });
     if (outcome !== "spent") throw new Error(`A hold was ${outcome}`);

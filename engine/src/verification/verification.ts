@@ -11,7 +11,7 @@ import { StoreUnavailable } from "../errors/store-unavailable.ts";
 import type { Charge, LimitDecision } from "../limits/counters.ts";
 import type { Limiter } from "../limits/limiter.ts";
 import type { Replay, ReplayableCall } from "../limits/replay-store.ts";
-import { neighbouringIds, type Random } from "../random/random.ts";
+import { newTimedId, type Random } from "../random/random.ts";
 import { startOf, startOfToken } from "../rules/imported-keys.ts";
 import type { AnswerForm, ChargedLimits } from "./answers.ts";
 import { type BalancesLeft, balancesOf, balancesText, hasBalances } from "./balances.ts";
@@ -87,7 +87,7 @@ export class Verification<Answer = string> {
   readonly #ledger: VerificationParts<Answer>["ledger"];
   readonly #balances: VerificationParts<Answer>["balances"];
   readonly #openHolds: VerificationParts<Answer>["openHolds"];
-  readonly #newHoldId: () => string;
+  readonly #random: Random;
   readonly #singleCalls: VerificationParts<Answer>["singleCalls"];
   readonly #lookup: KeyLookup;
   readonly #unknownKeys: UnknownKeys;
@@ -121,7 +121,7 @@ export class Verification<Answer = string> {
     this.#ledger = ledger;
     this.#balances = balances;
     this.#openHolds = openHolds;
-    this.#newHoldId = neighbouringIds(random, "hold");
+    this.#random = random;
     this.#singleCalls = singleCalls;
     this.#lookup = new KeyLookup(directories);
     this.#watch = new KeyWatch(clock, directories);
@@ -522,7 +522,8 @@ export class Verification<Answer = string> {
     const subject = identity ? JSON.stringify({ identityId: identity.id }) : undefined;
     let isMade = false;
     try {
-      const outcome = await make({ holdId: this.#newHoldId(), ...asked, keyId, apiId, subject });
+      const holdId = newTimedId(this.#random, "hold", this.#clock.now());
+      const outcome = await make({ holdId, ...asked, keyId, apiId, subject });
       isMade = "hold" in outcome && outcome.hold !== undefined;
       return outcome;
     } finally {

@@ -205,12 +205,28 @@ function asKyselyStatement(statement: StatementSync, changes: readonly ChangeCou
     cpuYield?.rest();
     return result;
   };
-  return {
-    reader: statement.columns().length > 0,
-    all: (parameters: readonly unknown[]) => run(statement.all, parameters),
-    run: (parameters: readonly unknown[]) => run(statement.run, parameters),
-    iterate: (parameters: readonly unknown[]) => run(statement.iterate, parameters),
+  // The objects of node:sqlite are dictionaries, whose members and copies take several times as long.
+  statement.setReturnArrays(true);
+  let names = columnNames(statement);
+  const rowOf = (values: readonly unknown[]) => {
+    // SQLite prepares it again after a change of the schema, and `*` then has other columns.
+    if (values.length !== names.length) names = columnNames(statement);
+    const row: Record<string, unknown> = {};
+    for (let i = 0; i < names.length; i++) row[names[i]!] = values[i];
+    return row;
   };
+  return {
+    reader: names.length > 0,
+    all: (parameters: readonly unknown[]) => (run(statement.all, parameters) as unknown as unknown[][]).map(rowOf),
+    run: (parameters: readonly unknown[]) => run(statement.run, parameters),
+    *iterate(parameters: readonly unknown[]) {
+      for (const values of run(statement.iterate, parameters)) yield rowOf(values as unknown as unknown[]);
+    },
+  };
+}
+
+function columnNames(statement: StatementSync): string[] {
+  return statement.columns().map(({ name }) => name);
 }
 
 /** Runs one statement outside the query builder. */
