@@ -91,8 +91,8 @@ interface Exchange {
 /** Sends a stream on a connection of its own and returns what became of it. */
 async function exchange(
   server: Pick<HttpServer, "accept">,
-  { chunks, pace, ends }: PeerStream,
-  socket = new MemorySocket(),
+  { peer, chunks, pace, ends }: Omit<PeerStream, "peer"> & { peer?: string },
+  socket = new MemorySocket(peer),
 ): Promise<Exchange> {
   server.accept(socket);
   for (const [i, chunk] of chunks.entries()) {
@@ -189,7 +189,7 @@ describe("the fast lane", () => {
       const streams = Array.from({ length: AT_ONCE }, () => drawStream(random));
       await Promise.all(
         streams.map(async (stream, j) => {
-          const socket = new SharedMemorySocket();
+          const socket = new SharedMemorySocket(stream.peer);
           await compare(stream, `stream ${i + j} of seed ${SEED + 2}`, lane, socket);
           assert.ok(socket.isShared);
         }),
@@ -299,7 +299,7 @@ describe("the fast lane", () => {
     stream: PeerStream,
     name: string,
     tested: Pick<HttpServer, "accept"> = lane,
-    socket = new MemorySocket(),
+    socket = new MemorySocket(stream.peer),
   ): Promise<void> {
     const [fast, slow] = await Promise.all([exchange(tested, stream, socket), exchange(ordinary, stream)]);
     if (fast.output === slow.output && fast.fate === slow.fate) return;

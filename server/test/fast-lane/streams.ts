@@ -3,6 +3,7 @@ import { alphanumeric, type Random } from "../../../engine/src/random/random.ts"
 
 /** What a peer sends on one connection. */
 export interface PeerStream {
+  peer: string;
   chunks: readonly Buffer[];
   /** When each chunk is sent: after the answers to the one before, or all of them in one turn of the event loop. */
   pace: "after answers" | "at once";
@@ -18,6 +19,8 @@ interface Parts {
 }
 
 const PACES = ["after answers", "after answers", "at once"] as const;
+/** One of them is a trusted proxy. Heads of one peer are repeated by the others. */
+const PEERS = ["192.0.2.7", "198.51.100.1", "2001:db8::1"];
 const ENDS = ["with the last chunk", "later", "never", "never"] as const;
 const PATHS = ["/v2/keys.verifyKey", "/v2/ratelimits.limit", "/v2/ratelimit.limit"];
 /** Requests that a peer repeats in any order: more than the lane keeps heads of. */
@@ -61,7 +64,7 @@ function drawRepetitions(random: Random): PeerStream {
 }
 
 function stream(random: Random, chunks: readonly Buffer[]): PeerStream {
-  return { chunks, pace: pick(random, PACES), ends: pick(random, ENDS) };
+  return { peer: pick(random, PEERS), chunks, pace: pick(random, PACES), ends: pick(random, ENDS) };
 }
 
 const HOST = "Host: keys.example\r\n";

@@ -1,20 +1,17 @@
 import type { Socket } from "node:net";
 import type { Clock, Milliseconds } from "../../../../../engine/src/clock/clock.ts";
 import { type AddressList, callerAddress } from "../../../../../engine/src/rules/address.ts";
-import type { Credentials } from "../../rpc/authenticate.ts";
 import type { Operation } from "../../rpc/operation.ts";
 import type { Rpc, RpcResponse } from "../../rpc/server.ts";
 import { COUNTED_BYTES_MIN } from "../body-budget.ts";
 import { decodeText } from "../metered.ts";
 import { AnswerText } from "./answer-text.ts";
-import { type PlainHead, readPlainHead } from "./plain-head.ts";
+import { type Head, type KeptHead, KeptHeads } from "./kept-heads.ts";
+import { readPlainHead } from "./plain-head.ts";
 import { shareReads } from "./shared-reads.ts";
 
 /** Calls of one connection that may wait for their answers before it stops reading. Other connections wait for all of them. */
 const WAITING_MAX = 8;
-
-/** Heads up to this length are kept to recognize their repetition. */
-const KEPT_BYTES_MAX = 2 * 1024;
 
 export interface FastLaneOptions {
   rpc: Pick<Rpc, "call">;
@@ -52,6 +49,7 @@ export class FastLane {
   readonly #connections = new Set<LaneConnection>();
   #unwritten: LaneConnection[] = [];
   readonly texts: AnswerText;
+  readonly heads = new KeptHeads();
 
   constructor(options: FastLaneOptions) {
     this.options = options;
@@ -105,6 +103,8 @@ class LaneConnection {
   readonly #lane: FastLane;
   #hasAnswered = false;
   readonly #peer: string;
+  /** The caller's address, if a request names no other. */
+  readonly #address: string;
   /** The latest head: most clients repeat it byte for byte. */
   #latest: KeptHead | undefined;
   /** The latest other one: clients that hold and settle send two in turn. */
@@ -123,6 +123,7 @@ class LaneConnection {
     this.#lane = lane;
     this.socket = socket;
     this.#peer = socket.remoteAddress ?? "";
+    this.#address = callerAddress(this.#peer, undefined, lane.options.trustedProxies);
     socket.on("data", onData).on("end", onEnd).on("error", onError).on("close", onClose).on("drain", onDrain);
     shareReads(socket as LaneSocket, onRead);
     // The timers of the system, as in `node:http`.
@@ -156,7 +157,7 @@ class LaneConnection {
       }
       const body = decodeText(chunk.subarray(position + head.headBytes, position + head.bytes));
       position += head.bytes;
-      const { operation, path, credentials, contentType, idempotencyKey, address } = head;
+      const { operation, path, credentials, contentType, idempotencyKey, address = this.#address } = head;
       const request = { path, credentials, contentType, contentEncoding: undefined, idempotencyKey, body, address };
       const answer = rpc.call(operation, request);
       if (answer instanceof Promise) this.#wait(answer, path);
@@ -193,24 +194,31 @@ class LaneConnection {
       this.#other = latest;
       return other;
     }
+    const { heads } = this.#lane;
+    const head = heads.find(chunk, position) ?? this.#parseHead(chunk, position);
+    if (head === null) return null;
+    const kept = heads.keep(head, chunk, position);
+    if (kept !== undefined) {
+      this.#other = latest;
+      this.#latest = kept;
+    }
+    return head;
+  }
+
+  #parseHead(chunk: Buffer, position: number): Head | null {
     const plain = readPlainHead(chunk, position);
     const { metered, trustedProxies } = this.#lane.options;
     const operation = plain === null ? undefined : metered.get(plain.path);
     // Longer bodies count against the memory of bodies.
     if (plain === null || operation === undefined || plain.bodyBytes >= COUNTED_BYTES_MIN) return null;
-    const head: Head = {
+    const { forwardedFor } = plain;
+    return {
       ...plain,
       credentials: { authorization: plain.authorization },
       bytes: plain.headBytes + plain.bodyBytes,
       operation,
-      address: callerAddress(this.#peer, plain.forwardedFor, trustedProxies),
+      address: forwardedFor === undefined ? undefined : callerAddress(this.#peer, forwardedFor, trustedProxies),
     };
-    if (plain.headBytes <= KEPT_BYTES_MAX) {
-      this.#other = latest;
-      this.#latest = { ...head, text: Buffer.from(chunk.subarray(position, position + plain.headBytes)) };
-      return this.#latest;
-    }
-    return head;
   }
 
   #wait(answer: Promise<RpcResponse>, path: string): void {
@@ -313,21 +321,6 @@ class LaneConnection {
   close(): void {
     this.#lane.leave(this.socket);
   }
-}
-
-/** A head with what the lane derives from it once. */
-interface Head extends PlainHead {
-  /** Bytes of the whole request. */
-  bytes: number;
-  operation: Operation;
-  credentials: Credentials;
-  /** The caller's address. */
-  address: string;
-}
-
-/** A head with its bytes, to recognize its repetition. */
-interface KeptHead extends Head {
-  text: Buffer;
 }
 
 /** Whether the chunk has this head at a position. */

@@ -5,7 +5,8 @@ const HEADERS_MAX = 100;
 
 const REQUEST_LINE_START = "POST ";
 const REQUEST_LINE_END = " HTTP/1.1";
-const END = "\r\n\r\n";
+/** The blank line. */
+export const HEAD_END = "\r\n\r\n";
 
 /** One header: a token of letters, digits and `-`, at most one space, and visible ASCII with spaces between. */
 const HEADER = /^([A-Za-z0-9-]+): ?([\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?)$/;
@@ -41,8 +42,8 @@ export interface PlainHead {
  * parsers disagree about. Every head that this function accepts, Node's parser reads in the same way.
  */
 export function readPlainHead(chunk: Buffer, start: number): PlainHead | null {
-  const end = chunk.indexOf(END, start, "latin1");
-  if (end === -1 || end - start > HEAD_BYTES_MAX - END.length) return null;
+  const end = chunk.indexOf(HEAD_END, start, "latin1");
+  if (end === -1 || end - start > HEAD_BYTES_MAX - HEAD_END.length) return null;
   const lines = chunk.toString("latin1", start, end).split("\r\n");
   if (lines.length - 1 > HEADERS_MAX) return null;
   const path = pathIn(lines[0]!);
@@ -54,7 +55,7 @@ export function readPlainHead(chunk: Buffer, start: number): PlainHead | null {
   if (host === undefined || contentLength === undefined || !LENGTH.test(contentLength)) return null;
   return {
     path,
-    headBytes: end - start + END.length,
+    headBytes: end - start + HEAD_END.length,
     bodyBytes: Number(contentLength),
     authorization,
     contentType,
