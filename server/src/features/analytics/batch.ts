@@ -437,10 +437,22 @@ export function usageOf(counts: readonly MinuteCount[]): Record<UsageLevel, Usag
 
 /** Sorts usage as its tables do. All nodes write rows in the same order, so that no deadlock is possible. */
 export function inKeyOrder(rows: Iterable<Usage>): Usage[] {
-  const key = ({ workspaceId, keyId, identityId, outcome }: Usage) =>
-    `${workspaceId} ${keyId} ${identityId} ${outcome}`;
-  const keyed = [...rows].map((row) => [key(row), row] as const);
-  return keyed.sort(([a, one], [b, other]) => one.time - other.time || (a < b ? -1 : 1)).map(([, row]) => row);
+  return Array.from(rows, keyedUsage)
+    .sort(compareKeyed)
+    .map(([, row]) => row);
+}
+
+// Not closures in each call: V8 collects them with their code, and compiles the next ones again.
+
+type KeyedUsage = readonly [key: string, usage: Usage];
+
+function keyedUsage(row: Usage): KeyedUsage {
+  const { workspaceId, keyId, identityId, outcome } = row;
+  return [`${workspaceId} ${keyId} ${identityId} ${outcome}`, row];
+}
+
+function compareKeyed([a, one]: KeyedUsage, [b, other]: KeyedUsage): number {
+  return one.time - other.time || (a < b ? -1 : 1);
 }
 
 /** The name of a bucket of one subject. */

@@ -64,7 +64,7 @@ const values: Values = {
   /** One parameter per value: SQLite reads them faster than JSON. */
   insertion(head, types, rows, tail) {
     const row = `(${types.map(() => "?").join(", ")})`;
-    return CompiledQuery.raw(`${head} values ${rows.map(() => row).join(", ")} ${tail}`, rows.flat());
+    return CompiledQuery.raw(`${head} values ${Array(rows.length).fill(row).join(", ")} ${tail}`, rows.flat());
   },
   lookUps: (table, column, numbers, { column: other, equal }) =>
     raw`json_each(${JSON.stringify(numbers)}) as b cross join ${raw.table(table)} as u
