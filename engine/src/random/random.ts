@@ -80,10 +80,8 @@ export function newIds(random: Random, prefix: IdPrefix, count: number): string[
 const TIME_LETTERS = 7;
 
 /**
- * Creates an identifier such as `hold_0VYQkGZ…`: 7 characters of the time, in milliseconds, and 9 random ones, 53 bits. For
- * rows of which many are written one after the other: each is the last of every index, so that a database writes a few full
- * pages for all of them, and on SQLite does not look through its page cache after each commit, as it does once an index has
- * grown in its middle.
+ * Creates an identifier such as `hold_0VYQkGZ…`: 7 characters of the time in milliseconds, and 9 random ones, 53 bits. For rows
+ * of which many are written one after the other: new ones are the last of an index, so the database writes few pages for all.
  */
 export function newTimedId(random: Random, prefix: IdPrefix, at: number): string {
   let rest = Math.floor(at);

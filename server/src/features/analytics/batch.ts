@@ -442,7 +442,7 @@ export function inKeyOrder(rows: Iterable<Usage>): Usage[] {
     .map(([, row]) => row);
 }
 
-// Not closures in each call: V8 collects them with their code, and compiles the next ones again.
+// Not closures in each call, which V8 would collect with their code and compile again.
 
 type KeyedUsage = readonly [key: string, usage: Usage];
 

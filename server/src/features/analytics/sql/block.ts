@@ -37,7 +37,7 @@ function subjectOf({ subject }: MinuteCount): string {
   return subject;
 }
 
-/** No closure for each block: V8 compiled each of them again after it had collected the former ones. */
+/** Without a closure, which V8 would collect with its code and compile again for the next block. */
 function columnOf<Name extends keyof MinuteCount>(
   counts: readonly MinuteCount[],
   name: Name,

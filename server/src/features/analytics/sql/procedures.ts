@@ -188,7 +188,7 @@ async function add(
   }
 }
 
-// Not a closure in each call, here and below: V8 collects it with its code, and compiles the next one again.
+// Not a closure in each call, here and below, which V8 would collect with its code and compile again.
 function compareRows(a: Rollup, b: Rollup): number {
   return a.time - b.time || compare(a.subject, b.subject) || compare(a.part, b.part) || compare(a.outcome, b.outcome);
 }

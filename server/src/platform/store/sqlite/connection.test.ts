@@ -84,6 +84,21 @@ describe("a writing connection to SQLite", () => {
     }
   });
 
+  it("names the columns of rows as they are after a change of the schema", async (t) => {
+    const { sql, close } = openSqliteConnection(join(folder(t), "latchkey.db"), "write");
+    t.after(close);
+    await raw(sql, "create table numbers (number integer, word text)");
+    await raw(sql, "insert into numbers values (1, 'one')");
+    const rows = async () => ((await raw(sql, "select * from numbers")) as { rows: unknown[] }).rows;
+    assert.deepEqual(await rows(), [{ number: 1, word: "one" }]);
+    await raw(sql, "alter table numbers rename column word to name");
+    assert.deepEqual(await rows(), [{ number: 1, name: "one" }]);
+    await raw(sql, "alter table numbers add column sign integer");
+    assert.deepEqual(await rows(), [{ number: 1, name: "one", sign: null }]);
+    await raw(sql, "alter table numbers drop column number");
+    assert.deepEqual(await rows(), [{ name: "one", sign: null }]);
+  });
+
   it("marks each sync while it is under way, and nothing else", async (t) => {
     const syncs = new SyncMark();
     const { sql, transaction, checkpoint, close } = openSqliteConnection(join(folder(t), "latchkey.db"), "write", {

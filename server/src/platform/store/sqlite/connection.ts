@@ -157,6 +157,10 @@ class StatementCache<Statement> {
     }
     return statement;
   }
+
+  clear(): void {
+    this.#statements.clear();
+  }
 }
 
 /** How many statements have changed the rows of a table, or tried it. */
@@ -167,6 +171,9 @@ interface ChangeCount {
 /** Finds the tables that a statement changes. */
 const CHANGED_TABLES =
   /\b(?:update(?:\s+or\s+\w+)?|(?:insert(?:\s+or\s+\w+)?|replace)\s+into|delete\s+from)\s+"?(\w+)/gi;
+
+/** Finds a statement that changes the columns of a table. */
+const CHANGES_SCHEMA = /^\s*(?:alter|drop)\b/i;
 
 /** The statements of a connection that change rows, by table. */
 class ChangeCounts {
@@ -189,12 +196,16 @@ class ChangeCounts {
 
 /** Adapts Node's SQLite to the interface of Kysely's dialect. */
 function asKyselyDatabase(database: DatabaseSync, changes: ChangeCounts, cpuYield: CpuYield | undefined) {
-  const statements = new StatementCache((text) =>
-    asKyselyStatement(database.prepare(text), changes.by(text), cpuYield),
-  );
+  const prepare = (text: string) => asKyselyStatement(database.prepare(text), changes.by(text), cpuYield);
+  const statements = new StatementCache(prepare);
   return {
     close: () => database.close(),
-    prepare: (text: string) => statements.get(text),
+    prepare(text: string) {
+      if (!CHANGES_SCHEMA.test(text)) return statements.get(text);
+      // After it, `*` has other columns in those that are prepared.
+      statements.clear();
+      return prepare(text);
+    },
   };
 }
 
@@ -207,12 +218,11 @@ function asKyselyStatement(statement: StatementSync, changes: readonly ChangeCou
   };
   // The objects of node:sqlite are dictionaries, whose members and copies take several times as long.
   statement.setReturnArrays(true);
-  let names = columnNames(statement);
+  const names = statement.columns().map(({ name }) => name);
   const rowOf = (values: readonly unknown[]) => {
-    // SQLite prepares it again after a change of the schema, and `*` then has other columns.
-    if (values.length !== names.length) names = columnNames(statement);
     const row: Record<string, unknown> = {};
-    for (let i = 0; i < names.length; i++) row[names[i]!] = values[i];
+    let i = 0;
+    for (const name of names) row[name] = values[i++];
     return row;
   };
   return {
@@ -223,10 +233,6 @@ function asKyselyStatement(statement: StatementSync, changes: readonly ChangeCou
       for (const values of run(statement.iterate, parameters)) yield rowOf(values as unknown as unknown[]);
     },
   };
-}
-
-function columnNames(statement: StatementSync): string[] {
-  return statement.columns().map(({ name }) => name);
 }
 
 /** Runs one statement outside the query builder. */
