@@ -42,7 +42,7 @@ import {
   stopServers,
 } from "./lib/server-under-test.ts";
 import { type MeasuredStart, measureStart } from "./lib/start.ts";
-import { type Spread, spread, writeSpread } from "./lib/statistics.ts";
+import { spread, writeSpread } from "./lib/statistics.ts";
 import { markdownTable } from "./lib/tables.ts";
 import { Wrk } from "./lib/wrk.ts";
 
@@ -237,8 +237,7 @@ async function measureLatency({ latchkey, bare }: Capacities): Promise<void> {
     for (const load of await measureInTurn(servers, bounds.latency)) {
       const label = `${load.name}, ${share * 100} %`;
       rows.push([label, ...latencyCells(load)]);
-      const p99 = p99Of(load);
-      if (p99 !== undefined) bars.push(bar(label, p99));
+      bars.push(bar(label, p99Of(load)));
     }
   }
   table(["", "calls per second", "p50", "p99", "p99.9"], rows);
@@ -395,7 +394,7 @@ async function untilAtRest(server: ServerUnderTest): Promise<void> {
   console.error("  the server with a million keys was not at rest before its calls");
 }
 
-function bar(label: string, figure: Spread): Bar {
+function bar(label: string, figure: Bar["figure"]): Bar {
   return { label, figure, isOurs: label.startsWith("latchkey") };
 }
 

@@ -2,7 +2,8 @@ import type { Spread } from "./statistics.ts";
 
 export interface Bar {
   label: string;
-  figure: Spread;
+  /** Undefined: it cannot keep up. */
+  figure: Spread | undefined;
   /** Drawn in the colour of the service; the others are grey. */
   isOurs: boolean;
 }
@@ -20,14 +21,18 @@ const FOOT_HEIGHT = 14;
  * `digits` is the number of decimal places.
  */
 export function barChart(title: string, unit: string, bars: readonly Bar[], digits = 0): string {
-  const largest = Math.max(...bars.map(({ figure }) => figure.max));
+  const largest = Math.max(...bars.map(({ figure }) => figure?.max ?? 0));
   const scale = (WIDTH - LABEL_WIDTH - VALUE_WIDTH) / largest;
   const height = HEAD_HEIGHT + bars.length * ROW_HEIGHT + FOOT_HEIGHT;
-  const rows = bars.map(({ label, figure: { median, min, max }, isOurs }, i) => {
+  const rows = bars.map(({ label, figure, isOurs }, i) => {
     const top = HEAD_HEIGHT + i * ROW_HEIGHT;
     const middle = top + BAR_HEIGHT / 2;
+    const name = `  <text x="${LABEL_WIDTH - 10}" y="${middle}" class="label">${escaped(label)}</text>`;
+    if (figure === undefined)
+      return `${name}\n  <text x="${LABEL_WIDTH}" y="${middle}" class="unit">cannot keep up</text>`;
+    const { median, min, max } = figure;
     const at = (value: number) => (LABEL_WIDTH + value * scale).toFixed(1);
-    return `  <text x="${LABEL_WIDTH - 10}" y="${middle}" class="label">${escaped(label)}</text>
+    return `${name}
   <rect x="${LABEL_WIDTH}" y="${top}" width="${(median * scale).toFixed(1)}" height="${BAR_HEIGHT}" rx="3" class="${isOurs ? "ours" : "other"}"/>
   <path d="M${at(min)} ${middle}H${at(max)}M${at(min)} ${middle - 5}v10M${at(max)} ${middle - 5}v10" class="range"/>
   <text x="${(LABEL_WIDTH + max * scale + 10).toFixed(1)}" y="${middle}" class="value">${written(median, digits)}</text>`;
