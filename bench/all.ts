@@ -29,7 +29,7 @@ import { type Bar, barChart } from "./lib/chart.ts";
 import { pausesByKind } from "./lib/collections.ts";
 import { type ComparedServer, compare } from "./lib/compare.ts";
 import { createKeys, JSON_TYPE, LIMIT_PATH, limitBodies, post, ROOT_KEY, VERIFY_PATH } from "./lib/keys.ts";
-import { latencyCells, measureInTurn, p99Of, p99RatioCell } from "./lib/latency.ts";
+import { latencyCells, measureInTurn, p99Of, p99RatioCell, whyNot } from "./lib/latency.ts";
 import { describeMachine, requirePinning } from "./lib/machine.ts";
 import { Pipeline } from "./lib/pipeline.ts";
 import { publishResults } from "./lib/results.ts";
@@ -237,7 +237,7 @@ async function measureLatency({ latchkey, bare }: Capacities): Promise<void> {
     for (const load of await measureInTurn(servers, bounds.latency)) {
       const label = `${load.name}, ${share * 100} %`;
       rows.push([label, ...latencyCells(load)]);
-      bars.push(bar(label, p99Of(load)));
+      bars.push(bar(label, p99Of(load) ?? whyNot(load)));
     }
   }
   table(["", "calls per second", "p50", "p99", "p99.9"], rows);

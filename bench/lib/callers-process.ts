@@ -1,11 +1,13 @@
-import type { CallerLoad, Calls, CallWindow, WindowResult } from "./callers.ts";
+import { CALLERS_BUSY, type CallerLoad, type Calls, type CallWindow, type WindowResult } from "./callers.ts";
 import { Pipeline } from "./pipeline.ts";
 import { atPoissonArrivals, sharedNow } from "./poisson-arrivals.ts";
 
 /** For calls that arrive at random. Calls that follow each other need one connection. */
 const CONNECTIONS = 16;
-/** Open calls at which the window fails: the service cannot keep up. */
+/** Open calls at which the window fails: the service cannot keep up, or these callers cannot. */
 const OPEN_MAX = 5_000;
+/** The share of a core from which it is the callers: they read answers late. */
+const BUSY_SHARE = 0.9;
 
 let ended = new AbortController();
 
@@ -38,7 +40,8 @@ class Sender {
   #sent = 0;
   #open = 0;
   #rejected = 0;
-  #isOverloaded = false;
+  /** Why it sends no more. */
+  #failure: string | undefined;
   /** Milliseconds from due to answered. */
   readonly #latencies: number[] = [];
   #answered: Promise<unknown> = Promise.resolve();
@@ -52,16 +55,23 @@ class Sender {
     const { perSecond, bodies } = this.#calls;
     const startedAt = sharedNow();
     const elapsed = () => (sharedNow() - startedAt) / 1_000;
+    const usedBefore = process.cpuUsage();
+    const busyShare = () => {
+      const { user, system } = process.cpuUsage(usedBefore);
+      return (user + system) / 1e6 / elapsed();
+    };
     if (perSecond !== undefined) {
       await atPoissonArrivals({ perSecond, seconds }, signal, (at) => {
-        this.#isOverloaded ||= this.#open > OPEN_MAX;
-        if (!this.#isOverloaded) void this.#post(at);
+        if (this.#open > OPEN_MAX) {
+          this.#failure ??= busyShare() < BUSY_SHARE ? `More than ${OPEN_MAX} calls were not answered` : CALLERS_BUSY;
+        }
+        if (this.#failure === undefined) void this.#post(at);
       });
     } else {
       while (this.#sent < bodies.length && elapsed() < seconds && !signal.aborted) await this.#post(sharedNow());
     }
     const tookSeconds = elapsed();
-    if (this.#isOverloaded) throw new Error(`More than ${OPEN_MAX} calls were not answered`);
+    if (this.#failure !== undefined) throw new Error(this.#failure);
     await this.#answered;
     const sorted = this.#latencies.sort((a, b) => a - b);
     const percentile = (share: number) => sorted[Math.ceil(sorted.length * share) - 1] ?? Number.NaN;

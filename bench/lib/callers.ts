@@ -32,6 +32,9 @@ export interface CallerLoad extends Load {
   p999Ms: number;
 }
 
+/** The failure of a window in which the callers needed more than their core. It says nothing about the service. */
+export const CALLERS_BUSY = "The callers need more than their core";
+
 /** The answer of the process. */
 export type WindowResult = CallerLoad | { failure: string };
 

@@ -2,8 +2,8 @@ import type { Spread } from "./statistics.ts";
 
 export interface Bar {
   label: string;
-  /** Undefined: it cannot keep up. */
-  figure: Spread | undefined;
+  /** A text: why there is none. */
+  figure: Spread | string;
   /** Drawn in the colour of the service; the others are grey. */
   isOurs: boolean;
 }
@@ -21,15 +21,15 @@ const FOOT_HEIGHT = 14;
  * `digits` is the number of decimal places.
  */
 export function barChart(title: string, unit: string, bars: readonly Bar[], digits = 0): string {
-  const largest = Math.max(...bars.map(({ figure }) => figure?.max ?? 0));
+  const largest = Math.max(...bars.map(({ figure }) => (typeof figure === "string" ? 0 : figure.max)));
   const scale = (WIDTH - LABEL_WIDTH - VALUE_WIDTH) / largest;
   const height = HEAD_HEIGHT + bars.length * ROW_HEIGHT + FOOT_HEIGHT;
   const rows = bars.map(({ label, figure, isOurs }, i) => {
     const top = HEAD_HEIGHT + i * ROW_HEIGHT;
     const middle = top + BAR_HEIGHT / 2;
     const name = `  <text x="${LABEL_WIDTH - 10}" y="${middle}" class="label">${escaped(label)}</text>`;
-    if (figure === undefined)
-      return `${name}\n  <text x="${LABEL_WIDTH}" y="${middle}" class="unit">cannot keep up</text>`;
+    if (typeof figure === "string")
+      return `${name}\n  <text x="${LABEL_WIDTH}" y="${middle}" class="unit">${escaped(figure)}</text>`;
     const { median, min, max } = figure;
     const at = (value: number) => (LABEL_WIDTH + value * scale).toFixed(1);
     return `${name}

@@ -1,4 +1,4 @@
-import { type CallerLoad, Callers, type Calls, successful } from "./callers.ts";
+import { CALLERS_BUSY, type CallerLoad, Callers, type Calls, successful } from "./callers.ts";
 import { type Spread, spread, writeSpread } from "./statistics.ts";
 
 /** A server and the calls that arrive there at random. */
@@ -8,9 +8,11 @@ export interface Loaded {
   readonly calls: Calls & { readonly perSecond: number };
 }
 
-/** The windows of one server; undefined where it could not keep up. */
+/** The windows of one server; undefined where it could not keep up, or the callers could not. */
 export interface MeasuredLoad extends Loaded {
   readonly windows: (CallerLoad | undefined)[];
+  /** Whether the callers could not keep up in one of the others. */
+  areCallersBusy: boolean;
 }
 
 /** Loads the servers in turn, window by window. A first window of each warms up and has no figures. */
@@ -19,12 +21,14 @@ export async function measureInTurn(
   { windows, seconds }: { windows: number; seconds: number },
 ): Promise<MeasuredLoad[]> {
   const callers = servers.map(({ url }) => new Callers(url));
-  const measured = servers.map((server): MeasuredLoad => ({ ...server, windows: [] }));
+  const measured = servers.map((server): MeasuredLoad => ({ ...server, windows: [], areCallersBusy: false }));
   try {
     for (let window = 0; window <= windows; window++) {
-      for (const [i, { name, calls, windows }] of measured.entries()) {
+      for (const [i, server] of measured.entries()) {
+        const { name, calls, windows } = server;
         const load = await callers[i]!.run(seconds, calls).then(successful, (error: Error) => {
           console.error(`  ${name} at ${Math.round(calls.perSecond)} calls per second: ${error.message}`);
+          if (window > 0) server.areCallersBusy ||= error.message === CALLERS_BUSY;
           return undefined;
         });
         if (window > 0) windows.push(load);
@@ -42,18 +46,25 @@ export function p99Of({ windows }: MeasuredLoad): Spread | undefined {
 }
 
 /** Calls per second, p50, p99 and p99.9 in cells of a table. Beside the p50 is in how many windows the server kept up, if not in all. */
-export function latencyCells({ calls, windows }: MeasuredLoad): string[] {
+export function latencyCells(load: MeasuredLoad): string[] {
+  const { calls, windows } = load;
   const [median = "", ...figures] = (["medianMs", "p99Ms", "p999Ms"] as const).map((figure) =>
-    cell(overWindows(windows.map((load) => load?.[figure]))),
+    cell(overWindows(windows.map((window) => window?.[figure])), whyNot(load)),
   );
-  const kept = windows.filter((load) => load !== undefined).length;
+  const kept = windows.filter((window) => window !== undefined).length;
   const share = kept === windows.length ? "" : ` in ${kept} of ${windows.length} windows`;
   return [Math.round(calls.perSecond).toLocaleString("en"), median + share, ...figures];
 }
 
+/** Why there are no figures. */
+export function whyNot({ areCallersBusy }: MeasuredLoad): string {
+  return areCallersBusy ? "more than the callers can send" : "cannot keep up";
+}
+
 /** The ratio of the p99 of neighbouring windows of two servers, in a cell of a table. */
 export function p99RatioCell(of: MeasuredLoad, to: MeasuredLoad): string {
-  return cell(overWindows(of.windows.map((load, i) => load && to.windows[i] && load.p99Ms / to.windows[i].p99Ms)));
+  const ratios = of.windows.map((load, i) => load && to.windows[i] && load.p99Ms / to.windows[i].p99Ms);
+  return cell(overWindows(ratios), whyNot(of));
 }
 
 function overWindows(figures: readonly (number | undefined)[]): Spread | undefined {
@@ -61,6 +72,6 @@ function overWindows(figures: readonly (number | undefined)[]): Spread | undefin
   return known.length > figures.length / 2 ? spread(known) : undefined;
 }
 
-function cell(figures: Spread | undefined): string {
-  return figures === undefined ? "cannot keep up" : writeSpread(figures, 2);
+function cell(figures: Spread | undefined, otherwise: string): string {
+  return figures === undefined ? otherwise : writeSpread(figures, 2);
 }
