@@ -141,7 +141,7 @@ async function measurePairs(
   let turn = 0;
   const pair = async () => {
     const balances = payers[turn++ % payers.length]!;
-    const holdId = newTimedId(systemRandom, "hold", Date.now());
+    const holdId = newTimedId(systemRandom, "hold", systemClock.now());
     const hold = { holdId, ttl: 60_000, onExpiry: "release", keyId: "bench", apiId: "bench" } as const;
     const { outcome } = await ledger.spend({ workspaceId, balances, cost: 10, charges: undefined, hold });
     if (outcome !== "spent") throw new Error(`A hold was ${outcome}`);
