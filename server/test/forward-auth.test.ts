@@ -118,7 +118,7 @@ describeOnStores("/auth/verify", (server) => {
     const { key: other } = await server.createKey(await server.createApi("other"));
     const { key: disabled } = await server.createKey(apiId, { enabled: false });
     const { key: expired } = await server.createKey(apiId, { expires: server.clock.now() + 1_000 });
-    server.clock.advance(1_000);
+    await server.advance(1_000);
     const at = (query: string, headers: Question["headers"]) =>
       ask(server, `api=${apiId}${query}`, { headers: headers! });
     for (const [key, code] of [
@@ -183,11 +183,11 @@ describeOnStores("/auth/verify", (server) => {
     const reset = state!.parameters.get("t") as number;
     assert(reset > 0 && reset <= wait, `The reset ${reset} is later than Retry-After: ${wait}`);
     assert(wait > 0 && wait <= 120, String(wait));
-    server.clock.advance(wait * 1_000);
+    await server.advance(wait * 1_000);
     assert.equal((await ask(server, `api=${apiId}`, { headers })).status, 200);
     // The other limit is checked too, and is used up.
     assert.equal((await ask(server, `api=${apiId}&limit=exports`, { headers })).status, 429);
-    server.clock.advance(60_000);
+    await server.advance(60_000);
     const both = await ask(server, `api=${apiId}&limit=exports`, { headers });
     assert.equal(both.status, 200);
     assertRefused(await ask(server, `api=${apiId}&limit=exports`, { headers }), 429, "RATE_LIMITED");

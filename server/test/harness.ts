@@ -163,6 +163,8 @@ export class TestServer {
   /** What the service logged. */
   readonly logged: { level: string; fields: object; message: string }[] = [];
   readonly options: TestServerOptions;
+  /** The open servers on this clock. */
+  readonly #together: Set<TestServer>;
   #database!: TestDatabase;
   #countsWrites = false;
   /** With `LATCHKEY_TESTED_EDGE=on`: what answers verifications and limits. */
@@ -174,6 +176,7 @@ export class TestServer {
   constructor(options: TestServerOptions = {}) {
     this.options = options;
     this.clock = options.beside?.clock ?? new SimulatedClock(START);
+    this.#together = options.beside ? options.beside.#together : new Set();
   }
 
   async open(): Promise<this> {
@@ -219,10 +222,12 @@ export class TestServer {
     });
     this.rootKey = beside?.rootKey ?? this.service.issued!.key;
     this.workspaceId = beside?.workspaceId ?? this.service.issued!.workspaceId;
+    this.#together.add(this);
     return this;
   }
 
   async close(): Promise<void> {
+    this.#together.delete(this);
     this.store.interception = undefined;
     this.analytics.interception = undefined;
     await (await this.#edge)?.close();
@@ -382,10 +387,22 @@ export class TestServer {
     for (let left = length; left > 0; ) {
       const step = left > FINE_STEPS + COARSE_STEP ? COARSE_STEP : Math.min(left, POLL_INTERVAL);
       left -= step;
-      this.clock.advance(step);
+      await this.advance(step);
       await this.store.settled();
       await this.analytics.settled();
     }
+  }
+
+  /**
+   * Advances the clock in one step while no call of the database is under way: one that began before, such as the reading
+   * of changes that a notification starts, would have taken as long, and the database would count as unreachable.
+   */
+  async advance(length: number): Promise<void> {
+    const stores = [...this.#together].map(({ store }) => store);
+    do {
+      for (const store of stores) await store.settled();
+    } while (stores.some(({ callsUnderWay }) => callsUnderWay > 0));
+    this.clock.advance(length);
   }
 
   /** The rows that contain a text, all by default, by table except for `changes`: to assert that nothing changed. */

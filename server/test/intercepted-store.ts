@@ -22,8 +22,9 @@ export class InterceptedStore<P extends Procedures = AppProcedures> implements S
   /** Undefined: all calls proceed. */
   interception: Interception | undefined;
   writesInFlight = 0;
+  /** Calls that the database has not answered. */
+  callsUnderWay = 0;
   readonly #inner: Store<P>;
-  #underWay = 0;
   /** Resolves when no call is under way. */
   #idle: PromiseWithResolvers<void> | undefined;
 
@@ -81,23 +82,25 @@ export class InterceptedStore<P extends Procedures = AppProcedures> implements S
 
   /** Resolves when all calls of the database have ended and their callers have continued. */
   async settled(): Promise<void> {
-    for (let quiet = 0; quiet < 2; quiet++) {
-      if (this.#underWay > 0) {
+    let quiet = 0;
+    while (this.callsUnderWay > 0 || quiet < 2) {
+      if (this.callsUnderWay > 0) {
         quiet = 0;
         this.#idle ??= Promise.withResolvers();
         await this.#idle.promise;
       }
       await setImmediate();
+      quiet++;
     }
   }
 
   #pass(name: string, ask: () => Promise<unknown>): Promise<unknown> {
     const proceed = async () => {
-      this.#underWay++;
+      this.callsUnderWay++;
       try {
         return await ask();
       } finally {
-        if (--this.#underWay === 0) {
+        if (--this.callsUnderWay === 0) {
           this.#idle?.resolve();
           this.#idle = undefined;
         }

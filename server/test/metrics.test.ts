@@ -112,7 +112,7 @@ describe("/metrics", () => {
       USAGE_EXCEEDED: await server.createKey(apiId, { credits: { remaining: 0 } }),
       RATE_LIMITED: await server.createKey(apiId, { ratelimits: [limit] }),
     };
-    server.clock.advance(1_000);
+    await server.advance(1_000);
     const made = await moved("latchkey_verifications_total", async () => {
       for (const { key } of Object.values(keys)) await server.verify(key);
       await server.verify(keys.RATE_LIMITED.key);

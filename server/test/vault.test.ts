@@ -168,7 +168,7 @@ describeOnStores(
       server.store.interception = undefined;
       assert.equal(recorded, 1);
 
-      server.clock.advance(1);
+      await server.advance(1);
       const listed = await server.ok("apis.listKeys", { apiId, decrypt: true }, { as: reader });
       assert.deepEqual(
         listed.map(({ keyId, plaintext }: { keyId: string; plaintext?: string }) => [keyId, plaintext]).sort(),

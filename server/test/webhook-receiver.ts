@@ -55,7 +55,7 @@ const STEP = 2_500;
 /** Advances the clock in steps. Each one ends when no request is under way, as if the network took no time. */
 export async function passDelivering(server: TestServer, length: number): Promise<void> {
   for (let left = length; left > 0; left -= STEP) {
-    server.clock.advance(Math.min(left, STEP));
+    await server.advance(Math.min(left, STEP));
     await settle(server);
   }
 }

@@ -100,7 +100,7 @@ describeOnStores("a cached session", (server) => {
       await server.ok("portal.deletePortalSessions", { apiId: api.apiId });
       for (let i = 0; i < 20; i++) {
         const wanted = { apiId: max.apiId, externalId: max.externalId, actions: ["list"] };
-        server.clock.advance(1);
+        await server.advance(1);
         await server.ok("portal.createSession", wanted);
       }
       await server.ok("identities.deleteIdentity", { identity: "owner" });

@@ -301,7 +301,7 @@ describeOnStores(
       const first = await signIn(server, key);
       const cookies = [first.cookie];
       for (let i = 0; i < 20; i++) {
-        server.clock.advance(1);
+        await server.advance(1);
         cookies.push((await signIn(server, key)).cookie);
       }
       assert.equal((await server.ok("rootKeys.listSessions", { rootKeyId })).length, 20);

@@ -43,7 +43,7 @@ describeOnStores("a tenant with counts that are too large to be added up", (serv
 
     // One more at the service, in the batch of all tenants.
     server.store.interception = async (_, proceed) => {
-      server.clock.advance(5);
+      await server.advance(5);
       return proceed();
     };
     await server.verify(hostile.key, {}, { as: hostile.as });

@@ -167,7 +167,7 @@ describeOnStores(
           db.updateTable("signing_keys").set({ workspace_id: workspaceId }).where("id", "=", row.id).execute(),
         );
       await moveTo(server.workspaceId);
-      server.clock.advance(2 * MINUTE);
+      await server.advance(2 * MINUTE);
       const { status, body } = await requestToken(server, ours);
       assert.deepEqual([status, body.error], [500, "server_error"]);
       assert(!JSON.stringify(body).includes("seal"));
@@ -280,7 +280,7 @@ describe("a flood of unknown keys", () => {
         ),
     };
     for (const [what, flood] of Object.entries(ask)) {
-      server.clock.advance(2_000);
+      await server.advance(2_000);
       await server.store.settled();
       let refused = 0;
       const reads = await readsOf(server, async () => {

@@ -170,9 +170,9 @@ describeOnStores(
         // A new owner with the same external id is another one.
         await server.ok("identities.createIdentity", { externalId: "e" });
         await server.ok("apis.deleteApi", { apiId: goneApi });
-        server.clock.advance(MINUTE - 1);
+        await server.advance(MINUTE - 1);
         assert.equal((await callPortal(node, sessions["session expired"].token, "listKeys")).status, 200);
-        server.clock.advance(1);
+        await server.advance(1);
         const bodies = new Set<string>();
         for (const [why, { token, keyId }] of Object.entries(sessions)) {
           for (const [name, { body }] of Object.entries(calls)) {
@@ -227,7 +227,7 @@ describeOnStores(
       for (let i = 0; i < 8; i++) {
         const made = await callPortal(server, token, "createKey", { expiresIn: MINUTE });
         assert.equal(made.status, 200);
-        server.clock.advance(2 * MINUTE);
+        await server.advance(2 * MINUTE);
         replaced++;
       }
       assert.equal((await live()).length, 1 + ENDED_KEYS + 1);
@@ -237,7 +237,7 @@ describeOnStores(
         externalId: "eve",
         expires: server.clock.now() + MINUTE,
       });
-      server.clock.advance(2 * MINUTE);
+      await server.advance(2 * MINUTE);
       const more = await callPortal(server, token, "createKey");
       assert.equal(more.status, 200);
       replaced++;
@@ -267,7 +267,7 @@ describeOnStores(
 
       // Retention deletes what expired, and leaves the operator's key.
       const before = (await live()).length;
-      server.clock.advance(2 * 24 * HOUR);
+      await server.advance(2 * 24 * HOUR);
       await server.pass(2 * MINUTE);
       const after = (await live()).map(({ id }) => id);
       assert(after.includes(operators) && after.includes(current));
@@ -395,7 +395,7 @@ describeOnStores(
       const busy = await owner(apiId, "busy");
       const other = await owner(apiId, "calm");
       // The window begins now.
-      server.clock.advance(MINUTE - (server.clock.now() % MINUTE) + MINUTE);
+      await server.advance(MINUTE - (server.clock.now() % MINUTE) + MINUTE);
       for (let call = 0; call < 300; call++) {
         assert.equal((await callPortal(server, busy.token, "getSession")).status, 200);
       }
@@ -425,11 +425,11 @@ describeOnStores(
       const first = await owner(apiId, "ada", { expiresIn: HOUR });
       const bob = await owner(apiId, "bob", { expiresIn: HOUR });
       for (let i = 0; i < 19; i++) {
-        server.clock.advance(1);
+        await server.advance(1);
         await server.ok("portal.createSession", { apiId, externalId: "ada", actions: ["list"] });
       }
       assert.equal((await callPortal(server, first.token, "listKeys")).status, 200);
-      server.clock.advance(1);
+      await server.advance(1);
       await server.ok("portal.createSession", { apiId, externalId: "ada", actions: ["list"] });
       assert.equal((await callPortal(server, first.token, "listKeys")).problem, "authentication_failed");
       assert.equal((await callPortal(server, bob.token, "listKeys")).status, 200);

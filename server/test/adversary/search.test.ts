@@ -19,9 +19,9 @@ describeOnStores("system.search over 100,000 keys", (server) => {
     const inSmall = await ok("keys.createKey", { apiId: small, name: "needle of the small one" });
     const { apiId } = await ok("apis.createApi", { name: "large" });
     const oldest = await ok("keys.createKey", { apiId, name: "needle", externalId: "first-customer" });
-    server.clock.advance(1);
+    await server.advance(1);
     await fill(server, workspaceId, apiId, SEARCH_EXAMINED_MAX);
-    server.clock.advance(10);
+    await server.advance(10);
     const newest = await ok("keys.createKey", { apiId, name: "needle", externalId: "customer" });
 
     const ids = async (query: string) => {

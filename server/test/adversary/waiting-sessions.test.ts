@@ -96,7 +96,7 @@ const ofPortal: readonly Change[] = [
   {
     how: "it is read again meanwhile",
     change: async (server, { token }) => {
-      server.clock.advance(2_000);
+      await server.advance(2_000);
       assert.equal((await callPortal(server, token, "getSession")).status, 200);
     },
     answer: undefined,

@@ -195,7 +195,7 @@ describe("two nodes on postgres", () => {
       for (let passed = 0; !isOver; ) {
         await setImmediate();
         const now = Math.floor(systemClock.monotonic() - startedAt);
-        server.clock.advance(now - passed);
+        await server.advance(now - passed);
         passed = now;
       }
     })();

@@ -121,7 +121,7 @@ describe("Envoy with limits over gRPC", () => {
         statuses.set(reply.status, (statuses.get(reply.status) ?? 0) + 1);
       }
       // Ten ages of a connection pass.
-      server.clock.advance(30_000);
+      await server.advance(30_000);
     }
     assert.deepEqual([...statuses], [[200, 2_000]]);
   });

@@ -216,7 +216,7 @@ describe("envoyproxy/ratelimit beside this service", () => {
       return "error" in answer ? undefined : answer.statuses[0]?.reset;
     };
     const before = [await resetOf(ours), await resetOf(theirs)] as const;
-    server.clock.advance(2_000);
+    await server.advance(2_000);
     assert((await resetOf(ours))! < before[0]!, "the reset comes nearer");
     await eventually("the reset of the original to come nearer", async () => (await resetOf(theirs))! < before[1]!);
     compared++;

@@ -58,9 +58,9 @@ describeOnStores("the policy of an API", (server) => {
     const policy = { expiry: { default: 30 * DAY, max: 90 * DAY }, limitsRequired: true, prefixFixed: false };
     const apiId = await policed(server, policy);
     assert.deepEqual((await server.ok("apis.getApi", { apiId })).policy, policy);
-    server.clock.advance(1);
+    await server.advance(1);
     await server.ok("apis.updateApi", { apiId, policy: { prefixFixed: true } });
-    server.clock.advance(1);
+    await server.advance(1);
     assert.deepEqual((await server.ok("apis.getApi", { apiId })).policy, { prefixFixed: true });
     await server.ok("apis.updateApi", { apiId, policy: null });
     assert.equal((await server.ok("apis.getApi", { apiId })).policy, undefined);
@@ -297,7 +297,7 @@ describeOnStores("the policy of an API", (server) => {
     const { apiId } = await ok("apis.createApi", { name: "first" });
     const now = server.clock.now();
     const make = async (more: object = {}) => {
-      server.clock.advance(1);
+      await server.advance(1);
       return ok("keys.createKey", { apiId, ...more });
     };
     await ok("plans.createPlan", { name: "gold", ...limits });
@@ -308,7 +308,7 @@ describeOnStores("the policy of an API", (server) => {
     await make({ expires: now + 10 });
     const { keyId: deleted } = await make();
     await ok("keys.deleteKey", { keyId: deleted });
-    server.clock.advance(100);
+    await server.advance(100);
     assert.deepEqual(await findings(), []);
     const policy = { expiry: { max: 5 * DAY }, limitsRequired: true, prefixFixed: true };
     await ok("apis.updateApi", { apiId, prefix: "acme", policy });

@@ -27,16 +27,16 @@ describeOnStores("audit.listEvents", (server) => {
   it("returns actor, action and targets, the newest first, and no secret", async () => {
     const { key: as, rootKeyId } = await server.workspace("events");
     // Events of one time have no order.
-    server.clock.advance(1_000);
+    await server.advance(1_000);
     const { apiId } = await server.ok("apis.createApi", { name: "payments" }, { as });
-    server.clock.advance(1_000);
+    await server.advance(1_000);
     const { keyId, key } = await server.ok("keys.createKey", { apiId, name: "production" }, { as });
     const program = await server.ok(
       "rootKeys.createRootKey",
       { name: "ci", permissions: ["apis.*.update_api", "audit.*.read_event"] },
       { as },
     );
-    server.clock.advance(1_000);
+    await server.advance(1_000);
     await server.ok("apis.updateApi", { apiId, prefix: "pay", allowedIps: null }, { as: program.key });
 
     const { data } = await list(as);
@@ -71,7 +71,7 @@ describeOnStores("audit.listEvents", (server) => {
     };
     /** Each change happens later than the one before. */
     const change = async (name: string, body: object) => {
-      server.clock.advance(1);
+      await server.advance(1);
       await ok(name, body);
       return values();
     };
@@ -193,9 +193,9 @@ describeOnStores("audit.listEvents", (server) => {
       (await server.ok("apis.createApi", { name: "1" }, { as })).apiId,
       (await server.ok("apis.createApi", { name: "2" }, { as })).apiId,
     ];
-    server.clock.advance(10);
+    await server.advance(10);
     const { keyId } = await server.ok("keys.createKey", { apiId: one }, { as });
-    server.clock.advance(10);
+    await server.advance(10);
     await server.ok("keys.deleteKey", { keyId }, { as });
 
     const actions = async (body: object) => (await list(as, body)).data.map(({ action }) => action);
@@ -227,7 +227,7 @@ describeOnStores("audit.listEvents", (server) => {
     const target = (await server.ok("apis.createApi", { name: "0" }, { as })).apiId;
     for (let i = 0; i < 11; i++) {
       // Several in the same millisecond, so that their ids decide the order.
-      if (i % 4 === 0) server.clock.advance(1);
+      if (i % 4 === 0) await server.advance(1);
       await server.ok("apis.updateApi", { apiId: target, name: String(i) }, { as });
     }
     const everything = (await list(as)).data;
@@ -246,7 +246,7 @@ describeOnStores("audit.listEvents", (server) => {
       assert.equal(ofTarget.length, Math.ceil(12 / limit));
     }
     const { pagination } = await list(as, { limit: 5 });
-    server.clock.advance(1);
+    await server.advance(1);
     await server.ok("apis.updateApi", { apiId: target, name: "meanwhile" }, { as });
     assert.deepEqual((await list(as, { cursor: pagination.cursor })).data, everything.slice(5));
   });

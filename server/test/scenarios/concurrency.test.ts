@@ -78,7 +78,7 @@ describeOnStores("limits of concurrency", (server) => {
     assert.deepEqual(identity.concurrency, unused);
     assert.deepEqual((await server.getKey(keyId)).identity.concurrency, unused);
     assert.deepEqual((await server.ok("identities.listIdentities", {}))[0].concurrency, sorted);
-    server.clock.advance(1);
+    await server.advance(1);
     await server.ok("keys.updateKey", { keyId, concurrency: null });
     await server.ok("identities.updateIdentity", { identity: "acme", concurrency: [] });
     assert.equal("concurrency" in (await server.getKey(keyId)), false);

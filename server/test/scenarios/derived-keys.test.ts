@@ -322,12 +322,12 @@ describeOnStores("derived keys", (server, store) => {
     const long = await derive(server, keyId, { ttl: 2 * HOUR, credits: { max: 3 } });
     // Not later than the derived key that it was derived from.
     assert.equal((await derive(server, long.keyId, { ttl: 24 * HOUR })).expires, long.expires);
-    server.clock.advance(2 * HOUR);
+    await server.advance(2 * HOUR);
     await server.pass(1_000);
     assert.equal(await codeOf(server, long.key), "EXPIRED");
     assert.deepEqual(await server.ok("keys.listDerivedKeys", { keyId }), []);
     await server.rejected("keys.deriveKey", { keyId: long.keyId, ttl: HOUR }, "precondition_failed");
-    server.clock.advance(HOUR + 1);
+    await server.advance(HOUR + 1);
     // The task of retention runs every 15 minutes.
     await server.pass(15 * 60_000);
     // A node that has it in its cache still knows that it expired.

@@ -16,7 +16,7 @@ describeOnStores("events of time", (server, store) => {
   const sweep = async () => {
     // Its timer, and the pauses between its steps.
     for (const length of [30_000, 1_000, 1_000, 1_000, 1_000]) {
-      server.clock.advance(length);
+      await server.advance(length);
       await server.store.settled();
       await server.analytics.settled();
     }

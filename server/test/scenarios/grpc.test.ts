@@ -120,7 +120,7 @@ describe("the gRPC listener", () => {
     let stream = 3;
     while (goaways().length === 0) {
       assert(stream < 200);
-      server.clock.advance(1_000);
+      await server.advance(1_000);
       // The last of them reaches the service after it has asked the peer to end.
       stream += 2;
       await ask(stream);
@@ -157,7 +157,7 @@ describe("the gRPC listener", () => {
     assert.deepEqual((await late.call(HEALTH, all)).body, NOT_SERVING);
     await goaway;
     const closed = late.session.destroyed ? undefined : once(late.session, "close");
-    draining.clock.advance(5_000);
+    await draining.advance(5_000);
     await stopped;
     await closed;
     await draining.close();

@@ -508,11 +508,11 @@ function tests(server: TestServer, store: string): void {
     const { keyId, key } = await createKey({ budgetId: team });
     const ids: string[] = [];
     for (let cost = 1; cost <= 3; cost++) {
-      server.clock.advance(1);
+      await server.advance(1);
       ids.push(await make(key, cost));
     }
     await server.ok("keys.updateKey", { keyId, externalId: "listed", budgetId: null });
-    server.clock.advance(1);
+    await server.advance(1);
     ids.push(await make(key, 4));
     await release(ids[1]!);
     assert.deepEqual(await list({ budgetId: team, order: "desc" }), [ids[2], ids[1], ids[0]]);

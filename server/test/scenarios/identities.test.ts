@@ -170,7 +170,7 @@ describeOnStores("identities.listIdentities", (server) => {
     for (const externalId of ["team-c", "team-a", "other", "team-b"]) {
       const body = { externalId, ...(externalId !== "other" && { budgetId }) };
       await server.ok("identities.createIdentity", body, { as });
-      server.clock.advance(1);
+      await server.advance(1);
     }
     const list = async (input: object = {}, by = as): Promise<string[]> => {
       const found: string[] = [];

@@ -101,7 +101,7 @@ describeOnStores("the addresses of a key", (server) => {
     assert.equal(await codeFrom(secret, "192.0.2.1"), "FORBIDDEN");
     assert.equal(await codeFrom(secret, "2001:db8::7"), "VALID");
 
-    server.clock.advance(1);
+    await server.advance(1);
     await server.ok("keys.updateKey", { keyId, allowedIps: null });
     assert.equal("allowedIps" in (await server.getKey(keyId)), false);
     const events: { action: string; meta: Record<string, unknown> }[] = await server.ok("audit.listEvents", {

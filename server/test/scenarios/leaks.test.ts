@@ -122,7 +122,7 @@ for (const store of stores) {
         const { keyId, key } = await newKey(action);
         await report(key);
         const before = await server.rows();
-        server.clock.advance(1_000);
+        await server.advance(1_000);
         await report(key);
         assert.deepEqual(await server.rows(), before);
         const { leakedAt } = await server.getKey(keyId);
@@ -230,7 +230,7 @@ for (const store of stores) {
 
         // A second report tells nothing new, and disables it again if it was enabled.
         const before = await server.rows();
-        server.clock.advance(1_000);
+        await server.advance(1_000);
         await report(key);
         assert.deepEqual(await server.rows(), before);
         await server.ok("rootKeys.updateRootKey", { rootKeyId, enabled: true });

@@ -143,7 +143,7 @@ function testLists(server: TestServer): void {
       const names = Array.from({ length: 9 }, (_, i) => `order_${(i * 7) % 9}`);
       for (const one of names.slice(0, 6)) {
         await create(server, one, body as Record<string, string>);
-        server.clock.advance(1);
+        await server.advance(1);
       }
       const seen: unknown[] = [];
       for (let cursor: string | undefined, page = 0; ; page++) {
@@ -155,7 +155,7 @@ function testLists(server: TestServer): void {
         cursor = reply.body.pagination.cursor;
         if (page < 3) {
           await create(server, names[6 + page]!, body as Record<string, string>);
-          server.clock.advance(1);
+          await server.advance(1);
         }
       }
       assert.deepEqual(seen, names);

@@ -10,7 +10,7 @@ async function someKeys(server: TestServer, more: object = {}) {
   for (let index = 0; index < 30; index++) {
     const externalId = index % 6 === 0 ? "globex" : "acme";
     keys.push(await server.createKey(apiId, { externalId, ...more }));
-    server.clock.advance(1);
+    await server.advance(1);
   }
   const count = async (filter: object) => (await server.ok("apis.countKeys", { apiId, ...filter })).count;
   return { apiId, keys, count };
@@ -113,7 +113,7 @@ describeOnStores("the keys of an API that match", (server) => {
     const credits = { remaining: 0 };
     const create = async () => (await server.createKey(apiId, { credits })).keyId as string;
     const reroll = async (keyId: string) => {
-      server.clock.advance(1);
+      await server.advance(1);
       return (await server.ok("keys.rerollKey", { keyId, expiration: 60_000 })).keyId as string;
     };
     const [first, second] = [await create(), await create()];
@@ -159,7 +159,7 @@ describeOnStores("the keys of an API that match", (server) => {
     assert.equal(changed, 1);
     assert.equal((await server.getKey(keys[29]!.keyId)).permissions.length, 1_000);
     assert.equal((await step(slugs(1_000), { cursor }))[0], 1);
-    server.clock.advance(1);
+    await server.advance(1);
     // Of 11 keys, one has them.
     assert.equal((await step(slugs(90), { cursor }))[0], 10);
 

@@ -553,10 +553,10 @@ describe("an import", () => {
       await eventually("the end of the first chunk", async () => haveAsked && server.store.writesInFlight === 1);
       assert.equal(chunks, 1);
       others.resolve();
-      server.clock.advance(11);
+      await server.advance(11);
       await server.store.settled();
       assert.equal(chunks, 1);
-      server.clock.advance(1);
+      await server.advance(1);
       assert.equal((await paused).migrated.length, 450);
       assert.equal(chunks, 3);
     } finally {

@@ -34,7 +34,7 @@ describeOnStores("introspection of keys", (server) => {
       permissions: ["documents.read", "documents.write"],
       expires,
     });
-    server.clock.advance(5_000);
+    await server.advance(5_000);
     const verified = await server.verify(key);
     const { valid: _valid, code: _code, ...latchkey } = verified;
     const expected = {
@@ -75,7 +75,7 @@ describeOnStores("introspection of keys", (server) => {
     const stranger = await server.workspace("strangers");
     const theirs = await server.ok("apis.createApi", { name: "theirs" }, { as: stranger.key });
     const foreign = await server.ok("keys.createKey", { apiId: theirs.apiId }, { as: stranger.key });
-    server.clock.advance(1_000);
+    await server.advance(1_000);
     const { key: ofOther } = await server.createKey(other);
     for (const [what, token] of Object.entries({
       unknown: "3kAqEg4u4qMxCGFAVMuGsb3cijGp",
@@ -326,17 +326,17 @@ for (const algorithm of ["RS256", "ES256"] as const) {
         assert.equal(validated.payload.sub, made.keyId);
         await server.ok("keys.updateKey", { keyId: made.keyId, enabled: true });
         assert.equal((await introspect(server, body.access_token)).active, true);
-        server.clock.advance(99_500);
+        await server.advance(99_500);
         assert.equal((await introspect(server, body.access_token)).active, true);
         assert.equal((await requestToken(server, made)).body.expires_in, 1);
-        server.clock.advance(500);
+        await server.advance(500);
         assert.equal((await requestToken(server, made)).body.error, "invalid_client");
         assert.deepEqual(await introspect(server, body.access_token), inactive);
         const lasting = await server.createKey(apiId);
         const token = (await requestToken(server, lasting)).body.access_token;
-        server.clock.advance(299_000);
+        await server.advance(299_000);
         assert.equal((await introspect(server, token)).active, true);
-        server.clock.advance(1_000);
+        await server.advance(1_000);
         assert.deepEqual(await introspect(server, token), inactive);
         await server.ok("keys.deleteKey", { keyId: lasting.keyId });
         assert.equal((await requestToken(server, lasting)).body.error, "invalid_client");
@@ -399,7 +399,7 @@ for (const algorithm of ["RS256", "ES256"] as const) {
         assert.equal((await requestToken(server, child)).body.error, "invalid_client");
         await server.ok("keys.updateKey", { keyId: top.keyId, enabled: true });
         assert.equal((await introspect(server, body.access_token)).active, true);
-        server.clock.advance(100_000);
+        await server.advance(100_000);
         assert.deepEqual(await introspect(server, body.access_token), inactive);
         assert.equal((await requestToken(server, grandchild)).body.error, "invalid_client");
         assert.equal((await introspect(server, ofChild.access_token)).active, true);
@@ -543,7 +543,7 @@ for (const store of ["sqlite", "postgres"] as const) {
         }
         // Short steps at the end: after a long one, a read of `changes` may count as late.
         for (const step of [steps - 1_000, 500, 500]) {
-          one.clock.advance(step);
+          await one.advance(step);
           await one.store.settled();
           await two.store.settled();
         }
@@ -577,9 +577,9 @@ for (const store of ["sqlite", "postgres"] as const) {
         if (name === "signingKeys") throw new StoreUnavailable("for this test");
         return proceed();
       };
-      server.clock.advance(30 * 60_000);
+      await server.advance(30 * 60_000);
       assert.equal((await kidsOf(server)).length, 1);
-      server.clock.advance(30 * 60_000);
+      await server.advance(30 * 60_000);
       assert.equal((await getDocument(server, "/oauth/jwks")).status, 503);
       server.store.interception = undefined;
       assert.equal((await kidsOf(server)).length, 1);

@@ -73,7 +73,7 @@ describeOnStores("a session of the portal", (server) => {
     const { keyId } = await server.createKey(apiId, { externalId: "ada" });
     const { keyId: plain } = await server.createKey(apiId, { externalId: "ada" });
     const derive = async (of: string, more: object = {}) => {
-      server.clock.advance(1);
+      await server.advance(1);
       return server.ok("keys.deriveKey", { keyId: of, ttl: HOUR, ...more });
     };
     const limit = { name: "agent", limit: 5, duration: MINUTE };
@@ -200,7 +200,7 @@ describeOnStores("a session of the portal", (server) => {
   it("says that a key has leaked, and counts the usage of all keys together", async () => {
     const { apiId, ok } = await openSession(server, { actions: ["usage", "list"] });
     const first = await server.createKey(apiId, { externalId: "ada" });
-    server.clock.advance(1);
+    await server.advance(1);
     const second = await server.createKey(apiId, { externalId: "ada" });
     const other = await server.createKey(apiId, { externalId: "grace" });
     for (const { key } of [first, first, second, other]) await server.verify(key);
@@ -225,7 +225,7 @@ describeOnStores("a session of the portal", (server) => {
     const made: string[] = [];
     for (let i = 0; i < 5; i++) {
       made.push((await server.createKey(apiId, { externalId: "ada" })).keyId);
-      server.clock.advance(1);
+      await server.advance(1);
     }
     await server.createKey(apiId, { externalId: "bob" });
     const seen: string[] = [];
@@ -284,9 +284,9 @@ describeOnStores("a session of the portal", (server) => {
   it("is listed, and ended by itself, by owner or with all of its API", async () => {
     const { apiId, session, call } = await openSession(server);
     const open = (more: object) => server.ok("portal.createSession", { apiId, actions: ["list"], ...more });
-    server.clock.advance(1);
+    await server.advance(1);
     const bob = await open({ externalId: "bob", expiresIn: MINUTE });
-    server.clock.advance(1);
+    await server.advance(1);
     const again = await open({ identity: "ada" });
     const list = async (more: object = {}) =>
       (await server.ok("portal.listPortalSessions", { apiId, ...more })).map(

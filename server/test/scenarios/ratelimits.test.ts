@@ -355,7 +355,7 @@ for (const store of stores) {
       await limit(first, { cost: 7 });
       await limit(first, { namespace: "short", duration: 5_000, cost: 6 });
       await first.service.stop();
-      first.clock.advance(1_000);
+      await first.advance(1_000);
       const second = await openTestServer({ beside: first });
       t.after(async () => {
         await second.close();

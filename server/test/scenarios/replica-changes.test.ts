@@ -26,7 +26,7 @@ async function passUntil<T>(server: TestServer, work: Promise<T>, isHeld = false
   for (let passed = 0; passed < 2_000; passed += 50) {
     await arrive();
     if (hasEnded) return settled;
-    if (isHeld) server.clock.advance(50);
+    if (isHeld) await server.advance(50);
     else await server.pass(50);
   }
   throw new Error("It has not ended in two seconds");
@@ -145,10 +145,10 @@ describeOnStores("Changes for edges", (server) => {
     assert((await edge.poll()).age <= 200);
     const release = holdReads(server);
     for (const age of [250, 400, 999, 1_000]) {
-      server.clock.advance(age - (await edge.poll()).age);
+      await server.advance(age - (await edge.poll()).age);
       assert.equal((await edge.poll()).age, age);
     }
-    server.clock.advance(1);
+    await server.advance(1);
     const refused = edge.send();
     const resolving = server.call("replica.resolveKeys", { workspace: true });
     const charging = server.call("replica.charge", {

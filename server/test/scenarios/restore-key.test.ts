@@ -36,7 +36,7 @@ function tests(server: TestServer, store: "sqlite" | "postgres"): void {
     const { deletedAt, ...deleted } = await server.ok("keys.getKey", { keyId, deleted: true, decrypt: true });
     assert.equal(deletedAt, server.clock.now());
     assert.deepEqual(deleted, before);
-    server.clock.advance(1_000);
+    await server.advance(1_000);
 
     assert.deepEqual(await server.ok("keys.restoreKey", { keyId }), { enabled: true });
     const { code, credits, identity, permissions, roles } = await server.verify(key);
@@ -65,7 +65,7 @@ function tests(server: TestServer, store: "sqlite" | "postgres"): void {
     const names = ["bravo", "alpha", "charlie"];
     for (const name of names) {
       await deletedKey({ name, externalId: `owner_of_${name}`, recoverable: true }, apiId);
-      server.clock.advance(1);
+      await server.advance(1);
     }
     await server.createKey(apiId, { name: "alive" });
     const list = async (more: object = {}, caller: object = {}) =>
@@ -172,7 +172,7 @@ function tests(server: TestServer, store: "sqlite" | "postgres"): void {
     const off = await deletedKey({ enabled: false });
     assert.deepEqual(await server.ok("keys.restoreKey", { keyId: off.keyId }), { enabled: false });
     const expired = await deletedKey({ expires: server.clock.now() + 1 });
-    server.clock.advance(1);
+    await server.advance(1);
     await server.ok("keys.restoreKey", { keyId: expired.keyId });
     assert.equal((await server.verify(expired.key)).code, "EXPIRED");
   });

@@ -16,7 +16,7 @@ describeOnStores(
     const age = () => server.change([], ({ db }) => raw`update purged_keys set purged_at = 0`.execute(db));
     const pass = async (length: number) => {
       for (let left = length; left > 0; left -= 10_000) {
-        server.clock.advance(10_000);
+        await server.advance(10_000);
         await server.store.settled();
         await server.analytics.settled();
       }
@@ -207,7 +207,7 @@ describe("an embedded database whose clock jumps ahead", () => {
     await server.ok("keys.deleteKey", { keyId });
     const pass = async (length: number) => {
       for (let left = length; left > 0; left -= 20_000) {
-        server.clock.advance(20_000);
+        await server.advance(20_000);
         await server.store.settled();
         await server.analytics.settled();
       }

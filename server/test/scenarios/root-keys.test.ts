@@ -97,7 +97,7 @@ describeOnStores("root keys", (server) => {
   it("are rerolled into an equal one, with a grace period of whole minutes (rule 27)", async () => {
     const permissions = ["apis.*.create_api"];
     const { rootKeyId, key } = await create(permissions, { name: "rotating" });
-    server.clock.advance(1_234);
+    await server.advance(1_234);
     const next = await server.ok("rootKeys.rerollRootKey", { rootKeyId, expiration: 1 });
     assert.notEqual(next.rootKeyId, rootKeyId);
     const end = Math.ceil((server.clock.now() + 1) / MINUTE) * MINUTE;

@@ -16,7 +16,7 @@ async function someKeys(server: TestServer) {
   const add = async (name: string, more: object = {}) => {
     const { keyId, key } = await server.createKey(apiId, { name, ...more });
     [ids[name], strings[name]] = [keyId, key];
-    server.clock.advance(1);
+    await server.advance(1);
   };
   await server.createRole(`Reader of ${apiId}`);
   await add("Ålesund, production", { prefix: "live", externalId: "acme.corp" });
@@ -172,7 +172,7 @@ describeOnStores("keys of an API", (server) => {
     const apiId = await server.createApi();
     const { budgetId } = await server.ok("budgets.createBudget", { name: "large", remaining: 1 });
     const { keyId } = await server.createKey(apiId, { name: "needle", externalId: "haystack", budgetId });
-    server.clock.advance(1);
+    await server.advance(1);
     await insertCopies(server, keyId, KEYS_EXAMINED_MAX);
     const first = (await server.call("apis.listKeys", { apiId, search: "NEEDLE", order: "desc" })).body;
     assert.deepEqual([first.data, first.pagination.hasMore], [[], true]);

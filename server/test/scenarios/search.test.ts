@@ -84,7 +84,7 @@ function tests(server: TestServer): void {
     const ok = (name: string, body: object) => server.ok(name, body, { as });
     const { apiId } = await ok("apis.createApi", { name: "Transfers" });
     const add = async (name: string, externalId?: string) => {
-      server.clock.advance(1);
+      await server.advance(1);
       return (await ok("keys.createKey", { apiId, name, ...(externalId && { externalId }) })).keyId;
     };
     const first = await add("Production 1", "bank-of-acme");

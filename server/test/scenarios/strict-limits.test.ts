@@ -217,7 +217,7 @@ for (const store of stores) {
       await first.pass(2 * GRANULARITY);
       await limit(first, { cost: 3 });
       await first.service.stop();
-      first.clock.advance(1_000);
+      await first.advance(1_000);
       const second = await openTestServer({ beside: first });
       t.after(async () => {
         await second.close();

@@ -54,7 +54,7 @@ describeOnStores("system.getFindings", (server, store) => {
     const { apiId } = await ok("apis.createApi", { name: "leaky" });
     const leak = async (more: object = {}) => {
       const { keyId, key } = await ok("keys.createKey", { apiId, ...more });
-      server.clock.advance(1);
+      await server.advance(1);
       await server.ok("keys.reportLeak", { key }, { as: null });
       await server.store.settled();
       return { keyId, key, leakedAt: server.clock.now() };
@@ -64,7 +64,7 @@ describeOnStores("system.getFindings", (server, store) => {
     const [deleted, disabled] = [await leak(), await leak(), await leak({ expires: server.clock.now() + 100 })];
     await ok("keys.deleteKey", { keyId: deleted.keyId });
     await ok("keys.updateKey", { keyId: disabled.keyId, enabled: false });
-    server.clock.advance(100);
+    await server.advance(100);
     // Its second report disables it, and it is enabled again.
     await ok("apis.updateApi", { apiId, leakAction: "disable" });
     await server.ok("keys.reportLeak", { key: first.key }, { as: null });
@@ -152,7 +152,7 @@ describe("the last use of a root key", () => {
 describeOnStores("the last use of a root key", (server) => {
   it("is stored within a minute, and a root key without one for 90 days is found", async () => {
     const { key: used } = await server.grant("apis.*.read_api");
-    server.clock.advance(1);
+    await server.advance(1);
     const idle = await server.grant("apis.*.read_api");
     const listed = async () => {
       const all = await server.ok("rootKeys.listRootKeys", { search: "granted" });
@@ -262,7 +262,7 @@ describeOnStores("system.listDecisions", (server) => {
     const apiId = await server.createApi();
     const { keyId, key } = await server.createKey(apiId, { externalId: "tailed" });
     await server.verify(key, { tags: ["path=/a"] });
-    server.clock.advance(1);
+    await server.advance(1);
     await server.verify(`${key}x`);
     await server.ok("ratelimits.limit", { namespace: "tail", identifier: "user_1", limit: 1, duration: MINUTE });
     const { decisions } = await server.ok("system.listDecisions", {});

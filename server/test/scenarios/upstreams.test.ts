@@ -292,7 +292,7 @@ for (const store of stores) {
         assert.equal(await second.code(newSecret()), "NOT_FOUND", text);
         assert.equal(await first.code(known), "VALID");
         assert.equal((await server.rowsOf("keys")).length, before);
-        server.clock.advance(1_000);
+        await server.advance(1_000);
       }
       const line = server.logged.findLast(({ message }) => message.includes("upstream verifier"))!;
       assert(!JSON.stringify(line).includes("_secret"));
@@ -306,15 +306,15 @@ for (const store of stores) {
       for (let i = 0; i < 3; i++) {
         const undecided = code(newSecret());
         while (other.questions.length <= i) await setImmediate();
-        server.clock.advance(999);
+        await server.advance(999);
         await setImmediate();
-        server.clock.advance(1);
+        await server.advance(1);
         assert.equal(await undecided, "service_unavailable");
       }
       assert.equal(other.takeKeys().length, 3);
       assert.equal(await code(newSecret()), "service_unavailable");
       assert.deepEqual(other.takeKeys(), []);
-      server.clock.advance(1_000);
+      await server.advance(1_000);
       other.answer = () => yes();
       assert.equal(await code(newSecret()), "VALID");
     });
@@ -376,9 +376,9 @@ describe("questions to upstream verifiers", () => {
     other.answer = (key) => (key.startsWith("good") ? yes() : { body: '{"valid":false}' });
     for (let i = 0; i < 10; i++) {
       assert.equal((await server.verify(`good_${i}`)).code, "VALID");
-      server.clock.advance(250);
+      await server.advance(250);
     }
-    server.clock.advance(10_000);
+    await server.advance(10_000);
     let refused = 0;
     for (let i = 0; i < 10; i++) {
       const { problem } = await server.call("keys.verifyKey", { key: `bad_${i}` });

@@ -147,10 +147,10 @@ describeOnStores("workspaces", (server) => {
       const { workspaceId, key: as } = await create();
       const { apiId } = await server.ok("apis.createApi", { name: "theirs" }, { as });
       await update(workspaceId, { requestsPerMinute: 2 });
-      server.clock.advance(whole(server.clock.now()));
+      await server.advance(whole(server.clock.now()));
       const first = await server.call("apis.getApi", { apiId }, { as });
       assert.deepEqual([first.status, ...standing(first)], [200, 2, 1, 60]);
-      server.clock.advance(500);
+      await server.advance(500);
       // Every request counts, whatever its outcome.
       const second = await server.call("apis.getApi", { apiId: "!" }, { as });
       assert.deepEqual([second.problem, ...standing(second)], ["invalid_input", 2, 0, 60]);
@@ -164,19 +164,19 @@ describeOnStores("workspaces", (server) => {
         assert(wait >= 60 && wait <= 120, String(wait));
       }
       assert.deepEqual(await server.rows(), before);
-      server.clock.advance(2 * MINUTE);
+      await server.advance(2 * MINUTE);
       await server.ok("apis.getApi", { apiId }, { as });
     });
 
     it("accept requests again at Retry-After, and not before", async () => {
       const { key: as } = await create({ requestsPerMinute: 3 });
-      server.clock.advance(whole(server.clock.now()));
+      await server.advance(whole(server.clock.now()));
       const ask = () => server.call("apis.listApis", {}, { as });
       for (let i = 0; i < 3; i++) assert.equal((await ask()).status, 200);
       const wait = Number((await ask()).headers["retry-after"]) * 1_000;
-      server.clock.advance(wait - 1_000);
+      await server.advance(wait - 1_000);
       assert.equal((await ask()).problem, "workspace_rate_limited");
-      server.clock.advance(1_000);
+      await server.advance(1_000);
       assert.equal((await ask()).status, 200);
     });
 
@@ -186,7 +186,7 @@ describeOnStores("workspaces", (server) => {
       const count = { namespace: "n", identifier: "i", limit: 100, duration: MINUTE };
       await server.ok("ratelimits.limit", count, { as });
       await update(workspaceId, { requestsPerMinute: 3 });
-      server.clock.advance(whole(server.clock.now()));
+      await server.advance(whole(server.clock.now()));
       const reply = await server.call("ratelimits.limit", count, { as });
       assert.deepEqual(standing(reply), [3, 2, 60]);
       assert(reply.headers.ratelimit !== undefined, "the namespace's own headers stay");
