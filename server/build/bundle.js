@@ -50,11 +50,42 @@ export async function bundle(folder, { complete }) {
 }
 
 async function build(folder, input, external, options) {
+  const parts = new Map();
+  await withBundler({ input, external, options }, [findParts(parts)], (bundler) => bundler.generate(output));
+  const modules = await withBundler(
+    { input, external, options: { ...options, preserveEntrySignatures: "allow-extension" } },
+    [withoutFacades, asciiOnly, withoutForeignMaps],
+    (bundler) =>
+      bundler.write({
+        ...output,
+        dir: folder,
+        sourcemap: true,
+        sourcemapExcludeSources: true,
+        entryFileNames: "[name].mjs",
+        chunkFileNames: "[name]-[hash].mjs",
+        banner: ({ isEntry }) => (isEntry ? `import "./${STACKS}";` : ""),
+        codeSplitting: {
+          groups: [{ debugName: "parts", name: (id) => parts.get(id) ?? null, includeDependenciesRecursively: false }],
+        },
+      }),
+  );
+  return modules.filter((id) => id.includes("node_modules"));
+}
+
+const output = {
+  format: "esm",
+  // Statements stay on their lines: Node prints the line of an uncaught error.
+  minify: "dce-only",
+  comments: false,
+};
+
+/** Bundles, and returns the modules of all files. */
+async function withBundler({ input, external, options }, plugins, work) {
   const bundler = await rolldown({
     ...options,
     input,
     platform: "node",
-    plugins: [...(options.plugins ?? []), withoutFacades, asciiOnly, withoutForeignMaps],
+    plugins: [...(options.plugins ?? []), ...plugins],
     // `pg` loads this package only on request.
     external: ["pg-native", ...external],
     logLevel: "warn",
@@ -63,22 +94,42 @@ async function build(folder, input, external, options) {
     },
   });
   try {
-    const { output } = await bundler.write({
-      dir: folder,
-      format: "esm",
-      sourcemap: true,
-      sourcemapExcludeSources: true,
-      // Statements stay on their lines: Node prints the line of an uncaught error.
-      minify: "dce-only",
-      comments: false,
-      entryFileNames: "[name].mjs",
-      chunkFileNames: "[name]-[hash].mjs",
-      banner: ({ isEntry }) => (isEntry ? `import "./${STACKS}";` : ""),
-    });
-    return output.flatMap(({ moduleIds = [] }) => moduleIds).filter((id) => id.includes("node_modules"));
+    const { output: files } = await work(bundler);
+    return files.flatMap(({ moduleIds = [] }) => moduleIds);
   } finally {
     await bundler.close();
   }
+}
+
+/**
+ * The length of a file at which its next module begins another one. The C library keeps as much freed memory as twice the
+ * largest buffer that was freed, in each thread, and Node reads a file into one: with a file of 940 kB, the service was
+ * 11 MiB larger at rest. Files of 100 kB make it no smaller, and its start takes 0.08 s more.
+ */
+const PART_MAX = 350_000;
+
+/**
+ * Finds out how to divide the files that would be longer, and puts the name of a part for each of their modules into `parts`.
+ * The parts keep the order in which the modules run: none is divided between two that import each other.
+ */
+function findParts(parts) {
+  return {
+    name: "find-parts",
+    generateBundle(_, files) {
+      for (const { name, code = "", moduleIds = [], modules } of Object.values(files)) {
+        if (code.length <= PART_MAX) continue;
+        const place = new Map(moduleIds.map((id, i) => [id, i]));
+        let [part, length, last] = [0, 0, 0];
+        for (const [i, id] of moduleIds.entries()) {
+          const added = modules[id].renderedLength;
+          if (length > 0 && length + added > PART_MAX && last < i) [part, length] = [part + 1, 0];
+          length += added;
+          last = Math.max(last, ...this.getModuleInfo(id).importedIds.map((imported) => place.get(imported) ?? 0));
+          parts.set(id, `${name}-${part}`);
+        }
+      }
+    },
+  };
 }
 
 /** Makes a file of its own of each source that `new URL("./….ts", import.meta.url)` names, and collects these files. */
@@ -126,6 +177,8 @@ const withoutFacades = {
   generateBundle(_, files) {
     for (const file of Object.values(files)) {
       if (file.type !== "chunk") continue;
+      // What a part imports only to keep an order: a module of Node has none.
+      file.code = file.code.replaceAll(/^import "node:[^"]+";$/gm, "");
       file.code = file.code.replaceAll(/^import ([^"]+) from "([^"]+)";$/gm, (statement, names, id) => {
         if (!isBuiltin(id)) return statement;
         // `a`, `* as a`, `{ a, b as c }`, or the first one with one of the others.

@@ -1,19 +1,9 @@
 // The bundle of a clone: built at a start after the sources have changed, and stored by their content.
 import { execFileSync } from "node:child_process";
-import { createHash } from "node:crypto";
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  utimesSync,
-} from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { fingerprint } from "./fingerprint.js";
 
 const server = fileURLToPath(new URL("../", import.meta.url));
 
@@ -27,7 +17,7 @@ const BUILD_MAX_MS = 60_000;
  * example because the folder is read-only, the bundler is not installed or a source has an error.
  */
 export function cachedBundle(folder) {
-  const target = join(folder, `bundle-${fingerprint()}`);
+  const target = join(folder, `bundle-${fingerprint(server, sources())}`);
   const main = join(target, "main.mjs");
   try {
     if (!existsSync(main)) build(folder, target);
@@ -38,21 +28,16 @@ export function cachedBundle(folder) {
   return main;
 }
 
-/** A hash of everything that the bundle is made from. The lock file stands for the packages. */
-function fingerprint() {
-  const hash = createHash("sha256");
+/** Everything that the bundle is made from, below `server`. The lock file stands for the packages. */
+function sources() {
   // The client commands call through the SDK, and the portal has its element.
-  const sources = ["src", "../engine/src", "../cli/src", "../sdk/src"].flatMap((folder) =>
+  const programs = ["src", "../engine/src", "../cli/src", "../sdk/src"].flatMap((folder) =>
     readdirSync(join(server, folder), { recursive: true })
       .filter((path) => /\.(ts|json)$/.test(path) && !path.endsWith(".test.ts"))
       .map((path) => join(folder, path)),
   );
   const builders = readdirSync(join(server, "build")).map((path) => join("build", path));
-  for (const path of ["../package-lock.json", "package.json", ...builders, ...sources].sort()) {
-    const content = readFileSync(join(server, path));
-    hash.update(`${path} ${content.length}\n`).update(content);
-  }
-  return hash.digest("hex").slice(0, 32);
+  return ["../package-lock.json", "package.json", ...builders, ...programs];
 }
 
 function build(folder, target) {

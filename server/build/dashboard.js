@@ -1,21 +1,11 @@
 // The files of the dashboard: built into the package, or in a clone at a start after its sources have changed. Each build of
 // a clone has a folder of its own in `dashboard/dist`, because a running service still reads the files of an earlier one.
 import { execFileSync } from "node:child_process";
-import { createHash } from "node:crypto";
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-} from "node:fs";
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { markUsed, removeUnused } from "./cache.js";
+import { fingerprint } from "./fingerprint.js";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 const dashboard = join(root, "dashboard");
@@ -57,7 +47,11 @@ export const sources = [...files, ...folders];
  */
 export function ensureDashboard() {
   if (!existsSync(join(dashboard, "vite.config.ts"))) return;
-  const target = join(dist, fingerprint());
+  // Megabytes of images would be read at each start.
+  const target = join(
+    dist,
+    fingerprint(root, builtFiles(), (path) => !path.endsWith(".png")),
+  );
   if (existsSync(target)) return markUsed(target);
   const reason = hasBuild() ? "because its sources have changed" : "for the first start";
   console.error(`latchkey: building the dashboard ${reason} (about 10 seconds)`);
@@ -112,17 +106,11 @@ export async function buildDashboard(folder) {
   return output.flatMap(({ moduleIds = [] }) => moduleIds).filter((id) => id.includes("node_modules"));
 }
 
-function fingerprint() {
-  const hash = createHash("sha256");
+function builtFiles() {
   const inFolders = folders.flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
       .filter((entry) => entry.isFile() && !/\.test\.tsx?$/.test(entry.name))
       .map((entry) => join(entry.parentPath, entry.name).slice(root.length)),
   );
-  for (const path of [...files, ...inFolders].sort()) {
-    // Megabytes of images would be read at each start.
-    const content = path.endsWith(".png") ? Buffer.alloc(0) : readFileSync(join(root, path));
-    hash.update(`${path} ${statSync(join(root, path)).size}\n`).update(content);
-  }
-  return hash.digest("hex").slice(0, 32);
+  return [...files, ...inFolders];
 }

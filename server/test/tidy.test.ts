@@ -22,7 +22,7 @@ const floors = [
   ["platform/config"],
   ["platform/vault", "platform/redis"],
   ["platform/store", "platform/outbound"],
-  ["log", "metrics", "platform/connections"],
+  ["log", "metrics", "platform/connections", "platform/memory"],
   ["engine/replica"],
   ["engine/verification"],
   ["engine/directory", "engine/limits", "engine/credits"],

@@ -8,6 +8,7 @@ import { openEvents } from "../../log/events.ts";
 import { openProcessLog } from "../../log/log.ts";
 import { OperatorError } from "../../log/operator-error.ts";
 import { parseDuration } from "../../platform/config/setting-kinds.ts";
+import { collectStartGarbage } from "../../platform/memory/collect-garbage.ts";
 import { cannotListen } from "./cannot-listen.ts";
 import type { Invocation } from "./invocation.ts";
 import { Shutdown } from "./shutdown.ts";
@@ -51,6 +52,7 @@ export async function edge(
       throw cannotListen(config, error);
     });
     const url = `http://${address.includes(":") ? `[${address}]` : address}:${port}`;
+    collectStartGarbage({ clock: systemClock });
     events.edgeStarted({ address: url, home: upstream.origin, socket: options.socket });
     if (!json && process.stdout.isTTY) {
       const also = options.socket === undefined ? "" : ` and on ${options.socket}`;

@@ -6,6 +6,7 @@ import { systemRandom } from "../../../../engine/src/random/system.ts";
 import type { IssuedRootKey } from "../../features/workspaces/procedures.ts";
 import { openEvents } from "../../log/events.ts";
 import { openProcessLog } from "../../log/log.ts";
+import { collectStartGarbage } from "../../platform/memory/collect-garbage.ts";
 import { openService, type Service } from "../../service/service.ts";
 import { banner, quoted } from "./banner.ts";
 import { cannotListen } from "./cannot-listen.ts";
@@ -47,6 +48,7 @@ export async function serve({ config, secrets, json }: Invocation): Promise<void
     });
     const url = `http://${address.includes(":") ? `[${address}]` : address}:${port}`;
     events.started({ address: url, database: config.database.kind, threads: service.threads });
+    collectStartGarbage({ clock: systemClock });
     const file = rootKeyFile(config.dataDirectory);
     if (json) return;
     // Only a terminal shows it: a log keeps it for others.

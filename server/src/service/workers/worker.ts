@@ -37,6 +37,7 @@ import type { Services } from "../../features/services.ts";
 import { CallMetrics } from "../../metrics/calls.ts";
 import { ConnectionCounts } from "../../platform/http/connection-counts.ts";
 import { LaneServer } from "../../platform/http/threads/lane-server.ts";
+import { collectStartGarbage } from "../../platform/memory/collect-garbage.ts";
 import { Authenticator } from "../../platform/rpc/authenticate.ts";
 import { CallQueues } from "../../platform/rpc/call-queues.ts";
 import { FailedAuthentications } from "../../platform/rpc/failed-authentications.ts";
@@ -396,6 +397,7 @@ function openWorker(start: WorkerStart, port: MessagePort): void {
   }
 
   void listen(server, start.addresses).then(() => outgoing.send(["ready"]));
+  collectStartGarbage({ clock });
 }
 
 /** A rejection ends the thread with its error. */
