@@ -2,6 +2,8 @@ import assert from "node:assert/strict";
 import { createHash, createHmac, randomBytes } from "node:crypto";
 import { describe, it } from "node:test";
 import { setImmediate } from "node:timers/promises";
+import { sql as raw } from "kysely";
+import { readHash } from "../../../engine/src/rules/imported-keys.ts";
 import { describeOnStores, openTestServer, type TestServer } from "../harness.ts";
 import { eventually } from "../process.ts";
 
@@ -405,6 +407,41 @@ describeOnStores(
       };
       await Promise.all(keys.map((key) => server.verify(key)));
       server.store.interception = undefined;
+    });
+
+    it("are not imported if another import, which has not committed yet, has their hash (rule 29)", async (t) => {
+      if (server.options.store === "sqlite") return t.skip("It has one writer.");
+      const {
+        apiId,
+        migrated: [first],
+      } = await migrate(server, [{ hash: sha256(foreignKey()) }]);
+      const [taken, free] = [sha256(foreignKey()), sha256(foreignKey())];
+      const other = await server.openTransaction([], async ({ db }) => {
+        const row = await db.selectFrom("keys").selectAll().where("id", "=", first!.keyId).executeTakeFirstOrThrow();
+        const of = { id: unique("key"), pool_id: unique("pool"), hash: readHash(taken, "sha256")! };
+        await db
+          .insertInto("keys")
+          .values({ ...row, ...of })
+          .execute();
+      });
+      const importing = server.ok("keys.migrateKeys", {
+        migrationId: unique("migration"),
+        apiId,
+        keys: [{ hash: taken }, { hash: free }],
+      });
+      await eventually("the import that waits for the other", async () => {
+        let waiting = 0;
+        const look = await server.openTransaction([], async ({ db }) => {
+          const { rows } = await raw<{ count: number }>`
+            select count(*) as count from pg_locks where not granted and locktype = 'transactionid'`.execute(db);
+          waiting = Number(rows[0]!.count);
+        });
+        await look.commit();
+        return waiting > 0;
+      });
+      await other.commit();
+      const { migrated, failed } = await importing;
+      assert.deepEqual([migrated.map(({ hash }: { hash: string }) => hash), failed], [[free], [taken]]);
     });
 
     it("of another workspace are not found", async () => {

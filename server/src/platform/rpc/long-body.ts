@@ -6,11 +6,13 @@ import { ERRORS_MAX, type Issue, inputErrorsOf, invalidBody, PARSE_OPTIONS } fro
 
 /** Bodies up to this many characters are parsed and validated in one step. */
 export const SHORT_BODY_LENGTH_MAX = 64 * 1024;
+/** The same of bodies with a list: 800 keys to import would take 3 ms, and 200 less than one. */
+export const SHORT_LIST_LENGTH_MAX = 16 * 1024;
 
 /** Characters per scan step, which takes less than a millisecond. */
 const SCAN_LENGTH = 256 * 1024;
 /** A chunk of a long list ends at the entry that reaches one of these limits. */
-const CHUNK_LENGTH = 64 * 1024;
+const CHUNK_LENGTH = SHORT_LIST_LENGTH_MAX;
 const CHUNK_ENTRIES_MAX = 1_000;
 
 /**

@@ -20,7 +20,7 @@ import type { OperationCall, operationProcedures } from "./execute.ts";
 import type { FailedAuthentications } from "./failed-authentications.ts";
 import type { QueuedWork } from "./fair-queue.ts";
 import { type IdempotentCall, idempotentCall, sealedCall } from "./idempotency.ts";
-import { parseLongBody, SHORT_BODY_LENGTH_MAX } from "./long-body.ts";
+import { parseLongBody, SHORT_BODY_LENGTH_MAX, SHORT_LIST_LENGTH_MAX } from "./long-body.ts";
 import {
   type Bulk,
   type Metered,
@@ -582,9 +582,10 @@ export class Rpc {
   #readStoredInput(operation: Exclude<Operation, Metered>, { body, path }: RpcRequest, principal: Principal): unknown {
     const { input, permissions } = operation.declaration;
     if (body === null) throw notUtf8();
-    if (body.length <= SHORT_BODY_LENGTH_MAX) return readBody(input, body, path, true);
-    principal.authorizeSome(permissions);
     const list = operation.kind === "bulk" ? operation.list : undefined;
+    const shortMax = list === undefined ? SHORT_BODY_LENGTH_MAX : SHORT_LIST_LENGTH_MAX;
+    if (body.length <= shortMax) return readBody(input, body, path, true);
+    if (body.length > SHORT_BODY_LENGTH_MAX) principal.authorizeSome(permissions);
     return this.#queues.longBodies.run(principal.workspaceId, () => parseLongBody(input, body, path, list));
   }
 

@@ -9,7 +9,7 @@ export interface Sql extends Connection {
    * Runs a statement once for each row of its parameters, and returns how many rows it changed. Only where a statement is the
    * call of a function: then this takes half of the time of reading all rows from one parameter.
    */
-  readonly each?: ((statement: string, rows: readonly (readonly SqlValue[])[]) => number) | undefined;
+  readonly each?: ((write: EachWrite, rows: readonly (readonly SqlValue[])[]) => number) | undefined;
   /**
    * Another text than before if rows of the table may have changed since. Only where it takes no query of the table: of the
    * embedded database, whose connection counts the statements that change it, and knows of commits of other connections.
@@ -20,6 +20,14 @@ export interface Sql extends Connection {
 }
 
 export type SqlValue = string | number | null;
+
+/** A statement that writes one row of a table. */
+export interface EachWrite {
+  readonly statement: string;
+  readonly table: string;
+  /** Whether the row is a new one. */
+  readonly inserts: boolean;
+}
 
 /**
  * Functions that run on the thread of the database, by name. A transaction is one message to that thread and not one per

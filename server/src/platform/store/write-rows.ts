@@ -1,8 +1,9 @@
 import { type RawBuilder, sql as raw } from "kysely";
 import type { ColumnType, Values } from "./dialect.ts";
+import { insertOfOne } from "./insert-rows.ts";
 import { onlyRow } from "./only-row.ts";
 import type { Schema } from "./schema.ts";
-import type { Sql, SqlValue } from "./store.ts";
+import type { EachWrite, Sql, SqlValue } from "./store.ts";
 
 /** Many rows to insert, or to find by some of their columns and to change. Each has its values in the order of the columns. */
 export interface RowWrite {
@@ -44,7 +45,7 @@ function columnsOf(types: Readonly<Partial<Record<string, ColumnType>>>): RowWri
  */
 export async function writeRows(sql: Sql, writes: readonly RowWrite[]): Promise<number[]> {
   const { each } = sql;
-  if (each) return writes.map((write) => each(statementOfOne(write), write.rows));
+  if (each) return writes.map((write) => each(writeOfOne(write), write.rows));
   const counts = writes.map(() => 0);
   const parts = writes.flatMap((write, i) =>
     write.rows.length > 0 ? { i, part: partOf(write, sql.dialect.values) } : [],
@@ -63,15 +64,13 @@ export async function writeRows(sql: Sql, writes: readonly RowWrite[]): Promise<
   return counts;
 }
 
-/** The statement for one row, whose values are its parameters. */
-function statementOfOne({ table, columns, found }: RowWrite): string {
+/** The write of one row, whose values are its parameters. */
+function writeOfOne({ table, columns, found }: RowWrite): EachWrite {
   const names = columns.map(([name]) => name);
-  const assigned = (name: string, i: number) => `${name} = ?${i + 1}`;
-  if (found === undefined) {
-    return `insert into ${table} (${names.join(", ")}) values (${names.map((_, i) => `?${i + 1}`).join(", ")})`;
-  }
-  const equal = names.map(assigned);
-  return `update ${table} set ${equal.slice(found).join(", ")} where ${equal.slice(0, found).join(" and ")}`;
+  if (found === undefined) return { table, inserts: true, statement: insertOfOne(table, names) };
+  const equal = names.map((name, i) => `${name} = ?${i + 1}`);
+  const [set, where] = [equal.slice(found).join(", "), equal.slice(0, found).join(" and ")];
+  return { table, inserts: false, statement: `update ${table} set ${set} where ${where}` };
 }
 
 /** The statement for all rows, which are one parameter. A column can be one by which a row is found, and be set too. */

@@ -34,8 +34,17 @@ export function watchWrites(sql: Sql): { sql: Sql; written: ReadonlySet<string>;
       return result;
     },
   };
-  // Statements that do not go through the plugin would not be seen.
-  return { sql: { ...sql, db: sql.db.withPlugin(plugin), each: undefined }, written, rowChanges };
+  // Its statements do not go through the plugin.
+  const run = sql.each;
+  const each: Sql["each"] =
+    run &&
+    ((write, rows) => {
+      const count = run(write, rows);
+      if (count > 0) written.add(write.table);
+      if (write.inserts) rowChanges.set(write.table, (rowChanges.get(write.table) ?? 0) + count);
+      return count;
+    });
+  return { sql: { ...sql, db: sql.db.withPlugin(plugin), each }, written, rowChanges };
 }
 
 const RAW_SQL = "raw SQL";

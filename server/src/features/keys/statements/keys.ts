@@ -3,7 +3,7 @@ import type { Instant } from "../../../../../engine/src/clock/clock.ts";
 import type { StoredBalance } from "../../../../../engine/src/rules/refill.ts";
 import type { Place } from "../../../platform/store/cursor.ts";
 import { eraseOutcomesOfKey } from "../../../platform/store/idempotency.ts";
-import { insertRows } from "../../../platform/store/insert-rows.ts";
+import { insertAll } from "../../../platform/store/insert-rows.ts";
 import type { StoreRules } from "../../../platform/store/inspection.ts";
 import { demandStep } from "../../../platform/store/migrate.ts";
 import type { KeyRow, SqlBoolean } from "../../../platform/store/schema.ts";
@@ -176,6 +176,7 @@ export type ImportedKey = Omit<
 
 const importedTypes = {
   id: "text",
+  workspace_id: "text",
   api_id: "text",
   identity_id: "text",
   budget_id: "text",
@@ -193,10 +194,7 @@ const importedTypes = {
   expires_at: "bigint",
   created_at: "bigint",
   migration_id: "text",
-} as const satisfies Record<keyof ImportedKey | "name_folded", "text" | "bigint">;
-
-/** Rows per statement on the embedded database: they take less than a millisecond, then its thread yields. */
-const IMPORTED_PER_YIELD = 32;
+} as const satisfies Record<keyof ImportedKey | "name_folded" | "workspace_id", "text" | "bigint">;
 
 /** One is enough, unless a limit was lowered or several keys expired by themselves. */
 const ENDED_PER_CALL_MAX = 20;
@@ -247,26 +245,18 @@ export class KeyWriter extends KeyReader {
 
   /** Inserts keys, except those whose hash exists; returns the inserted ids. */
   async insertImported(keys: readonly ImportedKey[]): Promise<Set<string>> {
-    const inserted = new Set<string>();
     for (const { meta, allowed_ips } of keys) {
       this.#count(meta);
       this.#count(allowed_ips);
     }
-    // Elsewhere each statement is a round trip.
-    const perStatement = this.sql.dialect.isEmbedded ? IMPORTED_PER_YIELD : keys.length;
-    for (let i = 0; i < keys.length; i += perStatement) {
-      for (const id of await this.#insertImported(keys.slice(i, i + perStatement))) inserted.add(id);
-    }
-    return inserted;
-  }
-
-  async #insertImported(keys: readonly ImportedKey[]): Promise<string[]> {
-    const rows = keys.map((key) => ({ ...key, name_folded: foldedName(key.name) }));
-    const inserted = await insertRows(this.sql, "keys", importedTypes, rows, { workspace_id: this.workspaceId })
-      .onConflict((conflict) => conflict.columns(["hash", "workspace_id"]).doNothing())
-      .returning("id")
-      .execute();
-    return inserted.map(({ id }) => id);
+    const ids = keys.map(({ id }) => id);
+    const common = { workspace_id: this.workspaceId };
+    const rows = keys.map((key) => ({ ...key, ...common, name_folded: foldedName(key.name) }));
+    const count = await insertAll(this.sql, "keys", importedTypes, rows, ["hash", "workspace_id"]);
+    if (count === keys.length) return new Set(ids);
+    const { db, dialect } = this.sql;
+    const inserted = await db.selectFrom("keys").select("id").where(dialect.values.isOneOf("id", ids)).execute();
+    return new Set(inserted.map(({ id }) => id));
   }
 
   /** Finds a key and locks it until the transaction ends. */

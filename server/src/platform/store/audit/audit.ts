@@ -1,7 +1,7 @@
 import type { Instant } from "../../../../../engine/src/clock/clock.ts";
 import { newId, type Random } from "../../../../../engine/src/random/random.ts";
 import { type EventContent, eventsOf, insertEvents, type NewEvent } from "../events/events.ts";
-import { insertRows } from "../insert-rows.ts";
+import { insertAll, insertRows } from "../insert-rows.ts";
 import { ROW_BYTES, type WrittenBytes } from "../quotas/workspace-bytes.ts";
 import type { AuditEventRow } from "../schema.ts";
 import type { Sql } from "../store.ts";
@@ -54,9 +54,8 @@ async function insertTargets(
   const rows = events.flatMap(({ id, workspace_id, occurred_at }, i) =>
     [...new Set(entries[i]!.targets)].map((target) => ({ workspace_id, target, occurred_at, event_id: id })),
   );
-  if (rows.length === 0) return;
   const types = { workspace_id: "text", target: "text", occurred_at: "bigint", event_id: "text" } as const;
-  await insertRows(sql, "audit_targets", types, rows).execute();
+  await insertAll(sql, "audit_targets", types, rows);
 }
 
 const auditEventTypes = {

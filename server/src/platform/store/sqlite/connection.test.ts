@@ -74,7 +74,8 @@ describe("a writing connection to SQLite", () => {
       ),
       "by the query builder",
     );
-    assert(await changes(() => sql.each!("delete from numbers where number = ?1", [[7], [8]])), "for each row");
+    const deletion = { statement: "delete from numbers where number = ?1", table: "numbers", inserts: false };
+    assert(await changes(() => sql.each!(deletion, [[7], [8]])), "for each row");
     assert(await changes(() => transaction(async () => new Rollback(await raw(sql, "delete from numbers")))));
     const other = openSqliteConnection(file, "write");
     t.after(() => other.close());
@@ -124,8 +125,13 @@ describe("a writing connection to SQLite", () => {
       ["rollback", false],
     ]);
     const before = new Int32Array(syncs.buffer)[0]!;
+    const marks = () => new Int32Array(syncs.buffer)[0]! - before;
+    // The transaction has written 250 pages, so another one like it may follow.
     checkpoint();
-    assert.deepEqual([new Int32Array(syncs.buffer)[0]! - before, syncs.current], [2, undefined]);
+    assert.deepEqual([marks(), syncs.current], [0, undefined]);
+    await transaction(() => raw(sql, "insert into numbers (filling) values (zeroblob(10))"));
+    checkpoint();
+    assert.deepEqual([marks(), syncs.current], [4, undefined], "of the commit, and of the checkpoint");
   });
 
   it("continues when a checkpoint fails", (t) => {

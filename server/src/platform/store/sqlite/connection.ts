@@ -16,8 +16,13 @@ export interface SqliteConnection {
 }
 
 const STATEMENTS_MAX = 500;
-/** Pages in the log that start a checkpoint: few, so that each one is short. SQLite's default is 1,000. */
+/**
+ * Pages in the log that start a checkpoint: few, so that each one is short. SQLite's default is 1,000. Where a transaction
+ * writes more, as an import does, as many as several of them: each checkpoint waits for the disk twice.
+ */
 const CHECKPOINT_PAGES = 100;
+const CHECKPOINT_PAGES_MAX = 1_000;
+const CHECKPOINT_TRANSACTIONS = 3;
 
 /**
  * What a commit survives. `full`: a power loss, because each commit syncs the log. `normal`: the end of the process; after
@@ -34,7 +39,7 @@ const SYNCHRONOUS: Readonly<Record<Durability, number>> = { normal: 1, full: 2 }
  */
 export class CpuYield {
   static readonly #workMs: Milliseconds = 0.5;
-  static readonly #restMs: Milliseconds = 0.05;
+  static readonly #restMs: Milliseconds = 0.001;
   static readonly #nothing = new Int32Array(new SharedArrayBuffer(4));
   #workedFrom = 0;
 
@@ -84,7 +89,7 @@ export function openSqliteConnection(
   const changes = new ChangeCounts();
   const prepared = asKyselyDatabase(database, changes, cpuYield);
   const db = new Kysely<Schema>({ dialect: new SqliteDialect({ database: prepared }) });
-  const each: Sql["each"] = (text, rows) => {
+  const each: Sql["each"] = ({ statement: text }, rows) => {
     const statement = prepared.prepare(text);
     return rows.reduce((changes, row) => changes + Number(statement.run(row).changes), 0);
   };
@@ -104,6 +109,8 @@ export function openSqliteConnection(
   const sql: Sql = { db, dialect: sqliteDialect, each, lists, versionOf };
   const logState = database.prepare("pragma wal_checkpoint(noop)");
   const moveLog = database.prepare("pragma wal_checkpoint(passive)");
+  /** The pages in the log after the last transaction. */
+  let logged = 0;
 
   return {
     sql,
@@ -123,7 +130,10 @@ export function openSqliteConnection(
     checkpoint() {
       try {
         const { log, checkpointed } = logState.get() as { log: number; checkpointed: number };
-        if (log - checkpointed < CHECKPOINT_PAGES) return;
+        const written = log > logged ? log - logged : log;
+        logged = log;
+        const several = Math.min(CHECKPOINT_TRANSACTIONS * written, CHECKPOINT_PAGES_MAX);
+        if (log - checkpointed < Math.max(CHECKPOINT_PAGES, several)) return;
         cpuYield?.rest();
         syncs.during(() => moveLog.get());
       } catch {
