@@ -4,6 +4,7 @@ import { describe, it } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import { sql as raw } from "kysely";
 import { readHash } from "../../../engine/src/rules/imported-keys.ts";
+import { SHORT_LIST_LENGTH_MAX } from "../../src/platform/rpc/long-body.ts";
 import { describeOnStores, openTestServer, type TestServer } from "../harness.ts";
 import { eventually } from "../process.ts";
 
@@ -381,6 +382,21 @@ describeOnStores(
       // One for the API. No time passes, so chunks grow from 200 rows to 1,000, and each key takes two.
       assert.equal(chunks, 1 + 5);
       assert.equal((await server.verify(keys[1_200]!, { permissions: "crowd.read" })).identity.externalId, "crowd_3");
+    });
+
+    it("can be sent in thirty calls at once, each of which is validated in parts", async () => {
+      const lists = Array.from({ length: 30 }, () =>
+        Array.from({ length: 220 }, () => ({ hash: sha256(foreignKey()) })),
+      );
+      assert(JSON.stringify(lists[0]).length > SHORT_LIST_LENGTH_MAX);
+      const into = { migrationId: unique("migration"), apiId: await server.createApi() };
+      const imports: { migrated: { hash: string }[] }[] = await Promise.all(
+        lists.map((keys) => server.ok("keys.migrateKeys", { ...into, keys })),
+      );
+      assert.deepEqual(
+        imports.map(({ migrated }) => migrated.map(({ hash }) => hash)),
+        lists.map((keys) => keys.map(({ hash }) => hash)),
+      );
     });
 
     it("are updated together when they are first verified together", async () => {

@@ -583,9 +583,11 @@ export class Rpc {
     const { input, permissions } = operation.declaration;
     if (body === null) throw notUtf8();
     const list = operation.kind === "bulk" ? operation.list : undefined;
-    const shortMax = list === undefined ? SHORT_BODY_LENGTH_MAX : SHORT_LIST_LENGTH_MAX;
-    if (body.length <= shortMax) return readBody(input, body, path, true);
-    if (body.length > SHORT_BODY_LENGTH_MAX) principal.authorizeSome(permissions);
+    if (body.length <= SHORT_BODY_LENGTH_MAX) {
+      const isDivided = list !== undefined && body.length > SHORT_LIST_LENGTH_MAX;
+      return isDivided ? parseLongBody(input, body, path, list) : readBody(input, body, path, true);
+    }
+    principal.authorizeSome(permissions);
     return this.#queues.longBodies.run(principal.workspaceId, () => parseLongBody(input, body, path, list));
   }
 

@@ -39,6 +39,7 @@ const SYNCHRONOUS: Readonly<Record<Durability, number>> = { normal: 1, full: 2 }
  */
 export class CpuYield {
   static readonly #workMs: Milliseconds = 0.5;
+  /** The system makes 0.07 of it. */
   static readonly #restMs: Milliseconds = 0.001;
   static readonly #nothing = new Int32Array(new SharedArrayBuffer(4));
   #workedFrom = 0;
