@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { collect, oldBytes } from "../../../server/test/garbage.ts";
+import { collect, growthOfOld } from "../../../server/test/garbage.ts";
 import { TurnoverMap } from "./turnover-map.ts";
 
 describe("a map whose entries come and go", () => {
@@ -41,14 +41,15 @@ describe("a map whose entries come and go", () => {
       const map = new TurnoverMap<number, number[]>();
       // Old, as that of a service is.
       for (let i = 0; i < 3; i++) collect();
-      const before = oldBytes();
       const count = 50_000;
-      for (let i = 0; i < count; i++) {
-        map.set(i, new Array(50).fill(i));
-        map.delete(i - most);
-        if (i % 10_000 === 0) collect({ type: "minor" });
-      }
-      const kept = oldBytes() - before;
+      let added = 0;
+      const kept = growthOfOld(() => {
+        for (let i = 0; i < count; i++) {
+          map.set(added, new Array(50).fill(i));
+          map.delete(added - most);
+          if (added++ % 10_000 === 0) collect({ type: "minor" });
+        }
+      });
       assert(kept < 2_000_000, `${kept} bytes of ${count * 400}, with ${most} at the same time`);
     }
   });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { SimulatedClock } from "../../../../engine/src/clock/simulated.ts";
-import { collect, oldBytes } from "../../../test/garbage.ts";
+import { collect, growthOfOld } from "../../../test/garbage.ts";
 import { cellsOf, keyCounts, type VerificationCell } from "./batch.ts";
 import { CELLS_PER_BATCH, type DrainedCounts, type KeyUse, Recorder } from "./recorder.ts";
 
@@ -134,17 +134,18 @@ describe("Recorder", () => {
 
   it("leaves nothing to a full collection of garbage", () => {
     const { recorder, verify } = open();
-    const second = (number: number) => {
+    let number = 0;
+    const second = () => {
+      number++;
       for (let i = 0; i < CELLS_PER_BATCH; i++) verify({ key: { ...key, keyId: `key_${number}_${i}` } });
       recorder.drain();
       // What survives two of them is old.
       for (let i = 0; i < 2; i++) collect({ type: "minor" });
     };
-    for (let number = 0; number < 5; number++) second(number);
-    collect();
-    const before = oldBytes();
-    for (let number = 0; number < 30; number++) second(number);
-    const kept = oldBytes() - before;
+    for (let i = 0; i < 5; i++) second();
+    const kept = growthOfOld(() => {
+      for (let i = 0; i < 30; i++) second();
+    });
     assert(kept < 30 * CELLS_PER_BATCH * 10, `${kept} bytes`);
   });
 
