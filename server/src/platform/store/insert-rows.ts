@@ -13,7 +13,7 @@ export function insertRows<T extends keyof Schema & string, C extends keyof Sche
   { db, dialect }: { db: Pick<Sql["db"], "insertInto">; dialect: Sql["dialect"] },
   table: T,
   types: Readonly<Record<C, ColumnType>>,
-  rows: readonly Readonly<Record<NoInfer<C>, string | number | null>>[],
+  rows: readonly Readonly<Record<NoInfer<C>, SqlValue>>[],
   common: { readonly workspace_id?: string } = {},
   unlessIn?: readonly string[],
 ): InsertQueryBuilder<Schema, T, InsertResult> {

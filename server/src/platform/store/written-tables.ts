@@ -16,6 +16,10 @@ export function watchWrites(sql: Sql): { sql: Sql; written: ReadonlySet<string>;
   const rowChanges = new Map<string, number>();
   const tables = new WeakMap<QueryId, string>();
   const signs = new WeakMap<QueryId, 1 | -1>();
+  const record = (table: string, changedRows: number, sign: 1 | -1 | undefined) => {
+    if (changedRows > 0 || table === RAW_SQL) written.add(table);
+    if (sign !== undefined) rowChanges.set(table, (rowChanges.get(table) ?? 0) + sign * changedRows);
+  };
   const plugin: KyselyPlugin = {
     transformQuery({ queryId, node }) {
       const table = writtenTable(node);
@@ -27,10 +31,7 @@ export function watchWrites(sql: Sql): { sql: Sql; written: ReadonlySet<string>;
     async transformResult({ queryId, result }) {
       const table = tables.get(queryId);
       if (table === undefined) return result;
-      const changedRows = Number(result.numAffectedRows ?? result.rows.length);
-      if (changedRows > 0 || table === RAW_SQL) written.add(table);
-      const sign = signs.get(queryId);
-      if (sign !== undefined) rowChanges.set(table, (rowChanges.get(table) ?? 0) + sign * changedRows);
+      record(table, Number(result.numAffectedRows ?? result.rows.length), signs.get(queryId));
       return result;
     },
   };
@@ -39,10 +40,9 @@ export function watchWrites(sql: Sql): { sql: Sql; written: ReadonlySet<string>;
   const each: Sql["each"] =
     run &&
     ((write, rows) => {
-      const count = run(write, rows);
-      if (count > 0) written.add(write.table);
-      if (write.inserts) rowChanges.set(write.table, (rowChanges.get(write.table) ?? 0) + count);
-      return count;
+      const changedRows = run(write, rows);
+      record(write.table, changedRows, write.inserts ? 1 : undefined);
+      return changedRows;
     });
   return { sql: { ...sql, db: sql.db.withPlugin(plugin), each }, written, rowChanges };
 }
