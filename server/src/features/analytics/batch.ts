@@ -36,8 +36,8 @@ export type RatelimitCell = readonly [
 ];
 
 /**
- * The counts of keys in one minute that have an API and a code in common, and no tags and budgets: what most calls are. In
- * columns, which take a third of the bytes and of the time that a cell for each key takes.
+ * The counts of keys in one minute that have an API and a code in common, and no tags: what most calls are. In columns,
+ * which take a third of the bytes and of the time that a cell for each key takes.
  */
 export type KeyCounts = readonly [
   minute: number,
@@ -52,7 +52,15 @@ export type KeyCounts = readonly [
   creditsSpent: readonly number[] | null,
   /** null: no key has an identity. */
   identityIds: readonly (string | null)[] | null,
+  /** null: no key has budgets. Absent in batches of earlier releases. */
+  budgets?: KeyBudgets | null,
 ];
+
+/** Each list of budgets that keys spend from once, and which of them each key has: many keys have the same. */
+type KeyBudgets = readonly [lists: readonly (readonly string[])[], places: readonly number[]];
+
+/** The budgets that a key spends from, each once. */
+export type Budgets = readonly { readonly budgetId: string }[];
 
 /**
  * Such counts before they are in a batch. Columns also while they are counted: a key has an entry for a second, and the
@@ -65,6 +73,7 @@ export interface KeyColumns {
   readonly code: string;
   readonly keyIds: string[];
   readonly identityIds: (string | null)[];
+  readonly budgets: Budgets[];
   /** Times of the last use; 0 for a deleted key. */
   readonly usedAt: number[];
   readonly counts: number[];
@@ -90,7 +99,33 @@ export function keyCounts(columns: KeyColumns, from = 0, until = columns.keyIds.
     counts.every((count) => count === 1) ? null : counts,
     creditsSpent.every((credits) => credits === 0) ? null : creditsSpent,
     identityIds.every((id) => id === null) ? null : identityIds,
+    keyBudgets(columns.budgets.slice(from, until)),
   ];
+}
+
+function keyBudgets(columns: readonly Budgets[]): KeyBudgets | null {
+  if (columns.every(({ length }) => length === 0)) return null;
+  const lists: string[][] = [];
+  const placeOf = new Map<string, number>();
+  let last: { budgets: Budgets; place: number } | undefined;
+  const places = columns.map((budgets) => {
+    // Keys with the same budgets share a list of them.
+    if (last?.budgets === budgets) return last.place;
+    const budgetIds = budgetIdsOf(budgets);
+    const name = budgetIds.join(" ");
+    let place = placeOf.get(name);
+    if (place === undefined) {
+      place = lists.push(budgetIds) - 1;
+      placeOf.set(name, place);
+    }
+    last = { budgets, place };
+    return place;
+  });
+  return [lists, places];
+}
+
+export function budgetIdsOf(budgets: Budgets): string[] {
+  return budgets.map(({ budgetId }) => budgetId);
 }
 
 /**
@@ -108,13 +143,14 @@ export interface Batch {
 }
 
 /**
- * A batch as JSON. Batches of earlier releases have the member `verifications`, and neither of the first two. These releases
- * reject this text, where they would otherwise lose `keys` unnoticed.
+ * A batch as JSON. Batches of earlier releases have `others` in place of `cells`, and no budgets in `keys`; or
+ * `verifications`, and no `keys`. These releases reject this text, where they would otherwise lose a part of it unnoticed.
  */
 interface BatchText {
   readonly recorder: string;
   readonly sequence: number;
   readonly keys?: Batch["keys"];
+  readonly cells?: Batch["verifications"];
   readonly others?: Batch["verifications"];
   readonly verifications?: Batch["verifications"];
   readonly ratelimits: Batch["ratelimits"];
@@ -132,7 +168,7 @@ export interface BatchParts {
 /** The text of a batch. */
 export function batchText({ recorder, sequence }: Pick<Batch, "recorder" | "sequence">, parts: BatchParts): string {
   const start = JSON.stringify({ recorder, sequence }).slice(0, -1);
-  const counts = `"keys":${concatenated(parts.keys)},"others":${concatenated(parts.verifications)}`;
+  const counts = `"keys":${concatenated(parts.keys)},"cells":${concatenated(parts.verifications)}`;
   return `${start},${counts},"ratelimits":${concatenated(parts.ratelimits)},"decisions":${concatenated(parts.decisions)}}`;
 }
 
@@ -147,7 +183,8 @@ export function readBatch(text: string): Batch {
     sequence,
     keys = [],
     others,
-    verifications = others,
+    cells = others,
+    verifications = cells,
     ratelimits,
     decisions = [],
   } = JSON.parse(text) as BatchText;
@@ -171,12 +208,19 @@ export function eventsOf({ keys, verifications, ratelimits }: Batch): number {
 
 /** The counts of keys as cells. */
 export function cellsOf(keys: Batch["keys"]): VerificationCell[] {
-  return keys.flatMap(([minute, workspaceId, apiId, code, keyIds, latencyUs, counts, creditsSpent, identityIds]) =>
-    keyIds.map((keyId, i) => {
-      const figures = [counts?.[i] ?? 1, creditsSpent?.[i] ?? 0, latencyUs[i] ?? 0] as const;
-      return [minute, workspaceId, apiId, keyId, identityIds?.[i] ?? null, "", code, ...figures] as const;
-    }),
+  return keys.flatMap(
+    ([minute, workspaceId, apiId, code, keyIds, latencyUs, counts, creditsSpent, identityIds, budgets = null]) =>
+      keyIds.map((keyId, i): VerificationCell => {
+        const figures = [counts?.[i] ?? 1, creditsSpent?.[i] ?? 0, latencyUs[i] ?? 0] as const;
+        const budgetIds = budgetIdsAt(budgets, i);
+        const ofBudgets: [budgetIds?: readonly string[]] = budgetIds.length === 0 ? [] : [budgetIds];
+        return [minute, workspaceId, apiId, keyId, identityIds?.[i] ?? null, "", code, ...figures, ...ofBudgets];
+      }),
   );
+}
+
+function budgetIdsAt(budgets: KeyBudgets | null, i: number): readonly string[] {
+  return budgets?.[0][budgets[1][i] ?? -1] ?? [];
 }
 
 /** JSON arrays as one. */
@@ -273,9 +317,10 @@ export function minuteCounts(batches: readonly Batch[]): MinuteCount[] {
 
 function addKeys(
   sums: MinuteSums,
-  [minute, workspaceId, apiId, code, keyIds, latencies, counts, creditsSpent, identityIds]: KeyCounts,
+  [minute, workspaceId, apiId, code, keyIds, latencies, counts, creditsSpent, identityIds, budgets = null]: KeyCounts,
 ): void {
   let [counted, spent, took] = [0, 0, 0];
+  const ofBudgets = budgets?.[0].map(() => ({ counted: 0, spent: 0, took: 0 }));
   for (const [i, keyId] of keyIds.entries()) {
     const count = counts?.[i] ?? 1;
     const amount = creditsSpent?.[i] ?? 0;
@@ -286,9 +331,19 @@ function addKeys(
     counted = sumOf(counted, count);
     spent = sumOf(spent, amount);
     took = sumOf(took, latencyUs);
+    const sum = ofBudgets?.[budgets?.[1][i] ?? -1];
+    if (sum === undefined) continue;
+    sum.counted = sumOf(sum.counted, count);
+    sum.spent = sumOf(sum.spent, amount);
+    sum.took = sumOf(sum.took, latencyUs);
   }
-  // Once for all its keys.
+  // Once for all its keys, and for all that have the same budgets.
   sums.add(minute, workspaceId, apiId, "", "", code, counted, spent, took);
+  for (const [place, sum] of ofBudgets?.entries() ?? []) {
+    for (const budgetId of budgets?.[0][place] ?? []) {
+      sums.add(minute, workspaceId, budgetId, "", "", code, sum.counted, sum.spent, sum.took);
+    }
+  }
 }
 
 function isOf(one: MinuteCount, time: number, identityId: string, outcome: string): boolean {

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import fc from "fast-check";
 import { SimulatedClock } from "../../../../engine/src/clock/simulated.ts";
 import { collect, growthOfOld } from "../../../test/garbage.ts";
-import { cellsOf, keyCounts, type VerificationCell } from "./batch.ts";
+import { budgetIdsOf, cellsOf, keyCounts, minuteCounts, type VerificationCell } from "./batch.ts";
 import { CELLS_PER_BATCH, type DrainedCounts, type KeyUse, Recorder } from "./recorder.ts";
 
 const NOON = 1_768_478_400_000;
@@ -28,6 +29,17 @@ function open(whenFull?: () => void) {
     });
   return { clock, recorder, verify };
 }
+
+/** A verification of a key, or credits that are charged for one later. */
+const useOfKey = fc.record({
+  keyId: fc.constantFrom("key_1", "key_2", "key_3", "key_4"),
+  identityId: fc.constantFrom("id_1", "id_2", null),
+  list: fc.nat(2),
+  isCopied: fc.boolean(),
+  isLater: fc.boolean(),
+  tags: fc.constantFrom(undefined, [], ["a"]),
+  credits: fc.nat(9),
+});
 
 /** What was drained, in cells. */
 function cellsIn(drained: DrainedCounts | undefined): VerificationCell[] {
@@ -58,10 +70,45 @@ describe("Recorder", () => {
     assert.deepEqual(
       cellsIn(recorder.drain()).map(([, , , , , , , count, amount, , ...budgets]) => [count, amount, ...budgets]),
       [
-        [1, 1],
         [2, 5, ["bud_team", "bud_company"]],
+        [1, 1],
         [1, 4, ["bud_company"]],
       ],
+    );
+  });
+
+  it("counts each key, API, identity and budget as often as it was used", () => {
+    const listed = fc.shuffledSubarray(["bud_1", "bud_2", "bud_3"]).map((ids) => ids.map((budgetId) => ({ budgetId })));
+    // Keys share a list of budgets, or have one of their own with the same content.
+    const used = fc.tuple(fc.array(listed, { minLength: 1, maxLength: 3 }), fc.array(useOfKey, { maxLength: 60 }));
+    fc.assert(
+      fc.property(used, ([lists, uses]) => {
+        const { clock, recorder, verify } = open();
+        const expected = new Map<string, [count: number, amount: number]>();
+        for (const { keyId, identityId, list, isCopied, isLater, tags, credits } of uses) {
+          const shared = lists[list % lists.length]!;
+          const budgets = isCopied ? structuredClone(shared) : shared;
+          const used = { keyId, apiId: "api_1", identity: identityId === null ? null : { id: identityId }, budgets };
+          if (isLater) recorder.credits({ at: clock.now(), workspaceId: "ws_1", key: used, tags, credits });
+          else verify({ key: used, tags, creditsSpent: credits });
+          const subjects = [keyId, "api_1", ...(identityId === null ? [] : [identityId]), ...budgetIdsOf(budgets)];
+          for (const subject of subjects) {
+            const [count, amount] = expected.get(subject) ?? [0, 0];
+            expected.set(subject, [count + (isLater ? 0 : 1), amount + credits]);
+          }
+        }
+        const { keys, verifications } = recorder.drain() ?? { keys: [], verifications: [] };
+        const parts = keys.flatMap((columns) => [keyCounts(columns, 0, 2), keyCounts(columns, 2)]);
+        const batch = { recorder: "rec_1", sequence: 1, keys: parts, verifications, ratelimits: [], decisions: [] };
+        for (const one of [batch, { ...batch, keys: [], verifications: [...cellsOf(parts), ...verifications] }]) {
+          const counted = new Map<string, [count: number, amount: number]>();
+          for (const { subject, count, amount } of minuteCounts([one])) {
+            const [before, spent] = counted.get(subject) ?? [0, 0];
+            counted.set(subject, [before + count, spent + amount]);
+          }
+          assert.deepEqual(counted, expected);
+        }
+      }),
     );
   });
 

@@ -6,7 +6,7 @@ import type {
   RatelimitEvent,
   VerificationEvent,
 } from "../../../../engine/src/verification/event.ts";
-import type { KeyColumns, RatelimitCell, VerificationCell } from "./batch.ts";
+import { type Budgets, budgetIdsOf, type KeyColumns, type RatelimitCell, type VerificationCell } from "./batch.ts";
 import { DecisionLog, type DecisionRow } from "./decision-log.ts";
 import { DecisionSample } from "./decisions.ts";
 import { levels } from "./levels.ts";
@@ -25,7 +25,6 @@ interface Cell {
 }
 
 type Key = NonNullable<VerificationEvent["key"]>;
-type Budgets = readonly { readonly budgetId: string }[];
 const NO_BUDGETS: Budgets = [];
 
 /** A verified key, or a workspace with attempts of unknown keys; with its cells, newest first. */
@@ -124,7 +123,7 @@ export class Recorder implements DecisionRecorder {
   verification(event: VerificationEvent): void {
     const { key, code, tags } = event;
     const latencyUs = this.#latencySince(event.startedAt);
-    if (key !== null && isPlain(key, tags)) {
+    if (key !== null && hasNone(tags)) {
       const { columns, places } = this.#keysOf(key.apiId, event.at, event.workspaceId, code);
       const place = this.#placeIn(columns, places, key);
       if (place !== undefined) {
@@ -155,7 +154,7 @@ export class Recorder implements DecisionRecorder {
   /** Counts no verification. */
   credits(event: CreditsEvent): void {
     const { key, tags, credits } = event;
-    if (isPlain(key, tags)) {
+    if (hasNone(tags)) {
       const { columns, places } = this.#keysOf(key.apiId, event.at, event.workspaceId, "VALID");
       const place = this.#placeIn(columns, places, key);
       if (place !== undefined) {
@@ -210,7 +209,7 @@ export class Recorder implements DecisionRecorder {
       for (const ofApi of byApi.values()) for (const { columns } of ofApi) keys.push(columns);
       for (const { workspaceId, apiId, keyId, identityId, budgets, usedAt, first } of verified.values()) {
         if (usedAt > 0) uses.push({ keyId: keyId!, at: usedAt });
-        const budgetIds: [budgetIds?: string[]] = budgets.length === 0 ? [] : [budgets.map(({ budgetId }) => budgetId)];
+        const budgetIds: [budgetIds?: string[]] = budgets.length === 0 ? [] : [budgetIdsOf(budgets)];
         for (let cell = first; cell !== undefined; cell = cell.next) {
           const tags = cell.tags === "" ? "" : JSON.stringify(cell.tags.split("\0"));
           const { outcome, count, amount, latencyUs } = cell;
@@ -287,7 +286,15 @@ export class Recorder implements DecisionRecorder {
     let found = ofApi.find(({ columns }) => columns.code === code);
     if (found === undefined) {
       const ids = { minute: start, workspaceId, apiId, code };
-      const columns = { keyIds: [], identityIds: [], usedAt: [], counts: [], creditsSpent: [], latencyUs: [] };
+      const columns = {
+        keyIds: [],
+        identityIds: [],
+        budgets: [],
+        usedAt: [],
+        counts: [],
+        creditsSpent: [],
+        latencyUs: [],
+      };
       found = { columns: { ...ids, ...columns }, places: new Map() };
       ofApi.push(found);
     }
@@ -295,14 +302,22 @@ export class Recorder implements DecisionRecorder {
     return found;
   }
 
-  /** The place of a key in columns, new if it has none; undefined if its place is that of the key with another identity. */
-  #placeIn(columns: KeyColumns, places: Map<string, number>, { keyId, identity }: Key): number | undefined {
+  /**
+   * The place of a key in columns, new if it has none; undefined if its place is that of the key with another identity or
+   * other budgets.
+   */
+  #placeIn(columns: KeyColumns, places: Map<string, number>, key: Key): number | undefined {
+    const { keyId, identity, budgets = NO_BUDGETS } = key;
     const identityId = identity === null ? null : identity.id;
     const known = places.get(keyId);
-    if (known !== undefined) return columns.identityIds[known] === identityId ? known : undefined;
+    if (known !== undefined) {
+      const isOfIdentity = columns.identityIds[known] === identityId;
+      return isOfIdentity && areSame(columns.budgets[known] ?? NO_BUDGETS, budgets) ? known : undefined;
+    }
     const place = columns.keyIds.push(keyId) - 1;
     places.set(keyId, place);
     columns.identityIds.push(identityId);
+    columns.budgets.push(budgets);
     columns.usedAt.push(0);
     columns.counts.push(0);
     columns.creditsSpent.push(0);
@@ -397,9 +412,8 @@ function newMinute(start: number): Minute {
   return { start, keys: new Map(), verified: new Map(), limited: new Map() };
 }
 
-/** Whether a verification is counted in columns. */
-function isPlain({ budgets }: Key, tags: readonly string[] | undefined): boolean {
-  return (tags === undefined || tags.length === 0) && (budgets === undefined || budgets.length === 0);
+function hasNone(tags: readonly string[] | undefined): boolean {
+  return tags === undefined || tags.length === 0;
 }
 
 /** The cell whose first event had the same tags in the same order. */

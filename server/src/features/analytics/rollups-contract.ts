@@ -74,8 +74,10 @@ function batchesOf(recorderId: string, rounds: readonly { verifications?: Verifi
     const batch = { recorder: recorderId, sequence: i + 1 };
     const { verifications: others, ratelimits } = sealed;
     const keys = sealed.keys.map((columns) => keyCounts(columns));
-    // Every second one as earlier releases wrote it.
-    if (i % 2 === 1) return [JSON.stringify({ ...batch, verifications: [...cellsOf(keys), ...others], ratelimits })];
+    // Two of three as earlier releases wrote them.
+    const cells = [...cellsOf(keys), ...others];
+    if (i % 3 === 1) return [JSON.stringify({ ...batch, verifications: cells, ratelimits })];
+    if (i % 3 === 2) return [JSON.stringify({ ...batch, keys: [], others: cells, ratelimits })];
     const parts = { keys: [JSON.stringify(keys)], verifications: [JSON.stringify(others)] };
     return [batchText(batch, { ...parts, ratelimits: [JSON.stringify(ratelimits)], decisions: [] })];
   });
