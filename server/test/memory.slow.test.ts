@@ -3,17 +3,31 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
+import { connect } from "node:net";
+import { text } from "node:stream/consumers";
 import { describe, it } from "node:test";
 import { setFlagsFromString } from "node:v8";
 import { MemorySocket } from "./fast-lane/memory-socket.ts";
 import { collect } from "./garbage.ts";
 import { openTestServer, type TestServer } from "./harness.ts";
+import { eventually, makeFolder, type Server, start } from "./process.ts";
 
 const KEYS = 30_000;
 const KEYS_PER_TURN = 1_000;
 /** Enough to compile the code of the calls. */
 const WARM_UP = 2_000;
 const TOLERANCE = 0.2;
+const MIB = 1024 * 1024;
+/** Enough to fill the page caches of the database. */
+const MANY_KEYS = 300_000;
+const CONNECTIONS = 8;
+/** The filter of all keys: "3 to 6 bytes for each key". */
+const FILTER_BYTES = 6;
+/** For each store one that writes and one that reads; the page caches are full. */
+const DATABASE_THREADS = 4;
+const PAGE_CACHE_BYTES = 32 * MIB;
+/** What a process takes at most that has started and is at rest. */
+const STARTED_BYTES_MAX = 170 * MIB;
 
 describe("the memory of a service", () => {
   it("for each key is what the table in operating.md says", async (t) => {
@@ -47,6 +61,29 @@ describe("the memory of a service", () => {
   });
 });
 
+describe("the memory of a process", () => {
+  it("at rest is that of its start and what the table in operating.md says", async (t) => {
+    const directory = makeFolder(t);
+    const importing = await start({ directory });
+    const { apiId } = await importing.ok("apis.createApi", { name: "memory" });
+    const keys = Array.from({ length: MANY_KEYS }, (_, i) => `key number ${i}`);
+    for (const hashes of hashLists(keys)) {
+      await importing.ok("keys.migrateKeys", { migrationId: "memory", apiId, keys: hashes });
+    }
+    await importing.kill("SIGTERM");
+    const server = await start({ directory });
+    await eventually("the garbage of the start to be collected", () => residentBytes(server) < STARTED_BYTES_MAX);
+    const started = residentBytes(server);
+    await verifyOver(server.address, keys);
+    const said = MANY_KEYS * (bytesOf("keys in use") + FILTER_BYTES) + DATABASE_THREADS * PAGE_CACHE_BYTES;
+    // V8 gives memory back some seconds after the last call.
+    await eventually("memory to be given back", () => residentBytes(server) - started <= said * (1 + TOLERANCE));
+    const measured = residentBytes(server) - started;
+    assert(measured >= said * (1 - TOLERANCE), JSON.stringify({ said, measured }));
+    await server.kill("SIGTERM");
+  });
+});
+
 /** A minute in short steps: what is written each second is written a minute long. */
 async function passMinute(server: TestServer): Promise<void> {
   for (let second = 0; second < 60; second++) await server.pass(1_000);
@@ -69,27 +106,59 @@ function bytesInUse(): number {
 async function importKeys(server: TestServer, count: number): Promise<string[]> {
   const apiId = await server.createApi();
   const keys = Array.from({ length: count }, (_, i) => `key number ${i}`);
-  for (let i = 0; i < count; i += KEYS_PER_TURN) {
-    const hashes = keys
-      .slice(i, i + KEYS_PER_TURN)
-      .map((key) => ({ hash: createHash("sha256").update(key).digest("hex") }));
+  for (const hashes of hashLists(keys)) {
     await server.ok("keys.migrateKeys", { migrationId: "memory", apiId, keys: hashes });
   }
   return keys;
 }
 
+/** Keys as `keys.migrateKeys` takes them. */
+function hashLists(keys: readonly string[]): { hash: string }[][] {
+  return inTurns(keys).map((some) => some.map((key) => ({ hash: createHash("sha256").update(key).digest("hex") })));
+}
+
+function inTurns(keys: readonly string[]): string[][] {
+  return Array.from({ length: Math.ceil(keys.length / KEYS_PER_TURN) }, (_, i) =>
+    keys.slice(i * KEYS_PER_TURN, (i + 1) * KEYS_PER_TURN),
+  );
+}
+
 /** Verifies keys on one connection, as callers do. */
 async function verifyAll(server: TestServer, keys: readonly string[]): Promise<void> {
-  for (let i = 0; i < keys.length; i += KEYS_PER_TURN) {
+  for (const some of inTurns(keys)) {
     const socket = new MemorySocket();
     server.service.accept(socket);
-    const some = keys.slice(i, i + KEYS_PER_TURN);
-    for (const key of some) {
-      const body = JSON.stringify({ key });
-      const fields = ["Host: keys.example", "Content-Type: application/json", `Content-Length: ${body.length}`];
-      socket.push(["POST /v2/keys.verifyKey HTTP/1.1", ...fields, "", body].join("\r\n"));
-    }
-    while (socket.output.split('"code":"VALID"').length <= some.length) await once(socket, "output");
+    for (const key of some) socket.push(verification(key));
+    while (validIn(socket.output) < some.length) await once(socket, "output");
     socket.destroy();
   }
+}
+
+/** The same from outside of the process, on some connections at once. */
+async function verifyOver(address: string, keys: readonly string[]): Promise<void> {
+  const rest = inTurns(keys).values();
+  const verifySome = async () => {
+    for (const some of rest) {
+      const socket = connect(Number(new URL(address).port), "127.0.0.1");
+      socket.write(
+        some.map((key, i) => verification(key, i + 1 === some.length ? ["Connection: close"] : [])).join(""),
+      );
+      assert.equal(validIn(await text(socket)), some.length);
+    }
+  };
+  await Promise.all(Array.from({ length: CONNECTIONS }, verifySome));
+}
+
+function verification(key: string, fields: readonly string[] = []): string {
+  const body = JSON.stringify({ key });
+  const all = ["Host: keys.example", "Content-Type: application/json", `Content-Length: ${body.length}`, ...fields];
+  return ["POST /v2/keys.verifyKey HTTP/1.1", ...all, "", body].join("\r\n");
+}
+
+function validIn(answers: string): number {
+  return answers.split('"code":"VALID"').length - 1;
+}
+
+function residentBytes({ pid }: Server): number {
+  return 1_024 * Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))![1]);
 }
