@@ -24,13 +24,15 @@ const { program, args, directory, account, environment, stopSignal } = JSON.pars
  * shared memory until they have noticed, and a new one does not start before.
  */
 const RESTART = { within: 10_000, pause: 20 } as const;
+/** Whether the next end is that of a restart. It can take long: PostgreSQL waits a minute for a connection that says nothing. */
+let isRestarting = false;
 let restartUntil = 0;
 let child = run();
 
 process.stdin
   .setEncoding("utf8")
   .on("data", (line: string) => {
-    restartUntil = performance.now() + RESTART.within;
+    isRestarting = true;
     child.kill(line.trim() as NodeJS.Signals);
   })
   .on("close", stop);
@@ -40,6 +42,8 @@ function run() {
   const env = { ...process.env, ...environment };
   return spawn(program, args, { cwd: directory, stdio: ["ignore", "inherit", "inherit"], env, ...account })
     .on("exit", () => {
+      if (isRestarting) restartUntil = performance.now() + RESTART.within;
+      isRestarting = false;
       if (performance.now() > restartUntil) return finish();
       setTimeout(() => {
         child = run();
@@ -49,6 +53,7 @@ function run() {
 }
 
 function stop(): void {
+  isRestarting = false;
   restartUntil = 0;
   // Between two starts there is nothing to kill.
   if (!child.kill(stopSignal)) finish();
