@@ -82,6 +82,27 @@ async function open(t: TestContext, folder = mkdtempSync(join(tmpdir(), "latchke
   return { analytics, folder, clock, written, uses, merge, count };
 }
 
+describe("counts of keys with budgets", () => {
+  /** The members of the batch with a use of a key. */
+  async function membersWith(t: TestContext, budgets: { budgetId: string }[]): Promise<string[]> {
+    const { analytics, clock } = await open(t);
+    const put = t.mock.method(analytics.outbox, "put");
+    const key = { keyId: "key_1", apiId: "api_1", identity: null, budgets };
+    analytics.recorder.credits({ at: clock.now(), workspaceId: "ws_1", key, tags: undefined, credits: 1 });
+    clock.advance(SECOND);
+    await new Promise(setImmediate);
+    put.mock.restore();
+    return Object.keys(JSON.parse(put.mock.calls[0]!.arguments[0]));
+  }
+
+  it("are in a batch that earlier releases reject, and those of other keys are not", async (t) => {
+    const known = ["recorder", "sequence", "keys", "others", "ratelimits", "decisions"];
+    assert.deepEqual(await membersWith(t, []), known);
+    const renamed = known.map((name) => (name === "others" ? "cells" : name));
+    assert.deepEqual(await membersWith(t, [{ budgetId: "bud_1" }]), renamed);
+  });
+});
+
 describe("counts of many keys", () => {
   it("are serialised in parts, and are one batch", async (t) => {
     const { analytics, clock, written, count } = await open(t);

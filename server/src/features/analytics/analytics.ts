@@ -3,7 +3,7 @@ import { every } from "../../../../engine/src/clock/every.ts";
 import { pause } from "../../../../engine/src/clock/pause.ts";
 import { StoreUnavailable } from "../../../../engine/src/errors/store-unavailable.ts";
 import type { Lease } from "../../platform/store/lease.ts";
-import { type BatchParts, batchText, type KeyColumns, keyCounts } from "./batch.ts";
+import { type BatchParts, batchText, haveBudgets, type KeyColumns, keyCounts } from "./batch.ts";
 import { KeyUseFiles } from "./key-use-files.ts";
 import { KeyUses } from "./key-uses.ts";
 import { Outbox } from "./outbox.ts";
@@ -236,6 +236,7 @@ export class Analytics {
   /** Puts a batch into the outbox: few counts at once, many after some turns of the event loop. */
   async #deliver({ keys, verifications, ratelimits, uses, decisions, events }: DrainedCounts): Promise<void> {
     const parts = { keys: [], verifications: [], ratelimits: [], decisions: [] } as Record<keyof BatchParts, string[]>;
+    let hasBudgets = false;
     let room = CELLS_PER_TURN;
     const endTurn = async () => {
       await pause(this.#options.clock, TURN_PAUSE, this.#stopping.signal);
@@ -246,6 +247,7 @@ export class Analytics {
         if (room <= 0) await endTurn();
         const some = keyCounts(columns, i, i + CELLS_PER_TURN);
         parts.keys.push(`[${JSON.stringify(some)}]`);
+        hasBudgets ||= haveBudgets(some);
         this.#addUses(columns, i, i + CELLS_PER_TURN);
         room -= some[4].length;
       }
@@ -261,7 +263,7 @@ export class Analytics {
       room -= Math.min(CELLS_PER_TURN, most - i);
     }
     // Numbered in the order in which the store gets the batches.
-    const batch = { recorder: this.#options.recorderId, sequence: ++this.#sequence };
+    const batch = { recorder: this.#options.recorderId, sequence: ++this.#sequence, hasBudgets };
     this.outbox.put(batchText(batch, parts), events);
   }
 

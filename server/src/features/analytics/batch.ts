@@ -103,6 +103,11 @@ export function keyCounts(columns: KeyColumns, from = 0, until = columns.keyIds.
   ];
 }
 
+/** Whether any of the keys has budgets. */
+export function haveBudgets([, , , , , , , , , budgets]: KeyCounts): boolean {
+  return (budgets ?? null) !== null;
+}
+
 function keyBudgets(columns: readonly Budgets[]): KeyBudgets | null {
   if (columns.every(({ length }) => length === 0)) return null;
   const lists: string[][] = [];
@@ -143,8 +148,9 @@ export interface Batch {
 }
 
 /**
- * A batch as JSON. Batches of earlier releases have `others` in place of `cells`, and no budgets in `keys`; or
- * `verifications`, and no `keys`. These releases reject this text, where they would otherwise lose a part of it unnoticed.
+ * A batch as JSON. The verifications that are not in `keys` have a name that tells releases what they can read, because they
+ * would lose a part of another batch unnoticed: `verifications` is from before `keys`, `others` from before the budgets in
+ * `keys`, and still the name in batches without any. An earlier release rejects a batch that lacks the name that it knows.
  */
 interface BatchText {
   readonly recorder: string;
@@ -165,10 +171,14 @@ export interface BatchParts {
   readonly decisions: readonly string[];
 }
 
-/** The text of a batch. */
-export function batchText({ recorder, sequence }: Pick<Batch, "recorder" | "sequence">, parts: BatchParts): string {
+/** The text of a batch. `hasBudgets`: whether keys in `keys` have some. */
+export function batchText(
+  { recorder, sequence, hasBudgets = false }: Pick<Batch, "recorder" | "sequence"> & { readonly hasBudgets?: boolean },
+  parts: BatchParts,
+): string {
   const start = JSON.stringify({ recorder, sequence }).slice(0, -1);
-  const counts = `"keys":${concatenated(parts.keys)},"cells":${concatenated(parts.verifications)}`;
+  const name = hasBudgets ? "cells" : "others";
+  const counts = `"keys":${concatenated(parts.keys)},"${name}":${concatenated(parts.verifications)}`;
   return `${start},${counts},"ratelimits":${concatenated(parts.ratelimits)},"decisions":${concatenated(parts.decisions)}}`;
 }
 

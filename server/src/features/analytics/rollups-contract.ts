@@ -4,7 +4,7 @@ import { after, before, describe, it } from "node:test";
 import fc from "fast-check";
 import { instantAt } from "../../../../engine/src/clock/clock.ts";
 import { SimulatedClock } from "../../../../engine/src/clock/simulated.ts";
-import { batchText, cellsOf, IDENTIFIERS_MAX, keyCounts, TAG_SETS_MAX, type UsageLevel } from "./batch.ts";
+import { batchText, cellsOf, haveBudgets, IDENTIFIERS_MAX, keyCounts, TAG_SETS_MAX, type UsageLevel } from "./batch.ts";
 import type { DecisionAnswer, DecisionRow } from "./decision-log.ts";
 import { type Level, levelNames, levels, type Retention } from "./levels.ts";
 import { Recorder } from "./recorder.ts";
@@ -79,7 +79,8 @@ function batchesOf(recorderId: string, rounds: readonly { verifications?: Verifi
     if (i % 3 === 1) return [JSON.stringify({ ...batch, verifications: cells, ratelimits })];
     if (i % 3 === 2) return [JSON.stringify({ ...batch, keys: [], others: cells, ratelimits })];
     const parts = { keys: [JSON.stringify(keys)], verifications: [JSON.stringify(others)] };
-    return [batchText(batch, { ...parts, ratelimits: [JSON.stringify(ratelimits)], decisions: [] })];
+    const withBudgets = { ...batch, hasBudgets: keys.some(haveBudgets) };
+    return [batchText(withBudgets, { ...parts, ratelimits: [JSON.stringify(ratelimits)], decisions: [] })];
   });
 }
 
